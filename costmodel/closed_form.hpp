@@ -1,0 +1,34 @@
+// The published formulas of pipeline time, for even stages: the oracle of the simulator and a cheap
+// bound for the search.
+//
+// With t_f, t_b the forward and backward time of one micro-batch on one stage (1/p of the model on
+// 1/p of the compute, so the whole model's times divided by p) and s = t_f + t_b:
+//   ideal m·s;  serial m·p·s;  GPipe and 1F1B (m + p - 1)·s, bubble (p - 1)/m;
+//   interleaved (m·v + p - 1)·s/v with s/v a chunk, bubble (p - 1)/(v·m)      (arXiv:2104.04473,
+//   section 2.2).
+#pragma once
+
+#include <vector>
+
+#include "costmodel/parallel_plan.hpp"
+#include "costmodel/simulator.hpp"
+#include "costmodel/units.hpp"
+
+namespace costmodel {
+
+// Even stages. `forward`, `backward`: of one chunk (the whole stage when v = 1). `transfer` runs
+// beside computation and must be zero for the interleaved schedule. 1F1B with transfers: every p-th
+// micro-batch waits for a full round trip.
+Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forward,
+                      Seconds backward, Seconds transfer = Seconds(0));
+
+// (bubble time) / (ideal time): (p-1)/m, (p-1)/(v·m), p-1 for serial, 0 for ideal.
+double bubble_fraction(ScheduleKind kind, int p, int v, long long m);
+
+// No schedule of this kind ends earlier, for stages of any times: over every rank, the fill before
+// its first backward, its remaining work, and the drain behind its last. Equals pipeline_time on
+// even stages without transfers (not for serial).
+Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
+                             const PipelineTimes& times);
+
+}  // namespace costmodel

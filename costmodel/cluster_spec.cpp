@@ -1,0 +1,164 @@
+#include "costmodel/cluster_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "costmodel/config_reader.hpp"
+
+namespace costmodel {
+
+namespace {
+
+constexpr double tiny = 1e-15;
+
+// A map of one group of a device file: {key: quantity, ..., source: where it comes from}. The
+// source is required.
+MapReader group(MapReader& device, std::string_view key) {
+  MapReader reader(device.required(key), std::string(key));
+  reader.required("source");
+  return reader;
+}
+
+double required_number(MapReader& reader, std::string_view key, Dimension dimension, double least,
+                       double most) {
+  reader.required(key);
+  return *reader.number(key, dimension, least, most);
+}
+
+void read_peaks(MapReader& device, DeviceSpec& spec) {
+  MapReader reader = group(device, "peak_flops_per_s");
+  for (std::size_t i = 0; i < precision_count; ++i) {
+    spec.peak[i] =
+        FlopsPerSecond(reader.number(precision_names[i], Dimension::rate, 1, 1e20).value_or(0));
+  }
+  reader.finish();
+  MapReader vector = group(device, "vector_flops_per_s");
+  spec.vector_peak = FlopsPerSecond(required_number(vector, "value", Dimension::rate, 1, 1e20));
+  vector.finish();
+}
+
+void read_device_memory(MapReader& device, DeviceSpec& spec) {
+  MapReader reader = group(device, "memory");
+  spec.memory = Bytes(required_number(reader, "bytes", Dimension::size, 1, 1e18));
+  spec.memory_bandwidth = BytesPerSecond(
+      required_number(reader, "bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18));
+  reader.finish();
+  MapReader reached = group(device, "memory_efficiency");
+  spec.memory_efficiency = required_number(reached, "large", Dimension::count, 1e-3, 1);
+  spec.memory_half = Bytes(reached.number("half_bytes", Dimension::size, 0, 1e12).value_or(0));
+  reached.finish();
+}
+
+void read_kernels(MapReader& device, DeviceSpec& spec) {
+  MapReader gemm = group(device, "gemm");
+  spec.gemm_efficiency = required_number(gemm, "efficiency", Dimension::count, 1e-3, 1);
+  spec.gemm_half_k = gemm.number("half_k", Dimension::count, 0, 1e6).value_or(0);
+  gemm.finish();
+  MapReader attention = group(device, "attention");
+  spec.attention_forward =
+      required_number(attention, "forward_efficiency", Dimension::count, 1e-3, 1);
+  spec.attention_backward =
+      required_number(attention, "backward_efficiency", Dimension::count, 1e-3, 1);
+  attention.finish();
+  MapReader launch = group(device, "launch");
+  spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));
+  launch.finish();
+}
+
+Tier read_tier(const Value& value) {
+  MapReader reader(value, "tier");
+  Tier tier;
+  reader.required("name");
+  tier.name = *reader.text("name");
+  reader.required("devices");
+  tier.devices = *reader.integer("devices", {1, 100'000'000});
+  tier.bandwidth = BytesPerSecond(
+      required_number(reader, "bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18));
+  tier.latency = Seconds(required_number(reader, "latency_s", Dimension::time, 0, 10));
+  tier.fixed = Seconds(reader.number("fixed_s", Dimension::time, 0, 10).value_or(0));
+  tier.efficiency = reader.number("efficiency", Dimension::count, tiny, 1).value_or(1);
+  reader.optional("source");
+  reader.finish();
+  return tier;
+}
+
+void read_tiers(MapReader& reader, ClusterSpec& cluster) {
+  const Value& list = reader.required("tiers");
+  if (list.kind != Value::Kind::sequence || list.items.empty()) {
+    throw ConfigError(list.mark, "tiers is not a list of tiers",
+                      "write a list, from the innermost tier out");
+  }
+  for (const auto& item : list.items) {
+    cluster.tiers.push_back(read_tier(item));
+    const std::size_t n = cluster.tiers.size();
+    if (n > 1 && cluster.tiers[n - 1].devices <= cluster.tiers[n - 2].devices) {
+      throw ConfigError(
+          item.mark,
+          fmt::format("tier '{}' is not larger than the tier inside it", cluster.tiers[n - 1].name),
+          "list the tiers from the innermost out, `devices` growing");
+    }
+  }
+}
+
+// A scenario overrides `devices` or `devices_per_node` alone: the tiers follow.
+void fit_tiers(ClusterSpec& cluster) {
+  auto& tiers = cluster.tiers;
+  if (tiers.size() > 1 && tiers.front().devices != cluster.devices_per_node) {
+    tiers.front().devices = cluster.devices_per_node;
+  }
+  while (tiers.size() > 1 && tiers[tiers.size() - 2].devices >= cluster.devices) tiers.pop_back();
+  Tier& last = tiers.back();
+  if (last.devices < cluster.devices) {
+    cluster.assumed.push_back(fmt::format("tier '{}' is stretched from {} to {} devices", last.name,
+                                          format_integer(last.devices),
+                                          format_integer(cluster.devices)));
+  }
+  last.devices = cluster.devices;
+}
+
+}  // namespace
+
+DeviceSpec read_device(const Value& map, const std::string& name) {
+  MapReader reader(map, fmt::format("device '{}'", name));
+  DeviceSpec device;
+  device.name = name;
+  device.title = reader.text("title").value_or(name);
+  read_peaks(reader, device);
+  MapReader processors = group(reader, "multiprocessors");
+  processors.required("value");
+  device.multiprocessors = static_cast<int>(*processors.integer("value", {1, 1'000'000}));
+  processors.finish();
+  read_device_memory(reader, device);
+  read_kernels(reader, device);
+  reader.optional("source");
+  reader.optional("notes");
+  reader.finish();
+  return device;
+}
+
+ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device) {
+  MapReader reader(map, name.empty() ? "cluster" : fmt::format("cluster '{}'", name));
+  ClusterSpec cluster;
+  cluster.name = name;
+  cluster.device = std::move(device);
+  reader.required("device");
+  cluster.title = reader.text("title").value_or(name);
+  reader.required("devices");
+  cluster.devices = *reader.integer("devices", {1, 1'000'000});
+  const auto per_node = reader.integer("devices_per_node", {1, 100'000});
+  if (reader.optional("groups") != nullptr) {
+    throw ConfigError(reader.mark_of("groups"),
+                      "clusters of several device kinds have no search in this version",
+                      "give one `device` and `devices`");
+  }
+  read_tiers(reader, cluster);
+  cluster.devices_per_node = per_node.value_or(cluster.tiers.front().devices);
+  reader.optional("source");
+  reader.optional("notes");
+  reader.finish();
+  fit_tiers(cluster);
+  return cluster;
+}
+
+}  // namespace costmodel

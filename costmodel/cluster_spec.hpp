@@ -1,0 +1,63 @@
+// The machines: a device with its rates, and the tiers of network that join devices, from the
+// innermost out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/config_value.hpp"
+#include "costmodel/precision.hpp"
+#include "costmodel/units.hpp"
+
+namespace costmodel {
+
+struct DeviceSpec {
+  std::string name;
+  std::string title;
+  std::array<FlopsPerSecond, precision_count>
+      peak{};                  // dense matrix products; 0 where the device has no such unit
+  FlopsPerSecond vector_peak;  // element-wise arithmetic
+  int multiprocessors = 1;
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;
+  double gemm_efficiency = 0.8;    // of peak, for products that fill the device
+  double gemm_half_k = 0;          // inner size at which half of it is reached
+  double attention_forward = 0.6;  // of peak, flash attention
+  double attention_backward = 0.5;
+  double memory_efficiency = 0.8;  // of bandwidth, large element-wise kernels
+  Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
+  Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
+  FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
+};
+
+// A level of the network. A unit of tier i is a group of `devices` devices joined at tier i or
+// below.
+struct Tier {
+  std::string name;
+  std::int64_t devices = 0;
+  BytesPerSecond bandwidth;  // per device, one direction
+  Seconds latency;           // one hop
+  Seconds fixed;             // start of any collective that reaches this tier
+  double efficiency = 1;     // of the bandwidth, large messages
+};
+
+struct ClusterSpec {
+  std::string name;
+  std::string title;
+  DeviceSpec device;
+  std::int64_t devices = 0;
+  std::int64_t devices_per_node = 0;
+  std::vector<Tier> tiers;  // strictly growing `devices`; the last holds the whole cluster
+  std::vector<std::string> assumed;
+};
+
+DeviceSpec read_device(const Value& map, const std::string& name);
+
+// `device` must already be resolved. When `devices` departs from the tiers (a scenario's override),
+// the last tier is stretched or tiers are cut to fit, and `assumed` says so.
+ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device);
+
+}  // namespace costmodel

@@ -1,0 +1,125 @@
+#include "costmodel/device_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace costmodel {
+
+namespace {
+
+// Tiles of the tensor-core kernels in cuBLAS and CUTLASS and the share of the rate they reach when
+// the device is full (larger tiles reuse more; shares after the CUTLASS profiler's published
+// ordering of tile sizes).
+struct Tile {
+  double rows, cols, share;
+};
+constexpr std::array tiles{Tile{256, 128, 1.0}, Tile{128, 128, 0.97}, Tile{128, 64, 0.85},
+                           Tile{64, 64, 0.70}};
+
+Seconds bytes_time(const Work& work, const DeviceSpec& device) {
+  return streaming_time(work.moved, std::max(work.kernels, 1), device);
+}
+
+bool is_narrow(Precision p) {
+  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
+}
+
+// fp8 and narrower products leave attention and everything element-wise in 16 bits.
+Precision attention_precision(Precision p) {
+  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4 ? Precision::bf16
+                                                                               : p;
+}
+
+// Operands narrower than 16 bits are made for each product: read in 16 bits, written once as they
+// are and once transposed for the backward products (Transformer Engine's cast-transpose). Forward
+// casts x and W, backward the output gradient.
+Seconds cast_time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  if (!is_narrow(precision) || pass == Pass::weight_gradient) return {};
+  const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
+             k = static_cast<double>(o.k);
+  const double elements = pass == Pass::forward ? m * k + n * k : m * n;
+  const double bytes_per_element = 2 + 1 + 1;
+  return streaming_time(Bytes(elements * bytes_per_element), pass == Pass::forward ? 2 : 1, device);
+}
+
+Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
+             k = static_cast<double>(o.k);
+  const Seconds cast = cast_time(o, pass, device, precision);
+  switch (pass) {
+    case Pass::forward: return cast + product_time(1, m, n, k, device, precision);
+    case Pass::input_gradient: return cast + product_time(1, m, k, n, device, precision);
+    case Pass::weight_gradient: {
+      const Seconds t = product_time(1, k, n, m, device, precision);
+      return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
+    }
+  }
+  return {};
+}
+
+Seconds time(const AttentionScores& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim);
+  const Precision p = attention_precision(precision);
+  if (pass == Pass::forward) return product_time(batch, s, s, d, device, p);
+  return 2 * product_time(batch, s, d, s, device, p);
+}
+
+Seconds time(const AttentionContext& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim);
+  const Precision p = attention_precision(precision);
+  if (pass == Pass::forward) return product_time(batch, s, d, s, device, p);
+  return product_time(batch, s, s, d, device, p) + product_time(batch, s, d, s, device, p);
+}
+
+Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const Precision p = attention_precision(precision);
+  const Work work = work_of(o, pass, storage_bytes(precision));
+  const double reached =
+      pass == Pass::forward ? device.attention_forward : device.attention_backward;
+  return max(work.executed / FlopsPerSecond(device.peak_of(p).value * reached),
+             bytes_time(work, device));
+}
+
+template <class Streaming>
+Seconds time(const Streaming& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  return bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+}
+
+Seconds time(const Collective&, Pass, const DeviceSpec&, Precision) { return {}; }
+
+}  // namespace
+
+double tile_fill(double batch, double m, double n, int multiprocessors) {
+  double best = 0;
+  for (const Tile& tile : tiles) {
+    const double count = std::ceil(m / tile.rows) * std::ceil(n / tile.cols) * batch;
+    const double waves = std::ceil(count / multiprocessors);
+    best = std::max(best,
+                    tile.share * m * n * batch / (waves * multiprocessors * tile.rows * tile.cols));
+  }
+  return best;
+}
+
+Seconds product_time(double batch, double m, double n, double k, const DeviceSpec& device,
+                     Precision precision) {
+  const double depth = k / (k + device.gemm_half_k);
+  const double fill = tile_fill(batch, m, n, device.multiprocessors);
+  const FlopsPerSecond rate(device.peak_of(precision).value * device.gemm_efficiency * depth *
+                            fill);
+  const Bytes moved(batch * (m * n + m * k + n * k) * storage_bytes(precision));
+  return max(Flops(2 * batch * m * n * k) / rate, streaming_time(moved, 1, device));
+}
+
+Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device) {
+  const BytesPerSecond reached(device.memory_bandwidth.value * device.memory_efficiency);
+  return (moved + device.memory_half * kernels) / reached;
+}
+
+Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
+  return std::visit([&](const auto& o) { return time(o, pass, device, precision); }, op);
+}
+
+}  // namespace costmodel

@@ -1,0 +1,152 @@
+// The facade: a plan in, its time, memory and traffic out.
+//
+// An Evaluator belongs to one (model, cluster, training) and keeps the prices of layers between
+// plans, so that a search pays for a plan a few additions a stage. Not thread-safe; make one for
+// each thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodel/cluster_spec.hpp"
+#include "costmodel/collective.hpp"
+#include "costmodel/layer_cost.hpp"
+#include "costmodel/model_spec.hpp"
+#include "costmodel/parallel_plan.hpp"
+#include "costmodel/simulator.hpp"
+#include "costmodel/transformer.hpp"
+#include "costmodel/units.hpp"
+
+namespace costmodel {
+
+// One pipeline rank's memory in its steady state (optimizer states exist, every in-flight
+// micro-batch held).
+struct StageMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;  // kept by in-flight micro-batches, and the working tensors of the layer being
+                      // computed
+  Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
+  double in_flight_micro_batches = 0;
+  Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
+};
+
+// Everything of a plan that needs no simulation: the stage-cost table.
+struct PlanCost {
+  std::int64_t micro_batches = 0;
+  PipelineTimes times;  // by virtual stage: forward and backward of one micro-batch
+  std::vector<Cost> forward, backward, recompute;  // the same, itemised
+  std::vector<Seconds> zero_forward,
+      zero_backward;            // exposed parameter gathers and reductions inside a micro-batch
+  std::vector<double> weights;  // parameters by pipeline rank, on one device
+  std::vector<Seconds> gradient_exposed;  // by rank: gradient reduction not hidden by backward
+  std::vector<Seconds> gather_exposed;    // by rank: parameter gather not hidden by forward
+  std::vector<Seconds> optimizer;         // by rank
+  Seconds embedding_reduce;               // tied embeddings, first and last rank
+  Bytes transfer_bytes;                   // of one pipeline transfer, by one device
+  Bytes gradient_bytes;                   // largest rank's gradient message
+  std::vector<StageMemory> memory;        // by rank
+  Bytes peak;
+  Seconds pipeline_bound;  // no schedule of these stages ends earlier
+  Seconds lower_bound;     // no simulated iteration is shorter
+};
+
+struct Breakdown {
+  Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm, bubble, optimizer, other;
+  Seconds total() const {
+    return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
+           optimizer + other;
+  }
+};
+
+struct Interval {
+  Seconds low, high;
+};
+
+struct Estimate {
+  ParallelPlan plan;
+  std::int64_t micro_batches = 0;
+  Seconds iteration;
+  Interval interval;
+  Breakdown breakdown;  // of the critical rank; adds up to iteration
+  int critical_rank = 0;
+  double bubble_fraction = 0;  // bubble time / (m·(t_f + t_b)) of the critical rank
+  std::vector<Seconds> stage_forward,
+      stage_backward;               // by virtual stage, one micro-batch, recomputation in backward
+  std::vector<StageMemory> memory;  // by pipeline rank
+  Bytes peak, capacity;
+  bool fits() const { return peak <= capacity; }
+  Traffic traffic;  // of the device that sends most
+  double parameters = 0;
+  Flops model_flops, hardware_flops;  // of the whole iteration, all devices
+  double tokens_per_s = 0;
+  double mfu = 0, hfu = 0;  // of the devices' peak
+  FlopsPerSecond model_rate_per_device;
+  std::vector<std::string> notes;
+};
+
+class Evaluator {
+ public:
+  Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training);
+
+  // The stage-cost table of a valid plan. The reference stays good until the next call.
+  const PlanCost& cost(const ParallelPlan& plan);
+  // Simulates on top of cost(). Throws InternalError on an invalid plan.
+  Seconds iteration_time(const ParallelPlan& plan);
+  Estimate estimate(const ParallelPlan& plan);
+  Timeline timeline(const ParallelPlan& plan);
+
+  const ModelSpec& model() const { return model_; }
+  const ClusterSpec& cluster() const { return cluster_; }
+  const TrainingSpec& training() const { return training_; }
+  Flops model_flops() const { return model_flops_; }
+
+  // Price of a layer as the plan cuts it; the list it was made from with it.
+  const LayerCost& layer(LayerKind kind, const ParallelPlan& plan, Recomputed what);
+  OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
+
+ private:
+  using LayerKey =
+      std::array<std::int64_t, 6>;  // kind, recomputed, tp, stride, micro-batch, sequence parallel
+  using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
+  struct Footprints;
+  LayerContext context(const ParallelPlan& plan) const;
+  Pricing pricing(const ParallelPlan& plan) const;
+  void price_stages(const ParallelPlan& plan);
+  void price_zero(const ParallelPlan& plan);
+  void price_transfer(const ParallelPlan& plan);
+  void price_data_parallel(const ParallelPlan& plan);
+  void price_embedding(const ParallelPlan& plan);
+  Seconds optimizer_time(double weights, const ParallelPlan& plan) const;
+  Footprints footprints(const ParallelPlan& plan);
+  Bytes kept_by(const Footprints& footprints, const ParallelPlan& plan, int virtual_stage) const;
+  Bytes held_by(const Footprints& footprints, const ParallelPlan& plan, int rank,
+                double& in_flight);
+  Bytes buffers_of(const ParallelPlan& plan, double block_weights) const;
+  void price_memory(const ParallelPlan& plan);
+  void bound(const ParallelPlan& plan);
+  const InFlight& in_flight_of(const ParallelPlan& plan);
+  const SimulationProgram& program_of(const ParallelPlan& plan);
+
+  ModelSpec model_;
+  ClusterSpec cluster_;
+  TrainingSpec training_;
+  Flops model_flops_;
+  PlanCost cost_;
+  std::vector<double> scratch_;
+  std::map<LayerKey, LayerCost> layers_;
+  std::map<ScheduleKey, InFlight> in_flight_;
+  std::map<ScheduleKey, SimulationProgram> programs_;
+};
+
+// Bytes a parameter takes, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 +
+// 12 with fp16 gradients).
+double weight_bytes_per_parameter(const TrainingSpec& training);
+double gradient_bytes_per_parameter(const TrainingSpec& training);
+double optimizer_bytes_per_parameter(const TrainingSpec& training);
+
+}  // namespace costmodel

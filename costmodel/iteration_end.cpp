@@ -1,0 +1,101 @@
+#include "costmodel/estimate.hpp"
+
+// What follows the pipeline: gradient reduction, the optimizer, parameter gathering; and the bound
+// of the whole iteration.
+#include <algorithm>
+
+#include "costmodel/closed_form.hpp"
+#include "costmodel/collective.hpp"
+#include "costmodel/device_time.hpp"
+#include "costmodel/mesh.hpp"
+#include "costmodel/plan_shape.hpp"
+
+namespace costmodel {
+
+// Passes over memory: clear gradients; norm, unscale and clip over the optimizer's share; Adam
+// reads the gradient and reads and writes its states, then writes the parameters (SimuMax counts
+// the same passes).
+Seconds Evaluator::optimizer_time(double weights, const ParallelPlan& plan) const {
+  const double gradient_size = gradient_bytes_per_parameter(training_);
+  const double own = weights / (plan.zero >= 1 ? plan.dp : 1);
+  const double states = optimizer_bytes_per_parameter(training_);
+  const double kept_gradients = weights / (plan.zero >= 2 ? plan.dp : 1);
+  const Bytes moved(kept_gradients * gradient_size +
+                    own * (4 * gradient_size + 2 * states + weight_bytes_per_parameter(training_)));
+  return streaming_time(moved, 5, cluster_.device);
+}
+
+void Evaluator::price_data_parallel(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const auto ranks = static_cast<std::size_t>(plan.pp);
+  c.gradient_exposed.assign(ranks, Seconds(0));
+  c.gather_exposed.assign(ranks, Seconds(0));
+  c.optimizer.assign(ranks, Seconds(0));
+  c.gradient_bytes = Bytes(0);
+  const GroupLayout group = Mesh(plan).layout(Axis::data, cluster_);
+  const double gradient_size = gradient_bytes_per_parameter(training_);
+  const double weight_size = weight_bytes_per_parameter(training_);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const Bytes gradients(c.weights[r] * gradient_size);
+    const Bytes weights(c.weights[r] * weight_size);
+    c.gradient_bytes = max(c.gradient_bytes, gradients);
+    Seconds forward, backward;
+    double layers = 0;
+    for (std::size_t k = r; k < c.forward.size(); k += ranks) {
+      forward += c.forward[k].time();
+      backward += c.backward[k].time() + c.recompute[k].time();
+      layers += layers_of(plan, model_, static_cast<int>(k));
+    }
+    layers = std::max(layers, 1.0);
+    // Hidden behind one micro-batch's pass, but for the last bucket (one layer's share).
+    const auto exposed = [layers](Seconds alone, Seconds window, bool overlap) {
+      return overlap ? alone / layers + exposed_beside(alone * ((layers - 1) / layers), window)
+                     : alone;
+    };
+    if (plan.dp > 1 && plan.zero < 2) {
+      const auto kind =
+          plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+      c.gradient_exposed[r] = exposed(collective_time(kind, gradients, group, cluster_), backward,
+                                      training_.overlap.overlap_grad_reduce);
+    }
+    if (plan.dp > 1 && (plan.zero == 1 || plan.zero == 2)) {
+      const Seconds alone = collective_time(CollectiveKind::all_gather, weights, group, cluster_);
+      c.gather_exposed[r] = exposed(alone, forward, training_.overlap.overlap_param_gather);
+    }
+    c.optimizer[r] = optimizer_time(c.weights[r], plan);
+  }
+}
+
+// Tied embeddings: the first and last stage sum the gradient of their copies of the table.
+void Evaluator::price_embedding(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  c.embedding_reduce = Seconds(0);
+  if (model_.tie_embeddings && plan.pp > 1 && training_.stack.embedding_all_reduce) {
+    const double table = vocabulary_table(model_, plan.tp);
+    const Mesh mesh(plan);
+    const GroupLayout ends = layout_of(2, mesh.stride(Axis::pipeline) * (plan.pp - 1), cluster_);
+    c.embedding_reduce =
+        collective_time(CollectiveKind::all_reduce,
+                        Bytes(table * gradient_bytes_per_parameter(training_)), ends, cluster_);
+  }
+}
+
+void Evaluator::bound(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const Seconds pipeline =
+      pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, c.micro_batches, c.times);
+  Seconds optimizer, gather;
+  for (std::size_t r = 0; r < c.optimizer.size(); ++r) {
+    optimizer = max(optimizer, c.optimizer[r]);
+    gather = max(gather, c.gather_exposed[r]);
+  }
+  // Rank 0 ends last in every schedule but the ideal one, and pays its own gradient reduction after
+  // that.
+  const Seconds reduce = plan.schedule == ScheduleKind::ideal
+                             ? Seconds(0)
+                             : c.gradient_exposed.front() + c.embedding_reduce;
+  c.pipeline_bound = pipeline;
+  c.lower_bound = pipeline + reduce + optimizer + gather;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,90 @@
+#include "costmodel/layer_cost.hpp"
+
+#include "costmodel/device_time.hpp"
+
+namespace costmodel {
+
+Cost& Cost::operator+=(const Cost& o) {
+  compute += o.compute;
+  tp_comm += o.tp_comm;
+  model += o.model;
+  executed += o.executed;
+  traffic += o.traffic;
+  kernels += o.kernels;
+  return *this;
+}
+
+Cost Cost::operator*(double times) const {
+  const int launches = static_cast<int>(kernels * times);
+  return {compute * times,  tp_comm * times, model * times,
+          executed * times, traffic * times, launches};
+}
+
+Seconds exposed_beside(Seconds alone, Seconds window) {
+  return (overlap_slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
+}
+
+Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks) {
+  const Seconds piece = alone / ranks;
+  return piece + exposed_beside(alone - piece, window);
+}
+
+namespace {
+
+Bytes message_of(const Step& step, const OpList& list) {
+  if (const auto* collective = std::get_if<Collective>(&step.node->op)) return collective->bytes;
+  return list.tensors[static_cast<std::size_t>(step.node->inputs.front())]
+      .bytes();  // gathered again
+}
+
+// The product that runs beside a collective, if the framework arranges for it.
+Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
+  if (step.partner == nullptr) return alone;
+  const Seconds window =
+      device_time(step.partner->op, step.partner_pass, pricing.cluster->device, pricing.precision);
+  if (step.partner_independent && pricing.backward_tp_overlap) return exposed_beside(alone, window);
+  // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
+  // parallelism).
+  const bool pieces = step.collective != CollectiveKind::all_reduce;
+  if (pieces && (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
+    return exposed_pipelined(alone, window, pricing.tp_group.size);
+  }
+  return alone;
+}
+
+}  // namespace
+
+Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing) {
+  Cost cost;
+  const DeviceSpec& device = pricing.cluster->device;
+  for (const Step& step : steps) {
+    const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
+    const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
+    cost.compute += is_product(step.node->op) ? time : time * pricing.elementwise_factor;
+    cost.model += work.model;
+    cost.executed += work.executed;
+    cost.kernels += work.kernels;
+    if (step.collective == CollectiveKind::none) continue;
+    const Bytes message = message_of(step, list);
+    const Seconds alone =
+        collective_time(step.collective, message, pricing.tp_group, *pricing.cluster);
+    cost.tp_comm += exposed_time(step, alone, pricing);
+    cost.traffic.add(step.collective,
+                     collective_bytes(step.collective, message, pricing.tp_group.size));
+  }
+  if (!pricing.overlap.cuda_graph)
+    cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch);
+  return cost;
+}
+
+LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
+  LayerCost cost;
+  cost.forward = price(forward_steps(list), list, pricing);
+  cost.backward = price(backward_steps(list), list, pricing);
+  cost.recompute = price(recompute_steps(list, what), list, pricing);
+  cost.footprint = footprint(list, what);
+  for (const Node& node : list.nodes) cost.weights += weights_of(node.op);
+  return cost;
+}
+
+}  // namespace costmodel

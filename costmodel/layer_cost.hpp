@@ -1,0 +1,63 @@
+// What one layer costs one device for one micro-batch: the op list, priced.
+#pragma once
+
+#include "costmodel/cluster_spec.hpp"
+#include "costmodel/collective.hpp"
+#include "costmodel/op_list.hpp"
+#include "costmodel/stack_spec.hpp"
+
+namespace costmodel {
+
+// The one accumulator of the cost model. Communication time is the exposed part; traffic is all of
+// it.
+struct Cost {
+  Seconds compute;
+  Seconds tp_comm;
+  Flops model;
+  Flops executed;
+  Traffic traffic;
+  int kernels = 0;
+  Seconds time() const { return compute + tp_comm; }
+  Cost& operator+=(const Cost& o);
+  Cost operator*(double times) const;
+};
+
+struct LayerCost {
+  Cost forward;
+  Cost backward;  // without recomputation
+  Cost recompute;
+  Footprint footprint;
+  double weights = 0;  // parameters on this device
+};
+
+// What prices a step, apart from the operator itself.
+struct Pricing {
+  const ClusterSpec* cluster = nullptr;
+  GroupLayout tp_group;
+  Precision precision = Precision::bf16;
+  Overlap overlap;
+  bool backward_tp_overlap = false;
+  Seconds kernel_launch;  // host time a kernel
+  double elementwise_factor = 1;
+};
+
+// Communication beside computation slows both: kernels of the collective take multiprocessors and
+// bandwidth. The factor is the overlap coefficient 1.1256 measured by Galvatron (Miao et al. 2022,
+// arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
+inline constexpr double overlap_slowdown = 1.1256;
+
+// What a collective of `alone` seconds adds to a computation of `window` seconds beside it: the
+// part that sticks out, and the slow-down of the part that does not.
+Seconds exposed_beside(Seconds alone, Seconds window);
+
+// The same when the collective is cut into `ranks` pieces that feed or drain the product
+// (userbuffers; Isaev et al. 2023, Calculon): one piece is always exposed.
+Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks);
+
+Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing);
+
+// Kernels are launched by the host one after another: a pass is never faster than kernels · launch,
+// unless replayed from a CUDA graph.
+LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing);
+
+}  // namespace costmodel

@@ -1,0 +1,132 @@
+#include "costmodel/estimate.hpp"
+
+// Memory of each pipeline rank in its steady state.
+#include <algorithm>
+
+#include "costmodel/plan_shape.hpp"
+
+namespace costmodel {
+
+const InFlight& Evaluator::in_flight_of(const ParallelPlan& plan) {
+  // Mixes repeat with every p micro-batches: four groups show all of them.
+  const std::int64_t m = plan.micro_batches(training_.global_batch);
+  const std::int64_t shown =
+      m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
+  const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, shown};
+  const auto found = in_flight_.find(key);
+  if (found != in_flight_.end()) return found->second;
+  const Schedule schedule = generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
+  return in_flight_.emplace(key, in_flight(schedule)).first->second;
+}
+
+// Footprints of the plan's layers. `again` is a recomputed block, `whole` one that keeps
+// everything.
+struct Evaluator::Footprints {
+  const Footprint& again;
+  const Footprint& whole;
+  const Footprint& embedding;
+  const Footprint& head;
+};
+
+Evaluator::Footprints Evaluator::footprints(const ParallelPlan& plan) {
+  const Footprint& again =
+      layer(LayerKind::block, plan, region_of(plan.recompute.granularity)).footprint;
+  const bool mixed = plan.recompute.layers > 0;
+  return {again, mixed ? layer(LayerKind::block, plan, Recomputed::nothing).footprint : again,
+          layer(LayerKind::embedding, plan, Recomputed::nothing).footprint,
+          layer(LayerKind::head, plan, Recomputed::nothing).footprint};
+}
+
+// Kept by one micro-batch on virtual stage k.
+Bytes Evaluator::kept_by(const Footprints& f, const ParallelPlan& plan, int k) const {
+  const int layers = layers_of(plan, model_, k);
+  const int again = recomputed_layers(plan, layers);
+  Bytes kept = f.again.kept * again + f.whole.kept * (layers - again);
+  if (k == 0) kept += f.embedding.kept;
+  if (k == plan.virtual_stages() - 1) kept += f.head.kept;
+  return kept;
+}
+
+namespace {
+
+// Micro-batches a rank holds at once when it has one chunk.
+std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
+  switch (plan.schedule) {
+    case ScheduleKind::serial: return 1;
+    case ScheduleKind::gpipe: return m;
+    case ScheduleKind::ideal:
+    case ScheduleKind::one_f_one_b:
+    case ScheduleKind::interleaved: return std::min<std::int64_t>(plan.pp - rank, m);
+  }
+  return m;
+}
+
+}  // namespace
+
+// The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
+// is.
+Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank,
+                         double& in_flight) {
+  if (plan.schedule != ScheduleKind::interleaved) {
+    in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
+    return kept_by(f, plan, rank) * in_flight;
+  }
+  Bytes most;
+  for (const auto& mix : in_flight_of(plan).peaks[static_cast<std::size_t>(rank)]) {
+    Bytes held;
+    double chunks = 0;
+    for (int v = 0; v < plan.vpp; ++v) {
+      const double count = mix[static_cast<std::size_t>(v)];
+      held += kept_by(f, plan, v * plan.pp + rank) * count;
+      chunks += count;
+    }
+    most = max(most, held);
+    in_flight = std::max(in_flight, chunks / plan.vpp);
+  }
+  return most;
+}
+
+// Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
+// ZeRO-2 and -3 one layer's whole gradient.
+Bytes Evaluator::buffers_of(const ParallelPlan& plan, double block_weights) const {
+  Bytes buffers;
+  if (plan.pp > 1) buffers += cost_.transfer_bytes * (2.0 * plan.vpp);
+  const double gathered = plan.zero < 3 ? 0 : training_.stack.zero_prefetch ? 2 : 1;
+  buffers += Bytes(gathered * block_weights * weight_bytes_per_parameter(training_));
+  if (plan.zero >= 2) buffers += Bytes(block_weights * gradient_bytes_per_parameter(training_));
+  return buffers;
+}
+
+void Evaluator::price_memory(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const Footprints f = footprints(plan);
+  const double block_weights =
+      layer(LayerKind::block, plan, region_of(plan.recompute.granularity)).weights;
+  const auto shared = [&plan](int stage) {
+    return plan.zero >= stage ? static_cast<double>(plan.dp) : 1.0;
+  };
+  const Bytes block_working =
+      max(max(f.again.backward_transient, f.again.forward_transient), f.whole.backward_transient);
+  c.memory.assign(static_cast<std::size_t>(plan.pp), {});
+  c.peak = Bytes(0);
+  for (int r = 0; r < plan.pp; ++r) {
+    StageMemory& s = c.memory[static_cast<std::size_t>(r)];
+    const Bytes held = held_by(f, plan, r, s.in_flight_micro_batches);
+    Bytes working = block_working;
+    // The head works when everything is held; the blocks when what the head kept is gone.
+    if (r == plan.pp - 1) {
+      working =
+          max(working - f.head.kept, max(f.head.backward_transient, f.head.forward_transient));
+    }
+    s.activations = held + max(working, Bytes(0));
+    const double n = c.weights[static_cast<std::size_t>(r)];
+    s.weights = Bytes(n * weight_bytes_per_parameter(training_) / shared(3));
+    s.gradients = Bytes(n * gradient_bytes_per_parameter(training_) / shared(2));
+    s.optimizer = Bytes(n * optimizer_bytes_per_parameter(training_) / shared(1));
+    s.buffers = buffers_of(plan, block_weights);
+    s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
+    c.peak = max(c.peak, s.total());
+  }
+}
+
+}  // namespace costmodel

@@ -1,0 +1,94 @@
+#include "costmodel/mesh.hpp"
+
+#include <algorithm>
+
+#include "costmodel/error.hpp"
+
+namespace costmodel {
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view order) {
+  std::vector<std::string_view> names;
+  for (std::size_t from = 0; from <= order.size();) {
+    const std::size_t dash = std::min(order.find('-', from), order.size());
+    names.push_back(order.substr(from, dash - from));
+    from = dash + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+bool Mesh::valid_order(std::string_view order) {
+  auto names = split(order);
+  std::sort(names.begin(), names.end());
+  return names == std::vector<std::string_view>{"cp", "dp", "ep", "pp", "tp"};
+}
+
+Mesh::Mesh(int tp, int dp, int pp, std::string_view order) : sizes_{tp, dp, pp} {
+  if (order ==
+      "tp-cp-ep-dp-pp") {  // the default, without the string work: the search makes many meshes
+    strides_ = {1, tp, std::int64_t{tp} * dp};
+    return;
+  }
+  SHARDPLAN_CHECK(valid_order(order));
+  std::int64_t stride = 1;
+  for (const auto name : split(order)) {
+    for (std::size_t axis = 0; axis < axis_names.size(); ++axis) {
+      if (axis_names[axis] != name) continue;
+      strides_[axis] = stride;
+      stride *= sizes_[axis];
+    }
+  }
+}
+
+std::int64_t Mesh::rank(Coordinates at) const {
+  return at.tp * strides_[0] + at.dp * strides_[1] + at.pp * strides_[2];
+}
+
+Coordinates Mesh::coordinates(std::int64_t rank) const {
+  const auto along = [&](std::size_t axis) {
+    return static_cast<int>(rank / strides_[axis] % sizes_[axis]);
+  };
+  return {along(0), along(1), along(2)};
+}
+
+std::vector<std::int64_t> Mesh::group(Axis axis, std::int64_t rank) const {
+  const auto i = static_cast<std::size_t>(axis);
+  const std::int64_t first = rank - rank / strides_[i] % sizes_[i] * strides_[i];
+  std::vector<std::int64_t> ranks;
+  for (int k = 0; k < sizes_[i]; ++k) ranks.push_back(first + k * strides_[i]);
+  return ranks;
+}
+
+GroupLayout Mesh::layout(Axis axis, const ClusterSpec& cluster) const {
+  return layout_of(size(axis), stride(axis), cluster);
+}
+
+GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster) {
+  SHARDPLAN_CHECK(cluster.tiers.size() <= most_tiers);
+  GroupLayout layout;
+  layout.size = size;
+  layout.tiers = cluster.tiers.size();
+  std::int64_t inside = 1;  // members of the group within one unit of the tier below
+  for (std::size_t i = 0; i < layout.tiers; ++i) {
+    const bool last = i + 1 == layout.tiers;
+    std::int64_t here =
+        last ? size : std::clamp<std::int64_t>(cluster.tiers[i].devices / stride, 1, size);
+    here = std::max(here, inside);
+    layout.fan[i] = static_cast<int>(ceil_div(here, inside));
+    inside = last ? here : inside * layout.fan[i];
+    inside = std::min<std::int64_t>(inside, size);
+  }
+  return layout;
+}
+
+std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster) {
+  for (std::size_t i = 0; i + 1 < cluster.tiers.size(); ++i) {
+    if (stride * size <= cluster.tiers[i].devices) return i;
+  }
+  return cluster.tiers.size() - 1;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,74 @@
+// The grid of ranks: rank <-> coordinates, the group along an axis, and the network tiers that
+// group crosses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cluster_spec.hpp"
+#include "costmodel/parallel_plan.hpp"
+
+namespace costmodel {
+
+enum class Axis { tensor, data, pipeline };
+inline constexpr std::array<std::string_view, 3> axis_names{"tp", "dp", "pp"};
+
+struct Coordinates {
+  int tp = 0;
+  int dp = 0;
+  int pp = 0;
+  bool operator==(const Coordinates&) const = default;
+};
+
+// How a group of equally spaced ranks lies over the tiers: at tier i, `fan[i]` units of tier i-1
+// are joined (1 where the group does not cross it). The product of all
+// fans is the group's size, or a little more where whole units do not divide the group.
+inline constexpr std::size_t most_tiers = 6;
+struct GroupLayout {
+  int size = 1;
+  std::size_t tiers = 0;
+  std::array<int, most_tiers> fan{};
+  // Index of the outermost tier the group crosses; -1 for a group of one.
+  int outermost() const {
+    for (std::size_t i = tiers; i-- > 0;) {
+      if (fan[i] > 1) return static_cast<int>(i);
+    }
+    return -1;
+  }
+};
+
+// Megatron's rank order (parallel_state.py, RankGenerator): the first name varies fastest. Names:
+// tp, cp, ep, dp, pp; cp and ep have size 1 here.
+class Mesh {
+ public:
+  // `order` must be a permutation of the five axis names (see valid_order).
+  Mesh(int tp, int dp, int pp, std::string_view order);
+  explicit Mesh(const ParallelPlan& plan) : Mesh(plan.tp, plan.dp, plan.pp, plan.rank_order) {}
+
+  std::int64_t size() const { return std::int64_t{sizes_[0]} * sizes_[1] * sizes_[2]; }
+  int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  std::int64_t stride(Axis axis) const { return strides_[static_cast<std::size_t>(axis)]; }
+  std::int64_t rank(Coordinates at) const;
+  Coordinates coordinates(std::int64_t rank) const;
+  // The ranks of the group along `axis` that contains `rank`, in order of the axis.
+  std::vector<std::int64_t> group(Axis axis, std::int64_t rank) const;
+  GroupLayout layout(Axis axis, const ClusterSpec& cluster) const;
+
+  static bool valid_order(std::string_view order);
+
+ private:
+  std::array<int, 3> sizes_{};
+  std::array<std::int64_t, 3> strides_{};
+};
+
+// Layout of `size` ranks that lie `stride` apart, starting at rank 0.
+GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster);
+
+// The tier a transfer between neighbours on an axis of `size` ranks `stride` apart crosses, for the
+// pair that crosses most.
+std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster);
+
+}  // namespace costmodel

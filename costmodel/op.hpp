@@ -1,0 +1,147 @@
+// The operators one device executes, with local (sharded) shapes. An Op is a variant with named
+// fields; every visitor lists every operator, so that a new one does not compile until each of them
+// knows it.
+//
+// An operator is executed in passes: forward; then, in backward, the gradient of its input and,
+// where it holds weights, the gradient of the weights (two passes, because zero-bubble schedules
+// tell them apart).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "costmodel/mesh.hpp"
+#include "costmodel/model_spec.hpp"
+#include "costmodel/units.hpp"
+
+namespace costmodel {
+
+enum class Pass { forward, input_gradient, weight_gradient };
+
+enum class CollectiveKind {
+  none,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  scatter,
+  gather,
+  send
+};
+inline constexpr std::array<std::string_view, 9> collective_names{
+    "none",    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
+    "scatter", "gather",     "send"};
+
+// y[m, n] = x[m, k] · W[k, n] (+ bias). The shapes are this device's.
+struct Linear {
+  std::int64_t m, n, k;
+  bool bias;
+  bool regather;  // its saved input is sharded over the sequence and gathered again for the weight
+                  // gradient
+};
+// scores[batch, s, s] = Q · Kᵀ and context = P · V; batch counts (sequence, head) pairs.
+struct AttentionScores {
+  std::int64_t batch, s, head_dim;
+};
+struct AttentionContext {
+  std::int64_t batch, s, head_dim;
+};
+// Scale, mask and softmax over rows; fused into one kernel or not.
+struct Softmax {
+  std::int64_t rows, cols;
+  bool fused;
+};
+// Attention in one kernel that keeps no scores (Dao 2022, arXiv:2205.14135). `kv_share` is heads /
+// kv_heads.
+struct FlashAttention {
+  std::int64_t sequences, s, heads, kv_heads, head_dim;
+  bool causal_skip;
+};
+struct Dropout {
+  std::int64_t rows, cols;
+};
+struct Norm {
+  std::int64_t rows, cols;
+  Normalization kind;
+  int gains = 1;  // vectors of parameters: queries and keys have one each
+};
+// cols is the width of the result; a gated activation reads twice as much.
+struct Activation {
+  std::int64_t rows, cols;
+  bool gated;
+  bool fused_bias;
+};
+// residual + dropout(x + bias): one kernel when fused.
+struct BiasDropoutAdd {
+  std::int64_t rows, cols;
+  bool bias, dropout, fused;
+};
+struct Rotary {
+  std::int64_t rows, cols;
+};
+struct Embedding {
+  std::int64_t rows, cols, vocab;
+};
+struct PositionEmbedding {
+  std::int64_t rows, cols, positions;
+};
+// Vocabulary-parallel softmax cross-entropy over logits[rows, cols].
+struct CrossEntropy {
+  std::int64_t rows, cols;
+  bool fused;
+};
+// A collective along an axis; `bytes` is the full message (what every rank holds after an
+// all-gather or all-reduce). Its backward is another collective (Shoeybi et al. 2019, f and g;
+// Korthikanti et al. 2022, g and ḡ).
+struct Collective {
+  CollectiveKind forward, backward;
+  Axis axis;
+  Bytes bytes;
+};
+
+using Op = std::variant<Linear, AttentionScores, AttentionContext, Softmax, FlashAttention, Dropout,
+                        Norm, Activation, BiasDropoutAdd, Rotary, Embedding, PositionEmbedding,
+                        CrossEntropy, Collective>;
+
+template <class... Cases>
+struct Visitor : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Visitor(Cases...) -> Visitor<Cases...>;
+
+std::string_view name_of(const Op& op);
+
+// The parameters an operator holds on this device: matrices, tables, biases, norm gains.
+double weights_of(const Op& op);
+
+// Whether its time is a matrix product's; everything else moves bytes (or, a collective, is the
+// network's).
+bool is_product(const Op& op);
+
+// What one pass of an operator does.
+struct Work {
+  Flops model;     // matrix-product FLOPs by the published convention: attention in full, no causal
+                   // halving
+  Flops executed;  // matrix-product FLOPs the kernels really do
+  Bytes moved;     // to and from device memory
+  int kernels = 0;
+  Work& operator+=(const Work& o) {
+    model += o.model;
+    executed += o.executed;
+    moved += o.moved;
+    kernels += o.kernels;
+    return *this;
+  }
+};
+
+// `element` is the storage size of an activation in bytes.
+Work work_of(const Op& op, Pass pass, double element);
+
+// Whether the operator has that pass at all (only weights have a weight gradient).
+bool has_pass(const Op& op, Pass pass);
+
+}  // namespace costmodel

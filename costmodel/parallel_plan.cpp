@@ -1,0 +1,276 @@
+#include "costmodel/parallel_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "costmodel/units_text.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// One list of rules serves both forms of the question: `words` decides whether reasons are written.
+class Rules {
+ public:
+  explicit Rules(bool words) : words_(words) {}
+
+  // Returns whether the rule holds, and keeps the reason when it does not.
+  template <class Reason, class Remedy>
+  bool require(bool holds, std::string_view key, Reason reason, Remedy remedy) {
+    if (holds) return true;
+    broken = true;
+    if (words_) found.push_back({std::string(key), reason(), remedy()});
+    return false;
+  }
+  bool stop() const { return broken && !words_; }
+
+  bool broken = false;
+  std::vector<Violation> found;
+
+ private:
+  bool words_;
+};
+
+std::string divisors_text(std::int64_t n, std::int64_t most = 64) {
+  std::string text;
+  for (std::int64_t i = 1; i <= std::min(n, most); ++i) {
+    if (n % i == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
+  }
+  return text;
+}
+
+void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
+  rules.require(
+      p.devices() == cluster.devices, "dp",
+      [&] {
+        return fmt::format("tp {} x pp {} x dp {} = {} devices, but the cluster has {}", p.tp, p.pp,
+                           p.dp, format_integer(p.devices()), format_integer(cluster.devices));
+      },
+      [&] {
+        const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp;
+        if (cluster.devices % model_parallel == 0)
+          return fmt::format("set dp to {}, or leave it out", cluster.devices / model_parallel);
+        return fmt::format("choose tp x pp among the divisors of {}: {}", cluster.devices,
+                           divisors_text(cluster.devices));
+      });
+}
+
+void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                  Rules& rules) {
+  const auto sizes = [&] { return fmt::format("choose tp among {}", divisors_text(model.heads)); };
+  rules.require(
+      model.heads % p.tp == 0, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} attention heads", p.tp, model.heads);
+      },
+      sizes);
+  rules.require(
+      model.kv_heads % p.tp == 0 || p.tp % model.kv_heads == 0, "tp",
+      [&] {
+        return fmt::format("tp {} neither divides nor is divided by the {} key/value heads", p.tp,
+                           model.kv_heads);
+      },
+      sizes);
+  rules.require(
+      model.ffn_hidden % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide ffn_hidden {}", p.tp, model.ffn_hidden); },
+      sizes);
+  rules.require(
+      model.hidden % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide hidden {}", p.tp, model.hidden); }, sizes);
+  rules.require(
+      !p.sequence_parallel || p.tp > 1, "sequence_parallel",
+      [] { return std::string("sequence_parallel needs tp > 1"); },
+      [] { return std::string("set sequence_parallel: false"); });
+  rules.require(
+      !p.sequence_parallel || training.sequence % p.tp == 0, "sequence_parallel",
+      [&] { return fmt::format("tp {} does not divide the sequence {}", p.tp, training.sequence); },
+      [] { return std::string("set sequence_parallel: false, or another tp"); });
+}
+
+void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  const std::int64_t share = p.dp * p.micro_batch;
+  const bool divides = rules.require(
+      training.global_batch % share == 0, "micro_batch",
+      [&] {
+        return fmt::format("global_batch {} is not divisible by dp {} x micro_batch {} = {}",
+                           training.global_batch, p.dp, p.micro_batch, share);
+      },
+      [&] {
+        if (training.global_batch % p.dp != 0)
+          return fmt::format("choose a global_batch that is a multiple of dp {}", p.dp);
+        return fmt::format("choose micro_batch among {}",
+                           divisors_text(training.global_batch / p.dp));
+      });
+  if (!divides || p.schedule != ScheduleKind::interleaved) return;
+  const std::int64_t m = p.micro_batches(training.global_batch);
+  rules.require(
+      m % p.pp == 0, "vpp",
+      [&] {
+        return fmt::format(
+            "the interleaved schedule needs micro-batches in multiples of pp {}, there are {}",
+            p.pp, m);
+      },
+      [] { return std::string("set vpp: 1, or another micro_batch"); });
+}
+
+void check_stages(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+  const std::int64_t stages = std::int64_t{p.pp} * p.vpp;  // as written: may be beyond an int
+  if (p.stage_layers.empty()) {
+    rules.require(
+        uneven_split(p, model) != UnevenSplit::impossible, p.vpp > 1 ? "vpp" : "pp",
+        [&] {
+          return fmt::format("{} layers do not divide into pp {} x vpp {} = {} stages",
+                             model.layers, p.pp, p.vpp, stages);
+        },
+        [&] {
+          return fmt::format("choose pp x vpp among {}, or give stage_layers",
+                             divisors_text(model.layers, 512));
+        });
+  } else {
+    const std::int64_t sum =
+        std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0});
+    rules.require(
+        static_cast<std::int64_t>(p.stage_layers.size()) == stages, "stage_layers",
+        [&] {
+          return fmt::format("stage_layers lists {} stages, pp {} x vpp {} is {}",
+                             p.stage_layers.size(), p.pp, p.vpp, stages);
+        },
+        [] { return std::string("list one count for each virtual stage"); });
+    rules.require(
+        sum == model.layers, "stage_layers",
+        [&] {
+          return fmt::format("stage_layers add up to {}, the model has {} layers", sum,
+                             model.layers);
+        },
+        [] { return std::string("make them add up"); });
+  }
+  const bool interleaved = p.schedule == ScheduleKind::interleaved;
+  rules.require(
+      interleaved == (p.vpp > 1), "schedule",
+      [&] {
+        return fmt::format("schedule {} with vpp {}",
+                           schedule_names[static_cast<std::size_t>(p.schedule)], p.vpp);
+      },
+      [] {
+        return std::string("vpp > 1 goes with schedule: interleaved, and the other way round");
+      });
+  rules.require(
+      p.vpp == 1 || p.pp > 1, "vpp", [] { return std::string("virtual stages need pp > 1"); },
+      [] { return std::string("set vpp: 1"); });
+}
+
+void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+  rules.require(
+      p.recompute.layers == 0 || p.recompute.granularity == Recomputation::full, "recompute",
+      [] { return std::string("a number of layers goes with granularity full only"); },
+      [] { return std::string("write recompute: {granularity: full, layers: N}"); });
+  rules.require(
+      p.recompute.layers <= model.layers, "recompute",
+      [&] {
+        return fmt::format("recompute layers {} exceed the model's {}", p.recompute.layers,
+                           model.layers);
+      },
+      [] { return std::string("count the layers of one (virtual) stage"); });
+}
+
+// What the framework offers at all: a plan that its version cannot run is no plan.
+void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  const StackSpec& stack = training.stack;
+  const auto other = [] {
+    return std::string("choose another training.stack (see `shardplan list stacks`)");
+  };
+  rules.require(
+      p.zero <= stack.max_zero, "zero",
+      [&] {
+        return fmt::format("stack {} offers ZeRO up to stage {}", stack.name, stack.max_zero);
+      },
+      [&] {
+        return fmt::format("set zero to at most {}, or choose another stack", stack.max_zero);
+      });
+  rules.require(
+      !p.sequence_parallel || stack.sequence_parallel, "sequence_parallel",
+      [&] { return fmt::format("stack {} has no sequence parallelism", stack.name); }, other);
+  rules.require(
+      p.recompute.granularity != Recomputation::selective || stack.selective_recompute, "recompute",
+      [&] { return fmt::format("stack {} has no selective recomputation", stack.name); }, other);
+  rules.require(
+      p.schedule != ScheduleKind::interleaved || stack.interleaved, "vpp",
+      [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
+}
+
+void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
+               const TrainingSpec& training, Rules& rules) {
+  check_devices(p, cluster, rules);
+  if (rules.stop()) return;
+  check_tensor(p, model, training, rules);
+  if (rules.stop()) return;
+  check_batch(p, training, rules);
+  check_stages(p, model, rules);
+  check_recompute(p, model, rules);
+  check_stack(p, training, rules);
+}
+
+}  // namespace
+
+std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& model,
+                                  const ClusterSpec& cluster, const TrainingSpec& training) {
+  Rules rules(true);
+  check_all(plan, model, cluster, training, rules);
+  return rules.found;
+}
+
+bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
+              const TrainingSpec& training) {
+  Rules rules(false);
+  check_all(plan, model, cluster, training, rules);
+  return !rules.broken;
+}
+
+UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
+  const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
+  if (model.layers % stages == 0) return UnevenSplit::none;
+  if (plan.pp == 1 || model.layers < stages) return UnevenSplit::impossible;
+  if ((model.layers + 2) % stages == 0) return UnevenSplit::embedding_and_loss;
+  if ((model.layers + 1) % stages == 0) return UnevenSplit::loss;
+  return UnevenSplit::impossible;
+}
+
+int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage) {
+  if (!plan.stage_layers.empty()) return plan.stage_layers[static_cast<std::size_t>(virtual_stage)];
+  const int stages = plan.virtual_stages();
+  const bool first = virtual_stage == 0, last = virtual_stage == stages - 1;
+  switch (uneven_split(plan, model)) {
+    case UnevenSplit::none:
+    case UnevenSplit::impossible: return static_cast<int>(model.layers / stages);
+    case UnevenSplit::loss: return static_cast<int>((model.layers + 1) / stages) - (last ? 1 : 0);
+    case UnevenSplit::embedding_and_loss:
+      return static_cast<int>((model.layers + 2) / stages) - (first ? 1 : 0) - (last ? 1 : 0);
+  }
+  return 0;
+}
+
+std::int64_t padded_vocab(std::int64_t vocab, int tp) {
+  const std::int64_t unit = std::int64_t{128} * tp;
+  return ceil_div(vocab, unit) * unit;
+}
+
+std::string to_string(const Recompute& r) {
+  std::string text(recomputation_names[static_cast<std::size_t>(r.granularity)]);
+  if (r.layers > 0) text += fmt::format(" (first {} of a stage)", r.layers);
+  return text;
+}
+
+std::string to_string(const ParallelPlan& p) {
+  std::string text = fmt::format("t {} · p {} · d {} · b {}", p.tp, p.pp, p.dp, p.micro_batch);
+  if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
+  if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  if (p.sequence_parallel) text += " · sequence parallel";
+  text += fmt::format(" · recompute {}", to_string(p.recompute));
+  text += fmt::format(" · ZeRO {}", p.zero);
+  if (!p.stage_layers.empty()) text += fmt::format(" · layers {}", fmt::join(p.stage_layers, "+"));
+  return text;
+}
+
+}  // namespace costmodel

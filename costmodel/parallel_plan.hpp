@@ -1,0 +1,104 @@
+// A way to split training over devices, fully resolved: every key has a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cluster_spec.hpp"
+#include "costmodel/model_spec.hpp"
+#include "costmodel/stack_spec.hpp"
+
+namespace costmodel {
+
+enum class ScheduleKind { ideal, serial, gpipe, one_f_one_b, interleaved };
+inline constexpr std::array<std::string_view, 5> schedule_names{"ideal", "serial", "gpipe", "1f1b",
+                                                                "interleaved"};
+
+enum class Recomputation { none, selective, full };
+inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "selective", "full"};
+
+// What is computed again in backward instead of kept. selective: the attention core (Korthikanti et
+// al. 2022, section 5). full: whole layers, from their saved input. `layers` > 0 limits it to the
+// first layers of each (virtual) stage, Megatron's `--recompute-method block`.
+struct Recompute {
+  Recomputation granularity = Recomputation::none;
+  int layers = 0;
+  bool operator==(const Recompute&) const = default;
+};
+
+// How the global batch is trained: what a scenario's `training` says.
+struct TrainingSpec {
+  std::int64_t global_batch = 0;  // B, sequences
+  std::int64_t sequence = 0;      // s, tokens
+  Precision precision = Precision::bf16;
+  Precision gradient_precision = Precision::fp32;
+  bool sgd = false;  // stochastic gradient descent with momentum instead of Adam
+  StackSpec stack;
+  Overlap overlap;
+  std::vector<std::string> assumed;  // what the scenario left out
+};
+
+struct ParallelPlan {
+  int tp = 1;                    // t
+  int pp = 1;                    // p
+  int dp = 1;                    // d
+  int vpp = 1;                   // v: virtual stages a device holds
+  std::int64_t micro_batch = 1;  // b, sequences
+  bool sequence_parallel = false;
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  Recompute recompute;
+  int zero = 0;                   // ZeRO stage
+  std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
+  std::string rank_order = "tp-cp-ep-dp-pp";
+
+  std::int64_t devices() const { return std::int64_t{tp} * pp * dp; }
+  std::int64_t micro_batches(std::int64_t global_batch) const {
+    return global_batch / (dp * micro_batch);
+  }
+  int virtual_stages() const { return pp * vpp; }
+  bool operator==(const ParallelPlan&) const = default;
+};
+
+// A rule the plan breaks: the plan key at fault, what is wrong, and what would mend it.
+struct Violation {
+  std::string key;
+  std::string reason;
+  std::string remedy;
+};
+
+// The rules by which Megatron-LM accepts a plan (arguments.py, parallel_state.py,
+// transformer_config.py of core 0.20), and ours where it has none. Empty when the plan is valid.
+// Never throws.
+std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& model,
+                                  const ClusterSpec& cluster, const TrainingSpec& training);
+
+// The same verdict without words, for the search.
+bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
+              const TrainingSpec& training);
+
+// How layers that do not divide evenly are still placed, as Megatron does with
+// --account-for-embedding-in-pipeline-split and
+// --account-for-loss-in-pipeline-split: the embedding, the loss, or both count as a layer. none
+// when they divide; impossible when no such count divides. Nothing of it applies when stage_layers
+// is given.
+enum class UnevenSplit { none, loss, embedding_and_loss, impossible };
+UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model);
+
+// Layers of virtual stage k (chunk k / p of pipeline rank k mod p), counted from 0: stage_layers,
+// or equal shares, or Megatron's uneven split, whose first or last stage has one layer less.
+int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);
+
+// Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).
+std::int64_t padded_vocab(std::int64_t vocab, int tp);
+
+std::string to_string(
+    const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
+
+// One line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel · recompute full ·
+// ZeRO 1".
+std::string to_string(const ParallelPlan& plan);
+
+}  // namespace costmodel

@@ -1,0 +1,25 @@
+#include "costmodel/plan_shape.hpp"
+
+#include <algorithm>
+
+namespace costmodel {
+
+Recomputed region_of(Recomputation granularity) {
+  switch (granularity) {
+    case Recomputation::none: return Recomputed::nothing;
+    case Recomputation::selective: return Recomputed::attention_core;
+    case Recomputation::full: return Recomputed::everything;
+  }
+  return Recomputed::nothing;
+}
+
+int recomputed_layers(const ParallelPlan& plan, int layers) {
+  return plan.recompute.layers > 0 ? std::min(plan.recompute.layers, layers) : layers;
+}
+
+double vocabulary_table(const ModelSpec& model, int tp) {
+  const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
+  return static_cast<double>(rows * model.hidden);
+}
+
+}  // namespace costmodel

@@ -1,0 +1,362 @@
+#include "costmodel/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "costmodel/config_reader.hpp"
+#include "costmodel/hf_config.hpp"
+#include "costmodel/mesh.hpp"
+#include "costmodel/yaml_io.hpp"
+
+namespace costmodel {
+
+bool PlanRequest::is_auto(std::string_view key) const {
+  return std::find(automatic.begin(), automatic.end(), key) != automatic.end();
+}
+
+Mark PlanRequest::mark_of(std::string_view key) const {
+  for (const auto& entry : written) {
+    if (entry.key == key) return entry.value.mark;
+  }
+  return mark;
+}
+
+namespace {
+
+constexpr IntegerRange any_size{1, 1'000'000};
+
+void read_training(const Value& map, const ConfigPath& path, Scenario& scenario) {
+  MapReader reader(map, "training");
+  TrainingSpec& t = scenario.training;
+  reader.required("global_batch");
+  reader.required("sequence");
+  t.global_batch = *reader.integer("global_batch", {1, 1'000'000'000});
+  t.sequence = *reader.integer("sequence", {1, 100'000'000});
+  if (const auto p = reader.one_of("precision", precision_names))
+    t.precision = static_cast<Precision>(*p);
+  static constexpr std::array<std::string_view, 2> optimizers{"adam", "sgd"};
+  t.sgd = reader.one_of("optimizer", optimizers).value_or(0) == 1;
+  Value default_stack = scalar_value("megatron-core-2026", map.mark);
+  const Value* stack = reader.optional("stack");
+  const ResolvedConfig resolved =
+      resolve_config(path, "stacks", stack != nullptr ? *stack : default_stack);
+  t.stack = read_stack(resolved.value, resolved.name);
+  if (stack == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
+  t.gradient_precision = t.stack.gradient_precision;
+  if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
+  if (const auto p = reader.one_of("gradient_precision", precision_names))
+    t.gradient_precision = static_cast<Precision>(*p);
+  const Value* overlap = reader.optional("overlap");
+  t.overlap = overlap != nullptr ? read_overlap(*overlap, t.stack.overlap) : t.stack.overlap;
+  reader.finish();
+  if (scenario.cluster.device.peak_of(t.precision).value <= 0) {
+    std::string has;
+    for (std::size_t i = 0; i < precision_count; ++i) {
+      if (scenario.cluster.device.peak[i].value > 0)
+        has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
+    }
+    throw ConfigError(reader.mark_of("precision"),
+                      fmt::format("device {} has no {} rate", scenario.cluster.device.name,
+                                  to_string(t.precision)),
+                      "set training.precision to one of " + has);
+  }
+}
+
+Recompute read_recompute(const Value& value) {
+  if (value.is_scalar()) {
+    for (std::size_t i = 0; i < recomputation_names.size(); ++i) {
+      if (recomputation_names[i] == value.text) return {static_cast<Recomputation>(i), 0};
+    }
+    throw ConfigError(
+        value.mark, fmt::format("recompute: '{}' is not known", value.text),
+        known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
+  }
+  MapReader reader(value, "recompute");
+  reader.required("granularity");
+  Recompute recompute{
+      static_cast<Recomputation>(*reader.one_of("granularity", recomputation_names)), 0};
+  recompute.layers = static_cast<int>(reader.integer("layers", {0, 100'000}).value_or(0));
+  reader.finish();
+  return recompute;
+}
+
+// Keys of the contract whose axis this version does not model: accepted at their neutral value.
+void reject_unmodelled(MapReader& reader) {
+  for (const auto* key : {"cp", "ep", "etp"}) {
+    const auto size = reader.integer(key, any_size);
+    if (size && *size != 1) {
+      throw ConfigError(reader.mark_of(key),
+                        fmt::format("{} {}: this version models {} 1 only", key, *size, key),
+                        fmt::format("set {}: 1", key));
+    }
+  }
+  for (const auto* key : {"cp_comm", "offload"}) {
+    const Value* value = reader.optional(key);
+    if (value != nullptr &&
+        !(value->is_scalar() && (value->text == "none" || value->text == "false"))) {
+      throw ConfigError(value->mark, fmt::format("{} has no model in this version", key),
+                        "leave it out");
+    }
+  }
+}
+
+ScheduleKind read_schedule(MapReader& reader) {
+  static constexpr std::array<std::string_view, 3> later{"zero-bubble-h1", "zero-bubble-v",
+                                                         "dualpipe"};
+  const auto word = reader.text("schedule");
+  for (const auto name : later) {
+    if (word == name) {
+      throw ConfigError(reader.mark_of("schedule"),
+                        fmt::format("schedule '{}' is not generated in this version", name),
+                        fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
+    }
+  }
+  return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names));
+}
+
+void read_stage_layers(const Value& value, PlanRequest& plan) {
+  if (value.kind != Value::Kind::sequence)
+    throw ConfigError(value.mark, "stage_layers is not a list", "write [12, 12, ...]");
+  for (const auto& item : value.items)
+    plan.stage_layers.push_back(static_cast<int>(read_integer(item, "stage_layers", {0, 100'000})));
+}
+
+PlanRequest read_plan(const Value& map) {
+  MapReader reader(map, "plan");
+  PlanRequest plan;
+  plan.mark = map.mark;
+  plan.written = map.entries;
+  const auto free_key = [&](std::string_view key) {
+    if (!reader.is_auto(key)) return false;
+    plan.automatic.emplace_back(key);
+    return true;
+  };
+  const auto size = [&](std::string_view key, std::optional<int>& field) {
+    if (free_key(key)) return;
+    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
+  };
+  size("tp", plan.tp);
+  size("pp", plan.pp);
+  size("dp", plan.dp);
+  size("vpp", plan.vpp);
+  if (!free_key("zero")) {
+    if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
+  }
+  if (!free_key("micro_batch")) plan.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
+  if (!free_key("sequence_parallel")) plan.sequence_parallel = reader.boolean("sequence_parallel");
+  if (!free_key("schedule") && reader.optional("schedule") != nullptr)
+    plan.schedule = read_schedule(reader);
+  if (!free_key("recompute")) {
+    if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
+  }
+  if (!free_key("stage_layers")) {
+    if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
+  }
+  for (const auto* key : {"cp", "ep", "etp", "cp_comm", "offload"}) free_key(key);
+  for (const auto& key : plan.automatic) {
+    if (key == "stage_layers") {
+      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
+                        "leave it out or list the layers");
+    }
+  }
+  if (!plan.is_auto("cp") && !plan.is_auto("ep") && !plan.is_auto("etp")) reject_unmodelled(reader);
+  if (const auto order = reader.text("rank_order")) {
+    if (!Mesh::valid_order(*order)) {
+      throw ConfigError(
+          reader.mark_of("rank_order"),
+          fmt::format("rank_order: '{}' is not an order of the axes", *order),
+          "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
+    }
+    plan.rank_order = *order;
+  }
+  reader.finish();
+  return plan;
+}
+
+// A list, or one value for a list of one.
+std::vector<Value> listed(const Value& value, std::string_view key) {
+  if (value.is_scalar()) return {value};
+  if (value.is_map())
+    throw ConfigError(value.mark, fmt::format("{} is a map", key), "write a value or a list [...]");
+  return value.items;
+}
+
+template <class Enum, std::size_t N>
+std::vector<Enum> read_enum_list(const Value* value, std::string_view key,
+                                 const std::array<std::string_view, N>& names) {
+  std::vector<Enum> list;
+  if (value == nullptr) return list;
+  for (const auto& item : listed(*value, key)) {
+    const auto at = std::find(names.begin(), names.end(), item.text);
+    if (at == names.end()) {
+      throw ConfigError(item.mark, fmt::format("{}: '{}' is not known", key, item.text),
+                        known_names(item.text, {names.begin(), names.end()}));
+    }
+    list.push_back(static_cast<Enum>(at - names.begin()));
+  }
+  return list;
+}
+
+SearchLimits read_search(const Value& map) {
+  MapReader reader(map, "search");
+  SearchLimits limits;
+  limits.max_tp = static_cast<int>(reader.integer("max_tp", any_size).value_or(0));
+  limits.max_pp = static_cast<int>(reader.integer("max_pp", any_size).value_or(0));
+  limits.max_vpp = static_cast<int>(reader.integer("max_vpp", any_size).value_or(0));
+  limits.max_micro_batch = reader.integer("max_micro_batch", any_size).value_or(0);
+  limits.top = static_cast<int>(reader.integer("top", {1, 1000}).value_or(limits.top));
+  limits.memory_margin = reader.number("memory_margin", Dimension::count, 0, 0.9).value_or(0);
+  if (const Value* zero = reader.optional("zero")) {
+    for (const auto& item : listed(*zero, "zero"))
+      limits.zero.push_back(static_cast<int>(read_integer(item, "zero", {0, 3})));
+  }
+  limits.recompute =
+      read_enum_list<Recomputation>(reader.optional("recompute"), "recompute", recomputation_names);
+  limits.schedules =
+      read_enum_list<ScheduleKind>(reader.optional("schedules"), "schedules", schedule_names);
+  reader.finish();
+  return limits;
+}
+
+void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
+  const Value& model = reader.required("model");
+  ResolvedConfig resolved_model = resolve_config(path, "models", model);
+  if (is_hf_config(resolved_model.value))
+    resolved_model.value = from_hf_config(resolved_model.value);
+  scenario.model = read_model(resolved_model.value, resolved_model.name);
+  scenario.model_text = resolved_model.name.empty() ? "a model of its own" : resolved_model.name;
+  const ResolvedConfig cluster = resolve_config(path, "clusters", reader.required("cluster"));
+  Value device_key =
+      cluster.value.find("device") != nullptr ? *cluster.value.find("device") : Value{};
+  if (device_key.kind == Value::Kind::null) {
+    throw ConfigError(cluster.value.mark, "cluster lacks the key 'device'",
+                      "add device: NAME (see `shardplan list devices`)");
+  }
+  const ResolvedConfig device = resolve_config(path, "devices", device_key);
+  scenario.cluster =
+      read_cluster(cluster.value, cluster.name, read_device(device.value, device.name));
+  scenario.cluster_text = cluster.name.empty() ? "a cluster of its own" : cluster.name;
+}
+
+}  // namespace
+
+Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path) {
+  MapReader reader(root, "scenario");
+  Scenario scenario;
+  scenario.name = name;
+  scenario.file = root.mark.file;
+  read_parts(reader, path, scenario);
+  read_training(reader.required("training"), path, scenario);
+  ModelSpec& model = scenario.model;
+  if (model.positions == Positions::learned && model.max_positions == 0)
+    model.max_positions = scenario.training.sequence;
+  if (model.positions == Positions::learned && scenario.training.sequence > model.max_positions) {
+    throw ConfigError(root.find("training")->find("sequence")->mark,
+                      fmt::format("sequence {} exceeds the model's {} learned positions",
+                                  scenario.training.sequence, model.max_positions),
+                      "shorten training.sequence, or override model max_positions");
+  }
+  const Value* plan = reader.optional("plan");
+  Value empty;
+  empty.mark = root.mark;
+  scenario.plan = read_plan(plan != nullptr ? *plan : empty);
+  if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
+  for (const auto* key : {"name", "title", "notes", "source"}) reader.optional(key);
+  reader.finish();
+  return scenario;
+}
+
+Scenario load_scenario(const std::string& file, const ConfigPath& path,
+                       const std::vector<std::string>& assignments) {
+  Value root = load_yaml(file);
+  for (const auto& assignment : assignments)
+    assign_path(root, assignment, {"--set " + assignment, 0, 0});
+  return read_scenario(root, std::filesystem::path(file).stem().string(), path);
+}
+
+PlanRequest with_defaults(const Scenario& scenario) {
+  PlanRequest r = scenario.plan;
+  const StackSpec& stack = scenario.training.stack;
+  const ParallelPlan usual;
+  const auto settle = [&r](std::string_view key, auto& field, const auto& value) {
+    if (!field && !r.is_auto(key)) field = value;
+  };
+  settle("tp", r.tp, usual.tp);
+  settle("pp", r.pp, usual.pp);
+  settle("vpp", r.vpp, usual.vpp);
+  settle("zero", r.zero, stack.default_zero);
+  settle("micro_batch", r.micro_batch, usual.micro_batch);
+  settle("sequence_parallel", r.sequence_parallel,
+         stack.default_sequence_parallel && r.tp.value_or(2) > 1);
+  settle("recompute", r.recompute, usual.recompute);
+  if (r.vpp)
+    settle("schedule", r.schedule, *r.vpp > 1 ? ScheduleKind::interleaved : usual.schedule);
+  return r;
+}
+
+ParallelPlan resolve_plan(const Scenario& scenario) {
+  const PlanRequest r = with_defaults(scenario);
+  ParallelPlan plan;
+  plan.tp = r.tp.value_or(plan.tp);
+  plan.pp = r.pp.value_or(plan.pp);
+  const std::int64_t rest = scenario.cluster.devices / (std::int64_t{plan.tp} * plan.pp);
+  plan.dp = r.dp.value_or(static_cast<int>(std::max<std::int64_t>(1, rest)));
+  plan.vpp = r.vpp.value_or(plan.vpp);
+  plan.micro_batch = r.micro_batch.value_or(plan.micro_batch);
+  // Megatron switches it off without tensor parallelism.
+  plan.sequence_parallel = r.sequence_parallel.value_or(false) && plan.tp > 1;
+  plan.schedule = r.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved : plan.schedule);
+  plan.recompute = r.recompute.value_or(plan.recompute);
+  plan.zero = r.zero.value_or(plan.zero);
+  plan.stage_layers = r.stage_layers;
+  plan.rank_order = r.rank_order;
+  require_valid(plan, scenario);
+  return plan;
+}
+
+void require_valid(const ParallelPlan& plan, const Scenario& scenario) {
+  const auto broken = violations(plan, scenario.model, scenario.cluster, scenario.training);
+  if (broken.empty()) return;
+  Mark mark = scenario.plan.mark_of(broken.front().key);
+  if (mark.file.empty()) mark.file = scenario.file;
+  throw ConfigError(mark, broken.front().reason, broken.front().remedy);
+}
+
+Value to_value(const ParallelPlan& p) {
+  Value map;
+  const auto put = [&map](const std::string& key, const auto& value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  put("tp", p.tp);
+  put("pp", p.pp);
+  put("dp", p.dp);
+  put("vpp", p.vpp);
+  put("micro_batch", p.micro_batch);
+  put("sequence_parallel", p.sequence_parallel);
+  put("schedule", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  if (p.recompute.layers > 0) {
+    Value recompute;
+    recompute.set("granularity",
+                  scalar_value(std::string(
+                      recomputation_names[static_cast<std::size_t>(p.recompute.granularity)])));
+    recompute.set("layers", scalar_value(fmt::format("{}", p.recompute.layers)));
+    map.set("recompute", recompute);
+  } else {
+    put("recompute", recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]);
+  }
+  put("zero", p.zero);
+  if (!p.stage_layers.empty()) {
+    Value list;
+    list.kind = Value::Kind::sequence;
+    for (const int layers : p.stage_layers)
+      list.items.push_back(scalar_value(fmt::format("{}", layers)));
+    map.set("stage_layers", list);
+  }
+  put("rank_order", p.rank_order);
+  return map;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,98 @@
+#include "costmodel/stack_spec.hpp"
+
+#include <fmt/format.h>
+
+#include "costmodel/config_reader.hpp"
+
+namespace costmodel {
+
+Overlap read_overlap(const Value& map, Overlap base) {
+  MapReader reader(map, "overlap");
+  if (const auto both = reader.boolean("dp_overlap"))
+    base.overlap_grad_reduce = base.overlap_param_gather = *both;
+  const auto flag = [&reader](std::string_view key, bool& field) {
+    field = reader.boolean(key).value_or(field);
+  };
+  flag("overlap_grad_reduce", base.overlap_grad_reduce);
+  flag("overlap_param_gather", base.overlap_param_gather);
+  flag("tp_comm_overlap", base.tp_comm_overlap);
+  flag("pp_overlap", base.pp_overlap);
+  flag("async_tp", base.async_tp);
+  flag("compile", base.compile);
+  flag("cuda_graph", base.cuda_graph);
+  reader.finish();
+  return base;
+}
+
+namespace {
+
+void read_memory(const Value* map, StackSpec& stack) {
+  if (map == nullptr) return;
+  MapReader reader(*map, "memory");
+  stack.context = Bytes(reader.number("context_bytes", Dimension::size, 0, 1e12).value_or(0));
+  stack.fragmentation = reader.number("fragmentation", Dimension::count, 0, 1).value_or(0);
+  reader.optional("source");
+  reader.finish();
+}
+
+}  // namespace
+
+StackSpec read_stack(const Value& map, const std::string& name) {
+  MapReader reader(map, fmt::format("stack '{}'", name));
+  StackSpec stack;
+  stack.name = name;
+  stack.title = reader.text("title").value_or(name);
+  stack.framework = reader.text("framework").value_or("");
+  stack.version = reader.text("version").value_or("");
+  if (const auto kernel = reader.one_of("attention", attention_kernel_names)) {
+    stack.attention = static_cast<AttentionKernel>(*kernel);
+  }
+  if (const auto precision = reader.one_of("gradient_precision", precision_names)) {
+    stack.gradient_precision = static_cast<Precision>(*precision);
+  }
+  const auto flag = [&reader](std::string_view key, bool& field) {
+    field = reader.boolean(key).value_or(field);
+  };
+  flag("fused_softmax", stack.fused_softmax);
+  flag("fused_bias_activation", stack.fused_bias_activation);
+  flag("fused_bias_dropout_add", stack.fused_bias_dropout_add);
+  flag("fused_cross_entropy", stack.fused_cross_entropy);
+  flag("causal_skip", stack.causal_skip);
+  flag("master_weights", stack.master_weights);
+  flag("scatter_gather", stack.scatter_gather);
+  flag("backward_tp_overlap", stack.backward_tp_overlap);
+  flag("embedding_all_reduce", stack.embedding_all_reduce);
+  flag("zero_prefetch", stack.zero_prefetch);
+  flag("sequence_parallel", stack.sequence_parallel);
+  flag("selective_recompute", stack.selective_recompute);
+  flag("interleaved", stack.interleaved);
+  if (const Value* defaults = reader.optional("defaults")) {
+    MapReader inner(*defaults, "defaults");
+    inner.required("source");
+    stack.default_zero = static_cast<int>(inner.integer("zero", {0, 3}).value_or(0));
+    stack.default_sequence_parallel = inner.boolean("sequence_parallel").value_or(false);
+    inner.finish();
+  }
+  if (const Value* elementwise = reader.optional("elementwise")) {
+    MapReader inner(*elementwise, "elementwise");
+    inner.required("source");
+    stack.elementwise_factor = inner.number("factor", Dimension::count, 1, 10).value_or(1);
+    inner.finish();
+  }
+  if (const Value* launch = reader.optional("launch")) {
+    MapReader inner(*launch, "launch");
+    inner.required("source");
+    stack.kernel_launch = Seconds(inner.number("kernel_s", Dimension::time, 0, 1).value_or(0));
+    inner.finish();
+  }
+  stack.max_zero = static_cast<int>(reader.integer("max_zero", {0, 3}).value_or(3));
+  if (const Value* overlap = reader.optional("overlap"))
+    stack.overlap = read_overlap(*overlap, stack.overlap);
+  read_memory(reader.optional("memory"), stack);
+  reader.optional("sources");
+  reader.optional("source");
+  reader.finish();
+  return stack;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,69 @@
+// What a training framework and its version fuse, overlap and keep in memory.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "costmodel/config_value.hpp"
+#include "costmodel/precision.hpp"
+
+namespace costmodel {
+
+enum class AttentionKernel { unfused, flash };
+inline constexpr std::array<std::string_view, 2> attention_kernel_names{"unfused", "flash"};
+
+// Communication hidden behind computation, and launch-saving compilation. `training.overlap`
+// overrides single keys.
+struct Overlap {
+  bool overlap_grad_reduce =
+      false;  // data-parallel gradient reduction runs during the last micro-batch's backward
+  bool overlap_param_gather =
+      false;  // sharded parameters are gathered during the first micro-batch's forward
+  bool tp_comm_overlap =
+      false;  // tensor-parallel collectives pipelined with the product they feed (userbuffers)
+  bool pp_overlap = false;  // pipeline transfers run beside computation
+  bool async_tp = false;    // torchtitan's micro-pipelined tensor parallelism
+  bool compile = false;     // torch.compile or XLA: element-wise chains are one kernel
+  bool cuda_graph = false;  // launches replayed from a graph
+};
+
+struct StackSpec {
+  std::string name;
+  std::string title;
+  std::string framework;
+  std::string version;
+  AttentionKernel attention = AttentionKernel::flash;
+  bool fused_softmax = true;  // scale, mask and softmax in one kernel (unfused attention)
+  bool fused_bias_activation = true;
+  bool fused_bias_dropout_add = true;
+  bool fused_cross_entropy = false;                // no fp32 copy of the logits is kept
+  bool causal_skip = true;                         // the attention kernel skips the masked half
+  Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
+  bool master_weights = true;  // the optimizer keeps fp32 parameters beside 16-bit ones
+  bool scatter_gather = true;  // pipeline transfers are split over the tensor ranks
+  bool backward_tp_overlap =
+      false;  // input-gradient collectives run beside the weight-gradient product
+  bool embedding_all_reduce =
+      true;                   // tied embedding gradients are summed between first and last stage
+  bool zero_prefetch = true;  // ZeRO-3 gathers the next layer while this one computes
+  int max_zero = 3;           // highest ZeRO stage the framework offers
+  int default_zero = 0;       // what its own recipes set where a plan says nothing
+  bool default_sequence_parallel = false;  // with tp > 1
+  bool sequence_parallel = true;           // what else it offers
+  bool selective_recompute = true;
+  bool interleaved = true;
+  double elementwise_factor =
+      1;  // memory-bound kernels take this many times the device's best: unfused, casting, apart
+  Seconds kernel_launch;  // host time a kernel, where the framework costs more than the bare launch
+  Overlap overlap;
+  Bytes context;             // CUDA and NCCL contexts, outside the allocator
+  double fragmentation = 0;  // allocator reserve as a fraction of what is allocated
+};
+
+StackSpec read_stack(const Value& map, const std::string& name);
+
+// Reads the keys of `overlap` upon `base`. `dp_overlap` sets both data-parallel keys.
+Overlap read_overlap(const Value& map, Overlap base);
+
+}  // namespace costmodel

@@ -1,0 +1,129 @@
+#include "costmodel/estimate.hpp"
+
+// The stage-cost table: layers added up to virtual stages, what ZeRO adds inside a micro-batch, and
+// pipeline transfers.
+#include <algorithm>
+
+#include "costmodel/collective.hpp"
+#include "costmodel/error.hpp"
+#include "costmodel/mesh.hpp"
+#include "costmodel/plan_shape.hpp"
+
+namespace costmodel {
+
+void Evaluator::price_stages(const ParallelPlan& plan) {
+  const Recomputed region = region_of(plan.recompute.granularity);
+  const LayerCost& block = layer(LayerKind::block, plan, region);
+  const LayerCost& kept_block =
+      plan.recompute.layers > 0 ? layer(LayerKind::block, plan, Recomputed::nothing) : block;
+  const LayerCost& embedding = layer(LayerKind::embedding, plan, Recomputed::nothing);
+  const LayerCost& head = layer(LayerKind::head, plan, Recomputed::nothing);
+  const int stages = plan.virtual_stages();
+  const auto n = static_cast<std::size_t>(stages);
+  PlanCost& c = cost_;
+  c.forward.assign(n, {});
+  c.backward.assign(n, {});
+  c.recompute.assign(n, {});
+  c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
+  const auto add = [&](std::size_t k, const LayerCost& layer, double times) {
+    c.forward[k] += layer.forward * times;
+    c.backward[k] += layer.backward * times;
+    c.recompute[k] += layer.recompute * times;
+  };
+  for (int k = 0; k < stages; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    const int layers = layers_of(plan, model_, k);
+    const int again = recomputed_layers(plan, layers);
+    if (again > 0) add(at, block, again);
+    if (layers > again) add(at, kept_block, layers - again);
+    if (k == 0) add(at, embedding, 1);
+    if (k == stages - 1) add(at, head, 1);
+    c.weights[static_cast<std::size_t>(k % plan.pp)] += layers * block.weights;
+  }
+  c.weights.front() += embedding.weights;
+  c.weights.back() += head.weights;
+  const bool tied_here = model_.tie_embeddings && plan.pp == 1;  // one table serves both ends
+  if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
+}
+
+// ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
+// gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
+// 7).
+void Evaluator::price_zero(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const std::size_t n = c.forward.size();
+  c.zero_forward.assign(n, Seconds(0));
+  c.zero_backward.assign(n, Seconds(0));
+  if (plan.zero < 2 || plan.dp == 1) return;
+  const GroupLayout group = Mesh(plan).layout(Axis::data, cluster_);
+  const bool gathers = plan.zero == 3;
+  for (std::size_t k = 0; k < n; ++k) {
+    // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
+    // before it.
+    const double layers = std::max(1, layers_of(plan, model_, static_cast<int>(k)));
+    const double weights = c.weights[k % static_cast<std::size_t>(plan.pp)] / plan.vpp;
+    const Bytes layer_weights(weights / layers * weight_bytes_per_parameter(training_));
+    const Bytes layer_gradients(weights / layers * gradient_bytes_per_parameter(training_));
+    const Seconds gather =
+        gathers ? collective_time(CollectiveKind::all_gather, layer_weights, group, cluster_)
+                : Seconds(0);
+    const Seconds scatter =
+        collective_time(CollectiveKind::reduce_scatter, layer_gradients, group, cluster_);
+    const Seconds forward = c.forward[k].time() / layers;
+    const Seconds backward = (c.backward[k].time() + c.recompute[k].time()) / layers;
+    const bool prefetch = training_.stack.zero_prefetch;
+    const bool overlap = training_.overlap.overlap_grad_reduce || prefetch;
+    const Seconds first = gather;  // the first layer's gather has nothing before it
+    c.zero_forward[k] =
+        prefetch ? first + (layers - 1) * exposed_beside(gather, forward) : layers * gather;
+    c.zero_backward[k] = overlap ? scatter + layers * exposed_beside(gather + scatter, backward)
+                                 : layers * (gather + scatter);
+  }
+}
+
+// A micro-batch's activations (and in backward their gradients) to the next stage: bsh elements,
+// split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
+// (arXiv:2104.04473, section 4.1).
+void Evaluator::price_transfer(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const Mesh mesh(plan);
+  const double tokens = static_cast<double>(plan.micro_batch * training_.sequence);
+  const Bytes whole(tokens * static_cast<double>(model_.hidden) *
+                    storage_bytes(training_.precision));
+  const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);
+  c.transfer_bytes = plan.pp > 1 ? whole / (split ? plan.tp : 1) : Bytes(0);
+  c.times.transfer = Seconds(0);
+  c.times.blocking = !training_.overlap.pp_overlap;
+  if (plan.pp > 1) {
+    const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
+    c.times.transfer = transfer_time(c.transfer_bytes, tier, cluster_);
+    if (split &&
+        !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
+      c.times.transfer += collective_time(CollectiveKind::all_gather, whole,
+                                          mesh.layout(Axis::tensor, cluster_), cluster_);
+    }
+  }
+}
+
+const PlanCost& Evaluator::cost(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  c.micro_batches = plan.micro_batches(training_.global_batch);
+  SHARDPLAN_CHECK(c.micro_batches >= 1);
+  price_stages(plan);
+  price_zero(plan);
+  const std::size_t n = c.forward.size();
+  c.times.forward.resize(n);
+  c.times.backward.resize(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    c.times.forward[k] = c.forward[k].time() + c.zero_forward[k];
+    c.times.backward[k] = c.backward[k].time() + c.recompute[k].time() + c.zero_backward[k];
+  }
+  price_transfer(plan);
+  price_data_parallel(plan);
+  price_embedding(plan);
+  price_memory(plan);
+  bound(plan);
+  return c;
+}
+
+}  // namespace costmodel

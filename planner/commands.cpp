@@ -1,0 +1,281 @@
+#include "planner/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "costmodel/hf_config.hpp"
+#include "costmodel/scenario.hpp"
+#include "costmodel/simulator.hpp"
+#include "costmodel/units_text.hpp"
+#include "costmodel/yaml_io.hpp"
+#include "planner/config_path.hpp"
+#include "planner/doctor.hpp"
+#include "planner/explain.hpp"
+#include "planner/export_megatron.hpp"
+#include "planner/json_report.hpp"
+#include "planner/listing.hpp"
+#include "planner/search.hpp"
+#include "planner/sweep.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+
+namespace {
+
+// Where the bytes go: a link is followed, so that what it points at is replaced and not the link.
+std::filesystem::path target_of(const std::string& path) {
+  std::error_code status;
+  const auto target = std::filesystem::canonical(path, status);
+  return status ? std::filesystem::path(path) : target;
+}
+
+bool is_stream(const std::filesystem::path& path) {  // a device or a pipe must not be renamed over
+  std::error_code status;
+  return std::filesystem::is_other(path, status);
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
+  const auto target = target_of(path);
+  const bool direct = is_stream(target);
+  const std::string beside = target.string() + (direct ? "" : ".part");
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out || (!direct && std::rename(beside.c_str(), target.c_str()) != 0)) {
+    const std::string why = std::strerror(errno);
+    if (!direct) std::remove(beside.c_str());
+    throw ConfigError({path, 0, 0}, "cannot be written: " + why, "choose another place");
+  }
+}
+
+namespace {
+
+constexpr int no_answer = 3;
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+struct Session {
+  const Options& options;
+  ReportStyle style;
+  costmodel::ConfigPath path;
+};
+
+// A scenario by path or by the name of one in configs/scenarios.
+std::string scenario_file(const Session& session) {
+  const std::string& operand = session.options.operands.front();
+  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
+  const std::string name = std::filesystem::path(operand).stem().string();
+  const auto names = config_names(session.path, "scenarios");
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw ConfigError({},
+                      fmt::format("there is no file '{}', and no scenario of that name", operand),
+                      costmodel::known_names(name, names));
+  return find_config(session.path, "scenarios", name, {operand, 0, 0});
+}
+
+Scenario load(const Session& session) {
+  return load_scenario(scenario_file(session), session.path, session.options.assignments);
+}
+
+Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
+
+// The scenario with its plan written out, readable again.
+std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
+  costmodel::Value root = costmodel::load_yaml(scenario_file(session));
+  for (const auto& assignment : session.options.assignments)
+    assign_path(root, assignment, {"--set " + assignment, 0, 0});
+  root.set("plan", to_value(plan));
+  return to_yaml(root);
+}
+
+CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
+                      double seconds) {
+  const Diagnosis diagnosis = diagnose(s, found);
+  if (session.options.format == Format::json) {
+    return {
+        no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};
+  }
+  return {no_answer, failure_report(found, diagnosis, s, session.style), {}};
+}
+
+CommandResult plan(const Session& session) {
+  Scenario s = load(session);
+  if (session.options.top > 0) s.search.top = session.options.top;
+  const Stopwatch watch;
+  Evaluator evaluator = evaluator_of(s);
+  const SearchResult found = search(s, evaluator);
+  if (found.plans.empty()) return no_plan(session, s, found, watch.seconds());
+  const auto steps = one_step_away(found.plans.front(), s, evaluator);
+  switch (session.options.format) {
+    case Format::json: return {0, search_json(found, steps, s, watch.seconds()), {}};
+    case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
+    case Format::csv: return {0, to_csv(ranking_table(found.plans)), {}};
+    case Format::text:
+    case Format::md: return {0, search_report(found, steps, s, watch.seconds(), session.style), {}};
+  }
+  return {};
+}
+
+// The scenario's own plan; keys written `auto` are chosen by the search.
+std::optional<ParallelPlan> own_plan(Scenario& s) {
+  if (s.plan.automatic.empty()) return resolve_plan(s);
+  s.plan = with_defaults(s);
+  s.search.top = 1;
+  Evaluator evaluator = evaluator_of(s);
+  const SearchResult found = search(s, evaluator);
+  if (found.plans.empty()) return {};
+  return found.plans.front().plan;
+}
+
+CommandResult without_plan(const Session& session, const Scenario& s) {
+  Evaluator evaluator = evaluator_of(s);
+  return no_plan(session, s, search(s, evaluator), 0);
+}
+
+CommandResult evaluate(const Session& session) {
+  Scenario s = load(session);
+  const auto plan = own_plan(s);
+  if (!plan) return without_plan(session, s);
+  Evaluator evaluator = evaluator_of(s);
+  const auto estimate = evaluator.estimate(*plan);
+  CommandResult result;
+  if (!estimate.fits()) {
+    result.warnings.push_back(fmt::format("warning: {} of {} needed: the plan does not fit",
+                                          format_bytes(estimate.peak),
+                                          format_bytes(estimate.capacity)));
+  }
+  if (session.options.format == Format::json) {
+    result.text = estimate_json(estimate, s);
+  } else if (session.options.format == Format::yaml) {
+    result.text = scenario_yaml(session, *plan);
+  } else {
+    result.text = heading(s, session.style) + plan_report(estimate, s, session.style);
+  }
+  return result;
+}
+
+CommandResult explain(const Session& session) {
+  Scenario s = load(session);
+  const auto plan = own_plan(s);
+  if (!plan) return without_plan(session, s);
+  Evaluator evaluator = evaluator_of(s);
+  if (session.options.format == Format::json)
+    return {0, rows_json(explanation_table(*plan, s, evaluator)), {}};
+  return {0, explanation(*plan, s, evaluator, session.style), {}};
+}
+
+std::string printed(const Table& table, Format format) {
+  if (format == Format::json) return rows_json(table);
+  if (format == Format::csv) return to_csv(table);
+  return format == Format::md ? to_markdown(table) : to_text(table, 0);
+}
+
+CommandResult simulate(const Session& session) {
+  Scenario s = load(session);
+  const auto plan = own_plan(s);
+  if (!plan) return without_plan(session, s);
+  Evaluator evaluator = evaluator_of(s);
+  const auto timeline = evaluator.timeline(*plan);
+  CommandResult result;
+  if (!session.options.trace.empty()) {
+    write_file(session.options.trace, to_chrome_trace(timeline));
+    result.warnings.push_back("trace written to " + session.options.trace +
+                              " (open it in ui.perfetto.dev)");
+  }
+  if (session.options.format == Format::json) {
+    result.text = to_chrome_trace(timeline);
+    return result;
+  }
+  result.text = heading(s, session.style) + "\n" + to_string(*plan) + "\n\n";
+  result.text += fmt::format(
+      "{} from start to end; f forward, B backward, d data parallel, o optimizer, . idle\n",
+      format_seconds(timeline.end()));
+  result.text += to_chart(timeline, 100);
+  return result;
+}
+
+CommandResult import(const Session& session) {
+  const auto& operands = session.options.operands;
+  if (operands[0] != "hf") {
+    throw ConfigError({}, fmt::format("shardplan: cannot import '{}'", operands[0]),
+                      "allowed: hf FILE");
+  }
+  const costmodel::Value config = costmodel::load_yaml(operands[1]);
+  if (!costmodel::is_hf_config(config)) {
+    throw ConfigError({operands[1], 0, 0}, "is not a Hugging Face config.json",
+                      "it names no model_type");
+  }
+  const auto model = costmodel::read_model(costmodel::from_hf_config(config),
+                                           std::filesystem::path(operands[1]).stem().string());
+  const costmodel::Value map = to_value(model);
+  if (session.options.format != Format::json) return {0, to_yaml(map), {}};
+  Table row;
+  row.rows.emplace_back();
+  for (const auto& entry : map.entries) {
+    row.columns.push_back({entry.key});
+    row.rows.front().push_back(entry.value.text);
+  }
+  return {0, rows_json(row), {}};
+}
+
+CommandResult export_plan(const Session& session) {
+  if (session.options.to != "megatron") {
+    const std::string given = session.options.to.empty()
+                                  ? "export lacks --to"
+                                  : fmt::format("cannot export to '{}'", session.options.to);
+    throw ConfigError({}, "shardplan: " + given, "allowed: --to megatron");
+  }
+  Scenario s = load(session);
+  const auto plan = own_plan(s);
+  if (!plan) return without_plan(session, s);
+  const MegatronExport exported = export_megatron(s, *plan);
+  CommandResult result;
+  for (const auto& note : exported.notes) result.warnings.push_back("note: " + note);
+  if (session.options.format == Format::json) {
+    Table table{{{"argument", false}}, {}};
+    for (const auto& argument : exported.arguments) table.rows.push_back({argument});
+    result.text = rows_json(table);
+  } else {
+    result.text = launch_script(exported, s, *plan);
+  }
+  return result;
+}
+
+}  // namespace
+
+CommandResult run_command(const Options& options, const Style& style) {
+  const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
+  const Session session{options, {markup, style}, config_path(options.config_path)};
+  if (options.command == "plan") return plan(session);
+  if (options.command == "evaluate") return evaluate(session);
+  if (options.command == "explain") return explain(session);
+  if (options.command == "sweep")
+    return {0, printed(sweep(scenario_file(session), session.path, options), options.format), {}};
+  if (options.command == "simulate") return simulate(session);
+  if (options.command == "import") return import(session);
+  if (options.command == "export") return export_plan(session);
+  return {0, printed(listing(options.operands.front(), session.path), options.format), {}};
+}
+
+}  // namespace planner

@@ -1,0 +1,25 @@
+// The commands: options in, text and exit status out. Nothing here writes to standard output; main
+// does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/options.hpp"
+#include "planner/report_text.hpp"
+
+namespace planner {
+
+struct CommandResult {
+  int status = 0;
+  std::string text;
+  std::vector<std::string> warnings;  // to standard error, unless --quiet
+};
+
+// Throws costmodel::ConfigError for bad input.
+CommandResult run_command(const Options& options, const Style& style);
+
+// Replaces the file whole: written beside it, then renamed. Throws ConfigError when that fails.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace planner

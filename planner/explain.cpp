@@ -1,0 +1,282 @@
+#include "planner/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/closed_form.hpp"
+#include "costmodel/collective.hpp"
+#include "costmodel/device_time.hpp"
+#include "costmodel/mesh.hpp"
+#include "costmodel/transformer.hpp"
+#include "costmodel/units_text.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::CollectiveKind;
+using costmodel::Estimate;
+using costmodel::Evaluator;
+using costmodel::LayerKind;
+using costmodel::OpList;
+using costmodel::ParallelPlan;
+using costmodel::Pass;
+using costmodel::Recomputation;
+using costmodel::Recomputed;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+namespace {
+
+class Rows {
+ public:
+  explicit Rows(std::string group) : group_(std::move(group)) {}
+  void add(const std::string& symbol, const std::string& value, const std::string& from) {
+    table.rows.push_back({group_, symbol, value, from});
+  }
+  void group(std::string name) { group_ = std::move(name); }
+
+  Table table{{{"group", false}, {"symbol", false}, {"value"}, {"from", false}}, {}};
+
+ private:
+  std::string group_;
+};
+
+std::string number(double v) { return fmt::format("{:.6g}", v); }
+
+void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
+  const ParallelPlan& p = e.plan;
+  rows.group("batch");
+  rows.add("B", number(static_cast<double>(s.training.global_batch)),
+           "training.global_batch, sequences");
+  rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
+  rows.add("N", number(static_cast<double>(s.cluster.devices)),
+           fmt::format("devices = t {} x p {} x d {}", p.tp, p.pp, p.dp));
+  rows.add("m", number(static_cast<double>(e.micro_batches)),
+           fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
+}
+
+void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  const auto cost = evaluator.cost(p);
+  rows.group("pipeline");
+  const auto slowest_forward = *std::max_element(e.stage_forward.begin(), e.stage_forward.end());
+  const auto slowest_backward = *std::max_element(e.stage_backward.begin(), e.stage_backward.end());
+  rows.add("t_f", format_seconds(slowest_forward),
+           "forward of one micro-batch on the slowest virtual stage");
+  rows.add("t_b", format_seconds(slowest_backward),
+           "backward on the slowest virtual stage, recomputation included");
+  rows.add("t_p2p", format_seconds(cost.times.transfer),
+           fmt::format("{} to the next stage, {}", format_bytes(cost.transfer_bytes),
+                       cost.times.blocking ? "the sender waits" : "beside computation"));
+  const Seconds even =
+      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward, slowest_backward);
+  const char* formula = p.schedule == costmodel::ScheduleKind::interleaved
+                            ? "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2"
+                            : "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
+  if (p.schedule == costmodel::ScheduleKind::serial) formula = "m p (t_f + t_b)";
+  if (p.schedule == costmodel::ScheduleKind::ideal) formula = "m (t_f + t_b)";
+  rows.add("T_even", format_seconds(even),
+           fmt::format("if all stages were the slowest, no transfers: {}", formula));
+  rows.add("T_bound", format_seconds(cost.pipeline_bound),
+           "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
+  rows.add("bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
+           fmt::format("of m (t_f + t_b); even stages: {:.2f} %",
+                       100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
+}
+
+void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  const auto& cost = evaluator.cost(p);
+  const auto critical = static_cast<std::size_t>(e.critical_rank);
+  rows.group("data parallel");
+  const auto layout = costmodel::Mesh(p).layout(costmodel::Axis::data, s.cluster);
+  std::string tiers;
+  for (std::size_t i = 0; i < layout.tiers; ++i)
+    tiers += fmt::format("{}{} {}", i ? " x " : "", layout.fan[i], s.cluster.tiers[i].name);
+  rows.add(
+      "group", number(layout.size),
+      fmt::format("ranks {} apart: {}", costmodel::Mesh(p).stride(costmodel::Axis::data), tiers));
+  rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
+  const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+  rows.add(
+      "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
+      fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
+  rows.add("exposed", format_seconds(cost.gradient_exposed[critical]),
+           s.training.overlap.overlap_grad_reduce
+               ? "what the last micro-batch's backward does not hide"
+               : "not overlapped");
+  rows.add("gather", format_seconds(cost.gather_exposed[critical]),
+           p.zero == 0 ? "no sharded parameters" : "exposed parameter gather");
+  rows.add("t_opt", format_seconds(cost.optimizer[critical]),
+           "optimizer: passes over gradients and states at memory bandwidth");
+}
+
+void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  rows.group("memory");
+  const auto cost = evaluator.cost(p);
+  const double w = weight_bytes_per_parameter(s.training),
+               g = gradient_bytes_per_parameter(s.training),
+               o = optimizer_bytes_per_parameter(s.training);
+  rows.add("psi", costmodel::format_count(cost.weights.front()),
+           "parameters on one device of stage 0");
+  rows.add(
+      "bytes", number(w + g + o),
+      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d", w,
+                  g, o, p.zero,
+                  p.zero == 0   ? "nothing"
+                  : p.zero == 1 ? "the optimizer's"
+                  : p.zero == 2 ? "gradients' and optimizer's"
+                                : "all"));
+  const auto region = p.recompute.granularity == Recomputation::none ? Recomputed::nothing
+                      : p.recompute.granularity == Recomputation::selective
+                          ? Recomputed::attention_core
+                          : Recomputed::everything;
+  const auto& block = evaluator.layer(LayerKind::block, p, region);
+  rows.add("kept", format_bytes(block.footprint.kept),
+           fmt::format("activations a layer keeps for one micro-batch, recompute {}",
+                       to_string(p.recompute)));
+  rows.add("working", format_bytes(block.footprint.backward_transient),
+           "on top while that layer's backward runs");
+  rows.add("in flight", number(e.memory.front().in_flight_micro_batches),
+           "micro-batches held by stage 0 at most");
+}
+
+void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
+  rows.group("FLOPs");
+  rows.add("F_model", number(e.model_flops.value),
+           "matrix products of one iteration, attention in full, no recomputation "
+           "(arXiv:2104.04473 eq. 3 less recomputation)");
+  rows.add("F_hardware", number(e.hardware_flops.value), "with recomputation");
+  rows.add("MFU", fmt::format("{:.2f} %", 100 * e.mfu),
+           fmt::format("F_model / (T N x {})",
+                       format_rate(s.cluster.device.peak_of(s.training.precision))));
+}
+
+Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  Rows rows("");
+  batch_rows(e, s, rows);
+  pipeline_rows(e, evaluator, rows);
+  data_rows(e, s, evaluator, rows);
+  memory_rows(e, s, evaluator, rows);
+  flop_rows(e, s, rows);
+  return rows;
+}
+
+std::string shape_of(const costmodel::Op& op) {
+  return std::visit(costmodel::Visitor{
+                        [](const costmodel::Linear& o) {
+                          return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
+                        },
+                        [](const costmodel::AttentionScores& o) {
+                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim,
+                                             o.head_dim, o.s);
+                        },
+                        [](const costmodel::AttentionContext& o) {
+                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.s, o.s,
+                                             o.head_dim);
+                        },
+                        [](const costmodel::FlashAttention& o) {
+                          return fmt::format("{} x {} heads ({} kv) x {} x {}", o.sequences,
+                                             o.heads, o.kv_heads, o.s, o.head_dim);
+                        },
+                        [](const costmodel::Collective& o) {
+                          return std::string(costmodel::format_bytes(o.bytes));
+                        },
+                        [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
+                    },
+                    op);
+}
+
+std::string collective_text(const costmodel::Collective& c) {
+  return fmt::format("{} / {}", costmodel::collective_names[static_cast<std::size_t>(c.forward)],
+                     costmodel::collective_names[static_cast<std::size_t>(c.backward)]);
+}
+
+Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
+                     const Evaluator& evaluator) {
+  Table t{{{"operator", false},
+           {"shape on one device", false},
+           {"forward FLOPs"},
+           {"forward"},
+           {"backward"},
+           {"keeps"}},
+          {}};
+  const OpList list = evaluator.op_list(kind, p);
+  const auto group = costmodel::Mesh(p).layout(costmodel::Axis::tensor, s.cluster);
+  const auto& device = s.cluster.device;
+  const double element = storage_bytes(s.training.precision);
+  std::vector<char> told(list.tensors.size(), 0);
+  for (const auto& node : list.nodes) {
+    Bytes kept;
+    for (const auto id : node.saved) {
+      if (!std::exchange(told[static_cast<std::size_t>(id)], char{1}))
+        kept += list.tensors[static_cast<std::size_t>(id)].bytes();
+    }
+    Seconds forward, backward;
+    std::string name(node.name);
+    if (const auto* c = std::get_if<costmodel::Collective>(&node.op)) {
+      forward = collective_time(c->forward, c->bytes, group, s.cluster);
+      backward = collective_time(c->backward, c->bytes, group, s.cluster);
+      name += fmt::format(": {}", collective_text(*c));
+    } else {
+      forward = device_time(node.op, Pass::forward, device, s.training.precision);
+      backward = device_time(node.op, Pass::input_gradient, device, s.training.precision);
+      if (has_pass(node.op, Pass::weight_gradient))
+        backward += device_time(node.op, Pass::weight_gradient, device, s.training.precision);
+    }
+    const auto work = work_of(node.op, Pass::forward, element);
+    t.rows.push_back({name, shape_of(node.op), work.model.value > 0 ? format_flops(work.model) : "",
+                      format_seconds(forward), format_seconds(backward),
+                      kept.value > 0 ? format_bytes(kept) : ""});
+  }
+  return t;
+}
+
+Table group_table(const Table& all, const std::string& group) {
+  Table t{{{"symbol", false}, {"value"}, {"from", false}}, {}};
+  for (const auto& row : all.rows) {
+    if (row[0] == group) t.rows.push_back({row[1], row[2], row[3]});
+  }
+  return t;
+}
+
+}  // namespace
+
+Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
+  const Estimate e = evaluator.estimate(plan);
+  return all_rows(e, s, evaluator).table;
+}
+
+std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
+                        const ReportStyle& style) {
+  const Estimate e = evaluator.estimate(plan);
+  const Table all = all_rows(e, s, evaluator).table;
+  const bool markdown = style.markup == Markup::markdown;
+  const auto title = [&](const std::string& text) {
+    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
+  };
+  const auto table = [&](const Table& t) { return markdown ? to_markdown(t) : to_text(t); };
+  std::string text = heading(s, style);
+  text += "\n" + to_string(plan) + "\n";
+  text += title("Batch") + table(group_table(all, "batch"));
+  for (const auto kind : {LayerKind::embedding, LayerKind::block, LayerKind::head}) {
+    text += title(fmt::format(
+        "One {} layer, one micro-batch, one device (communication alone, before overlap)",
+        costmodel::layer_kind_names[static_cast<std::size_t>(kind)]));
+    text += table(operator_table(kind, plan, s, evaluator));
+  }
+  text += title("Pipeline") + table(group_table(all, "pipeline"));
+  text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
+  text += title("Memory") + table(group_table(all, "memory"));
+  text += title("FLOPs") + table(group_table(all, "FLOPs"));
+  std::string sum;
+  for (const Share& share : shares(e))
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", format_seconds(share.time), share.name);
+  text += title("Iteration") + fmt::format("  {} = {}\n", format_seconds(e.iteration), sum);
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,28 @@
+// The JSON reports: one evaluated plan, a search, a list of rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "planner/reason.hpp"
+#include "planner/search.hpp"
+#include "planner/table.hpp"
+
+namespace planner {
+
+std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
+
+std::string search_json(const SearchResult& result, const std::vector<Step>& steps,
+                        const costmodel::Scenario& scenario, double seconds);
+
+// An array of objects, one a row, keys from the column titles; cells that are numbers become
+// numbers.
+std::string rows_json(const Table& table);
+
+std::string failure_json(const SearchResult& result, const std::vector<std::string>& obstacles,
+                         const std::vector<std::string>& remedies,
+                         const costmodel::Scenario& scenario, double seconds);
+
+}  // namespace planner

@@ -1,0 +1,270 @@
+#include "planner/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <string_view>
+
+#include "costmodel/error.hpp"
+
+namespace planner {
+
+namespace po = boost::program_options;
+using costmodel::ConfigError;
+
+namespace {
+
+struct CommandRecord {
+  std::string_view name;
+  std::string_view operands;
+  std::size_t least, most;
+  std::string_view formats;  // as in --format
+  std::string_view help;
+  std::string_view example;
+};
+
+constexpr std::array commands{
+    CommandRecord{"plan", "SCENARIO", 1, 1, "text json yaml csv md",
+                  "search for the best plans; the reason for each, and what one step away costs",
+                  "shardplan plan configs/scenarios/gpt3-175b-selene.yaml"},
+    CommandRecord{"evaluate", "SCENARIO", 1, 1, "text json yaml md",
+                  "predict time, memory and communication of the scenario's own plan",
+                  "shardplan evaluate my.yaml --set plan.tp=8 --set plan.pp=16"},
+    CommandRecord{"explain", "SCENARIO", 1, 1, "text json md",
+                  "the same prediction as worked formulas: symbol, value, where it comes from",
+                  "shardplan explain my.yaml"},
+    CommandRecord{
+        "sweep", "SCENARIO", 1, 1, "text json csv md",
+        "evaluate every combination of --over values, one row a point",
+        "shardplan sweep my.yaml --over tp=1,2,4,8 --over micro_batch=1,2,4 --format csv"},
+    CommandRecord{"simulate", "SCENARIO", 1, 1, "text json",
+                  "event by event: a chart, and with --trace a Chrome or Perfetto trace",
+                  "shardplan simulate my.yaml --trace trace.json"},
+    CommandRecord{"import", "hf FILE", 2, 2, "text json yaml",
+                  "a foreign description in, YAML of ours out (hf: a Hugging Face config.json)",
+                  "shardplan import hf config.json --out configs/models/mine.yaml"},
+    CommandRecord{"export", "SCENARIO", 1, 1, "text json",
+                  "the plan as a framework's own launch arguments (--to megatron)",
+                  "shardplan export my.yaml --to megatron --out launch.sh"},
+    CommandRecord{"list", "models|devices|clusters|stacks|scenarios", 1, 1, "text json csv md",
+                  "what the configurations offer", "shardplan list clusters"},
+};
+
+struct FlagRecord {
+  std::string_view name;
+  std::string_view argument;  // empty: a switch
+  std::string_view only_for;  // commands, empty: all
+  std::string_view help;
+};
+
+constexpr std::array flags{
+    FlagRecord{"format", "FORMAT", "", "text, json, and where it makes sense yaml, csv, md"},
+    FlagRecord{"out", "FILE", "", "write there instead of standard output, whole or not at all"},
+    FlagRecord{"config-path", "DIR", "", "search DIR before the installed configs (repeatable)"},
+    FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
+    FlagRecord{"top", "N", "plan", "how many plans to report"},
+    FlagRecord{"over", "KEY=A,B,...", "sweep",
+               "values to try for a key of the plan, or a dotted path (repeatable)"},
+    FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
+    FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
+    FlagRecord{"quiet", "", "", "no progress and no warnings"},
+    FlagRecord{"color", "WHEN", "", "auto, always or never"},
+    FlagRecord{"help", "", "", "this text; shardplan COMMAND --help for one command"},
+    FlagRecord{"version", "", "", "the version"},
+};
+
+constexpr std::array<std::string_view, 5> format_names{"text", "json", "yaml", "csv", "md"};
+
+bool contains_word(std::string_view words, std::string_view word) {
+  for (std::size_t from = 0; from < words.size();) {
+    const std::size_t end = std::min(words.find(' ', from), words.size());
+    if (words.substr(from, end - from) == word) return true;
+    from = end + 1;
+  }
+  return false;
+}
+
+const CommandRecord* find_command(std::string_view name) {
+  const auto at =
+      std::find_if(commands.begin(), commands.end(), [&](const auto& c) { return c.name == name; });
+  return at == commands.end() ? nullptr : &*at;
+}
+
+[[noreturn]] void usage(const std::string& wrong, const std::string& remedy) {
+  throw ConfigError({}, "shardplan: " + wrong, remedy);
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const auto& c : commands) names.emplace_back(c.name);
+  return names;
+}
+
+po::options_description description() {
+  po::options_description all;
+  for (const FlagRecord& flag : flags) {
+    const std::string name(flag.name);
+    if (flag.argument.empty()) {
+      all.add_options()(name.c_str(), po::bool_switch(), "");
+    } else if (flag.help.find("repeatable") != std::string_view::npos) {
+      all.add_options()(name.c_str(), po::value<std::vector<std::string>>()->composing(), "");
+    } else {
+      all.add_options()(name.c_str(), po::value<std::string>(), "");
+    }
+  }
+  all.add_options()("operand", po::value<std::vector<std::string>>(), "");
+  return all;
+}
+
+std::string flag_line(const FlagRecord& flag) {
+  const std::string left = flag.argument.empty() ? fmt::format("--{}", flag.name)
+                                                 : fmt::format("--{} {}", flag.name, flag.argument);
+  return fmt::format("  {:<22} {}\n", left, flag.help);
+}
+
+std::vector<std::string> flag_names() {
+  std::vector<std::string> names;
+  for (const auto& f : flags) names.push_back("--" + std::string(f.name));
+  return names;
+}
+
+po::variables_map parsed(int count, const char* const* arguments) {
+  po::variables_map values;
+  po::positional_options_description positions;
+  positions.add("operand", -1);
+  const auto all = description();
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(count, arguments)
+                  .options(all)
+                  .positional(positions)
+                  .style(style)
+                  .run(),
+              values);
+    po::notify(values);
+  } catch (const po::unknown_option& fault) {
+    usage("unknown flag '" + fault.get_option_name() + "'",
+          costmodel::known_names(fault.get_option_name(), flag_names()));
+  } catch (const po::error& fault) {
+    usage(fault.what(), "see shardplan --help");
+  }
+  return values;
+}
+
+void check_flags(const po::variables_map& values, const CommandRecord& command) {
+  for (const FlagRecord& flag : flags) {
+    const auto& value = values[std::string(flag.name)];
+    if (flag.only_for.empty() || value.empty() || value.defaulted()) continue;
+    if (flag.only_for != command.name) {
+      usage(fmt::format("--{} does not go with '{}'", flag.name, command.name),
+            fmt::format("it belongs to '{}'", flag.only_for));
+    }
+  }
+}
+
+Format read_format(const std::string& word, const CommandRecord& command) {
+  const auto at = std::find(format_names.begin(), format_names.end(), word);
+  if (at == format_names.end() || !contains_word(command.formats, word)) {
+    usage(fmt::format("'{}' does not print the format '{}'", command.name, word),
+          fmt::format("allowed: {}", command.formats));
+  }
+  return static_cast<Format>(at - format_names.begin());
+}
+
+int read_top(const std::string& text) {
+  int n = 0;
+  for (const char c : text)
+    n = c >= '0' && c <= '9' && n < 100'000 ? 10 * n + (c - '0') : 1'000'000;
+  if (n < 1 || n > 1000)
+    usage(fmt::format("--top {} is out of range", text), "allowed: 1 to 1,000");
+  return n;
+}
+
+void read_command(const po::variables_map& values, Options& options) {
+  const CommandRecord* command = find_command(options.command);
+  if (command == nullptr) {
+    usage(fmt::format("unknown command '{}'", options.command),
+          costmodel::known_names(options.command, command_names()));
+  }
+  if (options.help) return;
+  check_flags(values, *command);
+  if (options.operands.size() < command->least || options.operands.size() > command->most) {
+    const std::size_t words = options.operands.size();
+    usage(fmt::format("'{}' takes {}, {} given", command->name, command->operands,
+                      words == 0   ? "nothing is"
+                      : words == 1 ? "one word is"
+                                   : fmt::format("{} words are", words)),
+          fmt::format("example: {}", command->example));
+  }
+  if (values.count("format") != 0)
+    options.format = read_format(values["format"].as<std::string>(), *command);
+}
+
+}  // namespace
+
+Options parse_command_line(int count, const char* const* arguments) {
+  const auto values = parsed(count, arguments);
+  Options options;
+  const auto text = [&](const char* name, std::string& field) {
+    if (values.count(name) != 0) field = values[name].as<std::string>();
+  };
+  const auto list = [&](const char* name, std::vector<std::string>& field) {
+    if (values.count(name) != 0) field = values[name].as<std::vector<std::string>>();
+  };
+  list("operand", options.operands);
+  if (!options.operands.empty()) {
+    options.command = options.operands.front();
+    options.operands.erase(options.operands.begin());
+  }
+  text("out", options.out);
+  text("trace", options.trace);
+  text("to", options.to);
+  text("color", options.color);
+  list("config-path", options.config_path);
+  list("set", options.assignments);
+  list("over", options.over);
+  options.quiet = values["quiet"].as<bool>();
+  options.help = values["help"].as<bool>();
+  options.version = values["version"].as<bool>();
+  if (values.count("top") != 0) options.top = read_top(values["top"].as<std::string>());
+  if (options.color != "auto" && options.color != "always" && options.color != "never") {
+    usage(fmt::format("--color {} is not known", options.color), "allowed: auto, always, never");
+  }
+  if (options.command.empty()) {
+    if (!options.help && !options.version) usage("no command is given", "see shardplan --help");
+    return options;
+  }
+  read_command(values, options);
+  return options;
+}
+
+std::string help_text(const std::string& name) {
+  std::string text;
+  if (const CommandRecord* command = find_command(name)) {
+    text = fmt::format(
+        "usage: shardplan {} {} [flags]\n\n{}\n\nexample: {}\nformats: {}\n\nflags:\n",
+        command->name, command->operands, command->help, command->example, command->formats);
+    for (const auto& flag : flags) {
+      if (flag.only_for.empty() || flag.only_for == name) text += flag_line(flag);
+    }
+    return text;
+  }
+  text =
+      "usage: shardplan COMMAND ... [flags]\n\nHow to train a transformer on many accelerators: "
+      "time, memory and traffic of a parallel plan, and the best plan.\n\ncommands:\n";
+  for (const auto& command : commands) {
+    text += fmt::format("  {:<22} {}\n",
+                        fmt::format("{} {}", command.name,
+                                    command.operands.size() > 12 ? "KIND" : command.operands),
+                        command.help);
+  }
+  text += "\nflags:\n";
+  for (const auto& flag : flags) text += flag_line(flag);
+  return text +
+         "\nexit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 3 no plan fits; 4 "
+         "a run failed or missed its limit\n";
+}
+
+}  // namespace planner

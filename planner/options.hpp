@@ -1,0 +1,36 @@
+// The command line. Commands and flags are records: parsing, help and the tests read the same
+// tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace planner {
+
+enum class Format { text, json, yaml, csv, md };
+
+struct Options {
+  std::string command;
+  std::vector<std::string> operands;
+  Format format = Format::text;
+  std::string out;  // empty: standard output
+  std::vector<std::string> config_path;
+  std::vector<std::string> assignments;  // --set
+  std::vector<std::string> over;         // --over
+  std::string trace;
+  std::string to;
+  int top = 0;  // 0: the scenario's own
+  bool quiet = false;
+  std::string color = "auto";
+  bool help = false;
+  bool version = false;
+};
+
+// Throws ConfigError on bad usage: unknown command or flag (with the nearest), missing or
+// superfluous operands, a format the command does not offer.
+Options parse_command_line(int count, const char* const* arguments);
+
+// Help of one command, or of the program when `command` is empty.
+std::string help_text(const std::string& command);
+
+}  // namespace planner

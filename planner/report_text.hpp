@@ -1,0 +1,42 @@
+// The reports of `plan` and `evaluate` for people: text for a terminal, or Markdown for a design
+// document.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "planner/doctor.hpp"
+#include "planner/reason.hpp"
+#include "planner/search.hpp"
+#include "planner/style.hpp"
+#include "planner/table.hpp"
+
+namespace planner {
+
+enum class Markup { text, markdown };
+
+struct ReportStyle {
+  Markup markup = Markup::text;
+  Style style;
+};
+
+// Two lines that say what was asked: model, cluster, batch.
+std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);
+
+// Time, throughput, memory, where the time goes, memory by stage, traffic, notes.
+std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
+                        const ReportStyle& style);
+
+// The best plan's report, why, the next best, one step away, what was searched.
+std::string search_report(const SearchResult& result, const std::vector<Step>& steps,
+                          const costmodel::Scenario& scenario, double seconds,
+                          const ReportStyle& style);
+
+std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
+                           const costmodel::Scenario& scenario, const ReportStyle& style);
+
+Table ranking_table(const std::vector<costmodel::Estimate>& plans);
+
+}  // namespace planner

@@ -1,0 +1,150 @@
+#include "planner/search.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "planner/search_space.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::PlanCost;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+Bytes memory_limit(const Scenario& s) {
+  return s.cluster.device.memory * (1 - s.search.memory_margin);
+}
+
+namespace {
+
+// Bounds and simulated times are sums in different orders; a bound must be clearly above to prune.
+constexpr double slack = 1 - 1e-9;
+
+struct Ranked {
+  Seconds time;
+  Bytes peak;
+  std::uint64_t order;  // of enumeration
+  ParallelPlan plan;
+};
+
+bool better(const Ranked& a, const Ranked& b) {
+  if (a.time != b.time) return a.time < b.time;
+  if (a.peak != b.peak) return a.peak < b.peak;
+  return a.order < b.order;
+}
+
+// The best `top` plans so far.
+class Podium {
+ public:
+  explicit Podium(std::size_t top) : top_(top) {}
+
+  // Whether a plan that takes at least `bound` could still enter.
+  bool open_to(Seconds bound) const {
+    return ranked_.size() < top_ || bound.value * slack <= ranked_.back().time.value;
+  }
+
+  void offer(Ranked candidate) {
+    const auto at = std::upper_bound(ranked_.begin(), ranked_.end(), candidate, better);
+    ranked_.insert(at, std::move(candidate));
+    if (ranked_.size() > top_) ranked_.pop_back();
+  }
+
+  const std::vector<Ranked>& ranked() const { return ranked_; }
+
+ private:
+  std::size_t top_;
+  std::vector<Ranked> ranked_;
+};
+
+struct Bounded {
+  Seconds bound;
+  std::uint64_t order;
+  ParallelPlan plan;
+  Bytes peak;
+};
+
+bool earlier(const Bounded& a, const Bounded& b) {
+  return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
+}
+
+SearchResult finished(const Podium& podium, SearchResult result, Evaluator& evaluator) {
+  for (const Ranked& r : podium.ranked()) result.plans.push_back(evaluator.estimate(r.plan));
+  if (!result.plans.empty()) result.lower_bound = result.plans.front().iteration;
+  return result;
+}
+
+// Memory and bound of every member; those that fit, cheapest bound first.
+std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order,
+                                 const Scenario& scenario, Evaluator& evaluator,
+                                 SearchResult& result) {
+  std::vector<Bounded> fitting;
+  const Bytes limit = memory_limit(scenario);
+  for (auto& plan : members(family, scenario)) {
+    const PlanCost& cost = evaluator.cost(plan);
+    ++result.statistics.evaluated;
+    if (!result.leanest || cost.peak < result.leanest_peak) {
+      result.leanest = plan;
+      result.leanest_peak = cost.peak;
+    }
+    const std::uint64_t order = first_order++;
+    if (cost.peak > limit) continue;
+    ++result.statistics.feasible;
+    fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
+  }
+  std::sort(fitting.begin(), fitting.end(), earlier);
+  return fitting;
+}
+
+}  // namespace
+
+SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
+  const SearchSpace space = enumerate(scenario);
+  SearchResult result;
+  result.statistics.configurations = space.configurations;
+  std::vector<Bounded> families;
+  families.reserve(space.families.size());
+  for (const Family& family : space.families) {
+    families.push_back(
+        {evaluator.cost(family.plan).pipeline_bound, families.size(), family.plan, Bytes(0)});
+  }
+  std::sort(families.begin(), families.end(), earlier);
+  Podium podium(static_cast<std::size_t>(scenario.search.top));
+  constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered behind their family
+  for (const Bounded& family : families) {
+    if (!podium.open_to(family.bound)) break;
+    const auto fitting =
+        open_family({family.plan}, family.order * family_stride, scenario, evaluator, result);
+    for (const Bounded& candidate : fitting) {
+      if (!podium.open_to(candidate.bound)) break;
+      ++result.statistics.simulated;
+      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                    candidate.plan});
+    }
+  }
+  result.statistics.pruned = space.configurations - result.statistics.evaluated +
+                             result.statistics.feasible - result.statistics.simulated;
+  return finished(podium, std::move(result), evaluator);
+}
+
+SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
+  const SearchSpace space = enumerate(scenario);
+  SearchResult result;
+  result.statistics.configurations = space.configurations;
+  Podium podium(static_cast<std::size_t>(scenario.search.top));
+  constexpr std::uint64_t family_stride = 1u << 20;
+  for (std::size_t f = 0; f < space.families.size(); ++f) {
+    for (const Bounded& candidate :
+         open_family(space.families[f], f * family_stride, scenario, evaluator, result)) {
+      ++result.statistics.simulated;
+      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                    candidate.plan});
+    }
+  }
+  return finished(podium, std::move(result), evaluator);
+}
+
+}  // namespace planner

@@ -1,0 +1,172 @@
+#include "planner/search_space.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace planner {
+
+using costmodel::ParallelPlan;
+using costmodel::Recomputation;
+using costmodel::Recompute;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t i = 1; i * i <= n; ++i) {
+    if (n % i != 0) continue;
+    low.push_back(i);
+    if (i * i != n) high.push_back(n / i);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+namespace {
+
+// A fixed value alone, or all divisors of n that a limit (0: none) allows.
+std::vector<std::int64_t> choices(std::optional<std::int64_t> fixed, std::int64_t n,
+                                  std::int64_t most) {
+  if (fixed) return {*fixed};
+  auto all = divisors(n);
+  if (most > 0) std::erase_if(all, [most](std::int64_t i) { return i > most; });
+  return all;
+}
+
+std::optional<std::int64_t> widened(const std::optional<int>& value) {
+  if (!value) return {};
+  return *value;
+}
+
+bool allowed(const std::vector<ScheduleKind>& limit, ScheduleKind kind) {
+  if (limit.empty()) return kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::interleaved;
+  return std::find(limit.begin(), limit.end(), kind) != limit.end();
+}
+
+std::vector<ScheduleKind> schedules(const Scenario& s, int vpp) {
+  if (s.plan.schedule) return {*s.plan.schedule};
+  if (vpp > 1) {
+    if (allowed(s.search.schedules, ScheduleKind::interleaved)) return {ScheduleKind::interleaved};
+    return {};
+  }
+  std::vector<ScheduleKind> kinds;
+  for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::serial}) {
+    if (allowed(s.search.schedules, kind)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+std::vector<bool> sequence_choices(const Scenario& s, int tp) {
+  if (tp == 1) return {false};
+  if (s.plan.sequence_parallel) return {*s.plan.sequence_parallel};
+  return {false, true};
+}
+
+std::vector<int> zero_choices(const Scenario& s, int dp) {
+  if (s.plan.zero) return {*s.plan.zero};
+  if (dp == 1) return {0};  // nothing to shard over
+  if (!s.search.zero.empty()) {
+    std::vector<int> offered = s.search.zero;
+    std::erase_if(offered, [&](int z) { return z > s.training.stack.max_zero; });
+    return offered;
+  }
+  std::vector<int> stages;
+  for (int z = 0; z <= s.training.stack.max_zero; ++z) stages.push_back(z);
+  return stages;
+}
+
+std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& plan) {
+  if (s.plan.recompute) return {*s.plan.recompute};
+  std::vector<Recompute> list;
+  const auto wanted = [&](Recomputation kind) {
+    const auto& limit = s.search.recompute;
+    return limit.empty() || std::find(limit.begin(), limit.end(), kind) != limit.end();
+  };
+  if (wanted(Recomputation::none)) list.push_back({Recomputation::none, 0});
+  if (wanted(Recomputation::selective) && s.training.stack.selective_recompute) {
+    list.push_back({Recomputation::selective, 0});
+  }
+  if (!wanted(Recomputation::full)) return list;
+  int most = 0;
+  for (int k = 0; k < plan.virtual_stages(); ++k)
+    most = std::max(most, layers_of(plan, s.model, k));
+  for (int k = 1; k < most; ++k) list.push_back({Recomputation::full, k});
+  list.push_back({Recomputation::full, 0});
+  return list;
+}
+
+// Virtual stages per device: every v that divides what pp leaves of the layers.
+std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
+  if (s.plan.vpp) return {*s.plan.vpp};
+  if (!s.plan.stage_layers.empty())
+    return {std::max<std::int64_t>(1, static_cast<std::int64_t>(s.plan.stage_layers.size()) / pp)};
+  if (pp == 1) return {1};
+  // Megatron's uneven splits count the loss, or embedding and loss, as layers.
+  std::vector<std::int64_t> all;
+  for (const std::int64_t counted : {s.model.layers, s.model.layers + 1, s.model.layers + 2}) {
+    if (counted % pp != 0) continue;
+    for (const auto v : choices({}, counted / pp, s.search.max_vpp)) all.push_back(v);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
+  plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
+  plan.recompute = s.plan.recompute.value_or(Recompute{});
+  for (const auto kind : schedules(s, plan.vpp)) {
+    plan.schedule = kind;
+    for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
+      plan.sequence_parallel = sequence_parallel;
+      if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
+      space.families.push_back({plan});
+      space.configurations += recompute_choices(s, plan).size() * zero_choices(s, plan.dp).size();
+    }
+  }
+}
+
+}  // namespace
+
+SearchSpace enumerate(const Scenario& s) {
+  SearchSpace space;
+  const std::int64_t devices = s.cluster.devices;
+  for (const auto tp : choices(widened(s.plan.tp), devices, s.search.max_tp)) {
+    if (devices % tp != 0 || s.model.heads % tp != 0) continue;
+    for (const auto pp : choices(widened(s.plan.pp), devices / tp, s.search.max_pp)) {
+      if (devices / tp % pp != 0 || pp > s.model.layers) continue;
+      const std::int64_t dp = devices / tp / pp;
+      if ((s.plan.dp && *s.plan.dp != dp) || s.training.global_batch % dp != 0) continue;
+      for (const auto vpp : vpp_choices(s, pp)) {
+        for (const auto b :
+             choices(s.plan.micro_batch, s.training.global_batch / dp, s.search.max_micro_batch)) {
+          ParallelPlan plan;
+          plan.tp = static_cast<int>(tp);
+          plan.pp = static_cast<int>(pp);
+          plan.dp = static_cast<int>(dp);
+          plan.vpp = static_cast<int>(vpp);
+          plan.micro_batch = b;
+          plan.stage_layers = s.plan.stage_layers;
+          plan.rank_order = s.plan.rank_order;
+          add_families(s, plan, space);
+        }
+      }
+    }
+  }
+  return space;
+}
+
+std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
+  std::vector<ParallelPlan> plans;
+  for (const Recompute& recompute : recompute_choices(s, family.plan)) {
+    for (const int zero : zero_choices(s, family.plan.dp)) {
+      ParallelPlan plan = family.plan;
+      plan.recompute = recompute;
+      plan.zero = zero;
+      plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
+}  // namespace planner

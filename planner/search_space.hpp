@@ -1,0 +1,33 @@
+// Every plan that the rules, the devices, the batch and the scenario's own keys allow.
+//
+// Plans come in families: what fixes the work of a micro-batch on a stage (tp, pp, dp, vpp,
+// micro-batch, sequence parallel, schedule). Members of a family differ in recomputation and ZeRO
+// stage, which can only add time to the family's bound.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/scenario.hpp"
+
+namespace planner {
+
+struct Family {
+  costmodel::ParallelPlan plan;  // recompute none, ZeRO 0 as representative
+};
+
+struct SearchSpace {
+  std::vector<Family>
+      families;  // in a fixed order: tp, pp, vpp, micro-batch, sequence parallel ascending
+  std::uint64_t configurations = 0;  // members of all families
+};
+
+SearchSpace enumerate(const costmodel::Scenario& scenario);
+
+// The members of a family, cheapest recomputation first.
+std::vector<costmodel::ParallelPlan> members(const Family& family,
+                                             const costmodel::Scenario& scenario);
+
+std::vector<std::int64_t> divisors(std::int64_t n);
+
+}  // namespace planner

@@ -1,0 +1,27 @@
+// A table once, printed as text, Markdown or CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace planner {
+
+struct Column {
+  std::string title;
+  bool right = true;  // aligned right: numbers
+};
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;  // as many cells as columns
+};
+
+// Columns padded to their widest cell, two spaces between; each line starts with `indent` spaces.
+std::string to_text(const Table& table, int indent = 2);
+std::string to_markdown(const Table& table);
+std::string to_csv(const Table& table);  // RFC 4180
+
+// Characters on screen of UTF-8 text.
+std::size_t display_width(const std::string& text);
+
+}  // namespace planner

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace runtime::cuda {
+
+// a[i] = b[i] + s * c[i] with one rounding: the smallest kernel that shows a device can compute.
+struct TriadResult {
+  std::vector<float> a;
+  std::string error;  // a sentence when the device could not do it, else empty
+};
+
+TriadResult triad_on_device(const std::vector<float>& b, const std::vector<float>& c, float s);
+std::vector<float> triad_on_host(const std::vector<float>& b, const std::vector<float>& c, float s);
+
+}  // namespace runtime::cuda

@@ -1,0 +1,40 @@
+# How every file is compiled: C++20, plain IEEE arithmetic, many warnings, and sanitizers when asked for.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+
+# The same input must give the same bytes on every machine: no fused multiply-adds that only some processors have.
+add_compile_options(
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wimplicit-fallthrough;-Wsuggest-override;-Wdate-time>"
+  # Designated initialisers leave fields at their defaults on purpose.
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms in std::string, GCC bug 105651
+endif()
+if(SHARDPLAN_WERROR)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+
+if(SHARDPLAN_SANITIZE)
+  set(sanitize -fsanitize=${SHARDPLAN_SANITIZE} -fno-sanitize-recover=all)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-fno-omit-frame-pointer>")
+  add_link_options(${sanitize})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  foreach(language CXX CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${CCACHE})
+    endif()
+  endforeach()
+endif()

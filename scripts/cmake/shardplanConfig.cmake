@@ -1,0 +1,5 @@
+# find_package(shardplan CONFIG) gives shardplan::costmodel; include its headers as "costmodel/units.hpp".
+include(CMakeFindDependencyMacro)
+find_dependency(fmt 9 CONFIG)
+find_dependency(yaml-cpp 0.7 CONFIG)
+include(${CMAKE_CURRENT_LIST_DIR}/shardplanTargets.cmake)
