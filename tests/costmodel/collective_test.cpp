@@ -1,0 +1,162 @@
+// What collectives send and how long they take.
+#include "costmodel/collective.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/costmodel/fixtures.hpp"
+
+using namespace costmodel;
+using fixtures::relative_error;
+
+namespace {
+
+using enum CollectiveKind;
+constexpr CollectiveKind kinds[] = {all_reduce, all_gather, reduce_scatter, all_to_all,
+                                    broadcast,  scatter,    gather};
+
+}  // namespace
+
+TEST_CASE("bytes a device sends") {
+  for (const int n : {2, 3, 8, 64}) {
+    const double others = static_cast<double>(n - 1) / n;
+    CHECK(collective_bytes(all_reduce, Bytes(960), n).value == 2 * others * 960);
+    for (const auto kind : {all_gather, reduce_scatter, all_to_all, scatter, gather})
+      CHECK(collective_bytes(kind, Bytes(960), n).value == others * 960);
+    CHECK(collective_bytes(broadcast, Bytes(960), n).value == 960);
+    CHECK(collective_bytes(send, Bytes(960), n).value == 960);
+    CHECK(collective_bytes(none, Bytes(960), n).value == 0);
+  }
+  for (const auto kind : kinds) CHECK(collective_bytes(kind, Bytes(960), 1).value == 0);
+}
+
+TEST_CASE("one rank, or no bytes: no time") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  for (const auto kind : kinds) {
+    CHECK(collective_time(kind, Bytes(1e9), layout_of(1, 1, cluster), cluster).value == 0);
+    CHECK(collective_time(kind, Bytes(0), layout_of(8, 1, cluster), cluster).value == 0);
+  }
+}
+
+TEST_CASE("a ring inside a node, by hand") {
+  const ClusterSpec cluster = fixtures::cluster(64);  // 300 GB/s at 0.8, 1.5 us, fixed 20 us
+  const GroupLayout node = layout_of(8, 1, cluster);
+  const double transfer = 2 * 7.0 / 8 * 1e9 / (300e9 * 0.8);
+  CHECK(
+      relative_error(collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::ring).value,
+                     20e-6 + 2 * 7 * 1.5e-6 + transfer) <= 1e-12);
+  CHECK(relative_error(collective_time(all_gather, Bytes(1e9), node, cluster).value,
+                       20e-6 + 7 * 1.5e-6 + transfer / 2) <= 1e-12);
+}
+
+TEST_CASE("a ring over nodes leaves each over as many links as it has ranks there") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  // Eight nodes of eight: the bottleneck is 8 links of 25 GB/s at 0.9 (180 GB/s), below 240 GB/s
+  // inside.
+  const double all = 2 * 63.0 / 64 * 1e9 / (8 * 25e9 * 0.9);
+  CHECK(relative_error(collective_time(all_reduce, Bytes(1e9), layout_of(64, 1, cluster), cluster,
+                                       Algorithm::ring)
+                           .value,
+                       40e-6 + 2 * (56 * 1.5e-6 + 7 * 5e-6) + all) <= 1e-12);
+  // One rank a node: one link.
+  const double sparse = 2 * 7.0 / 8 * 1e9 / (25e9 * 0.9);
+  CHECK(relative_error(collective_time(all_reduce, Bytes(1e9), layout_of(8, 8, cluster), cluster,
+                                       Algorithm::ring)
+                           .value,
+                       40e-6 + 2 * 7 * 5e-6 + sparse) <= 1e-12);
+}
+
+TEST_CASE("an all-reduce is a reduce-scatter and an all-gather with one start") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  for (const std::int64_t stride : {1, 2, 8}) {
+    for (const int n : {2, 4, 8}) {
+      const GroupLayout group = layout_of(n, stride, cluster);
+      const Seconds fixed = cluster.tiers[static_cast<std::size_t>(group.outermost())].fixed;
+      for (const double bytes : {1.0, 1e6, 1e9}) {
+        const Seconds parts = collective_time(reduce_scatter, Bytes(bytes), group, cluster) +
+                              collective_time(all_gather, Bytes(bytes), group, cluster) - fixed;
+        const Seconds whole =
+            collective_time(all_reduce, Bytes(bytes), group, cluster, Algorithm::ring);
+        CHECK(relative_error(whole.value, parts.value) <= 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("more bytes never take less time") {
+  const ClusterSpec cluster = fixtures::cluster(1024);
+  for (const auto kind : kinds) {
+    for (const std::int64_t stride : {1, 4, 8, 16}) {
+      for (const int n : {2, 3, 8, 64}) {
+        const GroupLayout group = layout_of(n, stride, cluster);
+        double before = 0;
+        for (double bytes = 1; bytes < 1e12; bytes *= 3) {
+          const double time = collective_time(kind, Bytes(bytes), group, cluster).value;
+          CHECK(time >= before);
+          CHECK(time > 0);
+          before = time;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "a tree wins for small messages on many ranks, a ring for large ones; the all-reduce takes the "
+    "better") {
+  const ClusterSpec cluster = fixtures::cluster(1024);
+  const GroupLayout all = layout_of(1024, 1, cluster);
+  const auto time = [&](double bytes, Algorithm a) {
+    return collective_time(all_reduce, Bytes(bytes), all, cluster, a).value;
+  };
+  CHECK(time(1e3, Algorithm::tree) < time(1e3, Algorithm::ring) / 10);
+  const GroupLayout node = layout_of(8, 1, cluster);
+  CHECK(collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::ring) <
+        collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::tree));
+  for (const int n : {2, 8, 64, 1024}) {
+    const GroupLayout group = layout_of(n, 1, cluster);
+    for (const double bytes : {1e3, 1e6, 1e9, 1e11}) {
+      const double ring =
+          collective_time(all_reduce, Bytes(bytes), group, cluster, Algorithm::ring).value;
+      const double tree =
+          collective_time(all_reduce, Bytes(bytes), group, cluster, Algorithm::tree).value;
+      CHECK(collective_time(all_reduce, Bytes(bytes), group, cluster).value ==
+            std::min(ring, tree));
+    }
+  }
+}
+
+TEST_CASE("no collective beats the bytes it must send over its links") {
+  // A device owns one link of each tier: what it sends in all cannot go faster than the inner link.
+  const ClusterSpec cluster = fixtures::cluster(256);
+  for (const auto kind : kinds) {
+    for (const int n : {2, 4, 8, 16, 128}) {
+      const double sent = collective_bytes(kind, Bytes(1e9), n).value;
+      CHECK(collective_time(kind, Bytes(1e9), layout_of(n, 1, cluster), cluster).value >=
+            sent / 300e9);
+    }
+  }
+}
+
+TEST_CASE("a transfer takes its tier's start, one hop and its bytes") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  CHECK(relative_error(transfer_time(Bytes(1e6), 0, cluster).value, 20e-6 + 1.5e-6 + 1e6 / 240e9) <=
+        1e-12);
+  CHECK(relative_error(transfer_time(Bytes(1e6), 1, cluster).value, 40e-6 + 5e-6 + 1e6 / 22.5e9) <=
+        1e-12);
+}
+
+TEST_CASE("traffic adds up by kind") {
+  Traffic t;
+  t.add(all_reduce, Bytes(1));
+  t.add(all_gather, Bytes(2));
+  t.add(reduce_scatter, Bytes(4));
+  t.add(all_to_all, Bytes(8));
+  t.add(send, Bytes(16));
+  t.add(none, Bytes(32));
+  CHECK(t.total().value == 31);
+  Traffic twice = t * 2;
+  twice += t;
+  CHECK(twice.all_reduce.value == 3);
+  CHECK(twice.send.value == 48);
+  CHECK(twice.total().value == 93);
+}
