@@ -1,0 +1,296 @@
+// The JSON that scripts read: every key of the contract, of the right type, and figures that agree
+// with each other.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/run_program.hpp"
+
+using Json = nlohmann::ordered_json;
+using program::run;
+using program::Scratch;
+using program::words_of;
+
+namespace {
+
+Json answer(const std::string& command, const Scratch& scratch, int status = 0) {
+  const auto done = run(words_of(command + " --format json"), scratch);
+  CHECK(done.status == status);
+  return Json::parse(done.out);
+}
+
+void check_close(double a, double b, double relative = 1e-9) {
+  CAPTURE(a);
+  CAPTURE(b);
+  CHECK(std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)));
+}
+
+double sum_of(const Json& object) {
+  double sum = 0;
+  for (const auto& value : object) sum += value.get<double>();
+  return sum;
+}
+
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& item : object.items()) keys.push_back(item.key());
+  return keys;
+}
+
+void check_numbers(const Json& object, const std::vector<std::string>& keys) {
+  CHECK(keys_of(object) == keys);
+  for (const auto& value : object) {
+    CHECK(value.is_number());
+    CHECK(value.get<double>() >= 0);
+  }
+}
+
+void check_plan_keys(const Json& plan) {
+  CHECK(keys_of(plan) == std::vector<std::string>{
+                             "tp", "pp", "dp", "cp", "ep", "etp", "vpp", "micro_batch",
+                             "sequence_parallel", "schedule", "recompute", "zero", "cp_comm",
+                             "offload", "stage_layers", "rank_order", "devices", "micro_batches"});
+  for (const auto* key : {"tp", "pp", "dp", "cp", "ep", "etp", "vpp", "micro_batch", "zero",
+                          "devices", "micro_batches"})
+    CHECK(plan[key].is_number_integer());
+  CHECK(plan["sequence_parallel"].is_boolean());
+  for (const auto* key : {"schedule", "cp_comm", "offload", "rank_order"})
+    CHECK(plan[key].is_string());
+  const bool recompute = plan["recompute"].is_string() || plan["recompute"].is_object();
+  CHECK(recompute);
+  CHECK(plan["stage_layers"].is_array());
+  CHECK(plan["devices"] == plan["tp"].get<int>() * plan["pp"].get<int>() * plan["dp"].get<int>());
+}
+
+void check_time(const Json& time, const Json& plan) {
+  CHECK(keys_of(time) == std::vector<std::string>{"iteration_s", "interval_s", "forward_s",
+                                                  "backward_s", "stages", "breakdown"});
+  const double iteration = time["iteration_s"];
+  CHECK(iteration > 0);
+  REQUIRE(time["interval_s"].size() == 2);
+  CHECK(time["interval_s"][0] <= iteration);
+  CHECK(time["interval_s"][1] >= iteration);
+  CHECK(time["stages"].size() == plan["pp"].get<std::size_t>() * plan["vpp"].get<std::size_t>());
+  double forward = 0, backward = 0;
+  for (const auto& stage : time["stages"]) {
+    check_numbers(stage, {"forward_s", "backward_s"});
+    forward = std::max(forward, stage["forward_s"].get<double>());
+    backward = std::max(backward, stage["backward_s"].get<double>());
+  }
+  CHECK(time["forward_s"] == forward);
+  CHECK(time["backward_s"] == backward);
+  check_numbers(time["breakdown"],
+                {"compute_s", "recompute_s", "tp_comm_s", "cp_comm_s", "ep_comm_s", "pp_comm_s",
+                 "dp_comm_s", "bubble_s", "optimizer_s", "other_s"});
+  check_close(sum_of(time["breakdown"]), iteration);
+}
+
+void check_memory(const Json& memory, const Json& plan) {
+  CHECK(keys_of(memory) ==
+        std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "stages"});
+  REQUIRE(memory["stages"].size() == plan["pp"].get<std::size_t>());
+  double peak = 0;
+  for (const auto& stage : memory["stages"]) {
+    check_numbers(stage,
+                  {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
+                   "buffers_bytes", "total_bytes", "in_flight_micro_batches"});
+    const double total = stage["total_bytes"];
+    check_close(sum_of(stage) - total - stage["in_flight_micro_batches"].get<double>(), total);
+    peak = std::max(peak, total);
+  }
+  CHECK(memory["peak_bytes"] == peak);
+  CHECK(memory["fits"] == (memory["peak_bytes"] <= memory["capacity_bytes"]));
+}
+
+// B and s are the scenario's; a plan's own figures must follow from them.
+void check_throughput(const Json& e, double global_batch, double sequence) {
+  const Json& t = e["throughput"];
+  check_numbers(t, {"tokens_per_s", "tokens_per_s_per_device", "model_flops_per_iteration",
+                    "hardware_flops_per_iteration", "model_tflops_per_device", "mfu", "hfu"});
+  const double iteration = e["time"]["iteration_s"], devices = e["plan"]["devices"];
+  check_close(t["tokens_per_s"], global_batch * sequence / iteration);
+  check_close(t["tokens_per_s_per_device"], t["tokens_per_s"].get<double>() / devices);
+  check_close(t["model_tflops_per_device"],
+              t["model_flops_per_iteration"].get<double>() / iteration / devices / 1e12);
+  CHECK(t["mfu"] <= 1);
+  CHECK(t["hardware_flops_per_iteration"] >= t["model_flops_per_iteration"]);
+  check_close(t["hfu"].get<double>() * t["model_flops_per_iteration"].get<double>(),
+              t["mfu"].get<double>() * t["hardware_flops_per_iteration"].get<double>());
+}
+
+void check_evaluation(const Json& e, double global_batch, double sequence) {
+  CHECK(keys_of(e) == std::vector<std::string>{"scenario", "plan", "time", "bubble_fraction",
+                                               "throughput", "memory", "communication",
+                                               "parameters", "notes"});
+  CHECK(e["scenario"].is_string());
+  check_plan_keys(e["plan"]);
+  check_close(e["plan"]["micro_batches"].get<double>() * e["plan"]["dp"].get<double>() *
+                  e["plan"]["micro_batch"].get<double>(),
+              global_batch);
+  check_time(e["time"], e["plan"]);
+  CHECK(e["bubble_fraction"] >= 0);
+  check_throughput(e, global_batch, sequence);
+  check_memory(e["memory"], e["plan"]);
+  CHECK(keys_of(e["communication"]) == std::vector<std::string>{"per_device"});
+  check_numbers(e["communication"]["per_device"],
+                {"all_reduce_bytes", "all_gather_bytes", "reduce_scatter_bytes", "all_to_all_bytes",
+                 "send_bytes"});
+  CHECK(e["parameters"] > 0);
+  for (const auto& note : e["notes"]) CHECK(note.is_string());
+}
+
+const std::string llama =
+    "model: llama-3-8b\n"
+    "cluster: {base: dgx-h100, devices: 16}\n"
+    "training: {global_batch: 64, sequence: 8192, precision: bf16, stack: megatron-core-2025}\n";
+
+}  // namespace
+
+TEST_CASE("an evaluated plan has every key, and its figures agree") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string plan : {"{}",
+                                 "{tp:8}",
+                                 "{tp:2,sequence_parallel:true}",
+                                 "{pp:4}",
+                                 "{pp:4,vpp:2}",
+                                 "{pp:4,schedule:gpipe}",
+                                 "{pp:4,schedule:serial}",
+                                 "{pp:4,schedule:ideal}",
+                                 "{tp:16}",
+                                 "{tp:2,pp:2,zero:1}",
+                                 "{zero:2}",
+                                 "{zero:3}",
+                                 "{pp:2,recompute:full}",
+                                 "{pp:2,recompute:selective}",
+                                 "{recompute:{granularity:full,layers:3}}",
+                                 "{pp:2,stage_layers:[20,12]}",
+                                 "{pp:2,stage_layers:[32,0]}",
+                                 "{tp:2,pp:2,rank_order:pp-dp-ep-cp-tp}",
+                                 "{micro_batch:4}",
+                                 "{pp:16}",
+                                 "{tp:2,pp:8}"}) {
+    CAPTURE(plan);
+    const Json e =
+        answer("evaluate llama.yaml --set plan=" + program::replaced(plan, ":", ":\t"), scratch);
+    check_evaluation(e, 64, 8192);
+  }
+  check_evaluation(answer("evaluate tiny-gpt-cpu", scratch), 16, 128);
+  check_evaluation(answer("evaluate gpt3-175b-selene --set plan.tp=8 --set plan.pp=12", scratch),
+                   1536, 2048);
+  check_evaluation(
+      answer("evaluate llama.yaml --set training.sequence=1 --set cluster.devices=1", scratch), 64,
+      1);
+  check_evaluation(
+      answer("evaluate llama.yaml --set training.precision=fp8 --set training.optimizer=sgd",
+             scratch),
+      64, 8192);
+}
+
+TEST_CASE("even stages without communication: the bubble is (p - 1) / m") {
+  const Scratch scratch;
+  const Json e = answer("evaluate gpt3-175b-selene --set plan.tp=8 --set plan.pp=16", scratch);
+  const double p = e["plan"]["pp"], m = e["plan"]["micro_batches"];
+  CHECK(e["bubble_fraction"].get<double>() ==
+        doctest::Approx((p - 1) / m).epsilon(0.15));  // the ends are longer
+}
+
+TEST_CASE("a search prints its plans best first, all of them in memory, and a certificate") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string scenario : {"llama.yaml", "llama.yaml --set search.recompute=full",
+                                     "gpt3-175b-selene --top 3", "tiny-gpt-cpu --set plan={}"}) {
+    CAPTURE(scenario);
+    const Json found = answer("plan " + scenario, scratch);
+    for (const auto* key : {"scenario", "searched", "best", "certificate", "plans"})
+      CHECK(found.contains(key));
+    for (const auto* key : {"configurations", "feasible", "pruned", "seconds"})
+      CHECK(found["searched"][key].is_number());
+    CHECK(found["best"] == 0);
+    const double bound = found["certificate"]["lower_bound_s"];
+    REQUIRE_FALSE(found["plans"].empty());
+    double before = 0;
+    for (const auto& e : found["plans"]) {
+      CHECK(e["time"]["iteration_s"] >= before);
+      before = e["time"]["iteration_s"];
+      CHECK(e["time"]["iteration_s"].get<double>() >= bound * (1 - 1e-9));
+      CHECK(e["memory"]["fits"] == true);
+      check_plan_keys(e["plan"]);
+      check_time(e["time"], e["plan"]);
+      check_memory(e["memory"], e["plan"]);
+    }
+    const double best = found["plans"][0]["time"]["iteration_s"];
+    CHECK(found["certificate"]["gap_pct"].get<double>() ==
+          doctest::Approx(100 * (best / bound - 1)));
+  }
+}
+
+TEST_CASE("when nothing fits, JSON says so in the same shape") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const Json failed =
+      answer("plan llama.yaml --set model=llama-3.1-405b --set cluster.devices=8", scratch, 3);
+  CHECK(failed["best"].is_null());
+  CHECK(failed["plans"].empty());
+  CHECK(failed["searched"]["feasible"] == 0);
+  CHECK(failed["searched"]["configurations"] > 0);
+  CHECK(failed["obstacles"].size() > 0);
+  CHECK(failed["remedies"].size() > 0);
+}
+
+TEST_CASE("the same question gets the same bytes") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command : {"evaluate llama.yaml --set plan.tp=2", "explain llama.yaml",
+                                    "simulate tiny-gpt-cpu", "sweep llama.yaml --over tp=1,2,4"}) {
+    const auto words = words_of(command + " --format json");
+    CHECK(run(words, scratch).out == run(words, scratch).out);
+  }
+  const auto search = [&] {
+    Json found = answer("plan llama.yaml", scratch);
+    found["searched"].erase("seconds");
+    return found.dump();
+  };
+  CHECK(search() == search());
+}
+
+TEST_CASE("a trace ends when the iteration does") {
+  const Scratch scratch;
+  for (const std::string command :
+       {"tiny-gpt-cpu", "gpt3-175b-selene --set plan.tp=8 --set plan.pp=16"}) {
+    const Json trace = answer("simulate " + command, scratch);
+    const double iteration = answer("evaluate " + command, scratch)["time"]["iteration_s"];
+    const Json& events = trace.is_array() ? trace : trace["traceEvents"];
+    double end = 0;
+    for (const auto& event : events) {
+      if (event.value("ph", "") != "X") continue;
+      CHECK(event["ts"].get<double>() >= 0);
+      CHECK(event["dur"].get<double>() >= 0);
+      end = std::max(end, event["ts"].get<double>() + event["dur"].get<double>());
+    }
+    CHECK(end / 1e6 == doctest::Approx(iteration).epsilon(1e-6));
+  }
+  const auto written = run(words_of("simulate tiny-gpt-cpu --trace trace.json"), scratch);
+  CHECK(written.status == 0);
+  CHECK(scratch.read("trace.json") ==
+        run(words_of("simulate tiny-gpt-cpu --format json"), scratch).out);
+}
+
+TEST_CASE("rows of a sweep are objects") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const Json rows =
+      answer("sweep llama.yaml --over tp=2,3 --over training.precision=bf16,fp8", scratch);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0]["tp"] == 2);
+  CHECK(rows[0]["training.precision"] == "bf16");
+  CHECK(rows[0]["iteration_s"].is_number());
+  CHECK(rows[0]["fits"].is_boolean());
+  CHECK(rows[0]["error"].is_null());
+  CHECK(rows[2]["iteration_s"].is_null());
+  CHECK(rows[2]["error"].is_string());
+  const double iteration =
+      answer("evaluate llama.yaml --set plan.tp=2", scratch)["time"]["iteration_s"];
+  CHECK(rows[0]["iteration_s"].get<double>() == doctest::Approx(iteration).epsilon(1e-5));
+}

@@ -1,0 +1,149 @@
+#include "planner/search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+
+#include "costmodel/scenario.hpp"
+#include "costmodel/yaml_io.hpp"
+#include "planner/doctor.hpp"
+#include "planner/search_space.hpp"
+
+using costmodel::Evaluator;
+using costmodel::Scenario;
+
+namespace {
+
+Scenario scenario(const std::string& yaml) {
+  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
+  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
+}
+
+std::string random_scenario(std::mt19937& random) {
+  const auto pick = [&](auto... values) {
+    const std::array list{values...};
+    return list[random() % list.size()];
+  };
+  const int heads = pick(4, 6, 8, 12, 16);
+  const int hidden = heads * pick(64, 128);
+  const bool llama = random() % 2 == 0;
+  std::string text = "model: {kind: ";
+  text += llama ? "llama, kv_heads: 2, ffn_hidden: " + std::to_string(4 * hidden) : "gpt";
+  text += ", layers: " + std::to_string(pick(4, 6, 8, 12, 14, 23)) +
+          ", hidden: " + std::to_string(hidden) + ", heads: " + std::to_string(heads) +
+          ", vocab: " + std::to_string(pick(8000, 51200, 128256)) + "}\n";
+  text += std::string("cluster: {base: ") + pick("selene", "dgx-h100", "dlperf-v100") +
+          ", devices: " + std::to_string(pick(2, 4, 6, 8, 16, 24)) + "}\n";
+  text += "training: {global_batch: " + std::to_string(pick(8, 12, 32, 48, 96)) +
+          ", sequence: " + std::to_string(pick(512, 2048, 8192)) + ", precision: fp16, stack: " +
+          pick("megatron-2021", "megatron-2022", "megatron-core-2026", "megatron-deepspeed-2022") +
+          "}\n";
+  text += "search: {top: " + std::to_string(pick(1, 3, 5)) +
+          ", memory_margin: " + pick("0", "0.5", "0.9") + "}\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the pruned search finds what trying every plan finds") {
+  std::mt19937 random(20261121);
+  int with_plans = 0, without = 0;
+  std::uint64_t evaluated = 0, tried = 0;
+  for (int i = 0; i < 120; ++i) {
+    const std::string yaml = random_scenario(random);
+    CAPTURE(yaml);
+    const Scenario s = scenario(yaml);
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto pruned = planner::search(s, evaluator);
+    const auto all = planner::brute_force(s, evaluator);
+    REQUIRE(pruned.plans.size() == all.plans.size());
+    for (std::size_t k = 0; k < all.plans.size(); ++k) {
+      CHECK(pruned.plans[k].plan == all.plans[k].plan);
+      CHECK(pruned.plans[k].iteration == all.plans[k].iteration);
+    }
+    (all.plans.empty() ? without : with_plans) += 1;
+    evaluated += pruned.statistics.simulated;
+    tried += all.statistics.simulated;
+    CHECK(pruned.statistics.configurations == all.statistics.evaluated);
+  }
+  CHECK(with_plans >= 60);  // the draw holds both kinds
+  CHECK(without >= 1);
+  CHECK(evaluated * 5 < tried);  // and pruning is worth its name
+}
+
+TEST_CASE("bounds never exceed the simulated iteration") {
+  std::mt19937 random(7);
+  int checked = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Scenario s = scenario(random_scenario(random));
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto space = planner::enumerate(s);
+    for (std::size_t f = 0; f < space.families.size(); f += 7) {
+      for (const auto& plan : planner::members(space.families[f], s)) {
+        const auto bound = evaluator.cost(plan).lower_bound;
+        const auto family_bound = evaluator.cost(space.families[f].plan).pipeline_bound;
+        const auto simulated = evaluator.iteration_time(plan);
+        CAPTURE(to_string(plan));
+        CHECK(bound.value <= simulated.value * (1 + 1e-9));
+        CHECK(family_bound.value <= simulated.value * (1 + 1e-9));
+        ++checked;
+      }
+    }
+  }
+  CHECK(checked > 2000);
+}
+
+TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
+  const Scenario s = scenario(
+      "model: gpt3-1.3b\ncluster: {base: selene, devices: 16}\n"
+      "training: {global_batch: 32, sequence: 1024, stack: megatron-core-2026}\n");
+  std::vector<costmodel::ParallelPlan> plans;
+  for (const auto& family : planner::enumerate(s).families) {
+    for (auto& plan : planner::members(family, s)) plans.push_back(plan);
+  }
+  CHECK(plans.size() == planner::enumerate(s).configurations);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    CAPTURE(to_string(plans[i]));
+    REQUIRE(violations(plans[i], s.model, s.cluster, s.training).empty());
+    for (std::size_t j = 0; j < i; ++j) REQUIRE_FALSE(plans[i] == plans[j]);
+  }
+}
+
+TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
+  const std::string head =
+      "model: gpt3-6.7b\ncluster: {base: selene, devices: 32}\n"
+      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n";
+  const Scenario fixed =
+      scenario(head + "plan: {tp: 2, zero: 1, micro_batch: auto, recompute: full}\n");
+  for (const auto& family : planner::enumerate(fixed).families) {
+    for (const auto& plan : planner::members(family, fixed)) {
+      REQUIRE(plan.tp == 2);
+      REQUIRE(plan.zero == 1);
+      REQUIRE(plan.recompute == costmodel::Recompute{costmodel::Recomputation::full, 0});
+    }
+  }
+  const Scenario open = scenario(head + "plan: {tp: auto}\n");
+  CHECK(planner::enumerate(open).configurations ==
+        planner::enumerate(scenario(head)).configurations);
+  CHECK(planner::enumerate(open).configurations > planner::enumerate(fixed).configurations);
+}
+
+TEST_CASE("when nothing fits the diagnosis names what would") {
+  const Scenario s = scenario(
+      "model: gpt3-175b\ncluster: {base: selene, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n"
+      "plan: {recompute: none}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto failed = planner::search(s, evaluator);
+  REQUIRE(failed.plans.empty());
+  REQUIRE(failed.leanest.has_value());
+  CHECK(failed.leanest_peak > s.cluster.device.memory);
+  const auto diagnosis = planner::diagnose(s, failed);
+  CHECK(diagnosis.obstacles.size() >= 3);
+  REQUIRE_FALSE(diagnosis.remedies.empty());
+  bool more_devices = false;
+  for (const auto& line : diagnosis.remedies)
+    more_devices |= line.find("devices instead of 16") != std::string::npos;
+  CHECK(more_devices);
+}
