@@ -40,9 +40,4 @@ Value scalar_value(std::string text, Mark mark = {});
 // `over` laid upon `base`: maps merge key by key, anything else replaces.
 Value merged(const Value& base, const Value& over);
 
-// Applies "key.path=value" (the value is YAML; `mark` is where the assignment itself was written,
-// usually the command line). Throws ConfigError on a missing '=' or a path through something that
-// is not a map.
-void assign_path(Value& root, const std::string& assignment, const Mark& mark);
-
 }  // namespace costmodel

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "costmodel/assignment.hpp"
 #include "costmodel/config_reader.hpp"
 #include "costmodel/hf_config.hpp"
 #include "costmodel/mesh.hpp"

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "costmodel/assignment.hpp"
 #include "costmodel/hf_config.hpp"
 #include "costmodel/scenario.hpp"
 #include "costmodel/simulator.hpp"

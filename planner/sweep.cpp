@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/assignment.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/estimate.hpp"
 #include "costmodel/scenario.hpp"

@@ -1,5 +1,6 @@
 // Trees of values: merging and assignment.
 #include "costmodel/config_value.hpp"
+#include "costmodel/assignment.hpp"
 
 #include <doctest/doctest.h>
 
