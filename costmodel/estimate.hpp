@@ -89,6 +89,11 @@ struct Estimate {
   std::vector<std::string> notes;
 };
 
+// Schedules of more actions are simulated in part and continued by their period.
+inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 20;
+// A timeline is drawn whole: one of more actions is refused.
+inline constexpr std::int64_t most_drawn_actions = std::int64_t{1} << 22;
+
 class Evaluator {
  public:
   Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training);
@@ -98,6 +103,7 @@ class Evaluator {
   // Simulates on top of cost(). Throws InternalError on an invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
   Estimate estimate(const ParallelPlan& plan);
+  // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
 
   const ModelSpec& model() const { return model_; }
@@ -129,8 +135,12 @@ class Evaluator {
   Bytes buffers_of(const ParallelPlan& plan, double block_weights) const;
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
-  const InFlight& in_flight_of(const ParallelPlan& plan);
-  const SimulationProgram& program_of(const ParallelPlan& plan);
+  Bytes held_by_uneven(const Footprints& footprints, const ParallelPlan& plan, int rank,
+                       double& in_flight) const;
+  const std::vector<std::vector<EndMix>>& end_mixes_of(const ParallelPlan& plan);
+  const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
+  std::int64_t simulated_micro_batches(const ParallelPlan& plan) const;
+  SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
 
   ModelSpec model_;
   ClusterSpec cluster_;
@@ -139,7 +149,7 @@ class Evaluator {
   PlanCost cost_;
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
-  std::map<ScheduleKey, InFlight> in_flight_;
+  std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
   std::map<ScheduleKey, SimulationProgram> programs_;
 };
 

@@ -7,16 +7,25 @@
 
 namespace costmodel {
 
-const InFlight& Evaluator::in_flight_of(const ParallelPlan& plan) {
-  // Mixes repeat with every p micro-batches: four groups show all of them.
-  const std::int64_t m = plan.micro_batches(training_.global_batch);
+namespace {
+
+// The schedule whose mixes of chunks a plan holds: they repeat with every p micro-batches, so four
+// groups show all.
+Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
   const std::int64_t shown =
       m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
-  const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, shown};
-  const auto found = in_flight_.find(key);
-  if (found != in_flight_.end()) return found->second;
-  const Schedule schedule = generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
-  return in_flight_.emplace(key, in_flight(schedule)).first->second;
+  return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
+}
+
+}  // namespace
+
+const std::vector<std::vector<EndMix>>& Evaluator::end_mixes_of(const ParallelPlan& plan) {
+  const std::int64_t m = cost_.micro_batches;
+  const ScheduleKey key{m == plan.pp ? 1 : 0, plan.pp, plan.vpp,
+                        std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
+  const auto found = end_mixes_.find(key);
+  if (found != end_mixes_.end()) return found->second;
+  return end_mixes_.emplace(key, end_mixes(shown_schedule(plan, m))).first->second;
 }
 
 // Footprints of the plan's layers. `again` is a recomputed block, `whole` one that keeps
@@ -63,16 +72,12 @@ std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
 
 }  // namespace
 
-// The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
-// is.
-Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank,
-                         double& in_flight) {
-  if (plan.schedule != ScheduleKind::interleaved) {
-    in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
-    return kept_by(f, plan, rank) * in_flight;
-  }
+// Chunks of any size: every maximal mix, weighed chunk by chunk.
+Bytes Evaluator::held_by_uneven(const Footprints& f, const ParallelPlan& plan, int rank,
+                                double& in_flight) const {
   Bytes most;
-  for (const auto& mix : in_flight_of(plan).peaks[static_cast<std::size_t>(rank)]) {
+  const InFlight all = costmodel::in_flight(shown_schedule(plan, cost_.micro_batches));
+  for (const auto& mix : all.peaks[static_cast<std::size_t>(rank)]) {
     Bytes held;
     double chunks = 0;
     for (int v = 0; v < plan.vpp; ++v) {
@@ -82,6 +87,27 @@ Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank
     }
     most = max(most, held);
     in_flight = std::max(in_flight, chunks / plan.vpp);
+  }
+  return most;
+}
+
+// The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
+// is.
+Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank,
+                         double& in_flight) {
+  if (plan.schedule != ScheduleKind::interleaved) {
+    in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
+    return kept_by(f, plan, rank) * in_flight;
+  }
+  if (!plan.stage_layers.empty()) return held_by_uneven(f, plan, rank, in_flight);
+  const Bytes first = kept_by(f, plan, rank);
+  const Bytes last = kept_by(f, plan, (plan.vpp - 1) * plan.pp + rank);
+  const Bytes middle = plan.vpp > 2 ? kept_by(f, plan, plan.pp + rank) : first;
+  Bytes most;
+  for (const EndMix& mix : end_mixes_of(plan)[static_cast<std::size_t>(rank)]) {
+    most =
+        max(most, middle * mix.total + (first - middle) * mix.first + (last - middle) * mix.last);
+    in_flight = std::max(in_flight, static_cast<double>(mix.total) / plan.vpp);
   }
   return most;
 }

@@ -103,6 +103,15 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("choose micro_batch among {}",
                            divisors_text(training.global_batch / p.dp));
       });
+  // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
+  const std::int64_t rounds = std::min<std::int64_t>(
+      std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));
+  rules.require(
+      std::int64_t{2} * p.pp * p.vpp * rounds <= (std::int64_t{1} << 27), "pp",
+      [&] {
+        return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
+      },
+      [] { return std::string("choose fewer stages"); });
   if (!divides || p.schedule != ScheduleKind::interleaved) return;
   const std::int64_t m = p.micro_batches(training.global_batch);
   rules.require(

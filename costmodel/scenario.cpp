@@ -87,6 +87,7 @@ Recompute read_recompute(const Value& value) {
 // Keys of the contract whose axis this version does not model: accepted at their neutral value.
 void reject_unmodelled(MapReader& reader) {
   for (const auto* key : {"cp", "ep", "etp"}) {
+    if (reader.is_auto(key)) continue;  // 1 is all there is to choose from
     const auto size = reader.integer(key, any_size);
     if (size && *size != 1) {
       throw ConfigError(reader.mark_of(key),
@@ -97,7 +98,8 @@ void reject_unmodelled(MapReader& reader) {
   for (const auto* key : {"cp_comm", "offload"}) {
     const Value* value = reader.optional(key);
     if (value != nullptr &&
-        !(value->is_scalar() && (value->text == "none" || value->text == "false"))) {
+        !(value->is_scalar() &&
+          (value->text == "none" || value->text == "auto" || value->text == "false"))) {
       throw ConfigError(value->mark, fmt::format("{} has no model in this version", key),
                         "leave it out");
     }
@@ -141,7 +143,8 @@ PlanRequest read_plan(const Value& map) {
   };
   size("tp", plan.tp);
   size("pp", plan.pp);
-  size("dp", plan.dp);
+  if (!reader.is_auto("dp"))
+    size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
   size("vpp", plan.vpp);
   if (!free_key("zero")) {
     if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
@@ -156,14 +159,13 @@ PlanRequest read_plan(const Value& map) {
   if (!free_key("stage_layers")) {
     if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
   }
-  for (const auto* key : {"cp", "ep", "etp", "cp_comm", "offload"}) free_key(key);
   for (const auto& key : plan.automatic) {
     if (key == "stage_layers") {
       throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
                         "leave it out or list the layers");
     }
   }
-  if (!plan.is_auto("cp") && !plan.is_auto("ep") && !plan.is_auto("etp")) reject_unmodelled(reader);
+  reject_unmodelled(reader);
   if (const auto order = reader.text("rank_order")) {
     if (!Mesh::valid_order(*order)) {
       throw ConfigError(

@@ -143,27 +143,6 @@ std::optional<ScheduleFault> check_lists(const Schedule& s) {
   return {};
 }
 
-// Runs the lists round by round; calls `visit(rank, action)` in an order that respects every
-// dependency. Returns the ranks' positions, all at the end when the schedule makes progress.
-template <class Visit>
-std::vector<std::size_t> run_to_end(const Schedule& s, Visit visit) {
-  DoneTable done(s.stages(), s.micro_batches);
-  std::vector<std::size_t> at(static_cast<std::size_t>(s.ranks), 0);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t rank = 0; rank < at.size(); ++rank) {
-      const auto& list = s.actions[rank];
-      while (at[rank] < list.size() && ready(list[at[rank]], s.stages(), done)) {
-        const Action& action = list[at[rank]++];
-        done.at(action.kind, action.stage, action.micro_batch) = 1;
-        visit(static_cast<int>(rank), action);
-        progress = true;
-      }
-    }
-  }
-  return at;
-}
-
 }  // namespace
 
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
@@ -192,6 +171,30 @@ Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
   return schedule;
 }
 
+std::vector<OrderedAction> execution_order(const Schedule& s) {
+  DoneTable done(s.stages(), s.micro_batches);
+  std::vector<OrderedAction> order;
+  std::vector<std::size_t> at(static_cast<std::size_t>(s.ranks), 0);
+  const auto advance = [&](std::size_t rank) {
+    const auto& list = s.actions[rank];
+    const std::size_t before = at[rank];
+    for (; at[rank] < list.size() && ready(list[at[rank]], s.stages(), done); ++at[rank]) {
+      const Action& action = list[at[rank]];
+      done.at(action.kind, action.stage, action.micro_batch) = 1;
+      order.push_back({static_cast<int>(rank), action});
+    }
+    return at[rank] > before;
+  };
+  // Forwards flow up the ranks and backwards down: sweeping both ways moves each as far as it can
+  // go.
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (std::size_t rank = 0; rank < at.size(); ++rank) progress |= advance(rank);
+    for (std::size_t rank = at.size(); rank-- > 0;) progress |= advance(rank);
+  }
+  return order;
+}
+
 std::optional<ScheduleFault> validate(const Schedule& schedule) {
   if (static_cast<int>(schedule.actions.size()) != schedule.ranks) {
     return ScheduleFault{0, 0,
@@ -200,10 +203,12 @@ std::optional<ScheduleFault> validate(const Schedule& schedule) {
                          ""};
   }
   if (auto found = check_lists(schedule)) return found;
-  const auto at = run_to_end(schedule, [](int, const Action&) {});
-  for (std::size_t rank = 0; rank < at.size(); ++rank) {
-    if (at[rank] < schedule.actions[rank].size()) {
-      return fault(schedule, static_cast<int>(rank), static_cast<int>(at[rank]),
+  std::vector<std::size_t> ran(schedule.actions.size(), 0);
+  for (const OrderedAction& action : execution_order(schedule))
+    ++ran[static_cast<std::size_t>(action.rank)];
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    if (ran[rank] < schedule.actions[rank].size()) {
+      return fault(schedule, static_cast<int>(rank), static_cast<int>(ran[rank]),
                    "waits for ever: what it needs runs later on another rank");
     }
   }
@@ -330,6 +335,33 @@ InFlight in_flight(const Schedule& schedule) {
       peaks.push_back(held);
     }
     result.peaks.push_back(std::move(peaks));
+  }
+  return result;
+}
+
+std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
+  SHARDPLAN_CHECK(schedule.chunks > 1);
+  const auto covers = [](const EndMix& a,
+                         const EndMix& b) {  // in first, last and all others between
+    return a.first >= b.first && a.last >= b.last &&
+           a.total - a.first - a.last >= b.total - b.first - b.last;
+  };
+  std::vector<std::vector<EndMix>> result;
+  for (const auto& list : schedule.actions) {
+    std::vector<EndMix> mixes;
+    EndMix held{0, 0, 0};
+    for (const Action& action : list) {
+      const int step = action.kind == ActionKind::forward ? 1 : -1;
+      const int chunk = action.stage / schedule.ranks;
+      held.total += step;
+      if (chunk == 0) held.first += step;
+      if (chunk == schedule.chunks - 1) held.last += step;
+      const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
+      if (step < 0 || std::any_of(mixes.begin(), mixes.end(), covered)) continue;
+      std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });
+      mixes.push_back(held);
+    }
+    result.push_back(std::move(mixes));
   }
   return result;
 }

@@ -48,6 +48,16 @@ struct Schedule {
 // 1f1b order whose dependencies the simulator ignores.
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches);
 
+struct OrderedAction {
+  int rank;
+  Action action;
+};
+
+// All ranks' actions in one order that respects every dependency: forward after the stage before,
+// backward after the stage behind and after its own forward. Shorter than the schedule when that
+// cannot run to its end.
+std::vector<OrderedAction> execution_order(const Schedule& schedule);
+
 struct ScheduleFault {
   int rank = 0;
   int step = 0;  // index in that rank's list; its length when something is missing at the end
@@ -76,5 +86,12 @@ struct InFlight {
   std::vector<std::vector<std::vector<int>>> peaks;
 };
 InFlight in_flight(const Schedule& schedule);
+
+// The same for two chunks or more that all weigh alike but a rank's first and last: the maximal
+// mixes as counts of all chunks, of the first and of the last. Few, however many chunks there are.
+struct EndMix {
+  int total, first, last;
+};
+std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule);
 
 }  // namespace costmodel

@@ -21,33 +21,21 @@ SimulationProgram compile(const Schedule& s) {
            static_cast<std::size_t>(micro_batch);
   };
   const bool free_running = s.kind == ScheduleKind::ideal;
-  std::vector<std::size_t> at(static_cast<std::size_t>(s.ranks), 0);
   const int last = program.stages - 1;
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t rank = 0; rank < at.size(); ++rank) {
-      const auto& list = s.actions[rank];
-      for (; at[rank] < list.size(); ++at[rank]) {
-        const Action& a = list[at[rank]];
-        const int direction = a.kind == ActionKind::backward ? 1 : 0;
-        const int from = direction == 0 ? a.stage - 1 : a.stage + 1;
-        std::int32_t dependency = -1;
-        if (from >= 0 && from <= last && !free_running) {
-          dependency = made_by[slot(from, direction, a.micro_batch)];
-          if (dependency < 0) break;
-        }
-        const bool sends = direction == 0 ? a.stage < last : a.stage > 0;
-        const bool remote = s.ranks > 1;
-        made_by[slot(a.stage, direction, a.micro_batch)] =
-            static_cast<std::int32_t>(program.items.size());
-        program.items.push_back({dependency, static_cast<std::int32_t>(rank),
-                                 2 * a.stage + direction,
-                                 static_cast<std::int16_t>(remote && dependency >= 0),
-                                 static_cast<std::int16_t>(remote && sends && !free_running)});
-        program.micro_batch.push_back(a.micro_batch);
-        progress = true;
-      }
-    }
+  for (const auto& [rank, a] : execution_order(s)) {
+    const int direction = a.kind == ActionKind::backward ? 1 : 0;
+    const int from = direction == 0 ? a.stage - 1 : a.stage + 1;
+    std::int32_t dependency = -1;
+    if (from >= 0 && from <= last && !free_running)
+      dependency = made_by[slot(from, direction, a.micro_batch)];
+    const bool sends = direction == 0 ? a.stage < last : a.stage > 0;
+    const bool remote = s.ranks > 1;
+    made_by[slot(a.stage, direction, a.micro_batch)] =
+        static_cast<std::int32_t>(program.items.size());
+    program.items.push_back({dependency, rank, 2 * a.stage + direction,
+                             static_cast<std::int16_t>(remote && dependency >= 0),
+                             static_cast<std::int16_t>(remote && sends && !free_running)});
+    program.micro_batch.push_back(a.micro_batch);
   }
   SHARDPLAN_CHECK(program.items.size() == total);
   return program;

@@ -131,22 +131,11 @@ CommandResult plan(const Session& session) {
   switch (session.options.format) {
     case Format::json: return {0, search_json(found, steps, s, watch.seconds()), {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
-    case Format::csv: return {0, to_csv(ranking_table(found.plans)), {}};
+    case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
     case Format::md: return {0, search_report(found, steps, s, watch.seconds(), session.style), {}};
   }
   return {};
-}
-
-// The scenario's own plan; keys written `auto` are chosen by the search.
-std::optional<ParallelPlan> own_plan(Scenario& s) {
-  if (s.plan.automatic.empty()) return resolve_plan(s);
-  s.plan = with_defaults(s);
-  s.search.top = 1;
-  Evaluator evaluator = evaluator_of(s);
-  const SearchResult found = search(s, evaluator);
-  if (found.plans.empty()) return {};
-  return found.plans.front().plan;
 }
 
 CommandResult without_plan(const Session& session, const Scenario& s) {
@@ -156,7 +145,7 @@ CommandResult without_plan(const Session& session, const Scenario& s) {
 
 CommandResult evaluate(const Session& session) {
   Scenario s = load(session);
-  const auto plan = own_plan(s);
+  const auto plan = settled_plan(s);
   if (!plan) return without_plan(session, s);
   Evaluator evaluator = evaluator_of(s);
   const auto estimate = evaluator.estimate(*plan);
@@ -178,7 +167,7 @@ CommandResult evaluate(const Session& session) {
 
 CommandResult explain(const Session& session) {
   Scenario s = load(session);
-  const auto plan = own_plan(s);
+  const auto plan = settled_plan(s);
   if (!plan) return without_plan(session, s);
   Evaluator evaluator = evaluator_of(s);
   if (session.options.format == Format::json)
@@ -194,7 +183,7 @@ std::string printed(const Table& table, Format format) {
 
 CommandResult simulate(const Session& session) {
   Scenario s = load(session);
-  const auto plan = own_plan(s);
+  const auto plan = settled_plan(s);
   if (!plan) return without_plan(session, s);
   Evaluator evaluator = evaluator_of(s);
   const auto timeline = evaluator.timeline(*plan);
@@ -248,7 +237,7 @@ CommandResult export_plan(const Session& session) {
     throw ConfigError({}, "shardplan: " + given, "allowed: --to megatron");
   }
   Scenario s = load(session);
-  const auto plan = own_plan(s);
+  const auto plan = settled_plan(s);
   if (!plan) return without_plan(session, s);
   const MegatronExport exported = export_megatron(s, *plan);
   CommandResult result;

@@ -52,8 +52,10 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
     const bool chosen_by_user = s.plan.tp || s.plan.pp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
     plan.dp = static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / model_parallel));
-    plan.zero = plan.dp > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
-    plan.recompute = {Recomputation::full, 0};
+    const int usual_zero = plan.dp > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
+    plan.zero = s.plan.zero.value_or(usual_zero);
+    plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
+    plan.recompute = s.plan.recompute.value_or(costmodel::Recompute{Recomputation::full, 0});
     plans.push_back(plan);
   }
   return plans;
@@ -132,6 +134,8 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const ParallelPlan& plan : popular(s)) {
     const auto broken = violations(plan, s.model, s.cluster, s.training);
+    if (broken.empty() && evaluator.cost(plan).peak <= memory_limit(s))
+      continue;  // fits: other keys rule it out
     const std::string line = broken.empty()
                                  ? shortage(plan, evaluator)
                                  : fmt::format("{}: {}", to_string(plan), broken.front().reason);

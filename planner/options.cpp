@@ -105,7 +105,7 @@ std::vector<std::string> command_names() {
 po::options_description description() {
   po::options_description all;
   for (const FlagRecord& flag : flags) {
-    const std::string name(flag.name);
+    const std::string name = flag.name == "help" ? "help,h" : std::string(flag.name);
     if (flag.argument.empty()) {
       all.add_options()(name.c_str(), po::bool_switch(), "");
     } else if (flag.help.find("repeatable") != std::string_view::npos) {
@@ -174,11 +174,10 @@ Format read_format(const std::string& word, const CommandRecord& command) {
 }
 
 int read_top(const std::string& text) {
-  int n = 0;
-  for (const char c : text)
-    n = c >= '0' && c <= '9' && n < 100'000 ? 10 * n + (c - '0') : 1'000'000;
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
   if (n < 1 || n > 1000)
-    usage(fmt::format("--top {} is out of range", text), "allowed: 1 to 1,000");
+    usage(fmt::format("--top {} is not a number of plans", text), "allowed: 1 to 1,000");
   return n;
 }
 

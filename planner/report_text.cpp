@@ -128,6 +128,11 @@ Table traffic_table(const Estimate& e) {
   return t;
 }
 
+// Whole from a hundred up, three digits below.
+std::string rounded(double n) {
+  return n >= 100 ? format_integer(std::llround(n)) : fmt::format("{:.3g}", n);
+}
+
 std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
 std::string mfu_text(const Estimate& e) {
@@ -158,12 +163,10 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{}   (90 % interval {} to {})", format_seconds(e.iteration),
                            format_seconds(e.interval.low), format_seconds(e.interval.high)),
                style);
-  text += fact(
-      "Throughput",
-      fmt::format(
-          "{} tokens/s   {} a device", format_integer(std::llround(e.tokens_per_s)),
-          format_integer(std::llround(e.tokens_per_s / static_cast<double>(s.cluster.devices)))),
-      style);
+  text += fact("Throughput",
+               fmt::format("{} tokens/s   {} a device", rounded(e.tokens_per_s),
+                           rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
+               style);
   text += fact("MFU", mfu_text(e), style);
   const std::string fits = e.fits() ? style.style.good("fits") : style.style.bad("DOES NOT FIT");
   text += fact("Memory",
@@ -189,6 +192,32 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
     for (const auto& note : e.notes) text += bullet(note, style);
   }
   return text;
+}
+
+Table ranking_rows(const std::vector<Estimate>& plans) {
+  Table t;
+  for (const auto* size : {"rank", "tp", "pp", "dp", "micro_batch", "vpp", "micro_batches"})
+    t.columns.push_back({size});
+  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
+                          "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
+    t.columns.push_back({key});
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Estimate& e = plans[i];
+    const auto& p = e.plan;
+    t.rows.push_back(
+        {fmt::format("{}", i + 1), fmt::format("{}", p.tp), fmt::format("{}", p.pp),
+         fmt::format("{}", p.dp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.vpp),
+         fmt::format("{}", e.micro_batches),
+         std::string(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]),
+         p.sequence_parallel ? "true" : "false",
+         std::string(
+             costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),
+         fmt::format("{}", p.recompute.layers), fmt::format("{}", p.zero),
+         fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
+         fmt::format("{:.4f}", e.mfu), fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+  }
+  return t;
 }
 
 Table ranking_table(const std::vector<Estimate>& plans) {

@@ -39,4 +39,7 @@ std::string failure_report(const SearchResult& result, const Diagnosis& diagnosi
 
 Table ranking_table(const std::vector<costmodel::Estimate>& plans);
 
+// The same for programs: plain numbers in base units (memory in GiB), one row a plan.
+Table ranking_rows(const std::vector<costmodel::Estimate>& plans);
+
 }  // namespace planner

@@ -77,24 +77,46 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
   return result;
 }
 
-// Memory and bound of every member; those that fit, cheapest bound first.
-std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order,
+enum class Opening { all, unless_hopeless };
+
+// Prices one member and keeps it if it fits.
+void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator& evaluator,
+                  SearchResult& result, std::vector<Bounded>& fitting) {
+  const PlanCost& cost = evaluator.cost(plan);
+  ++result.statistics.evaluated;
+  if (!result.leanest || cost.peak < result.leanest_peak) {
+    result.leanest = plan;
+    result.leanest_peak = cost.peak;
+  }
+  if (cost.peak > limit) return;
+  ++result.statistics.feasible;
+  fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
+}
+
+// Memory and bound of the members; those that fit, cheapest bound first. A plan that recomputes the
+// first k layers keeps no less than the leaner of its family's plans without and with full
+// recomputation: when neither fits, none between does.
+std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order, Opening opening,
                                  const Scenario& scenario, Evaluator& evaluator,
                                  SearchResult& result) {
   std::vector<Bounded> fitting;
   const Bytes limit = memory_limit(scenario);
-  for (auto& plan : members(family, scenario)) {
-    const PlanCost& cost = evaluator.cost(plan);
-    ++result.statistics.evaluated;
-    if (!result.leanest || cost.peak < result.leanest_peak) {
-      result.leanest = plan;
-      result.leanest_peak = cost.peak;
+  const auto plans = members(family, scenario);
+  const auto price_all = [&](bool partial) {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if ((plans[i].recompute.layers > 0) != partial) continue;
+      price_member(plans[i], first_order + i, limit, evaluator, result, fitting);
     }
-    const std::uint64_t order = first_order++;
-    if (cost.peak > limit) continue;
-    ++result.statistics.feasible;
-    fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
-  }
+  };
+  price_all(false);
+  const auto offers = [&plans](costmodel::Recomputation kind) {
+    const costmodel::Recompute whole{kind, 0};
+    return std::any_of(plans.begin(), plans.end(),
+                       [&](const auto& plan) { return plan.recompute == whole; });
+  };
+  const bool bracketed =
+      offers(costmodel::Recomputation::none) && offers(costmodel::Recomputation::full);
+  if (opening == Opening::all || !fitting.empty() || !bracketed) price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;
 }
@@ -116,8 +138,8 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
   constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered behind their family
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound)) break;
-    const auto fitting =
-        open_family({family.plan}, family.order * family_stride, scenario, evaluator, result);
+    const auto fitting = open_family({family.plan}, family.order * family_stride,
+                                     Opening::unless_hopeless, scenario, evaluator, result);
     for (const Bounded& candidate : fitting) {
       if (!podium.open_to(candidate.bound)) break;
       ++result.statistics.simulated;
@@ -137,14 +159,25 @@ SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
   Podium podium(static_cast<std::size_t>(scenario.search.top));
   constexpr std::uint64_t family_stride = 1u << 20;
   for (std::size_t f = 0; f < space.families.size(); ++f) {
-    for (const Bounded& candidate :
-         open_family(space.families[f], f * family_stride, scenario, evaluator, result)) {
+    for (const Bounded& candidate : open_family(space.families[f], f * family_stride, Opening::all,
+                                                scenario, evaluator, result)) {
       ++result.statistics.simulated;
       podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
                     candidate.plan});
     }
   }
   return finished(podium, std::move(result), evaluator);
+}
+
+std::optional<ParallelPlan> settled_plan(const Scenario& scenario) {
+  if (scenario.plan.automatic.empty()) return resolve_plan(scenario);
+  Scenario open = scenario;
+  open.plan = with_defaults(scenario);
+  open.search.top = 1;
+  Evaluator evaluator(open.model, open.cluster, open.training);
+  const SearchResult found = search(open, evaluator);
+  if (found.plans.empty()) return {};
+  return found.plans.front().plan;
 }
 
 }  // namespace planner

@@ -37,6 +37,10 @@ SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& e
 // Tries every plan of the space; the tests' witness.
 SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);
 
+// The scenario's own plan: missing keys at their defaults, keys written `auto` chosen by the
+// search. Nothing when no choice fits in memory. Throws ConfigError for a plan that breaks a rule.
+std::optional<costmodel::ParallelPlan> settled_plan(const costmodel::Scenario& scenario);
+
 // The bytes a plan may use: the device's memory less the margin.
 costmodel::Bytes memory_limit(const costmodel::Scenario& scenario);
 

@@ -75,6 +75,10 @@ std::vector<int> zero_choices(const Scenario& s, int dp) {
   return stages;
 }
 
+// A stage of more layers is tried at this many evenly spread counts of recomputed layers, not at
+// all of them.
+constexpr int most_recompute_counts = 64;
+
 std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& plan) {
   if (s.plan.recompute) return {*s.plan.recompute};
   std::vector<Recompute> list;
@@ -90,10 +94,15 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
   int most = 0;
   for (int k = 0; k < plan.virtual_stages(); ++k)
     most = std::max(most, layers_of(plan, s.model, k));
-  for (int k = 1; k < most; ++k) list.push_back({Recomputation::full, k});
+  const int stride = std::max(1, most / most_recompute_counts);
+  for (int k = stride; k < most; k += stride) list.push_back({Recomputation::full, k});
   list.push_back({Recomputation::full, 0});
   return list;
 }
+
+// The largest v anyone has published is 12; more than this many chunks a device are tried only when
+// search.max_vpp asks.
+constexpr std::int64_t most_virtual_stages = 128;
 
 // Virtual stages per device: every v that divides what pp leaves of the layers.
 std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
@@ -105,7 +114,9 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   std::vector<std::int64_t> all;
   for (const std::int64_t counted : {s.model.layers, s.model.layers + 1, s.model.layers + 2}) {
     if (counted % pp != 0) continue;
-    for (const auto v : choices({}, counted / pp, s.search.max_vpp)) all.push_back(v);
+    for (const auto v :
+         choices({}, counted / pp, s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages))
+      all.push_back(v);
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());

@@ -7,6 +7,7 @@
 #include "costmodel/estimate.hpp"
 #include "costmodel/scenario.hpp"
 #include "costmodel/yaml_io.hpp"
+#include "planner/search.hpp"
 
 namespace planner {
 
@@ -38,7 +39,13 @@ Axis parse_axis(const std::string& over) {
 namespace {
 
 std::vector<std::string> result_cells(const Scenario& scenario) {
-  const auto plan = resolve_plan(scenario);
+  const auto settled = settled_plan(scenario);
+  if (!settled) {
+    std::vector<std::string> cells(8);
+    cells.emplace_back("no valid choice of the keys written auto fits in memory");
+    return cells;
+  }
+  const costmodel::ParallelPlan& plan = *settled;
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   const Estimate e = evaluator.estimate(plan);
   return {fmt::format("{}", e.plan.dp),

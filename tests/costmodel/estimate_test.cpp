@@ -361,3 +361,27 @@ TEST_CASE("the price of a layer does not depend on what was asked before") {
           shared.iteration_time(plan).value);
   }
 }
+
+TEST_CASE("a very long schedule continued by its period ends when the whole one does") {
+  // Seven layers on eight ranks are uneven; just above what is simulated whole.
+  for (const bool beside : {false, true}) {
+    TrainingSpec training = fixtures::training(70003, 256);
+    training.overlap.pp_overlap = beside;
+    const ModelSpec model = fixtures::gpt(14, 512, 8, 51200, 256);
+    const ClusterSpec cluster = fixtures::cluster(8);
+    ParallelPlan plan;
+    plan.pp = 8;
+    plan.stage_layers = {1, 2, 2, 3, 2, 2, 1, 1};
+    Evaluator evaluator(model, cluster, training);
+    const PlanCost cost = evaluator.cost(plan);
+    REQUIRE(2 * cost.micro_batches * plan.pp > most_simulated_actions);
+    std::vector<double> scratch;
+    const auto schedule = generate(plan.schedule, plan.pp, 1, static_cast<int>(cost.micro_batches));
+    const double whole = simulate_makespan(compile(schedule), cost.times, scratch).value;
+    double after = cost.embedding_reduce.value;  // no data parallelism: only these follow
+    for (const Seconds step : cost.optimizer) after = std::max(after, step.value);
+    const double end = evaluator.iteration_time(plan).value;
+    CHECK(end >= whole * (1 - 1e-9));
+    CHECK(end <= whole * (1 + 1e-9) + cost.embedding_reduce.value + after);
+  }
+}

@@ -333,3 +333,37 @@ TEST_CASE("text that is no schedule is refused with line and column") {
   CHECK(fault("0F0 0F99999999999\n").starts_with("schedule:1:5:"));
   CHECK(fault("  0F0   0F1  \n1F0 1F1") == "");
 }
+
+TEST_CASE("end mixes say of in-flight chunks what full mixes say") {
+  // For any weights of the first, the last and all other chunks, both lists have the same maximum.
+  for (const int p : {1, 2, 3, 4, 8}) {
+    for (const int v : {2, 3, 5}) {
+      for (const int groups : {1, 2, 4}) {
+        const Schedule schedule = generate(ScheduleKind::interleaved, p, v, groups * p);
+        const InFlight full = in_flight(schedule);
+        const auto ends = end_mixes(schedule);
+        for (const auto& weights :
+             {std::array{1, 1, 1}, std::array{5, 2, 1}, std::array{1, 3, 7}, std::array{9, 0, 9}}) {
+          for (std::size_t r = 0; r < ends.size(); ++r) {
+            int by_full = 0, by_ends = 0;
+            for (const auto& mix : full.peaks[r]) {
+              int sum = 0;
+              for (std::size_t c = 0; c < mix.size(); ++c) {
+                sum += mix[c] * (c == 0                ? weights[0]
+                                 : c + 1 == mix.size() ? weights[2]
+                                                       : weights[1]);
+              }
+              by_full = std::max(by_full, sum);
+            }
+            for (const EndMix& mix : ends[r]) {
+              const int middle = mix.total - mix.first - mix.last;
+              by_ends = std::max(
+                  by_ends, mix.first * weights[0] + middle * weights[1] + mix.last * weights[2]);
+            }
+            CHECK(by_ends == by_full);
+          }
+        }
+      }
+    }
+  }
+}

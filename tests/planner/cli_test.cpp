@@ -327,7 +327,7 @@ TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reason
 // Valid sizes that this version does not answer: the search prices each number of recomputed
 // layers, the simulator replays each micro-batch, keys of its caches have 16 bits for a stage
 // count.
-TEST_CASE("sizes at the limits that still fail" * doctest::skip()) {
+TEST_CASE("many layers, batches and stages are answered or refused too") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);
   for (const std::string command :
