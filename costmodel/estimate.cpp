@@ -107,7 +107,8 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   SimulationResult result = simulate(program_of(plan, shown), times, scratch_);
   if (shown == m) return result;
   const SimulationResult shorter = simulate(program_of(plan, shown - plan.pp), times, scratch_);
-  const auto periods = static_cast<double>((m - shown) / plan.pp);
+  const std::int64_t whole_periods = (m - shown) / plan.pp;
+  const auto periods = static_cast<double>(whole_periods);
   const auto extend = [periods](Seconds& longer, Seconds before) {
     longer += periods * (longer - before);
   };

@@ -88,10 +88,11 @@ std::string scenario_file(const Session& session) {
   if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
   const std::string name = std::filesystem::path(operand).stem().string();
   const auto names = config_names(session.path, "scenarios");
-  if (std::find(names.begin(), names.end(), name) == names.end())
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw ConfigError({},
                       fmt::format("there is no file '{}', and no scenario of that name", operand),
                       costmodel::known_names(name, names));
+  }
   return find_config(session.path, "scenarios", name, {operand, 0, 0});
 }
 

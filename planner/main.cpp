@@ -36,9 +36,10 @@ int run(int count, char** arguments) {
   }
   if (options.out.empty()) {
     print(stdout, result.text);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw costmodel::ConfigError({}, "shardplan: standard output cannot be written",
                                    "is the disk full?");
+    }
   } else {
     planner::write_file(options.out, result.text);
   }
