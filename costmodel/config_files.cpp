@@ -20,6 +20,12 @@ bool looks_like_path(const std::string& name) {
          name.ends_with(".json");
 }
 
+const Value& loaded(const ConfigPath& path, const std::string& file) {
+  const auto found = path.loaded->find(file);
+  if (found != path.loaded->end()) return found->second;
+  return path.loaded->emplace(file, load_yaml(file)).first->second;
+}
+
 ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Value& value,
                        std::vector<std::string>& chain) {
   if (value.is_scalar()) {
@@ -30,7 +36,7 @@ ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Va
                         fmt::format("break the chain {}", fmt::join(chain, " -> ")));
     }
     chain.push_back(file);
-    ResolvedConfig found = resolve(path, kind, load_yaml(file), chain);
+    ResolvedConfig found = resolve(path, kind, loaded(path, file), chain);
     found.name = fs::path(file).stem().string();
     return found;
   }

@@ -3,6 +3,8 @@
 // `base:`.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,9 @@ namespace costmodel {
 
 struct ConfigPath {
   std::vector<std::string> directories;  // first match wins
+  // Files already read: many scenarios share a cluster and a stack.
+  std::shared_ptr<std::map<std::string, Value>> loaded =
+      std::make_shared<std::map<std::string, Value>>();
 };
 
 // Stems of all files of a kind ("models", "devices", ...), sorted, each once.

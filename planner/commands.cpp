@@ -24,6 +24,7 @@
 #include "planner/listing.hpp"
 #include "planner/search.hpp"
 #include "planner/sweep.hpp"
+#include "planner/validation.hpp"
 
 namespace planner {
 
@@ -65,6 +66,7 @@ void write_file(const std::string& path, const std::string& text) {
 namespace {
 
 constexpr int no_answer = 3;
+constexpr int missed_limit = 4;
 
 class Stopwatch {
  public:
@@ -206,6 +208,26 @@ CommandResult simulate(const Session& session) {
   return result;
 }
 
+CommandResult validate_runs(const Session& session) {
+  const auto rows = validate(session.options.operands, session.path);
+  CommandResult result;
+  const double mean = summary_of(rows).macro_mape;
+  if (session.options.fail_above > 0 && mean > session.options.fail_above) {
+    result.status = missed_limit;
+    result.warnings.push_back(
+        fmt::format("the mean error over sources, {:.2f} %, is above --fail-above {:g}", mean,
+                    session.options.fail_above));
+  }
+  switch (session.options.format) {
+    case Format::json: result.text = validation_json(rows); break;
+    case Format::csv: result.text = to_csv(validation_rows(rows)); break;
+    case Format::text:
+    case Format::yaml:
+    case Format::md: result.text = validation_report(rows, session.style); break;
+  }
+  return result;
+}
+
 CommandResult import(const Session& session) {
   const auto& operands = session.options.operands;
   if (operands[0] != "hf") {
@@ -264,6 +286,7 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "sweep")
     return {0, printed(sweep(scenario_file(session), session.path, options), options.format), {}};
   if (options.command == "simulate") return simulate(session);
+  if (options.command == "validate") return validate_runs(session);
   if (options.command == "import") return import(session);
   if (options.command == "export") return export_plan(session);
   return {0, printed(listing(options.operands.front(), session.path), options.format), {}};

@@ -9,6 +9,7 @@
 #include "planner/reason.hpp"
 #include "planner/search.hpp"
 #include "planner/table.hpp"
+#include "planner/validation.hpp"
 
 namespace planner {
 
@@ -20,6 +21,8 @@ std::string search_json(const SearchResult& result, const std::vector<Step>& ste
 // An array of objects, one a row, keys from the column titles; cells that are numbers become
 // numbers.
 std::string rows_json(const Table& table);
+
+std::string validation_json(const std::vector<ValidationRow>& rows);
 
 std::string failure_json(const SearchResult& result, const std::vector<std::string>& obstacles,
                          const std::vector<std::string>& remedies,

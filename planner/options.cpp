@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "costmodel/error.hpp"
+#include "costmodel/units_text.hpp"
 
 namespace planner {
 
@@ -42,6 +43,9 @@ constexpr std::array commands{
     CommandRecord{"simulate", "SCENARIO", 1, 1, "text json",
                   "event by event: a chart, and with --trace a Chrome or Perfetto trace",
                   "shardplan simulate my.yaml --trace trace.json"},
+    CommandRecord{"validate", "EVIDENCE ...", 1, 10'000, "text json csv md",
+                  "predict measured runs; the error of each source and of all",
+                  "shardplan validate configs/evidence --fail-above 12"},
     CommandRecord{"import", "hf FILE", 2, 2, "text json yaml",
                   "a foreign description in, YAML of ours out (hf: a Hugging Face config.json)",
                   "shardplan import hf config.json --out configs/models/mine.yaml"},
@@ -69,6 +73,8 @@ constexpr std::array flags{
                "values to try for a key of the plan, or a dotted path (repeatable)"},
     FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
     FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
+    FlagRecord{"fail-above", "PCT", "validate",
+               "exit status 4 when the mean over sources is above"},
     FlagRecord{"quiet", "", "", "no progress and no warnings"},
     FlagRecord{"color", "WHEN", "", "auto, always or never"},
     FlagRecord{"help", "", "", "this text; shardplan COMMAND --help for one command"},
@@ -181,6 +187,13 @@ int read_top(const std::string& text) {
   return n;
 }
 
+double read_limit(const std::string& text) {
+  const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::count);
+  if (!parsed.value || *parsed.value <= 0)
+    usage(fmt::format("--fail-above {} is not a per cent", text), "example: --fail-above 12");
+  return *parsed.value;
+}
+
 void read_command(const po::variables_map& values, Options& options) {
   const CommandRecord* command = find_command(options.command);
   if (command == nullptr) {
@@ -227,6 +240,8 @@ Options parse_command_line(int count, const char* const* arguments) {
   options.quiet = values["quiet"].as<bool>();
   options.help = values["help"].as<bool>();
   options.version = values["version"].as<bool>();
+  if (values.count("fail-above") != 0)
+    options.fail_above = read_limit(values["fail-above"].as<std::string>());
   if (values.count("top") != 0) options.top = read_top(values["top"].as<std::string>());
   if (options.color != "auto" && options.color != "always" && options.color != "never") {
     usage(fmt::format("--color {} is not known", options.color), "allowed: auto, always, never");

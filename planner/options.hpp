@@ -19,7 +19,8 @@ struct Options {
   std::vector<std::string> over;         // --over
   std::string trace;
   std::string to;
-  int top = 0;  // 0: the scenario's own
+  double fail_above = 0;  // per cent; 0: never
+  int top = 0;            // 0: the scenario's own
   bool quiet = false;
   std::string color = "auto";
   bool help = false;

@@ -12,6 +12,7 @@
 #include "planner/search.hpp"
 #include "planner/style.hpp"
 #include "planner/table.hpp"
+#include "planner/validation.hpp"
 
 namespace planner {
 
@@ -36,6 +37,10 @@ std::string search_report(const SearchResult& result, const std::vector<Step>& s
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
+
+// Errors by source, the worst rows, what could not be predicted.
+std::string validation_report(const std::vector<ValidationRow>& rows, const ReportStyle& style);
+Table validation_rows(const std::vector<ValidationRow>& rows);
 
 Table ranking_table(const std::vector<costmodel::Estimate>& plans);
 

@@ -63,3 +63,13 @@ TEST_CASE("each transcript of the README is what the program prints") {
   CHECK(transcripts == 3);
   if (update) std::ofstream(readme) << text;
 }
+
+TEST_CASE("docs/accuracy.md is what validate writes") {
+  const std::string file = SHARDPLAN_SOURCE_DIR "/docs/accuracy.md";
+  const std::string real = printed_by("validate configs/evidence --format md");
+  CHECK(real.size() > 2000);
+  if (std::getenv("SHARDPLAN_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << real;
+  std::ifstream in(file);
+  const std::string shown{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  CHECK(shown == real);
+}

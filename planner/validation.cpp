@@ -1,0 +1,202 @@
+#include "planner/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "costmodel/config_reader.hpp"
+#include "costmodel/scenario.hpp"
+#include "costmodel/yaml_io.hpp"
+#include "planner/search.hpp"
+
+namespace planner {
+
+namespace fs = std::filesystem;
+using costmodel::ConfigError;
+using costmodel::Estimate;
+using costmodel::Scenario;
+using costmodel::Value;
+
+namespace {
+
+// The files named, and those in the folders named.
+std::vector<std::string> evidence_files(const std::vector<std::string>& operands) {
+  std::vector<std::string> files;
+  for (const auto& operand : operands) {
+    std::error_code status;
+    if (!fs::is_directory(operand, status)) {
+      files.push_back(operand);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(operand, status)) {
+      if (entry.path().extension() == ".yaml") inside.push_back(entry.path().string());
+    }
+    if (inside.empty())
+      throw ConfigError({operand, 0, 0}, "holds no *.yaml", "name a folder of evidence files");
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+struct Measured {
+  std::optional<double> iteration, peak_memory;
+  std::optional<bool> fits;
+};
+
+Measured read_measured(const Value& map) {
+  costmodel::MapReader reader(map, "measured");
+  Measured measured;
+  measured.iteration = reader.number("iteration_s", costmodel::Dimension::time, 1e-9, 1e9);
+  measured.peak_memory = reader.number("peak_memory_bytes", costmodel::Dimension::size, 1, 1e15);
+  measured.fits = reader.boolean("fits");
+  reader.finish();
+  return measured;
+}
+
+struct Run {
+  std::string id;
+  Value scenario;
+  Measured measured;
+};
+
+Run read_run(const Value& map) {
+  costmodel::MapReader reader(map, "run");
+  Run run;
+  run.id = read_text(reader.required("id"), "id");
+  run.measured = read_measured(reader.required("measured"));
+  run.scenario.kind = Value::Kind::map;
+  run.scenario.mark = map.mark;
+  for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {
+    if (const Value* part = reader.optional(key)) run.scenario.set(key, *part);
+  }
+  for (const auto* key : {"reported", "where", "confidence", "notes", "flags"})
+    reader.optional(key);
+  reader.finish();
+  return run;
+}
+
+std::vector<Run> read_evidence(const std::string& file) {
+  const Value root = costmodel::load_yaml(file);
+  costmodel::MapReader reader(root, "evidence");
+  for (const auto* key : {"source", "notes"}) reader.optional(key);
+  const Value* defaults = reader.optional("defaults");
+  const Value& list = reader.required("runs");
+  reader.finish();
+  std::vector<Run> runs;
+  for (const Value& run : list.items) {
+    runs.push_back(read_run(defaults != nullptr ? merged(*defaults, run) : run));
+  }
+  return runs;
+}
+
+// The estimate of a run, or why there is none.
+struct Prediction {
+  std::optional<Estimate> estimate;
+  std::string error;
+};
+
+Prediction predict(const Run& run, const costmodel::ConfigPath& path) {
+  try {
+    const Scenario scenario = read_scenario(run.scenario, run.id, path);
+    const auto plan = settled_plan(scenario);
+    if (!plan) return {{}, "no valid choice of the keys written auto fits in memory"};
+    return {
+        costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training).estimate(*plan),
+        ""};
+  } catch (const ConfigError& fault) {
+    return {{}, fault.what()};
+  }
+}
+
+void add_rows(const Run& run, const std::string& source, const costmodel::ConfigPath& path,
+              std::vector<ValidationRow>& rows) {
+  const Prediction prediction = predict(run, path);
+  const auto add = [&](const char* quantity, double measured, double predicted) {
+    rows.push_back({run.id, source, quantity, measured, predicted, {}, prediction.error});
+  };
+  const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
+  if (run.measured.iteration) {
+    add("iteration_s", *run.measured.iteration, e != nullptr ? e->iteration.value : 0);
+    if (e != nullptr) rows.back().interval = e->interval;
+  }
+  if (run.measured.peak_memory)
+    add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->peak.value : 0);
+  // A run that was timed ran: it fitted.
+  if (run.measured.fits || run.measured.iteration) {
+    add("fits", run.measured.fits.value_or(true) ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
+  }
+}
+
+double percentile(std::vector<double> sorted, double fraction) {
+  if (sorted.empty()) return 0;
+  std::sort(sorted.begin(), sorted.end());
+  const auto at =
+      static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size() - 1, at > 0 ? at - 1 : 0)];
+}
+
+}  // namespace
+
+ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity) {
+  ErrorFigures f;
+  std::vector<double> apes;
+  int inside = 0;
+  for (const auto& row : rows) {
+    if (row.quantity != quantity || !row.error.empty()) continue;
+    apes.push_back(std::abs(row.error_pct()));
+    f.mape += apes.back();
+    f.bias += row.error_pct();
+    f.max_ape = std::max(f.max_ape, apes.back());
+    inside += row.inside() ? 1 : 0;
+  }
+  f.rows = static_cast<int>(apes.size());
+  if (f.rows == 0) return f;
+  f.mape /= f.rows;
+  f.bias /= f.rows;
+  f.coverage = 100.0 * inside / f.rows;
+  f.median_ape = percentile(apes, 0.5);
+  f.p90_ape = percentile(apes, 0.9);
+  return f;
+}
+
+ValidationSummary summary_of(const std::vector<ValidationRow>& rows) {
+  ValidationSummary summary;
+  std::map<std::string, std::vector<ValidationRow>> by_source;
+  for (const auto& row : rows) {
+    by_source[row.source].push_back(row);
+    if (row.quantity != "fits") continue;
+    if (!row.error.empty()) ++summary.unpredicted;
+    if (row.error.empty() && row.measured > row.predicted) ++summary.fitted_called_too_large;
+    if (row.error.empty() && row.measured < row.predicted) ++summary.too_large_called_fitting;
+  }
+  summary.all = figures_of(rows, "iteration_s");
+  int timed_sources = 0;
+  for (const auto& [source, own] : by_source) {
+    const ErrorFigures timed = figures_of(own, "iteration_s");
+    summary.by_source[source] = timed;
+    const ErrorFigures memory = figures_of(own, "peak_memory_bytes");
+    if (memory.rows > 0) summary.memory_by_source[source] = memory;
+    if (timed.rows == 0) continue;
+    summary.macro_mape += timed.mape;
+    ++timed_sources;
+  }
+  if (timed_sources > 0) summary.macro_mape /= timed_sources;
+  return summary;
+}
+
+std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
+                                    const costmodel::ConfigPath& path) {
+  std::vector<ValidationRow> rows;
+  for (const auto& file : evidence_files(operands)) {
+    const std::string source = fs::path(file).stem().string();
+    for (const Run& run : read_evidence(file)) add_rows(run, source, path, rows);
+  }
+  return rows;
+}
+
+}  // namespace planner

@@ -1,0 +1,57 @@
+// Predictions held against published, measured runs: each run is a scenario with what was measured.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/config_files.hpp"
+#include "costmodel/estimate.hpp"
+
+namespace planner {
+
+// One measured quantity of one run. `error` says why there is no prediction; then the figures mean
+// nothing.
+struct ValidationRow {
+  std::string id;
+  std::string source;    // stem of the evidence file
+  std::string quantity;  // iteration_s, peak_memory_bytes, fits
+  double measured = 0;   // fits: 1 or 0
+  double predicted = 0;
+  std::optional<costmodel::Interval> interval;  // of iteration_s
+  std::string error;
+  double error_pct() const { return 100 * (predicted - measured) / measured; }
+  bool inside() const {
+    return interval && measured >= interval->low.value && measured <= interval->high.value;
+  }
+};
+
+// Figures over the rows of one quantity that have a prediction; errors in per cent of the measured
+// value.
+struct ErrorFigures {
+  int rows = 0;
+  double mape = 0, median_ape = 0, p90_ape = 0, max_ape = 0, bias = 0, coverage = 0;
+};
+
+ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity);
+
+struct ValidationSummary {
+  ErrorFigures all;       // iteration_s
+  double macro_mape = 0;  // mean over sources of the source's mape, iteration_s
+  std::map<std::string, ErrorFigures> by_source;         // iteration_s
+  std::map<std::string, ErrorFigures> memory_by_source;  // peak_memory_bytes
+  int unpredicted = 0;                                   // runs with an error
+  int fitted_called_too_large = 0;                       // runs that ran, predicted not to fit
+  int too_large_called_fitting = 0;  // runs that ran out of memory, predicted to fit
+};
+
+ValidationSummary summary_of(const std::vector<ValidationRow>& rows);
+
+// Reads evidence files, and all *.yaml of a folder (not below it), in order of name. Each run is
+// merged over the file's `defaults`. Bad files throw ConfigError; a run that cannot be predicted is
+// a row with an error.
+std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
+                                    const costmodel::ConfigPath& path);
+
+}  // namespace planner

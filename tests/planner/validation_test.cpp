@@ -1,0 +1,113 @@
+#include "planner/validation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "costmodel/error.hpp"
+#include "planner/report_text.hpp"
+#include "tests/run_program.hpp"
+
+using namespace planner;
+
+namespace {
+
+const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
+
+ValidationRow timed(const std::string& source, double measured, double predicted) {
+  ValidationRow row{"run", source, "iteration_s", measured, predicted, {}, ""};
+  row.interval = costmodel::Interval{costmodel::Seconds(0.8 * predicted),
+                                     costmodel::Seconds(1.25 * predicted)};
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("figures are those of the errors") {
+  const std::vector<ValidationRow> rows{timed("a", 10, 11), timed("a", 10, 8), timed("b", 2, 3),
+                                        timed("b", 4, 4)};
+  const ErrorFigures all = figures_of(rows, "iteration_s");
+  CHECK(all.rows == 4);
+  CHECK(all.mape == doctest::Approx((10 + 20 + 50 + 0) / 4.0));
+  CHECK(all.bias == doctest::Approx((10 - 20 + 50 + 0) / 4.0));
+  CHECK(all.max_ape == doctest::Approx(50));
+  CHECK(all.median_ape == doctest::Approx(10));
+  CHECK(all.p90_ape == doctest::Approx(50));
+  CHECK(all.coverage == doctest::Approx(75));  // 2 s lies below 0.8 x 3 s
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.macro_mape == doctest::Approx((15 + 25) / 2.0));
+  CHECK(summary.by_source.at("b").mape == doctest::Approx(25));
+}
+
+TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie under every run") {
+  const program::Scratch scratch;
+  scratch.write(
+      "mine.yaml",
+      "source: {title: mine}\n"
+      "defaults:\n"
+      "  model: {kind: gpt, layers: 4, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: selene, devices: 4}\n"
+      "  training: {global_batch: 16, sequence: 512, precision: fp16, stack: megatron-2021}\n"
+      "runs:\n"
+      "- {id: good, plan: {tp: 2}, measured: {iteration_s: 0.1, peak_memory_bytes: 4 GiB}}\n"
+      "- {id: bad, plan: {tp: 3}, measured: {iteration_s: 0.1}, notes: no such plan}\n"
+      "- {id: full, model: {layers: 96, hidden: 12288, heads: 96}, plan: {}, measured: {fits: "
+      "false}}\n");
+  const auto rows = validate({(scratch.path() / "mine.yaml").string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.all.rows == 1);
+  CHECK(summary.unpredicted == 1);
+  CHECK(summary.memory_by_source.at("mine").rows == 1);
+  CHECK(summary.too_large_called_fitting == 0);
+  bool told = false;
+  for (const auto& row : rows)
+    told |= row.id == "bad" && row.error.find("tp 3") != std::string::npos;
+  CHECK(told);
+  CHECK_THROWS_AS(validate({(scratch.path() / "none.yaml").string()}, path),
+                  costmodel::ConfigError);
+}
+
+// What the model reaches on the published runs, rounded up: no change may lose it unseen.
+TEST_CASE("published runs are predicted as well as they ever were") {
+  const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
+  const ValidationSummary summary = summary_of(rows);
+  const std::map<std::string, double> bounds{{"alpa-e2e", 21.1},
+                                             {"alpa-intra", 8.7},
+                                             {"bigscience-a100", 10.7},
+                                             {"bigscience-v100-1b3", 7.6},
+                                             {"dgx-cloud", 11.7},
+                                             {"dlperf-v100", 13.9},
+                                             {"internevo-flops", 9.3},
+                                             {"internevo-throughput", 13.3},
+                                             {"korthikanti-2022", 3.0},
+                                             {"llm-foundry", 14.2},
+                                             {"megascale", 11.2},
+                                             {"megatron-bridge", 6.8},
+                                             {"megatron-core-2024", 7.1},
+                                             {"megatron-examples-llama3", 1.1},
+                                             {"megatron-readme-jan2021", 4.9},
+                                             {"megatron-sc21", 10.3},
+                                             {"nemo-2022-a100", 4.4},
+                                             {"nemo-2024-h100-fp8", 8.4},
+                                             {"nemo-2025", 8.2},
+                                             {"simumax-b200", 13.5},
+                                             {"torchtitan-2024", 20.2},
+                                             {"torchtitan-async-tp", 22.1},
+                                             {"vtrain-multi", 9.7},
+                                             {"vtrain-single", 11.8},
+                                             {"zero-bubble", 6.0}};
+  for (const auto& [source, bound] : bounds) {
+    CAPTURE(source);
+    REQUIRE(summary.by_source.count(source) == 1);
+    CHECK(summary.by_source.at(source).rows > 0);
+    CHECK(summary.by_source.at(source).mape <= bound);
+  }
+  CHECK(summary.by_source.size() == bounds.size());
+  CHECK(summary.macro_mape <= 10.4);
+  CHECK(summary.all.rows >= 893);
+  CHECK(summary.all.coverage >= 88);
+  CHECK(summary.fitted_called_too_large <= 64);
+  CHECK(summary.too_large_called_fitting <= 1);
+  CHECK(summary.memory_by_source.at("simumax-b200").mape <= 4.9);
+}
