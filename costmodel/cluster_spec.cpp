@@ -119,6 +119,15 @@ void fit_tiers(ClusterSpec& cluster) {
 
 }  // namespace
 
+ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices) {
+  ClusterSpec other = cluster;
+  other.devices = devices;
+  other.assumed.clear();
+  if (!other.known_tiers.empty()) other.tiers = other.known_tiers;
+  fit_tiers(other);
+  return other;
+}
+
 DeviceSpec read_device(const Value& map, const std::string& name) {
   MapReader reader(map, fmt::format("device '{}'", name));
   DeviceSpec device;
@@ -157,6 +166,7 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   reader.optional("source");
   reader.optional("notes");
   reader.finish();
+  cluster.known_tiers = cluster.tiers;
   fit_tiers(cluster);
   return cluster;
 }

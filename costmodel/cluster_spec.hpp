@@ -50,9 +50,13 @@ struct ClusterSpec {
   DeviceSpec device;
   std::int64_t devices = 0;
   std::int64_t devices_per_node = 0;
-  std::vector<Tier> tiers;  // strictly growing `devices`; the last holds the whole cluster
+  std::vector<Tier> tiers;        // strictly growing `devices`; the last holds the whole cluster
+  std::vector<Tier> known_tiers;  // as described, before they were fitted to `devices`
   std::vector<std::string> assumed;
 };
+
+// The same cluster with another number of devices: its tiers as described, cut or stretched again.
+ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);
 
 DeviceSpec read_device(const Value& map, const std::string& name);
 

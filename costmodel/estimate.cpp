@@ -302,8 +302,11 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const double peak = cluster_.device.peak_of(training_.precision).value;
   e.mfu = e.model_rate_per_device.value / peak;
   e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
-  for (const auto& assumption : model_.assumed)
-    e.notes.push_back("model: " + assumption + " (the family's usual value)");
+  if (!model_.assumed.empty()) {
+    e.notes.push_back(fmt::format("model: the {} family's usual {}",
+                                  model_kind_names[static_cast<std::size_t>(model_.kind)],
+                                  fmt::join(model_.assumed, ", ")));
+  }
   for (const auto& assumption : training_.assumed) e.notes.push_back("training: " + assumption);
   for (const auto& assumption : cluster_.assumed) e.notes.push_back("cluster: " + assumption);
   return e;

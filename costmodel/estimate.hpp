@@ -132,7 +132,7 @@ class Evaluator {
   Bytes kept_by(const Footprints& footprints, const ParallelPlan& plan, int virtual_stage) const;
   Bytes held_by(const Footprints& footprints, const ParallelPlan& plan, int rank,
                 double& in_flight);
-  Bytes buffers_of(const ParallelPlan& plan, double block_weights) const;
+  Bytes buffers_of(const ParallelPlan& plan, double largest_layer) const;
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
   Bytes held_by_uneven(const Footprints& footprints, const ParallelPlan& plan, int rank,

@@ -46,7 +46,11 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
   // parallelism).
   const bool pieces = step.collective != CollectiveKind::all_reduce;
-  if (pieces && (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
+  // User buffers live in one NVLink domain: not in a group that crosses the outermost tier of a
+  // larger network.
+  const std::size_t tiers = pricing.cluster->tiers.size();
+  const bool one_domain = tiers == 1 || pricing.tp_group.outermost() + 1 < static_cast<int>(tiers);
+  if (pieces && one_domain && (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
     return exposed_pipelined(alone, window, pricing.tp_group.size);
   }
   return alone;

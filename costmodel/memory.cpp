@@ -114,12 +114,12 @@ Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank
 
 // Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
 // ZeRO-2 and -3 one layer's whole gradient.
-Bytes Evaluator::buffers_of(const ParallelPlan& plan, double block_weights) const {
+Bytes Evaluator::buffers_of(const ParallelPlan& plan, double largest_layer) const {
   Bytes buffers;
   if (plan.pp > 1) buffers += cost_.transfer_bytes * (2.0 * plan.vpp);
   const double gathered = plan.zero < 3 ? 0 : training_.stack.zero_prefetch ? 2 : 1;
-  buffers += Bytes(gathered * block_weights * weight_bytes_per_parameter(training_));
-  if (plan.zero >= 2) buffers += Bytes(block_weights * gradient_bytes_per_parameter(training_));
+  buffers += Bytes(gathered * largest_layer * weight_bytes_per_parameter(training_));
+  if (plan.zero >= 2) buffers += Bytes(largest_layer * gradient_bytes_per_parameter(training_));
   return buffers;
 }
 
@@ -128,6 +128,8 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   const Footprints f = footprints(plan);
   const double block_weights =
       layer(LayerKind::block, plan, region_of(plan.recompute.granularity)).weights;
+  const double embedding_weights = layer(LayerKind::embedding, plan, Recomputed::nothing).weights;
+  const double head_weights = layer(LayerKind::head, plan, Recomputed::nothing).weights;
   const auto shared = [&plan](int stage) {
     return plan.zero >= stage ? static_cast<double>(plan.dp) : 1.0;
   };
@@ -146,10 +148,19 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     }
     s.activations = held + max(working, Bytes(0));
     const double n = c.weights[static_cast<std::size_t>(r)];
-    s.weights = Bytes(n * weight_bytes_per_parameter(training_) / shared(3));
+    const bool fp32_shards = plan.zero == 3 && training_.stack.fp32_shards &&
+                             training_.stack.master_weights &&
+                             training_.precision != Precision::fp32;
+    constexpr double fp32 = 4;
+    const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training_);
+    const double states = optimizer_bytes_per_parameter(training_) - (fp32_shards ? fp32 : 0);
+    s.weights = Bytes(n * weight / shared(3));
     s.gradients = Bytes(n * gradient_bytes_per_parameter(training_) / shared(2));
-    s.optimizer = Bytes(n * optimizer_bytes_per_parameter(training_) / shared(1));
-    s.buffers = buffers_of(plan, block_weights);
+    s.optimizer = Bytes(n * states / shared(1));
+    double largest_layer = block_weights;
+    if (r == 0) largest_layer = std::max(largest_layer, embedding_weights);
+    if (r == plan.pp - 1) largest_layer = std::max(largest_layer, head_weights);
+    s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     c.peak = max(c.peak, s.total());
   }

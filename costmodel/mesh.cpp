@@ -66,6 +66,34 @@ GroupLayout Mesh::layout(Axis axis, const ClusterSpec& cluster) const {
   return layout_of(size(axis), stride(axis), cluster);
 }
 
+namespace {
+
+// Members of a group within one unit of `unit` devices, for the group that has it worst: the fewest
+// in any unit it touches. Groups that divide units, or units that divide groups, all lie alike;
+// others straddle (tp 6 on nodes of 8 gives 6, 2 + 4, 4 + 2, 6), and every collective waits for the
+// worst.
+std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std::int64_t devices) {
+  const std::int64_t span = stride * size;
+  if (unit % span == 0) return size;
+  if (unit % stride == 0 && span % unit == 0) return unit / stride;
+  if (stride % unit == 0) return 1;
+  constexpr std::int64_t most_groups = 64;  // the pattern repeats; this many show it
+  std::int64_t fewest = size;
+  for (std::int64_t g = 0; g < most_groups && (g + 1) * span <= std::max(devices, span); ++g) {
+    std::int64_t here = 0, at = g * span / unit;
+    for (std::int64_t k = 0; k < size; ++k) {
+      const std::int64_t in = (g * span + k * stride) / unit;
+      if (in != at) fewest = std::min(fewest, std::max<std::int64_t>(here, 1));
+      here = in == at ? here + 1 : 1;
+      at = in;
+    }
+    fewest = std::min(fewest, here);
+  }
+  return fewest;
+}
+
+}  // namespace
+
 GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster) {
   SHARDPLAN_CHECK(cluster.tiers.size() <= most_tiers);
   GroupLayout layout;
@@ -75,7 +103,7 @@ GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster)
   for (std::size_t i = 0; i < layout.tiers; ++i) {
     const bool last = i + 1 == layout.tiers;
     std::int64_t here =
-        last ? size : std::clamp<std::int64_t>(cluster.tiers[i].devices / stride, 1, size);
+        last ? size : fewest_inside(size, stride, cluster.tiers[i].devices, cluster.devices);
     here = std::max(here, inside);
     layout.fan[i] = static_cast<int>(ceil_div(here, inside));
     inside = last ? here : inside * layout.fan[i];
@@ -86,7 +114,7 @@ GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster)
 
 std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster) {
   for (std::size_t i = 0; i + 1 < cluster.tiers.size(); ++i) {
-    if (stride * size <= cluster.tiers[i].devices) return i;
+    if (cluster.tiers[i].devices % (stride * size) == 0) return i;
   }
   return cluster.tiers.size() - 1;
 }

@@ -64,7 +64,8 @@ class Mesh {
   std::array<std::int64_t, 3> strides_{};
 };
 
-// Layout of `size` ranks that lie `stride` apart, starting at rank 0.
+// Layout of `size` ranks that lie `stride` apart, for the group that lies worst: where groups and
+// units do not divide one another, some straddle units.
 GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster);
 
 // The tier a transfer between neighbours on an axis of `size` ranks `stride` apart crosses, for the

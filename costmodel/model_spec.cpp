@@ -42,7 +42,8 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
   model.layers = *reader.integer("layers", count);
   model.hidden = *reader.integer("hidden", width);
   model.heads = *reader.integer("heads", count);
-  model.kv_heads = reader.integer("kv_heads", count).value_or(model.heads);
+  model.kv_heads = or_assumed(reader.integer("kv_heads", count), model.heads, "kv_heads",
+                              fmt::format("{}", model.heads), model);
   if (model.heads % model.kv_heads != 0) {
     throw ConfigError(
         reader.mark_of("kv_heads"),
@@ -65,7 +66,8 @@ void read_mlp(MapReader& reader, ModelSpec& model) {
   // Touvron et al. 2023: two thirds of 4h, rounded up to 256.
   const std::int64_t usual = llama ? ceil_div(8 * model.hidden, 768) * 256 : 4 * model.hidden;
   model.ffn_hidden = or_assumed(ffn, usual, "ffn_hidden", fmt::format("{}", usual), model);
-  model.gated_mlp = reader.boolean("gated_mlp").value_or(llama);
+  model.gated_mlp =
+      or_assumed(reader.boolean("gated_mlp"), llama, "gated_mlp", llama ? "true" : "false", model);
   const auto usual_activation =
       static_cast<std::size_t>(llama ? ActivationFunction::silu : ActivationFunction::gelu);
   model.activation = static_cast<ActivationFunction>(
@@ -95,12 +97,14 @@ void read_rest(MapReader& reader, ModelSpec& model) {
       static_cast<std::size_t>(llama ? Normalization::rmsnorm : Normalization::layernorm);
   model.normalization = static_cast<Normalization>(
       reader.one_of("normalization", normalization_names).value_or(usual_norm));
-  model.linear_bias = reader.boolean("linear_bias").value_or(!llama);
+  model.linear_bias = or_assumed(reader.boolean("linear_bias"), !llama, "linear_bias",
+                                 llama ? "false" : "true", model);
   model.qkv_bias = reader.boolean("qkv_bias").value_or(model.linear_bias);
   model.qk_norm = reader.boolean("qk_norm").value_or(false);
   model.embedding_norm = reader.boolean("embedding_norm").value_or(false);
   model.parallel_block = reader.boolean("parallel_block").value_or(false);
-  model.dropout = reader.number("dropout", Dimension::count, 0, 0.99).value_or(llama ? 0 : 0.1);
+  model.dropout = or_assumed(reader.number("dropout", Dimension::count, 0, 0.99), llama ? 0 : 0.1,
+                             "dropout", llama ? "0" : "0.1", model);
   model.published_parameters = reader.number("published_parameters", Dimension::count, 1, 1e18);
   reader.text("published_note");
   model.source = reader.text("source").value_or("");

@@ -207,6 +207,11 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   rules.require(
       p.schedule != ScheduleKind::interleaved || stack.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
+  // Megatron: with two pipeline ranks the interleaved order needs transfers beside computation.
+  rules.require(
+      p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
+      [] { return std::string("vpp > 1 with pp 2 needs overlapped pipeline transfers"); },
+      [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }
 
 void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,

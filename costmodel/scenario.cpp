@@ -36,8 +36,11 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   reader.required("sequence");
   t.global_batch = *reader.integer("global_batch", {1, 1'000'000'000});
   t.sequence = *reader.integer("sequence", {1, 100'000'000});
-  if (const auto p = reader.one_of("precision", precision_names))
+  if (const auto p = reader.one_of("precision", precision_names)) {
     t.precision = static_cast<Precision>(*p);
+  } else {
+    t.assumed.push_back("precision bf16 (none given)");
+  }
   static constexpr std::array<std::string_view, 2> optimizers{"adam", "sgd"};
   t.sgd = reader.one_of("optimizer", optimizers).value_or(0) == 1;
   Value default_stack = scalar_value("megatron-core-2026", map.mark);

@@ -35,7 +35,7 @@ struct PlanRequest {
 // Limits of `plan`'s search; each key is the most (or the list of) values tried. A missing key has
 // no limit but the rules.
 struct SearchLimits {
-  int max_tp = 0;  // 0: the devices of a node
+  int max_tp = 0;  // 0: no limit, here and below (vpp: 128)
   int max_pp = 0;
   int max_vpp = 0;
   std::int64_t max_micro_batch = 0;

@@ -59,6 +59,7 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("fused_cross_entropy", stack.fused_cross_entropy);
   flag("causal_skip", stack.causal_skip);
   flag("master_weights", stack.master_weights);
+  flag("fp32_shards", stack.fp32_shards);
   flag("scatter_gather", stack.scatter_gather);
   flag("backward_tp_overlap", stack.backward_tp_overlap);
   flag("embedding_all_reduce", stack.embedding_all_reduce);

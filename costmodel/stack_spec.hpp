@@ -41,6 +41,8 @@ struct StackSpec {
   bool causal_skip = true;                         // the attention kernel skips the masked half
   Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
   bool master_weights = true;  // the optimizer keeps fp32 parameters beside 16-bit ones
+  bool fp32_shards = false;  // ZeRO-3 shards are the fp32 parameters themselves; 16 bits exist only
+                             // gathered (FSDP)
   bool scatter_gather = true;  // pipeline transfers are split over the tensor ranks
   bool backward_tp_overlap =
       false;  // input-gradient collectives run beside the weight-gradient product

@@ -104,9 +104,8 @@ void more_devices(const Scenario& s, Diagnosis& diagnosis) {
     Scenario changed = s;
     changed.search.top = 1;
     changed.plan.dp.reset();
-    changed.cluster.devices *= factor;
-    changed.cluster.tiers.back().devices =
-        std::max(changed.cluster.tiers.back().devices, changed.cluster.devices);
+    changed.cluster = resized(s.cluster, s.cluster.devices * factor);
+    if (!changed.cluster.assumed.empty()) return;  // beyond the network that is described
     try_change(
         changed,
         fmt::format("{} devices instead of {}", costmodel::format_integer(changed.cluster.devices),

@@ -194,7 +194,11 @@ void write_kernels(const Scenario& s, Writer& out) {
   if (!stack.fused_bias_activation)
     out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
   out.flag_if(!stack.fused_bias_dropout_add, "--no-bias-dropout-fusion");
-  out.flag_if(stack.fused_cross_entropy, "--cross-entropy-loss-fusion");
+  if (stack.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer Engine's
+                                    // 16 bits
+    out.flag_if(true, "--cross-entropy-loss-fusion");
+    out.put("--cross-entropy-fusion-impl", "te");
+  }
 }
 
 void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,

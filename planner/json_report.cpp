@@ -38,20 +38,25 @@ Json plan_json(const Estimate& e) {
           {"micro_batches", e.micro_batches}};
 }
 
+// One micro-batch through all chunks of each pipeline rank.
+std::vector<double> by_rank(const std::vector<costmodel::Seconds>& by_virtual_stage, int ranks) {
+  std::vector<double> sums(static_cast<std::size_t>(ranks), 0);
+  for (std::size_t k = 0; k < by_virtual_stage.size(); ++k)
+    sums[k % sums.size()] += by_virtual_stage[k].value;
+  return sums;
+}
+
 Json time_json(const Estimate& e) {
+  const auto forward = by_rank(e.stage_forward, e.plan.pp),
+             backward = by_rank(e.stage_backward, e.plan.pp);
   Json stages = Json::array();
-  for (std::size_t k = 0; k < e.stage_forward.size(); ++k) {
-    stages.push_back(
-        {{"forward_s", e.stage_forward[k].value}, {"backward_s", e.stage_backward[k].value}});
-  }
-  const auto slowest = [](const auto& times) {
-    return *std::max_element(times.begin(), times.end());
-  };
+  for (std::size_t r = 0; r < forward.size(); ++r)
+    stages.push_back({{"forward_s", forward[r]}, {"backward_s", backward[r]}});
   const auto& b = e.breakdown;
   return {{"iteration_s", e.iteration.value},
           {"interval_s", {e.interval.low.value, e.interval.high.value}},
-          {"forward_s", slowest(e.stage_forward).value},
-          {"backward_s", slowest(e.stage_backward).value},
+          {"forward_s", *std::max_element(forward.begin(), forward.end())},
+          {"backward_s", *std::max_element(backward.begin(), backward.end())},
           {"stages", stages},
           {"breakdown",
            {{"compute_s", b.compute.value},

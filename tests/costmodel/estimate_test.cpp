@@ -24,6 +24,7 @@ Estimate estimated(const Case& c, const ParallelPlan& plan,
                    AttentionKernel kernel = AttentionKernel::unfused) {
   TrainingSpec training = fixtures::training(c.batch, c.sequence);
   training.stack.attention = kernel;
+  training.overlap.pp_overlap = plan.vpp > 1;
   const ModelSpec model = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
   const ClusterSpec cluster = fixtures::cluster(plan.devices());
   REQUIRE(violations(plan, model, cluster, training).empty());

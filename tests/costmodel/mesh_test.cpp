@@ -135,3 +135,20 @@ TEST_CASE("the tier between neighbours") {
   CHECK(tier_between(8, 2, cluster) == 1);
   CHECK(tier_between(2, 4, fixtures::cluster(8)) == 0);
 }
+
+TEST_CASE("a group that straddles nodes is priced as the one that lies worst") {
+  // Nodes of 8: tp 6 lies as {6}, {2 + 4}, {4 + 2}, {6}; tp 3 has groups of 2 + 1; tp 12 lies as 8
+  // + 4 and 4 + 8.
+  const ClusterSpec cluster = fixtures::cluster(96);
+  REQUIRE(cluster.tiers.front().devices == 8);
+  CHECK(layout_of(6, 1, cluster).fan[0] == 2);
+  CHECK(layout_of(6, 1, cluster).fan[1] == 3);
+  CHECK(layout_of(3, 1, cluster).fan[0] == 1);
+  CHECK(layout_of(12, 1, cluster).fan[0] == 4);
+  CHECK(layout_of(8, 1, cluster).fan[0] == 8);
+  CHECK(layout_of(16, 1, cluster).fan[0] == 8);
+  CHECK(layout_of(4, 2, cluster).fan[0] == 4);
+  CHECK(layout_of(12, 8, cluster).fan[0] == 1);
+  CHECK(tier_between(4, 2, cluster) == 0);
+  CHECK(tier_between(3, 2, cluster) == 1);  // ranks 6, 8 and 10 are on two nodes
+}

@@ -91,8 +91,9 @@ TEST_CASE("family defaults are told, and given keys win") {
   CHECK(gpt.ffn_hidden == 256);
   CHECK(gpt.vocab == 50257);
   CHECK(gpt.tie_embeddings);
-  CHECK(gpt.assumed ==
-        std::vector<std::string>{"ffn_hidden 256", "vocab 50257", "tie_embeddings true"});
+  CHECK(gpt.assumed == std::vector<std::string>{"kv_heads 4", "ffn_hidden 256", "gated_mlp false",
+                                                "vocab 50257", "tie_embeddings true",
+                                                "linear_bias true", "dropout 0.1"});
   const ModelSpec llama = parsed("{kind: llama, layers: 2, hidden: 4096, heads: 32, vocab: 1000}");
   CHECK(llama.ffn_hidden == 11008);  // two thirds of 4h, up to a multiple of 256
   CHECK(llama.gated_mlp);

@@ -45,8 +45,12 @@ TEST_CASE("each rule is broken alone, at its key") {
   plan.vpp = 2;
   CHECK(first_key(plan) == "schedule");
   plan.schedule = ScheduleKind::interleaved;
-  CHECK(first_key(plan) == "");
-  CHECK(first_key(plan, fixtures::training(3, 1024)) == "vpp");
+  CHECK(first_key(plan) == "vpp");  // two ranks interleave only with transfers beside computation
+  TrainingSpec beside = fixtures::training(64, 1024);
+  beside.overlap.pp_overlap = true;
+  CHECK(first_key(plan, beside) == "");
+  beside.global_batch = 3;
+  CHECK(first_key(plan, beside) == "vpp");
   plan.vpp = 1;
   CHECK(first_key(plan) == "schedule");
   plan.vpp = 2;
