@@ -60,6 +60,13 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
       required_number(attention, "forward_efficiency", Dimension::count, 1e-3, 1);
   spec.attention_backward =
       required_number(attention, "backward_efficiency", Dimension::count, 1e-3, 1);
+  spec.attention2_forward = attention.number("flash2_forward_efficiency", Dimension::count, 1e-3, 1)
+                                .value_or(spec.attention_forward);
+  spec.attention2_backward =
+      attention.number("flash2_backward_efficiency", Dimension::count, 1e-3, 1)
+          .value_or(spec.attention_backward);
+  spec.attention_half_sequence =
+      attention.number("half_sequence", Dimension::count, 0, 1e6).value_or(0);
   attention.finish();
   MapReader launch = group(device, "launch");
   spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));

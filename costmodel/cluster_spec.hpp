@@ -27,6 +27,11 @@ struct DeviceSpec {
   double gemm_half_k = 0;          // inner size at which half of it is reached
   double attention_forward = 0.6;  // of peak, flash attention
   double attention_backward = 0.5;
+  double attention2_forward =
+      0.6;  // the same of FlashAttention 2; equal where nothing better exists
+  double attention2_backward = 0.5;
+  double attention_half_sequence =
+      0;  // causal kernels on s tokens reach s / (s + this) of it: masked tiles, start and tail
   double memory_efficiency = 0.8;  // of bandwidth, large element-wise kernels
   Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster

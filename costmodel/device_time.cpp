@@ -77,8 +77,12 @@ Seconds time(const AttentionContext& o, Pass pass, const DeviceSpec& device, Pre
 Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const Precision p = attention_precision(precision);
   const Work work = work_of(o, pass, storage_bytes(precision));
-  const double reached =
-      pass == Pass::forward ? device.attention_forward : device.attention_backward;
+  const bool forward = pass == Pass::forward;
+  const double best = forward ? device.attention_forward : device.attention_backward;
+  const double second = forward ? device.attention2_forward : device.attention2_backward;
+  const auto s = static_cast<double>(o.s);
+  const double long_enough = o.causal_skip ? s / (s + device.attention_half_sequence) : 1;
+  const double reached = (o.second_generation ? second : best) * long_enough;
   return max(work.executed / FlopsPerSecond(device.peak_of(p).value * reached),
              bytes_time(work, device));
 }

@@ -59,6 +59,7 @@ struct Softmax {
 struct FlashAttention {
   std::int64_t sequences, s, heads, kv_heads, head_dim;
   bool causal_skip;
+  bool second_generation = false;  // FlashAttention 2, where the device has a better one
 };
 struct Dropout {
   std::int64_t rows, cols;

@@ -10,8 +10,11 @@
 
 namespace costmodel {
 
-enum class AttentionKernel { unfused, flash };
-inline constexpr std::array<std::string_view, 2> attention_kernel_names{"unfused", "flash"};
+// flash: the best fused kernel of the device (FlashAttention 3 or cuDNN on Hopper); flash2:
+// FlashAttention 2, which is older than Hopper and slower there.
+enum class AttentionKernel { unfused, flash, flash2 };
+inline constexpr std::array<std::string_view, 3> attention_kernel_names{"unfused", "flash",
+                                                                        "flash2"};
 
 // Communication hidden behind computation, and launch-saving compilation. `training.overlap`
 // overrides single keys.

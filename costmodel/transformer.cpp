@@ -169,7 +169,7 @@ class Builder {
     if (model_.positions == Positions::rotary) {
       qkv = add("rotary", Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
     }
-    const TensorId context = context_.attention == AttentionKernel::flash
+    const TensorId context = context_.attention != AttentionKernel::unfused
                                  ? flash(qkv, heads, kv_heads)
                                  : unfused(qkv, heads);
     return linear("attention projection", context, context, model_.hidden, q, model_.linear_bias);
@@ -177,8 +177,13 @@ class Builder {
 
   TensorId flash(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
     const TensorId statistics = tensor("log-sum-exp", tokens_, heads, TensorRole::statistics, 4);
-    const FlashAttention op{context_.micro_batch, context_.sequence,   heads, kv_heads,
-                            model_.head_dim,      context_.causal_skip};
+    const FlashAttention op{context_.micro_batch,
+                            context_.sequence,
+                            heads,
+                            kv_heads,
+                            model_.head_dim,
+                            context_.causal_skip,
+                            context_.attention == AttentionKernel::flash2};
     const TensorId out = add("flash attention", op, {qkv}, tokens_, heads * model_.head_dim,
                              {qkv, statistics}, Region::attention_core);
     list_.nodes.back().saved.push_back(out);

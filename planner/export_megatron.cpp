@@ -186,7 +186,7 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
 // off.
 void write_kernels(const Scenario& s, Writer& out) {
   const auto& stack = s.training.stack;
-  const bool flash = stack.attention == costmodel::AttentionKernel::flash;
+  const bool flash = stack.attention != costmodel::AttentionKernel::unfused;
   const bool full = s.training.precision == Precision::fp32;
   out.put("--attention-backend", flash && !full ? "flash" : "unfused");
   out.note_if(flash && full, "flash attention has no fp32 kernel: unfused instead");

@@ -125,6 +125,22 @@ TEST_CASE("flash attention reaches its share of the peak, and half the work unde
   CHECK(relative_error(time(true, Pass::input_gradient), 2.5 * product / (312e12 * 0.5)) <= 1e-12);
 }
 
+TEST_CASE(
+    "causal attention on few tokens is slower, and so is an older kernel where a better exists") {
+  DeviceSpec device = fixtures::device();
+  device.attention_half_sequence = 490;
+  device.attention2_forward = 0.3;
+  const auto rate = [&](std::int64_t s, bool causal, bool second) {
+    const FlashAttention op{1, s, 512, 512, 128, causal, second};
+    const Work work = work_of(op, Pass::forward, 2);
+    return work.executed.value / device_time(op, Pass::forward, device, Precision::bf16).value;
+  };
+  CHECK(relative_error(rate(4096, true, false), rate(1 << 20, true, false) * 4096 / 4586) <= 1e-3);
+  CHECK(relative_error(rate(4096, false, false), rate(8192, false, false)) <= 1e-12);
+  CHECK(relative_error(rate(8192, true, true) * device.attention_forward,
+                       rate(8192, true, false) * 0.3) <= 1e-12);
+}
+
 TEST_CASE("eight-bit products leave attention in 16 bits") {
   DeviceSpec device = fixtures::device();
   device.peak[static_cast<std::size_t>(Precision::fp8)] = FlopsPerSecond(624e12);
