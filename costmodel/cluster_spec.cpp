@@ -82,6 +82,8 @@ Tier read_tier(const Value& value) {
   tier.devices = *reader.integer("devices", {1, 100'000'000});
   tier.bandwidth = BytesPerSecond(
       required_number(reader, "bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18));
+  const auto single = reader.number("single_bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18);
+  tier.single = BytesPerSecond(single.value_or(0));
   tier.latency = Seconds(required_number(reader, "latency_s", Dimension::time, 0, 10));
   tier.fixed = Seconds(reader.number("fixed_s", Dimension::time, 0, 10).value_or(0));
   tier.efficiency = reader.number("efficiency", Dimension::count, tiny, 1).value_or(1);

@@ -47,6 +47,8 @@ struct Tier {
   Seconds latency;           // one hop
   Seconds fixed;             // start of any collective that reaches this tier
   double efficiency = 1;     // of the bandwidth, large messages
+  // Of one device while its neighbours are silent; 0: no more than `bandwidth`.
+  BytesPerSecond single;
 };
 
 struct ClusterSpec {

@@ -1,5 +1,6 @@
 #include "costmodel/collective.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -122,7 +123,7 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
     case CollectiveKind::gather:
       return broadcast_time(sent, group, cluster);  // the root's link carries all of it
     case CollectiveKind::send:
-      return transfer_time(message, static_cast<std::size_t>(group.outermost()), cluster);
+      return transfer_time(message, static_cast<std::size_t>(group.outermost()), 1, cluster);
   }
   return Seconds(0);
 }
@@ -134,10 +135,17 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
   return min(ring, collective_time(kind, message, group, cluster, Algorithm::tree));
 }
 
-Seconds transfer_time(Bytes message, std::size_t tier, const ClusterSpec& cluster) {
-  SHARDPLAN_CHECK(tier < cluster.tiers.size());
+Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
+                      const ClusterSpec& cluster) {
+  SHARDPLAN_CHECK(tier < cluster.tiers.size() && senders >= 1);
   const Tier& t = cluster.tiers[tier];
-  return t.fixed + t.latency + message / BytesPerSecond(t.bandwidth.value * t.efficiency);
+  double bandwidth = t.bandwidth.value;
+  if (tier > 0 && t.single > t.bandwidth) {
+    const auto unit = static_cast<double>(cluster.tiers[tier - 1].devices);
+    bandwidth =
+        std::min(t.single.value, bandwidth * unit / std::min(unit, static_cast<double>(senders)));
+  }
+  return t.fixed + t.latency + message / BytesPerSecond(bandwidth * t.efficiency);
 }
 
 void Traffic::add(CollectiveKind kind, Bytes bytes) {

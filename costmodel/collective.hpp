@@ -28,8 +28,10 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster, Algorithm algorithm);
 
-// A point-to-point transfer over tier `tier`.
-Seconds transfer_time(Bytes message, std::size_t tier, const ClusterSpec& cluster);
+// A point-to-point transfer over tier `tier`, when `senders` devices of one unit of the tier below
+// send at the same time: they share its links, and none is faster than its own.
+Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
+                      const ClusterSpec& cluster);
 
 // Bytes a device sends in one iteration, by kind.
 struct Traffic {

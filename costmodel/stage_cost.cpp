@@ -96,7 +96,9 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
   c.times.blocking = !training_.overlap.pp_overlap;
   if (plan.pp > 1) {
     const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
-    c.times.transfer = transfer_time(c.transfer_bytes, tier, cluster_);
+    // The ranks of one stage send together; a stage narrower than a node leaves the node over fewer
+    // devices.
+    c.times.transfer = transfer_time(c.transfer_bytes, tier, mesh.stride(Axis::pipeline), cluster_);
     if (split &&
         !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
       c.times.transfer += collective_time(CollectiveKind::all_gather, whole,

@@ -139,10 +139,10 @@ TEST_CASE("no collective beats the bytes it must send over its links") {
 
 TEST_CASE("a transfer takes its tier's start, one hop and its bytes") {
   const ClusterSpec cluster = fixtures::cluster(64);
-  CHECK(relative_error(transfer_time(Bytes(1e6), 0, cluster).value, 20e-6 + 1.5e-6 + 1e6 / 240e9) <=
-        1e-12);
-  CHECK(relative_error(transfer_time(Bytes(1e6), 1, cluster).value, 40e-6 + 5e-6 + 1e6 / 22.5e9) <=
-        1e-12);
+  CHECK(relative_error(transfer_time(Bytes(1e6), 0, 8, cluster).value,
+                       20e-6 + 1.5e-6 + 1e6 / 240e9) <= 1e-12);
+  CHECK(relative_error(transfer_time(Bytes(1e6), 1, 8, cluster).value,
+                       40e-6 + 5e-6 + 1e6 / 22.5e9) <= 1e-12);
 }
 
 TEST_CASE("traffic adds up by kind") {
@@ -159,4 +159,20 @@ TEST_CASE("traffic adds up by kind") {
   CHECK(twice.all_reduce.value == 3);
   CHECK(twice.send.value == 48);
   CHECK(twice.total().value == 93);
+}
+
+TEST_CASE("devices of a node share its links; a device alone has at most its own") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  Tier& network = cluster.tiers.back();
+  network.fixed = network.latency = Seconds(0);
+  const auto rate = [&](std::int64_t senders) {
+    return 1e9 / (transfer_time(Bytes(1e9), 1, senders, cluster).value * network.efficiency);
+  };
+  CHECK(relative_error(rate(1), network.bandwidth.value) <=
+        1e-12);  // a link for each: nothing to share
+  network.single = network.bandwidth * 4;
+  CHECK(relative_error(rate(1), network.bandwidth.value * 4) <= 1e-12);
+  CHECK(relative_error(rate(4), network.bandwidth.value * 2) <= 1e-12);
+  CHECK(relative_error(rate(8), network.bandwidth.value) <= 1e-12);
+  CHECK(relative_error(rate(32), network.bandwidth.value) <= 1e-12);
 }
