@@ -136,8 +136,9 @@ class Evaluator {
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
   Bytes held_by_uneven(const Footprints& footprints, const ParallelPlan& plan, int rank,
-                       double& in_flight) const;
-  const std::vector<std::vector<EndMix>>& end_mixes_of(const ParallelPlan& plan);
+                       double& in_flight);
+  template <class Held, class Find>
+  const Held& held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan, Find find);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
   std::int64_t simulated_micro_batches(const ParallelPlan& plan) const;
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
@@ -150,6 +151,7 @@ class Evaluator {
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
+  std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
 };
 

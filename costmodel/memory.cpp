@@ -19,13 +19,16 @@ Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
 
 }  // namespace
 
-const std::vector<std::vector<EndMix>>& Evaluator::end_mixes_of(const ParallelPlan& plan) {
+// What a schedule holds, found once for each (p, v, m).
+template <class Held, class Find>
+const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
+                                 Find find) {
   const std::int64_t m = cost_.micro_batches;
   const ScheduleKey key{m == plan.pp ? 1 : 0, plan.pp, plan.vpp,
                         std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
-  const auto found = end_mixes_.find(key);
-  if (found != end_mixes_.end()) return found->second;
-  return end_mixes_.emplace(key, end_mixes(shown_schedule(plan, m))).first->second;
+  const auto found = cache.find(key);
+  if (found != cache.end()) return found->second;
+  return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
 }
 
 // Footprints of the plan's layers. `again` is a recomputed block, `whole` one that keeps
@@ -74,9 +77,9 @@ std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
 
 // Chunks of any size: every maximal mix, weighed chunk by chunk.
 Bytes Evaluator::held_by_uneven(const Footprints& f, const ParallelPlan& plan, int rank,
-                                double& in_flight) const {
+                                double& in_flight) {
   Bytes most;
-  const InFlight all = costmodel::in_flight(shown_schedule(plan, cost_.micro_batches));
+  const InFlight& all = held_once(in_flight_, plan, costmodel::in_flight);
   for (const auto& mix : all.peaks[static_cast<std::size_t>(rank)]) {
     Bytes held;
     double chunks = 0;
@@ -104,7 +107,7 @@ Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank
   const Bytes last = kept_by(f, plan, (plan.vpp - 1) * plan.pp + rank);
   const Bytes middle = plan.vpp > 2 ? kept_by(f, plan, plan.pp + rank) : first;
   Bytes most;
-  for (const EndMix& mix : end_mixes_of(plan)[static_cast<std::size_t>(rank)]) {
+  for (const EndMix& mix : held_once(end_mixes_, plan, end_mixes)[static_cast<std::size_t>(rank)]) {
     most =
         max(most, middle * mix.total + (first - middle) * mix.first + (last - middle) * mix.last);
     in_flight = std::max(in_flight, static_cast<double>(mix.total) / plan.vpp);

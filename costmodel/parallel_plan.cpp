@@ -276,6 +276,23 @@ std::string to_string(const Recompute& r) {
   return text;
 }
 
+namespace {
+
+// "20+12", "1x94+2": equal neighbours told once.
+std::string runs_text(const std::vector<int>& layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i;
+    while (end < layers.size() && layers[end] == layers[i]) ++end;
+    text += fmt::format("{}{}", i > 0 ? "+" : "", layers[i]);
+    if (end - i > 1) text += fmt::format("x{}", end - i);
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string to_string(const ParallelPlan& p) {
   std::string text = fmt::format("t {} · p {} · d {} · b {}", p.tp, p.pp, p.dp, p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
@@ -283,7 +300,7 @@ std::string to_string(const ParallelPlan& p) {
   if (p.sequence_parallel) text += " · sequence parallel";
   text += fmt::format(" · recompute {}", to_string(p.recompute));
   text += fmt::format(" · ZeRO {}", p.zero);
-  if (!p.stage_layers.empty()) text += fmt::format(" · layers {}", fmt::join(p.stage_layers, "+"));
+  if (!p.stage_layers.empty()) text += " · layers " + runs_text(p.stage_layers);
   return text;
 }
 

@@ -386,3 +386,27 @@ TEST_CASE("a very long schedule continued by its period ends when the whole one 
     CHECK(end <= whole * (1 + 1e-9) + cost.embedding_reduce.value + after);
   }
 }
+
+TEST_CASE("equal shares written out hold what equal shares hold") {
+  // Two ways to count what is in flight: by end chunks for equal shares, chunk by chunk for given
+  // ones.
+  TrainingSpec training = fixtures::training(48, 512);
+  training.overlap.pp_overlap = true;
+  const ModelSpec model = fixtures::gpt(24, 1024, 16, 51200, 512);
+  for (const int v : {2, 3, 6}) {
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.vpp = v;
+    plan.schedule = ScheduleKind::interleaved;
+    Evaluator evaluator(model, fixtures::cluster(4), training);
+    const auto shared = evaluator.cost(plan).memory;
+    plan.stage_layers.assign(static_cast<std::size_t>(4 * v), 24 / (4 * v));
+    const auto written = evaluator.cost(plan).memory;
+    CHECK(to_string(plan).ends_with("layers " + std::to_string(24 / (4 * v)) + "x" +
+                                    std::to_string(4 * v)));
+    for (std::size_t r = 0; r < shared.size(); ++r) {
+      CHECK(relative_error(written[r].activations.value, shared[r].activations.value) <= 1e-12);
+      CHECK(written[r].in_flight_micro_batches == shared[r].in_flight_micro_batches);
+    }
+  }
+}

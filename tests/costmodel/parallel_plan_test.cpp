@@ -174,6 +174,6 @@ TEST_CASE("layers of stages, padding, text") {
   plan.recompute = {Recomputation::full, 3};
   const std::string text = to_string(plan);
   for (const auto* part : {"t 8", "p 4", "d 2", "1f1b", "sequence parallel", "recompute full", "3",
-                           "ZeRO 1", "5+6+6+7"})
+                           "ZeRO 1", "5+6x2+7"})
     CHECK(fixtures::contains(text, part));
 }
