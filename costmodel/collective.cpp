@@ -98,6 +98,7 @@ Bytes collective_bytes(CollectiveKind kind, Bytes message, int ranks) {
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
+    case CollectiveKind::ring:
     case CollectiveKind::scatter:
     case CollectiveKind::gather: return others * message;
     case CollectiveKind::broadcast: return ranks > 1 ? message : Bytes(0);
@@ -124,6 +125,10 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
       return broadcast_time(sent, group, cluster);  // the root's link carries all of it
     case CollectiveKind::send:
       return transfer_time(message, static_cast<std::size_t>(group.outermost()), 1, cluster);
+    case CollectiveKind::ring:  // one of the rings' ranks in a unit sends out of it at a time
+      return (group.size - 1) * transfer_time(message / group.size,
+                                              static_cast<std::size_t>(group.outermost()),
+                                              group.stride, cluster);
   }
   return Seconds(0);
 }
@@ -158,6 +163,7 @@ void Traffic::add(CollectiveKind kind, Bytes bytes) {
     case CollectiveKind::scatter: reduce_scatter += bytes; break;
     case CollectiveKind::all_to_all: all_to_all += bytes; break;
     case CollectiveKind::broadcast:
+    case CollectiveKind::ring:
     case CollectiveKind::send: send += bytes; break;
   }
 }

@@ -18,7 +18,7 @@
 namespace costmodel {
 
 // Bytes one device sends. `message`: what every rank holds after all_reduce or all_gather, before
-// reduce_scatter, all_to_all or scatter.
+// reduce_scatter, all_to_all or scatter; of a ring, all blocks that go round.
 Bytes collective_bytes(CollectiveKind kind, Bytes message, int ranks);
 
 enum class Algorithm { ring, tree };

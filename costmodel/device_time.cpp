@@ -80,7 +80,8 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
   const bool forward = pass == Pass::forward;
   const double best = forward ? device.attention_forward : device.attention_backward;
   const double second = forward ? device.attention2_forward : device.attention2_backward;
-  const auto s = static_cast<double>(o.s);
+  // A block of a ring is as short as the rank's queries; gathered keys make long rows.
+  const auto s = static_cast<double>(o.blocks > 1 ? o.s : o.key_count());
   const double long_enough = o.causal_skip ? s / (s + device.attention_half_sequence) : 1;
   const double reached = (o.second_generation ? second : best) * long_enough;
   return max(work.executed / FlopsPerSecond(device.peak_of(p).value * reached),

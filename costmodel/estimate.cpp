@@ -44,6 +44,8 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
   const StackSpec& stack = training_.stack;
   const bool compiled = training_.overlap.compile;  // a compiler fuses element-wise chains
   return {.tp = plan.tp,
+          .cp = plan.cp,
+          .cp_comm = plan.cp_comm,
           .sequence_parallel = plan.sequence_parallel,
           .micro_batch = plan.micro_batch,
           .sequence = training_.sequence,
@@ -57,8 +59,10 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
 }
 
 Pricing Evaluator::pricing(const ParallelPlan& plan) const {
+  const Mesh mesh(plan);
   return {&cluster_,
-          Mesh(plan).layout(Axis::tensor, cluster_),
+          mesh.layout(Axis::tensor, cluster_),
+          mesh.layout(Axis::context, cluster_),
           training_.precision,
           training_.overlap,
           training_.stack.backward_tp_overlap,
@@ -71,10 +75,14 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 }
 
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
+  const Mesh mesh(plan);
   const LayerKey key{static_cast<std::int64_t>(kind),
                      static_cast<std::int64_t>(what),
                      plan.tp,
-                     Mesh(plan).stride(Axis::tensor),
+                     mesh.stride(Axis::tensor),
+                     plan.cp,
+                     mesh.stride(Axis::context),
+                     static_cast<std::int64_t>(plan.cp_comm),
                      plan.micro_batch,
                      plan.sequence_parallel ? 1 : 0};
   const auto found = layers_.find(key);
@@ -216,10 +224,10 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   const Bytes weights(c.weights[rank] * weight_bytes_per_parameter(training));
   const double reductions = plan.zero >= 2 ? m : 1;
   const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  sum.add(reduce, collective_bytes(reduce, gradients, plan.dp) * reductions);
+  sum.add(reduce, collective_bytes(reduce, gradients, plan.replicas()) * reductions);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
   sum.add(CollectiveKind::all_gather,
-          collective_bytes(CollectiveKind::all_gather, weights, plan.dp) * gathers);
+          collective_bytes(CollectiveKind::all_gather, weights, plan.replicas()) * gathers);
   if (c.embedding_reduce.value > 0 && (rank == 0 || rank + 1 == ranks)) {
     const double table = vocabulary_table(model, plan.tp);
     sum.add(CollectiveKind::all_reduce,
@@ -238,6 +246,7 @@ Breakdown breakdown_of(const PlanCost& c, const Ending& end, Seconds without_tra
     b.compute += m * (c.forward[k].compute + c.backward[k].compute);
     b.recompute += m * c.recompute[k].compute;
     b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
+    b.cp_comm += m * (c.forward[k].cp_comm + c.backward[k].cp_comm + c.recompute[k].cp_comm);
     b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
   }
   b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
@@ -293,7 +302,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.model_flops = model_flops_;
   Flops again;
   for (const Cost& cost : c.recompute) again += cost.model;
-  e.hardware_flops = model_flops_ + again * (m * plan.dp * plan.tp);
+  e.hardware_flops = model_flops_ + again * (m * plan.replicas() * plan.tp);
   const double tokens =
       static_cast<double>(training_.global_batch) * static_cast<double>(training_.sequence);
   const auto devices = static_cast<double>(cluster_.devices);

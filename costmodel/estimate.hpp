@@ -116,8 +116,8 @@ class Evaluator {
   OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
 
  private:
-  using LayerKey =
-      std::array<std::int64_t, 6>;  // kind, recomputed, tp, stride, micro-batch, sequence parallel
+  using LayerKey = std::array<std::int64_t, 9>;  // kind, recomputed, tp, its stride, cp, its
+                                                 // stride, exchange, micro-batch, sequence parallel
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Footprints;
   LayerContext context(const ParallelPlan& plan) const;

@@ -17,9 +17,9 @@ namespace costmodel {
 // the same passes).
 Seconds Evaluator::optimizer_time(double weights, const ParallelPlan& plan) const {
   const double gradient_size = gradient_bytes_per_parameter(training_);
-  const double own = weights / (plan.zero >= 1 ? plan.dp : 1);
+  const double own = weights / (plan.zero >= 1 ? plan.replicas() : 1);
   const double states = optimizer_bytes_per_parameter(training_);
-  const double kept_gradients = weights / (plan.zero >= 2 ? plan.dp : 1);
+  const double kept_gradients = weights / (plan.zero >= 2 ? plan.replicas() : 1);
   const Bytes moved(kept_gradients * gradient_size +
                     own * (4 * gradient_size + 2 * states + weight_bytes_per_parameter(training_)));
   return streaming_time(moved, 5, cluster_.device);
@@ -32,7 +32,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   c.gather_exposed.assign(ranks, Seconds(0));
   c.optimizer.assign(ranks, Seconds(0));
   c.gradient_bytes = Bytes(0);
-  const GroupLayout group = Mesh(plan).layout(Axis::data, cluster_);
+  const GroupLayout group = Mesh(plan).replica_layout(cluster_);
   const double gradient_size = gradient_bytes_per_parameter(training_);
   const double weight_size = weight_bytes_per_parameter(training_);
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -52,13 +52,13 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       return overlap ? alone / layers + exposed_beside(alone * ((layers - 1) / layers), window)
                      : alone;
     };
-    if (plan.dp > 1 && plan.zero < 2) {
+    if (group.size > 1 && plan.zero < 2) {
       const auto kind =
           plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
       c.gradient_exposed[r] = exposed(collective_time(kind, gradients, group, cluster_), backward,
                                       training_.overlap.overlap_grad_reduce);
     }
-    if (plan.dp > 1 && (plan.zero == 1 || plan.zero == 2)) {
+    if (group.size > 1 && (plan.zero == 1 || plan.zero == 2)) {
       const Seconds alone = collective_time(CollectiveKind::all_gather, weights, group, cluster_);
       c.gather_exposed[r] = exposed(alone, forward, training_.overlap.overlap_param_gather);
     }

@@ -7,6 +7,7 @@ namespace costmodel {
 Cost& Cost::operator+=(const Cost& o) {
   compute += o.compute;
   tp_comm += o.tp_comm;
+  cp_comm += o.cp_comm;
   model += o.model;
   executed += o.executed;
   traffic += o.traffic;
@@ -16,7 +17,7 @@ Cost& Cost::operator+=(const Cost& o) {
 
 Cost Cost::operator*(double times) const {
   const int launches = static_cast<int>(kernels * times);
-  return {compute * times,  tp_comm * times, model * times,
+  return {compute * times,  tp_comm * times, cp_comm * times, model * times,
           executed * times, traffic * times, launches};
 }
 
@@ -29,10 +30,19 @@ Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks) {
   return piece + exposed_beside(alone - piece, window);
 }
 
+Seconds exposed_ring(Seconds alone, Seconds window, int transfers) {
+  return transfers * exposed_beside(alone / transfers, window / (transfers + 1));
+}
+
+const GroupLayout& Pricing::group_of(Axis axis) const {
+  return axis == Axis::context ? cp_group : tp_group;
+}
+
 namespace {
 
 Bytes message_of(const Step& step, const OpList& list) {
-  if (const auto* collective = std::get_if<Collective>(&step.node->op)) return collective->bytes;
+  if (const auto* collective = std::get_if<Collective>(&step.node->op))
+    return collective->bytes * (step.pass == Pass::forward ? 1 : collective->backward_factor);
   return list.tensors[static_cast<std::size_t>(step.node->inputs.front())]
       .bytes();  // gathered again
 }
@@ -42,6 +52,8 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   if (step.partner == nullptr) return alone;
   const Seconds window =
       device_time(step.partner->op, step.partner_pass, pricing.cluster->device, pricing.precision);
+  if (step.collective == CollectiveKind::ring)
+    return exposed_ring(alone, window, pricing.cp_group.size - 1);
   if (step.partner_independent && pricing.backward_tp_overlap) return exposed_beside(alone, window);
   // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
   // parallelism).
@@ -54,6 +66,12 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
     return exposed_pipelined(alone, window, pricing.tp_group.size);
   }
   return alone;
+}
+
+// The axis a step's collective runs along; what is gathered again belongs to tensor parallelism.
+Axis axis_of(const Step& step) {
+  const auto* collective = std::get_if<Collective>(&step.node->op);
+  return collective != nullptr ? collective->axis : Axis::tensor;
 }
 
 }  // namespace
@@ -70,11 +88,11 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     cost.kernels += work.kernels;
     if (step.collective == CollectiveKind::none) continue;
     const Bytes message = message_of(step, list);
-    const Seconds alone =
-        collective_time(step.collective, message, pricing.tp_group, *pricing.cluster);
-    cost.tp_comm += exposed_time(step, alone, pricing);
-    cost.traffic.add(step.collective,
-                     collective_bytes(step.collective, message, pricing.tp_group.size));
+    const Axis axis = axis_of(step);
+    const GroupLayout& group = pricing.group_of(axis);
+    const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster);
+    (axis == Axis::context ? cost.cp_comm : cost.tp_comm) += exposed_time(step, alone, pricing);
+    cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
   }
   if (!pricing.overlap.cuda_graph)
     cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch);

@@ -13,11 +13,12 @@ namespace costmodel {
 struct Cost {
   Seconds compute;
   Seconds tp_comm;
+  Seconds cp_comm;
   Flops model;
   Flops executed;
   Traffic traffic;
   int kernels = 0;
-  Seconds time() const { return compute + tp_comm; }
+  Seconds time() const { return compute + tp_comm + cp_comm; }
   Cost& operator+=(const Cost& o);
   Cost operator*(double times) const;
 };
@@ -33,12 +34,13 @@ struct LayerCost {
 // What prices a step, apart from the operator itself.
 struct Pricing {
   const ClusterSpec* cluster = nullptr;
-  GroupLayout tp_group;
+  GroupLayout tp_group, cp_group;
   Precision precision = Precision::bf16;
   Overlap overlap;
   bool backward_tp_overlap = false;
   Seconds kernel_launch;  // host time a kernel
   double elementwise_factor = 1;
+  const GroupLayout& group_of(Axis axis) const;
 };
 
 // Communication beside computation slows both: kernels of the collective take multiprocessors and
@@ -53,6 +55,10 @@ Seconds exposed_beside(Seconds alone, Seconds window);
 // The same when the collective is cut into `ranks` pieces that feed or drain the product
 // (userbuffers; Isaev et al. 2023, Calculon): one piece is always exposed.
 Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks);
+
+// Ring attention: of `transfers` blocks each travels beside the attention on the block before it;
+// `alone` and `window` are those of all transfers and all blocks (one more).
+Seconds exposed_ring(Seconds alone, Seconds window, int transfers);
 
 Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing);
 

@@ -134,7 +134,7 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   const double embedding_weights = layer(LayerKind::embedding, plan, Recomputed::nothing).weights;
   const double head_weights = layer(LayerKind::head, plan, Recomputed::nothing).weights;
   const auto shared = [&plan](int stage) {
-    return plan.zero >= stage ? static_cast<double>(plan.dp) : 1.0;
+    return plan.zero >= stage ? static_cast<double>(plan.replicas()) : 1.0;
   };
   const Bytes block_working =
       max(max(f.again.backward_transient, f.again.forward_transient), f.whole.backward_transient);

@@ -26,10 +26,11 @@ bool Mesh::valid_order(std::string_view order) {
   return names == std::vector<std::string_view>{"cp", "dp", "ep", "pp", "tp"};
 }
 
-Mesh::Mesh(int tp, int dp, int pp, std::string_view order) : sizes_{tp, dp, pp} {
+Mesh::Mesh(const AxisSizes& n, std::string_view order) : sizes_{n.tp, n.dp, n.pp, n.cp, n.ep} {
   if (order ==
       "tp-cp-ep-dp-pp") {  // the default, without the string work: the search makes many meshes
-    strides_ = {1, tp, std::int64_t{tp} * dp};
+    const std::int64_t context = n.tp, expert = context * n.cp, data = expert * n.ep;
+    strides_ = {1, data, data * n.dp, context, expert};
     return;
   }
   SHARDPLAN_CHECK(valid_order(order));
@@ -44,14 +45,15 @@ Mesh::Mesh(int tp, int dp, int pp, std::string_view order) : sizes_{tp, dp, pp} 
 }
 
 std::int64_t Mesh::rank(Coordinates at) const {
-  return at.tp * strides_[0] + at.dp * strides_[1] + at.pp * strides_[2];
+  return at.tp * strides_[0] + at.dp * strides_[1] + at.pp * strides_[2] + at.cp * strides_[3] +
+         at.ep * strides_[4];
 }
 
 Coordinates Mesh::coordinates(std::int64_t rank) const {
   const auto along = [&](std::size_t axis) {
     return static_cast<int>(rank / strides_[axis] % sizes_[axis]);
   };
-  return {along(0), along(1), along(2)};
+  return {along(0), along(1), along(2), along(3), along(4)};
 }
 
 std::vector<std::int64_t> Mesh::group(Axis axis, std::int64_t rank) const {
@@ -94,22 +96,49 @@ std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std
 
 }  // namespace
 
-GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster) {
+namespace {
+
+// `inside_unit(devices)`: members of the group within one unit of so many devices.
+template <class InsideUnit>
+GroupLayout laid_out(int size, std::int64_t stride, const ClusterSpec& cluster,
+                     InsideUnit inside_unit) {
   SHARDPLAN_CHECK(cluster.tiers.size() <= most_tiers);
   GroupLayout layout;
   layout.size = size;
+  layout.stride = stride;
   layout.tiers = cluster.tiers.size();
   std::int64_t inside = 1;  // members of the group within one unit of the tier below
   for (std::size_t i = 0; i < layout.tiers; ++i) {
     const bool last = i + 1 == layout.tiers;
-    std::int64_t here =
-        last ? size : fewest_inside(size, stride, cluster.tiers[i].devices, cluster.devices);
+    std::int64_t here = last ? size : inside_unit(cluster.tiers[i].devices);
     here = std::max(here, inside);
     layout.fan[i] = static_cast<int>(ceil_div(here, inside));
     inside = last ? here : inside * layout.fan[i];
     inside = std::min<std::int64_t>(inside, size);
   }
   return layout;
+}
+
+}  // namespace
+
+GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster) {
+  return laid_out(size, stride, cluster, [&](std::int64_t unit) {
+    return fewest_inside(size, stride, unit, cluster.devices);
+  });
+}
+
+GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
+  const int d = size(Axis::data), c = size(Axis::context);
+  const std::int64_t between = stride(Axis::data), within = stride(Axis::context);
+  if (c == 1) return layout_of(d, between, cluster);
+  if (d == 1) return layout_of(c, within, cluster);
+  if (between == within * c) return layout_of(d * c, within, cluster);
+  if (within == between * d) return layout_of(d * c, between, cluster);
+  // Another axis lies between the two: what a unit holds of both.
+  return laid_out(d * c, std::min(between, within), cluster, [&](std::int64_t unit) {
+    return fewest_inside(d, between, unit, cluster.devices) *
+           fewest_inside(c, within, unit, cluster.devices);
+  });
 }
 
 std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster) {

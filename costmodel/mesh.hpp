@@ -13,13 +13,15 @@
 
 namespace costmodel {
 
-enum class Axis { tensor, data, pipeline };
-inline constexpr std::array<std::string_view, 3> axis_names{"tp", "dp", "pp"};
+enum class Axis { tensor, data, pipeline, context, expert };
+inline constexpr std::array<std::string_view, 5> axis_names{"tp", "dp", "pp", "cp", "ep"};
 
 struct Coordinates {
   int tp = 0;
   int dp = 0;
   int pp = 0;
+  int cp = 0;
+  int ep = 0;
   bool operator==(const Coordinates&) const = default;
 };
 
@@ -29,6 +31,7 @@ struct Coordinates {
 inline constexpr std::size_t most_tiers = 6;
 struct GroupLayout {
   int size = 1;
+  std::int64_t stride = 1;  // ranks between neighbours
   std::size_t tiers = 0;
   std::array<int, most_tiers> fan{};
   // Index of the outermost tier the group crosses; -1 for a group of one.
@@ -40,15 +43,29 @@ struct GroupLayout {
   }
 };
 
+struct AxisSizes {
+  int tp = 1;
+  int dp = 1;
+  int pp = 1;
+  int cp = 1;
+  int ep = 1;
+};
+
 // Megatron's rank order (parallel_state.py, RankGenerator): the first name varies fastest. Names:
-// tp, cp, ep, dp, pp; cp and ep have size 1 here.
+// tp, cp, ep, dp, pp.
 class Mesh {
  public:
   // `order` must be a permutation of the five axis names (see valid_order).
-  Mesh(int tp, int dp, int pp, std::string_view order);
-  explicit Mesh(const ParallelPlan& plan) : Mesh(plan.tp, plan.dp, plan.pp, plan.rank_order) {}
+  Mesh(const AxisSizes& sizes, std::string_view order);
+  Mesh(int tp, int dp, int pp, std::string_view order) : Mesh({tp, dp, pp}, order) {}
+  explicit Mesh(const ParallelPlan& plan)
+      : Mesh({plan.tp, plan.dp, plan.pp, plan.cp}, plan.rank_order) {}
 
-  std::int64_t size() const { return std::int64_t{sizes_[0]} * sizes_[1] * sizes_[2]; }
+  std::int64_t size() const {
+    std::int64_t product = 1;
+    for (const int n : sizes_) product *= n;
+    return product;
+  }
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
   std::int64_t stride(Axis axis) const { return strides_[static_cast<std::size_t>(axis)]; }
   std::int64_t rank(Coordinates at) const;
@@ -56,12 +73,15 @@ class Mesh {
   // The ranks of the group along `axis` that contains `rank`, in order of the axis.
   std::vector<std::int64_t> group(Axis axis, std::int64_t rank) const;
   GroupLayout layout(Axis axis, const ClusterSpec& cluster) const;
+  // Of the ranks that hold the same weights: dp x cp, Megatron's data-parallel group with context
+  // parallelism. Gradients are reduced and ZeRO shards over it.
+  GroupLayout replica_layout(const ClusterSpec& cluster) const;
 
   static bool valid_order(std::string_view order);
 
  private:
-  std::array<int, 3> sizes_{};
-  std::array<std::int64_t, 3> strides_{};
+  std::array<int, 5> sizes_{};
+  std::array<std::int64_t, 5> strides_{};
 };
 
 // Layout of `size` ranks that lie `stride` apart, for the group that lies worst: where groups and

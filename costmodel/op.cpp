@@ -52,17 +52,23 @@ Work work(const Softmax& o, Pass pass, double e) {
 
 Work work(const FlashAttention& o, Pass pass, double e) {
   const auto s = static_cast<double>(o.s), d = static_cast<double>(o.head_dim);
+  const auto keys = static_cast<double>(o.key_count()), blocks = static_cast<double>(o.blocks);
   const auto heads = static_cast<double>(o.sequences * o.heads);
   const auto kv_heads = static_cast<double>(o.sequences * o.kv_heads);
-  const double one_product = 2 * heads * s * s * d;
+  const double one_product = 2 * heads * s * keys * d;
   const double executed = o.causal_skip ? 0.5 : 1.0;
-  const double q = heads * s * d, kv = 2 * kv_heads * s * d;
+  const double q = heads * s * d, kv = 2 * kv_heads * keys * d;
+  // Of every block but the first the result is added to what there is: out, or dQ, dK and dV.
+  const double merged = 3 * q * (blocks - 1);
+  const auto calls = static_cast<int>(o.blocks);
   // Forward does QKᵀ and PV. Backward does five products (the scores again, dV, dP, dQ, dK); its
   // model FLOPs are four.
   if (pass == Pass::forward)
-    return {Flops(2 * one_product), Flops(2 * one_product * executed), Bytes((2 * q + kv) * e), 1};
-  return {Flops(4 * one_product), Flops(5 * one_product * executed), Bytes((4 * q + 2 * kv) * e),
-          2};
+    return {Flops(2 * one_product), Flops(2 * one_product * executed),
+            Bytes((2 * q * blocks + kv + merged) * e), 2 * calls - 1};
+  const double merged_kv = 3 * kv * (blocks - 1) / blocks;
+  return {Flops(4 * one_product), Flops(5 * one_product * executed),
+          Bytes((4 * q * blocks + 2 * kv + merged + merged_kv) * e), 4 * calls - 2};
 }
 
 Work work(const Dropout& o, Pass, double e) {

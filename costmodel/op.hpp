@@ -29,11 +29,12 @@ enum class CollectiveKind {
   broadcast,
   scatter,
   gather,
-  send
+  send,
+  ring  // every rank's block goes round: size - 1 transfers to the neighbour
 };
-inline constexpr std::array<std::string_view, 9> collective_names{
-    "none",    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
-    "scatter", "gather",     "send"};
+inline constexpr std::array<std::string_view, 10> collective_names{
+    "none",      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+    "broadcast", "scatter",    "gather",     "send",           "ring"};
 
 // y[m, n] = x[m, k] · W[k, n] (+ bias). The shapes are this device's.
 struct Linear {
@@ -60,6 +61,12 @@ struct FlashAttention {
   std::int64_t sequences, s, heads, kv_heads, head_dim;
   bool causal_skip;
   bool second_generation = false;  // FlashAttention 2, where the device has a better one
+  // Context parallelism: these s queries of a rank see so many keys ...
+  std::int64_t keys = 0;  // 0: s
+  // ... which come in so many blocks, each a kernel of its own whose result is merged with the one
+  // before (Liu et al. 2023, arXiv:2310.01889, section 3).
+  std::int64_t blocks = 1;
+  std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 struct Dropout {
   std::int64_t rows, cols;
@@ -101,6 +108,7 @@ struct Collective {
   CollectiveKind forward, backward;
   Axis axis;
   Bytes bytes;
+  double backward_factor = 1;  // message of the backward collective, in forward ones
 };
 
 using Op = std::variant<Linear, AttentionScores, AttentionContext, Softmax, FlashAttention, Dropout,

@@ -109,6 +109,11 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
       meter.take(gathered);
       meter.drop(gathered);
     }
+    // Keys and values of other ranks come again.
+    if (std::holds_alternative<FlashAttention>(node.op) && node.inputs.size() > 1) {
+      meter.take(bytes(node.inputs.back()));
+      meter.drop(bytes(node.inputs.back()));
+    }
     if (!in_place(node) && gradient[static_cast<std::size_t>(node.output)])
       meter.drop(bytes(node.output));
     for (std::size_t t = 0; t < list.tensors.size(); ++t) {
@@ -128,10 +133,21 @@ bool is_linear(const OpList& list, std::size_t i) {
   return i < list.nodes.size() && std::holds_alternative<Linear>(list.nodes[i].op);
 }
 
+// A ring runs beside the attention it feeds, other context-parallel collectives beside nothing.
+bool off_tensor_axis(const OpList& list, std::size_t i, Step& step) {
+  const auto& collective = std::get<Collective>(list.nodes[i].op);
+  if (collective.axis == Axis::tensor) return false;
+  if (step.collective == CollectiveKind::ring) {
+    step.partner = &list.nodes[i + 1];
+    step.partner_pass = step.pass;
+  }
+  return true;
+}
+
 // Forward: a collective feeds the product behind it, or drains the one before it.
 Step forward_step(const OpList& list, std::size_t i) {
   Step step{&list.nodes[i], Pass::forward, collective_of(list.nodes[i], Pass::forward)};
-  if (step.collective == CollectiveKind::none) return step;
+  if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
   if (is_linear(list, i + 1)) {
     step.partner = &list.nodes[i + 1];
   } else if (i > 0 && is_linear(list, i - 1)) {
@@ -145,7 +161,7 @@ Step forward_step(const OpList& list, std::size_t i) {
 Step backward_collective(const OpList& list, std::size_t i) {
   Step step{&list.nodes[i], Pass::input_gradient,
             collective_of(list.nodes[i], Pass::input_gradient)};
-  if (step.collective == CollectiveKind::none) return step;
+  if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
   if (is_linear(list, i + 1)) {
     step.partner = &list.nodes[i + 1];
     step.partner_pass = Pass::weight_gradient;
@@ -196,7 +212,8 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
   std::vector<bool> made_inside(list.tensors.size(), false);
   std::vector<bool> kept(list.tensors.size(), false);
   for (const Node& node : list.nodes) {
-    if (in_region(node, what)) made_inside[static_cast<std::size_t>(node.output)] = true;
+    if (in_region(node, what) && !in_place(node))
+      made_inside[static_cast<std::size_t>(node.output)] = true;
   }
   for (const Node& node : list.nodes) {
     if (in_region(node, what)) {

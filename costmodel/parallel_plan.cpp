@@ -44,15 +44,17 @@ void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rul
   rules.require(
       p.devices() == cluster.devices, "dp",
       [&] {
-        return fmt::format("tp {} x pp {} x dp {} = {} devices, but the cluster has {}", p.tp, p.pp,
-                           p.dp, format_integer(p.devices()), format_integer(cluster.devices));
+        const std::string cp = p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "";
+        return fmt::format("tp {} x pp {}{} x dp {} = {} devices, but the cluster has {}", p.tp,
+                           p.pp, cp, p.dp, format_integer(p.devices()),
+                           format_integer(cluster.devices));
       },
       [&] {
-        const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp;
+        const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp * p.cp;
         if (cluster.devices % model_parallel == 0)
           return fmt::format("set dp to {}, or leave it out", cluster.devices / model_parallel);
-        return fmt::format("choose tp x pp among the divisors of {}: {}", cluster.devices,
-                           divisors_text(cluster.devices));
+        return fmt::format("choose tp x pp{} among the divisors of {}: {}", p.cp > 1 ? " x cp" : "",
+                           cluster.devices, divisors_text(cluster.devices));
       });
 }
 
@@ -87,6 +89,49 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
       !p.sequence_parallel || training.sequence % p.tp == 0, "sequence_parallel",
       [&] { return fmt::format("tp {} does not divide the sequence {}", p.tp, training.sequence); },
       [] { return std::string("set sequence_parallel: false, or another tp"); });
+}
+
+// Megatron-LM and Transformer Engine: a causal sequence is cut into 2·cp chunks, of which a rank
+// takes one from either end; an all-to-all deals out whole heads.
+void check_context(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                   Rules& rules) {
+  if (p.cp == 1) return;
+  rules.require(
+      training.sequence % (std::int64_t{2} * p.cp) == 0, "cp",
+      [&] {
+        return fmt::format("the sequence {} is not divisible by 2 x cp {}", training.sequence,
+                           p.cp);
+      },
+      [] { return std::string("choose another cp, or a sequence of a round length"); });
+  rules.require(
+      !p.sequence_parallel || training.sequence % (std::int64_t{p.tp} * p.cp) == 0,
+      "sequence_parallel",
+      [&] {
+        return fmt::format("tp {} does not divide the {} tokens that cp {} leaves a rank", p.tp,
+                           training.sequence / p.cp, p.cp);
+      },
+      [] { return std::string("set sequence_parallel: false, or another tp or cp"); });
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / p.tp);
+  rules.require(
+      p.cp_comm != ContextExchange::a2a ||
+          (model.heads % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),
+      "cp_comm",
+      [&] {
+        return fmt::format(
+            "cp_comm a2a deals out heads: tp {} leaves {} and {} key/value heads, "
+            "cp {} does not divide both",
+            p.tp, model.heads / p.tp, kv_heads, p.cp);
+      },
+      [] { return std::string("set cp_comm: p2p, or a smaller cp"); });
+  const StackSpec& stack = training.stack;
+  rules.require(
+      stack.context_parallel && stack.attention != AttentionKernel::unfused, "cp",
+      [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
+      [] {
+        return std::string(
+            "set cp: 1, or choose another training.stack (see `shardplan list "
+            "stacks`)");
+      });
 }
 
 void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
@@ -219,6 +264,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   check_devices(p, cluster, rules);
   if (rules.stop()) return;
   check_tensor(p, model, training, rules);
+  check_context(p, model, training, rules);
   if (rules.stop()) return;
   check_batch(p, training, rules);
   check_stages(p, model, rules);
@@ -294,7 +340,12 @@ std::string runs_text(const std::vector<int>& layers) {
 }  // namespace
 
 std::string to_string(const ParallelPlan& p) {
-  std::string text = fmt::format("t {} · p {} · d {} · b {}", p.tp, p.pp, p.dp, p.micro_batch);
+  std::string text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
+  if (p.cp > 1) {
+    text += fmt::format(" · c {} ({})", p.cp,
+                        context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  }
+  text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
   if (p.sequence_parallel) text += " · sequence parallel";

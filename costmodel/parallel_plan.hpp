@@ -29,6 +29,14 @@ struct Recompute {
   bool operator==(const Recompute&) const = default;
 };
 
+// How context-parallel ranks see each other's keys and values. p2p: ring attention, K and V go
+// round while their last block is attended to (Liu et al. 2023, arXiv:2310.01889). a2a: all-to-all
+// to whole sequences of fewer heads and back (DeepSpeed-Ulysses, Jacobs et al. 2023,
+// arXiv:2309.14509). all_gather: K and V of the whole sequence are gathered first (Llama 3,
+// arXiv:2407.21783, section 3.3.2). The names are Megatron's --cp-comm-type.
+enum class ContextExchange { p2p, a2a, all_gather };
+inline constexpr std::array<std::string_view, 3> context_exchange_names{"p2p", "a2a", "all_gather"};
+
 // How the global batch is trained: what a scenario's `training` says.
 struct TrainingSpec {
   std::int64_t global_batch = 0;  // B, sequences
@@ -42,9 +50,11 @@ struct TrainingSpec {
 };
 
 struct ParallelPlan {
-  int tp = 1;                    // t
-  int pp = 1;                    // p
-  int dp = 1;                    // d
+  int tp = 1;  // t
+  int pp = 1;  // p
+  int dp = 1;  // d
+  int cp = 1;  // context parallel: a sequence is cut over so many ranks
+  ContextExchange cp_comm = ContextExchange::p2p;
   int vpp = 1;                   // v: virtual stages a device holds
   std::int64_t micro_batch = 1;  // b, sequences
   bool sequence_parallel = false;
@@ -54,7 +64,9 @@ struct ParallelPlan {
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
   std::string rank_order = "tp-cp-ep-dp-pp";
 
-  std::int64_t devices() const { return std::int64_t{tp} * pp * dp; }
+  std::int64_t devices() const { return std::int64_t{tp} * pp * dp * cp; }
+  // Ranks that hold the same weights: their gradients are summed, ZeRO shards over them.
+  int replicas() const { return dp * cp; }
   std::int64_t micro_batches(std::int64_t global_batch) const {
     return global_batch / (dp * micro_batch);
   }
@@ -97,8 +109,8 @@ std::int64_t padded_vocab(std::int64_t vocab, int tp);
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
 
-// One line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel · recompute full ·
-// ZeRO 1".
+// One line, of context parallelism only when there is any: "t 8 · p 16 · d 12 · b 1 · v 2 ·
+// interleaved · sequence parallel · recompute full · ZeRO 1".
 std::string to_string(const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -89,7 +89,7 @@ Recompute read_recompute(const Value& value) {
 
 // Keys of the contract whose axis this version does not model: accepted at their neutral value.
 void reject_unmodelled(MapReader& reader) {
-  for (const auto* key : {"cp", "ep", "etp"}) {
+  for (const auto* key : {"ep", "etp"}) {
     if (reader.is_auto(key)) continue;  // 1 is all there is to choose from
     const auto size = reader.integer(key, any_size);
     if (size && *size != 1) {
@@ -98,15 +98,19 @@ void reject_unmodelled(MapReader& reader) {
                         fmt::format("set {}: 1", key));
     }
   }
-  for (const auto* key : {"cp_comm", "offload"}) {
-    const Value* value = reader.optional(key);
-    if (value != nullptr &&
-        !(value->is_scalar() &&
-          (value->text == "none" || value->text == "auto" || value->text == "false"))) {
-      throw ConfigError(value->mark, fmt::format("{} has no model in this version", key),
-                        "leave it out");
-    }
+  const Value* value = reader.optional("offload");
+  if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
+                                                   value->text == "false"))) {
+    throw ConfigError(value->mark, "offload has no model in this version", "leave it out");
   }
+}
+
+// `none` is what is written of a plan without context parallelism.
+std::optional<ContextExchange> read_exchange(MapReader& reader) {
+  if (reader.text("cp_comm") == "none") return {};
+  const auto at = reader.one_of("cp_comm", context_exchange_names);
+  if (!at) return {};
+  return static_cast<ContextExchange>(*at);
 }
 
 ScheduleKind read_schedule(MapReader& reader) {
@@ -148,6 +152,8 @@ PlanRequest read_plan(const Value& map) {
   size("pp", plan.pp);
   if (!reader.is_auto("dp"))
     size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
+  size("cp", plan.cp);
+  if (!free_key("cp_comm")) plan.cp_comm = read_exchange(reader);
   size("vpp", plan.vpp);
   if (!free_key("zero")) {
     if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
@@ -211,6 +217,7 @@ SearchLimits read_search(const Value& map) {
   SearchLimits limits;
   limits.max_tp = static_cast<int>(reader.integer("max_tp", any_size).value_or(0));
   limits.max_pp = static_cast<int>(reader.integer("max_pp", any_size).value_or(0));
+  limits.max_cp = static_cast<int>(reader.integer("max_cp", any_size).value_or(0));
   limits.max_vpp = static_cast<int>(reader.integer("max_vpp", any_size).value_or(0));
   limits.max_micro_batch = reader.integer("max_micro_batch", any_size).value_or(0);
   limits.top = static_cast<int>(reader.integer("top", {1, 1000}).value_or(limits.top));
@@ -292,6 +299,8 @@ PlanRequest with_defaults(const Scenario& scenario) {
   };
   settle("tp", r.tp, usual.tp);
   settle("pp", r.pp, usual.pp);
+  settle("cp", r.cp, usual.cp);
+  settle("cp_comm", r.cp_comm, usual.cp_comm);
   settle("vpp", r.vpp, usual.vpp);
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
@@ -308,7 +317,11 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   ParallelPlan plan;
   plan.tp = r.tp.value_or(plan.tp);
   plan.pp = r.pp.value_or(plan.pp);
-  const std::int64_t rest = scenario.cluster.devices / (std::int64_t{plan.tp} * plan.pp);
+  plan.cp = r.cp.value_or(plan.cp);
+  plan.cp_comm = r.cp_comm.value_or(plan.cp_comm);
+  if (plan.cp == 1) plan.cp_comm = ContextExchange::p2p;
+  const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
+  const std::int64_t rest = scenario.cluster.devices / model_parallel;
   plan.dp = r.dp.value_or(static_cast<int>(std::max<std::int64_t>(1, rest)));
   plan.vpp = r.vpp.value_or(plan.vpp);
   plan.micro_batch = r.micro_batch.value_or(plan.micro_batch);
@@ -339,6 +352,8 @@ Value to_value(const ParallelPlan& p) {
   put("tp", p.tp);
   put("pp", p.pp);
   put("dp", p.dp);
+  put("cp", p.cp);
+  if (p.cp > 1) put("cp_comm", context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   put("vpp", p.vpp);
   put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);

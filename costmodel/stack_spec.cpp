@@ -67,6 +67,7 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("sequence_parallel", stack.sequence_parallel);
   flag("selective_recompute", stack.selective_recompute);
   flag("interleaved", stack.interleaved);
+  flag("context_parallel", stack.context_parallel);
   if (const Value* defaults = reader.optional("defaults")) {
     MapReader inner(*defaults, "defaults");
     inner.required("source");

@@ -58,6 +58,7 @@ struct StackSpec {
   bool sequence_parallel = true;           // what else it offers
   bool selective_recompute = true;
   bool interleaved = true;
+  bool context_parallel = false;
   double elementwise_factor =
       1;  // memory-bound kernels take this many times the device's best: unfused, casting, apart
   Seconds kernel_launch;  // host time a kernel, where the framework costs more than the bare launch

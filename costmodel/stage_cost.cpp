@@ -54,8 +54,8 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const std::size_t n = c.forward.size();
   c.zero_forward.assign(n, Seconds(0));
   c.zero_backward.assign(n, Seconds(0));
-  if (plan.zero < 2 || plan.dp == 1) return;
-  const GroupLayout group = Mesh(plan).layout(Axis::data, cluster_);
+  if (plan.zero < 2 || plan.replicas() == 1) return;
+  const GroupLayout group = Mesh(plan).replica_layout(cluster_);
   const bool gathers = plan.zero == 3;
   for (std::size_t k = 0; k < n; ++k) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
@@ -87,7 +87,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
 void Evaluator::price_transfer(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const Mesh mesh(plan);
-  const double tokens = static_cast<double>(plan.micro_batch * training_.sequence);
+  const double tokens = static_cast<double>(plan.micro_batch * training_.sequence / plan.cp);
   const Bytes whole(tokens * static_cast<double>(model_.hidden) *
                     storage_bytes(training_.precision));
   const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);

@@ -14,7 +14,7 @@ class Builder {
   Builder(const ModelSpec& model, const LayerContext& context)
       : model_(model),
         context_(context),
-        tokens_(context.micro_batch * context.sequence),
+        tokens_(context.micro_batch * context.sequence / context.cp),
         local_tokens_(context.sequence_parallel ? ceil_div(tokens_, context.tp) : tokens_),
         dropout_(model.dropout > 0) {
     list_.nodes.reserve(24);
@@ -110,10 +110,11 @@ class Builder {
     return add(name, Norm{rows, cols, model_.normalization}, {x}, rows, cols, {x, statistics});
   }
 
-  Bytes full_message() const {
-    return Bytes(static_cast<double>(tokens_) * static_cast<double>(model_.hidden) *
-                 context_.element);
+  Bytes size_of(std::int64_t rows, std::int64_t cols) const {
+    return Bytes(static_cast<double>(rows) * static_cast<double>(cols) * context_.element);
   }
+
+  Bytes full_message() const { return size_of(tokens_, model_.hidden); }
 
   // Enters a tensor-parallel region: f (identity, all-reduce in backward) or, sequence-parallel, g
   // (all-gather, reduce-scatter in backward).
@@ -169,25 +170,79 @@ class Builder {
     if (model_.positions == Positions::rotary) {
       qkv = add("rotary", Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
     }
-    const TensorId context = context_.attention != AttentionKernel::unfused
-                                 ? flash(qkv, heads, kv_heads)
-                                 : unfused(qkv, heads);
+    const TensorId context = context_.attention == AttentionKernel::unfused ? unfused(qkv, heads)
+                             : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
+                                               : flash({qkv}, attention_of(heads, kv_heads));
     return linear("attention projection", context, context, model_.hidden, q, model_.linear_bias);
   }
 
-  TensorId flash(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
-    const TensorId statistics = tensor("log-sum-exp", tokens_, heads, TensorRole::statistics, 4);
-    const FlashAttention op{context_.micro_batch,
-                            context_.sequence,
-                            heads,
-                            kv_heads,
-                            model_.head_dim,
-                            context_.causal_skip,
-                            context_.attention == AttentionKernel::flash2};
-    const TensorId out = add("flash attention", op, {qkv}, tokens_, heads * model_.head_dim,
-                             {qkv, statistics}, Region::attention_core);
+  // One kernel over whole sequences.
+  FlashAttention attention_of(std::int64_t heads, std::int64_t kv_heads) const {
+    return {context_.micro_batch,
+            context_.sequence,
+            heads,
+            kv_heads,
+            model_.head_dim,
+            context_.causal_skip,
+            context_.attention == AttentionKernel::flash2};
+  }
+
+  // inputs: this rank's Q, K and V, and what it sees of the others' K and V.
+  TensorId flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {
+    const std::int64_t rows = op.sequences * op.s;
+    const TensorId statistics = tensor("log-sum-exp", rows, op.heads, TensorRole::statistics, 4);
+    const TensorId out = add("flash attention", op, inputs, rows, op.heads * op.head_dim,
+                             {inputs.front(), statistics}, Region::attention_core);
     list_.nodes.back().saved.push_back(out);
     return out;
+  }
+
+  TensorId context_parallel(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
+    if (context_.cp_comm == ContextExchange::a2a) return ulysses(qkv, heads, kv_heads);
+    FlashAttention op = attention_of(heads, kv_heads);
+    op.s /= context_.cp;
+    op.keys = context_.sequence;
+    const std::int64_t columns = 2 * kv_heads * model_.head_dim;
+    const std::int64_t all_rows = tokens_ * context_.cp;
+    const Bytes all_kv = size_of(all_rows, columns);
+    const auto core = Region::attention_core;
+    if (context_.cp_comm == ContextExchange::p2p) {  // one block is attended to, one arrives
+      op.blocks = context_.cp;
+      const TensorId blocks = add("K, V ring",
+                                  Collective{CollectiveKind::ring, CollectiveKind::ring,
+                                             Axis::context, all_kv, 2},  // backward: dK, dV too
+                                  {qkv}, 2 * tokens_, columns, {}, core);
+      return flash({qkv, blocks}, op);
+    }
+    const TensorId gathered = add("K, V gather",
+                                  Collective{CollectiveKind::all_gather,
+                                             CollectiveKind::reduce_scatter, Axis::context, all_kv},
+                                  {qkv}, all_rows, columns, {}, core);
+    const TensorId out = flash({qkv, gathered}, op);
+    list_.nodes.push_back(
+        {"K, V gathered again",
+         Collective{CollectiveKind::none, CollectiveKind::all_gather, Axis::context, all_kv},
+         {out},
+         out,
+         {},
+         core});
+    return out;
+  }
+
+  // Q, K, V: from all heads of a part of the sequence to a part of the heads of all of it; the
+  // result back.
+  TensorId ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
+    const std::int64_t q = heads * model_.head_dim, kv = kv_heads * model_.head_dim;
+    const auto core = Region::attention_core;
+    const auto exchange = [&](std::int64_t columns) {
+      return Collective{CollectiveKind::all_to_all, CollectiveKind::all_to_all, Axis::context,
+                        size_of(tokens_, columns)};
+    };
+    list_.nodes.push_back({"Q all-to-all", exchange(q), {qkv}, qkv, {}, core});
+    list_.nodes.push_back({"K all-to-all", exchange(kv), {qkv}, qkv, {}, core});
+    const TensorId whole = add("V all-to-all", exchange(kv), {qkv}, tokens_, q + 2 * kv, {}, core);
+    const TensorId out = flash({whole}, attention_of(heads / context_.cp, kv_heads / context_.cp));
+    return add("attention all-to-all", exchange(q), {out}, tokens_, q, {}, core);
   }
 
   TensorId unfused(TensorId qkv, std::int64_t heads) {

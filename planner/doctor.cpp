@@ -48,11 +48,13 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
     ParallelPlan plan;
     plan.tp = s.plan.tp.value_or(tp);
     plan.pp = s.plan.pp.value_or(pp);
-    const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp;
-    const bool chosen_by_user = s.plan.tp || s.plan.pp;
+    plan.cp = s.plan.cp.value_or(1);
+    if (plan.cp > 1) plan.cp_comm = s.plan.cp_comm.value_or(plan.cp_comm);
+    const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
+    const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
     plan.dp = static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / model_parallel));
-    const int usual_zero = plan.dp > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
+    const int usual_zero = plan.replicas() > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
     plan.zero = s.plan.zero.value_or(usual_zero);
     plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
     plan.recompute = s.plan.recompute.value_or(costmodel::Recompute{Recomputation::full, 0});
@@ -89,6 +91,10 @@ void free_keys(const Scenario& s, Diagnosis& diagnosis) {
         [](Scenario& c) { c.plan.sequence_parallel.reset(); });
   freed("pp", s.plan.pp.has_value(), [](Scenario& c) {
     c.plan.pp.reset();
+    c.plan.dp.reset();
+  });
+  freed("cp", s.plan.cp.has_value(), [](Scenario& c) {
+    c.plan.cp.reset();
     c.plan.dp.reset();
   });
   freed("tp", s.plan.tp.has_value(), [](Scenario& c) {

@@ -52,7 +52,12 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
            "training.global_batch, sequences");
   rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
   rows.add("N", number(static_cast<double>(s.cluster.devices)),
-           fmt::format("devices = t {} x p {} x d {}", p.tp, p.pp, p.dp));
+           fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
+                       p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp));
+  if (p.cp > 1) {
+    rows.add("s/c", number(static_cast<double>(s.training.sequence / p.cp)),
+             fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
+  }
   rows.add("m", number(static_cast<double>(e.micro_batches)),
            fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
 }
@@ -91,13 +96,12 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   const auto& cost = evaluator.cost(p);
   const auto critical = static_cast<std::size_t>(e.critical_rank);
   rows.group("data parallel");
-  const auto layout = costmodel::Mesh(p).layout(costmodel::Axis::data, s.cluster);
+  const auto layout = costmodel::Mesh(p).replica_layout(s.cluster);
   std::string tiers;
   for (std::size_t i = 0; i < layout.tiers; ++i)
     tiers += fmt::format("{}{} {}", i ? " x " : "", layout.fan[i], s.cluster.tiers[i].name);
-  rows.add(
-      "group", number(layout.size),
-      fmt::format("ranks {} apart: {}", costmodel::Mesh(p).stride(costmodel::Axis::data), tiers));
+  rows.add("group", number(layout.size),
+           fmt::format("{}ranks {} apart: {}", p.cp > 1 ? "d x c, " : "", layout.stride, tiers));
   rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
   const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   rows.add(
@@ -129,7 +133,8 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                   p.zero == 0   ? "nothing"
                   : p.zero == 1 ? "the optimizer's"
                   : p.zero == 2 ? "gradients' and optimizer's"
-                                : "all"));
+                                : "all") +
+          (p.zero > 0 && p.cp > 1 ? " x c" : ""));
   const auto region = p.recompute.granularity == Recomputation::none ? Recomputed::nothing
                       : p.recompute.granularity == Recomputation::selective
                           ? Recomputed::attention_core
@@ -166,28 +171,29 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
 }
 
 std::string shape_of(const costmodel::Op& op) {
-  return std::visit(costmodel::Visitor{
-                        [](const costmodel::Linear& o) {
-                          return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
-                        },
-                        [](const costmodel::AttentionScores& o) {
-                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim,
-                                             o.head_dim, o.s);
-                        },
-                        [](const costmodel::AttentionContext& o) {
-                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.s, o.s,
-                                             o.head_dim);
-                        },
-                        [](const costmodel::FlashAttention& o) {
-                          return fmt::format("{} x {} heads ({} kv) x {} x {}", o.sequences,
-                                             o.heads, o.kv_heads, o.s, o.head_dim);
-                        },
-                        [](const costmodel::Collective& o) {
-                          return std::string(costmodel::format_bytes(o.bytes));
-                        },
-                        [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
-                    },
-                    op);
+  return std::visit(
+      costmodel::Visitor{
+          [](const costmodel::Linear& o) {
+            return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
+          },
+          [](const costmodel::AttentionScores& o) {
+            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim, o.head_dim,
+                               o.s);
+          },
+          [](const costmodel::AttentionContext& o) {
+            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.s, o.s, o.head_dim);
+          },
+          [](const costmodel::FlashAttention& o) {
+            const std::string keys = o.key_count() == o.s ? "" : fmt::format(" of {} keys", o.keys);
+            return fmt::format("{} x {} heads ({} kv) x {}{} x {}", o.sequences, o.heads,
+                               o.kv_heads, o.s, keys, o.head_dim);
+          },
+          [](const costmodel::Collective& o) {
+            return std::string(costmodel::format_bytes(o.bytes));
+          },
+          [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
+      },
+      op);
 }
 
 std::string collective_text(const costmodel::Collective& c) {
@@ -205,7 +211,7 @@ Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
            {"keeps"}},
           {}};
   const OpList list = evaluator.op_list(kind, p);
-  const auto group = costmodel::Mesh(p).layout(costmodel::Axis::tensor, s.cluster);
+  const costmodel::Mesh mesh(p);
   const auto& device = s.cluster.device;
   const double element = storage_bytes(s.training.precision);
   std::vector<char> told(list.tensors.size(), 0);
@@ -218,8 +224,9 @@ Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
     Seconds forward, backward;
     std::string name(node.name);
     if (const auto* c = std::get_if<costmodel::Collective>(&node.op)) {
+      const auto group = mesh.layout(c->axis, s.cluster);
       forward = collective_time(c->forward, c->bytes, group, s.cluster);
-      backward = collective_time(c->backward, c->bytes, group, s.cluster);
+      backward = collective_time(c->backward, c->bytes * c->backward_factor, group, s.cluster);
       name += fmt::format(": {}", collective_text(*c));
     } else {
       forward = device_time(node.op, Pass::forward, device, s.training.precision);

@@ -53,6 +53,11 @@ void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& o
 void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   out.put("--tensor-model-parallel-size", p.tp);
   out.put("--pipeline-model-parallel-size", p.pp);
+  if (p.cp > 1) {
+    out.put("--context-parallel-size", p.cp);
+    out.put("--cp-comm-type",
+            costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  }
   out.flag_if(p.sequence_parallel, "--sequence-parallel");
   if (has_uneven_stages(p)) {
     out.put("--pipeline-model-parallel-layout", pipeline_layout(p));

@@ -18,24 +18,26 @@ Json plan_json(const Estimate& e) {
       costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)];
   if (p.recompute.layers > 0)
     recompute = Json{{"granularity", recompute}, {"layers", p.recompute.layers}};
-  return {{"tp", p.tp},
-          {"pp", p.pp},
-          {"dp", p.dp},
-          {"cp", 1},
-          {"ep", 1},
-          {"etp", 1},
-          {"vpp", p.vpp},
-          {"micro_batch", p.micro_batch},
-          {"sequence_parallel", p.sequence_parallel},
-          {"schedule", costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]},
-          {"recompute", recompute},
-          {"zero", p.zero},
-          {"cp_comm", "none"},
-          {"offload", "none"},
-          {"stage_layers", p.stage_layers},
-          {"rank_order", p.rank_order},
-          {"devices", p.devices()},
-          {"micro_batches", e.micro_batches}};
+  return {
+      {"tp", p.tp},
+      {"pp", p.pp},
+      {"dp", p.dp},
+      {"cp", p.cp},
+      {"ep", 1},
+      {"etp", 1},
+      {"vpp", p.vpp},
+      {"micro_batch", p.micro_batch},
+      {"sequence_parallel", p.sequence_parallel},
+      {"schedule", costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]},
+      {"recompute", recompute},
+      {"zero", p.zero},
+      {"cp_comm",
+       p.cp > 1 ? costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none"},
+      {"offload", "none"},
+      {"stage_layers", p.stage_layers},
+      {"rank_order", p.rank_order},
+      {"devices", p.devices()},
+      {"micro_batches", e.micro_batches}};
 }
 
 // One micro-batch through all chunks of each pipeline rank.

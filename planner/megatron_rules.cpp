@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -26,16 +27,17 @@ class Rules {
 // arguments.py: world size % (TP · PP · CP), and DP is what remains. torchrun starts as many
 // processes on each node.
 void check_world(const Scenario& s, const ParallelPlan& p, Rules& rules) {
-  const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp;
+  const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp * p.cp;
+  const std::string cp = p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "";
   const std::int64_t world = s.cluster.devices;
   rules.require(world % model_parallel == 0, "tp",
-                fmt::format("Megatron-LM: world size {} is not divisible by tp {} x pp {}", world,
-                            p.tp, p.pp),
+                fmt::format("Megatron-LM: world size {} is not divisible by tp {} x pp {}{}", world,
+                            p.tp, p.pp, cp),
                 "choose tp x pp among the divisors of the world size");
   rules.require(world % model_parallel != 0 || p.dp == world / model_parallel, "dp",
-                fmt::format("Megatron-LM makes dp {} of {} devices, tp {} and pp {}; the plan "
+                fmt::format("Megatron-LM makes dp {} of {} devices, tp {} and pp {}{}; the plan "
                             "says {}",
-                            world / model_parallel, world, p.tp, p.pp, p.dp),
+                            world / model_parallel, world, p.tp, p.pp, cp, p.dp),
                 "leave dp out");
   const std::int64_t node = s.cluster.devices_per_node;
   rules.require(world <= node || world % node == 0, "dp",
@@ -94,6 +96,29 @@ void check_sequence(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                   "{}",
                   s.model.max_positions, t.sequence),
       "shorten training.sequence");
+}
+
+// Transformer Engine's context parallelism: sequences in 2·cp chunks, whole heads in all-to-alls,
+// fused kernels only (transformer_engine, attention/dot_product_attention/context_parallel.py).
+void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  if (p.cp == 1) return;
+  const std::int64_t tokens = s.training.sequence;
+  const std::int64_t parts = std::int64_t{2} * p.cp * (p.sequence_parallel ? p.tp : 1);
+  rules.require(tokens % parts == 0, "cp",
+                fmt::format("Megatron-LM: sequence length {} is not divisible by {} (2 x cp{})",
+                            tokens, parts, p.sequence_parallel ? " x tp" : ""),
+                "choose another cp");
+  const std::int64_t heads = s.model.heads / p.tp;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, s.model.kv_heads / p.tp);
+  rules.require(
+      p.cp_comm != costmodel::ContextExchange::a2a || (heads % p.cp == 0 && kv_heads % p.cp == 0),
+      "cp_comm",
+      fmt::format("Transformer Engine: the number of attention heads needs to be "
+                  "divisible by cp {}; a rank has {} and {} key/value heads",
+                  p.cp, heads, kv_heads),
+      "set cp_comm: p2p");
+  rules.require(s.training.stack.attention != costmodel::AttentionKernel::unfused, "cp",
+                "Megatron-LM: context parallelism needs fused or flash attention", "set cp: 1");
 }
 
 // The embedding and the loss may count as a layer each (--account-for-...-in-pipeline-split).
@@ -222,6 +247,7 @@ RankOrder rank_order_of(const ParallelPlan& plan) {
     if (axis == "tp" && plan.tp > 1) order += 't';
     if (axis == "pp" && plan.pp > 1) order += 'p';
     if (axis == "dp" && plan.dp > 1) order += 'd';
+    if (axis == "cp" && plan.cp > 1) order += 'c';
   }
   // Leaving letters out of a sorted word leaves a sorted word.
   const auto fits = [&order](std::string_view whole) {
@@ -233,8 +259,8 @@ RankOrder rank_order_of(const ParallelPlan& plan) {
     }
     return true;
   };
-  if (fits("tdp")) return RankOrder::tensor_data_pipeline;
-  return fits("tpd") ? RankOrder::tensor_pipeline_data : RankOrder::other;
+  if (fits("tcdp")) return RankOrder::tensor_data_pipeline;
+  return fits("tcpd") ? RankOrder::tensor_pipeline_data : RankOrder::other;
 }
 
 std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
@@ -244,6 +270,7 @@ std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
   check_batch(scenario, plan, rules);
   check_tensor(scenario, plan, rules);
   check_sequence(scenario, plan, rules);
+  check_context(scenario, plan, rules);
   if (plan.stage_layers.empty()) {
     check_even_stages(counted_layers(scenario, plan), plan, rules);
   } else {

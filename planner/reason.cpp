@@ -119,11 +119,12 @@ namespace {
 
 // Makes dp, vpp and schedule follow after another knob moved; nullopt when no valid plan is near.
 std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
-  const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp;
+  const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
   if (s.cluster.devices % model_parallel != 0) return {};
   plan.dp = static_cast<int>(s.cluster.devices / model_parallel);
   if (plan.tp == 1) plan.sequence_parallel = false;
-  if (plan.dp == 1) plan.zero = 0;
+  if (plan.replicas() == 1) plan.zero = 0;
+  if (plan.cp == 1) plan.cp_comm = costmodel::ContextExchange::p2p;
   for (int v = plan.vpp; v >= 1; --v) {
     ParallelPlan trial = plan;
     trial.vpp = v;
@@ -159,6 +160,9 @@ class Stepper {
           [](ParallelPlan& q, std::int64_t n) { q.tp = static_cast<int>(n); });
     sizes("pp", p.pp, s_.cluster.devices,
           [](ParallelPlan& q, std::int64_t n) { q.pp = static_cast<int>(n); });
+    sizes("cp", p.cp, s_.cluster.devices,
+          [](ParallelPlan& q, std::int64_t n) { q.cp = static_cast<int>(n); });
+    exchanges();
     if (p.pp > 1 && p.stage_layers.empty()) {
       sizes("vpp", p.vpp, s_.model.layers / p.pp,
             [](ParallelPlan& q, std::int64_t n) { q.vpp = static_cast<int>(n); });
@@ -179,7 +183,7 @@ class Stepper {
           });
     }
     for (const int zero : {p.zero - 1, p.zero + 1}) {
-      if (zero < 0 || zero > s_.training.stack.max_zero || p.dp == 1) continue;
+      if (zero < 0 || zero > s_.training.stack.max_zero || p.replicas() == 1) continue;
       add("zero", fmt::format("{} -> {}", p.zero, zero),
           [zero](ParallelPlan& q) { q.zero = zero; });
     }
@@ -187,6 +191,18 @@ class Stepper {
   }
 
  private:
+  void exchanges() {
+    const ParallelPlan& p = from_.plan;
+    if (p.cp == 1) return;
+    const auto& names = costmodel::context_exchange_names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto other = static_cast<costmodel::ContextExchange>(i);
+      if (other == p.cp_comm) continue;
+      add("cp_comm", fmt::format("{} -> {}", names[static_cast<std::size_t>(p.cp_comm)], names[i]),
+          [other](ParallelPlan& q) { q.cp_comm = other; });
+    }
+  }
+
   // The nearest value on each side that makes a valid plan.
   template <class Apply>
   void sizes(const char* knob, std::int64_t now, std::int64_t n, Apply apply) {

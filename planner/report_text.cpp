@@ -196,7 +196,8 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
 
 Table ranking_rows(const std::vector<Estimate>& plans) {
   Table t;
-  for (const auto* size : {"rank", "tp", "pp", "dp", "micro_batch", "vpp", "micro_batches"})
+  for (const auto* size :
+       {"rank", "tp", "pp", "dp", "cp", "cp_comm", "micro_batch", "vpp", "micro_batches"})
     t.columns.push_back({size});
   for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
                           "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
@@ -207,7 +208,11 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
     const auto& p = e.plan;
     t.rows.push_back(
         {fmt::format("{}", i + 1), fmt::format("{}", p.tp), fmt::format("{}", p.pp),
-         fmt::format("{}", p.dp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.vpp),
+         fmt::format("{}", p.dp), fmt::format("{}", p.cp),
+         p.cp > 1
+             ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
+             : "none",
+         fmt::format("{}", p.micro_batch), fmt::format("{}", p.vpp),
          fmt::format("{}", e.micro_batches),
          std::string(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]),
          p.sequence_parallel ? "true" : "false",
@@ -220,9 +225,23 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
   return t;
 }
 
+namespace {
+
+std::string context_text(const costmodel::ParallelPlan& p) {
+  if (p.cp == 1) return "1";
+  return fmt::format("{} {}", p.cp,
+                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+}
+
+}  // namespace
+
 Table ranking_table(const std::vector<Estimate>& plans) {
   Table t;
-  for (const auto* size : {"#", "t", "p", "d", "b", "v", "m"}) t.columns.push_back({size});
+  const bool context =
+      std::any_of(plans.begin(), plans.end(), [](const Estimate& e) { return e.plan.cp > 1; });
+  for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
+  if (context) t.columns.push_back({"c", false});
+  for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
   for (const auto* figure : {"ZeRO", "iteration", "vs best", "GiB"}) t.columns.push_back({figure});
   t.columns.push_back({"against the best", false});
@@ -236,6 +255,7 @@ Table ranking_table(const std::vector<Estimate>& plans) {
           static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
       row.push_back(fmt::format("{}", n));
     }
+    if (context) row.insert(row.begin() + 4, context_text(p));
     const std::string schedule(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
                            fmt::format("{}", p.zero), format_seconds(e.iteration),

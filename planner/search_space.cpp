@@ -5,6 +5,7 @@
 
 namespace planner {
 
+using costmodel::ContextExchange;
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Recompute;
@@ -62,9 +63,30 @@ std::vector<bool> sequence_choices(const Scenario& s, int tp) {
   return {false, true};
 }
 
-std::vector<int> zero_choices(const Scenario& s, int dp) {
+// A shorter piece of a sequence leaves a rank too little to hide an exchange behind; search.max_cp
+// asks for more.
+constexpr std::int64_t least_context_tokens = 4096;
+
+std::vector<std::int64_t> context_choices(const Scenario& s, std::int64_t devices) {
+  if (s.plan.cp) return {*s.plan.cp};
+  const bool offered = s.training.stack.context_parallel &&
+                       s.training.stack.attention != costmodel::AttentionKernel::unfused;
+  if (!offered) return {1};
+  const std::int64_t most =
+      s.search.max_cp > 0 ? s.search.max_cp
+                          : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens);
+  return choices({}, devices, most);
+}
+
+std::vector<ContextExchange> exchanges(const Scenario& s, int cp) {
+  if (cp == 1) return {ContextExchange::p2p};
+  if (s.plan.cp_comm) return {*s.plan.cp_comm};
+  return {ContextExchange::p2p, ContextExchange::a2a, ContextExchange::all_gather};
+}
+
+std::vector<int> zero_choices(const Scenario& s, int replicas) {
   if (s.plan.zero) return {*s.plan.zero};
-  if (dp == 1) return {0};  // nothing to shard over
+  if (replicas == 1) return {0};  // nothing to shard over
   if (!s.search.zero.empty()) {
     std::vector<int> offered = s.search.zero;
     std::erase_if(offered, [&](int z) { return z > s.training.stack.max_zero; });
@@ -130,9 +152,25 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
     plan.schedule = kind;
     for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
       plan.sequence_parallel = sequence_parallel;
-      if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
-      space.families.push_back({plan});
-      space.configurations += recompute_choices(s, plan).size() * zero_choices(s, plan.dp).size();
+      for (const auto exchange : exchanges(s, plan.cp)) {
+        plan.cp_comm = exchange;
+        if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
+        space.families.push_back({plan});
+        space.configurations +=
+            recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+      }
+    }
+  }
+}
+
+// Every vpp and micro-batch of a plan whose axes are settled.
+void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
+  const std::int64_t share = s.training.global_batch / plan.dp;
+  for (const auto vpp : vpp_choices(s, plan.pp)) {
+    for (const auto b : choices(s.plan.micro_batch, share, s.search.max_micro_batch)) {
+      plan.vpp = static_cast<int>(vpp);
+      plan.micro_batch = b;
+      add_families(s, plan, space);
     }
   }
 }
@@ -146,21 +184,19 @@ SearchSpace enumerate(const Scenario& s) {
     if (devices % tp != 0 || s.model.heads % tp != 0) continue;
     for (const auto pp : choices(widened(s.plan.pp), devices / tp, s.search.max_pp)) {
       if (devices / tp % pp != 0 || pp > s.model.layers) continue;
-      const std::int64_t dp = devices / tp / pp;
-      if ((s.plan.dp && *s.plan.dp != dp) || s.training.global_batch % dp != 0) continue;
-      for (const auto vpp : vpp_choices(s, pp)) {
-        for (const auto b :
-             choices(s.plan.micro_batch, s.training.global_batch / dp, s.search.max_micro_batch)) {
-          ParallelPlan plan;
-          plan.tp = static_cast<int>(tp);
-          plan.pp = static_cast<int>(pp);
-          plan.dp = static_cast<int>(dp);
-          plan.vpp = static_cast<int>(vpp);
-          plan.micro_batch = b;
-          plan.stage_layers = s.plan.stage_layers;
-          plan.rank_order = s.plan.rank_order;
-          add_families(s, plan, space);
-        }
+      const std::int64_t rest = devices / tp / pp;
+      for (const auto cp : context_choices(s, rest)) {
+        if (rest % cp != 0) continue;
+        const std::int64_t dp = rest / cp;
+        if ((s.plan.dp && *s.plan.dp != dp) || s.training.global_batch % dp != 0) continue;
+        ParallelPlan plan;
+        plan.tp = static_cast<int>(tp);
+        plan.pp = static_cast<int>(pp);
+        plan.cp = static_cast<int>(cp);
+        plan.dp = static_cast<int>(dp);
+        plan.stage_layers = s.plan.stage_layers;
+        plan.rank_order = s.plan.rank_order;
+        add_axes(s, plan, space);
       }
     }
   }
@@ -170,7 +206,7 @@ SearchSpace enumerate(const Scenario& s) {
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans;
   for (const Recompute& recompute : recompute_choices(s, family.plan)) {
-    for (const int zero : zero_choices(s, family.plan.dp)) {
+    for (const int zero : zero_choices(s, family.plan.replicas())) {
       ParallelPlan plan = family.plan;
       plan.recompute = recompute;
       plan.zero = zero;

@@ -1,8 +1,8 @@
 // Every plan that the rules, the devices, the batch and the scenario's own keys allow.
 //
-// Plans come in families: what fixes the work of a micro-batch on a stage (tp, pp, dp, vpp,
-// micro-batch, sequence parallel, schedule). Members of a family differ in recomputation and ZeRO
-// stage, which can only add time to the family's bound.
+// Plans come in families: what fixes the work of a micro-batch on a stage (tp, pp, cp and
+// its exchange, dp, vpp, micro-batch, sequence parallel, schedule). Members of a family differ in
+// recomputation and ZeRO stage, which can only add time to the family's bound.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Family {
 
 struct SearchSpace {
   std::vector<Family>
-      families;  // in a fixed order: tp, pp, vpp, micro-batch, sequence parallel ascending
+      families;  // in a fixed order: tp, pp, cp, vpp, micro-batch, sequence parallel ascending
   std::uint64_t configurations = 0;  // members of all families
 };
 

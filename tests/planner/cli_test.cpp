@@ -236,6 +236,8 @@ const std::vector<Fault> faults{
     {"evaluate llama.yaml --set plan.recompute=selective --set training.stack=megatron-2021"
      " --set plan.zero=0 --set plan.sequence_parallel=false"},
     {"evaluate llama.yaml --set plan.cp=2"},
+    {"evaluate llama.yaml --set plan.cp=2 --set plan.dp=2 --set training.stack=megatron-2022"},
+    {"evaluate llama.yaml --set plan.cp_comm=ulysses"},
     {"evaluate llama.yaml --set plan.offload=cpu"},
     {"evaluate llama.yaml --set training.precision=nvfp4"},
     {"evaluate tiny-gpt-cpu --set training.precision=bf16"},

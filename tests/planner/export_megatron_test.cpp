@@ -326,6 +326,13 @@ TEST_CASE("pipelines: virtual stages, layouts and rank orders") {
   CHECK(order("tp-cp-ep-pp-dp", 2, 1, 2) == RankOrder::tensor_data_pipeline);
   CHECK(order("dp-tp-cp-ep-pp", 2, 2, 2) == RankOrder::other);
   CHECK(order("dp-tp-cp-ep-pp", 2, 2, 1) == RankOrder::tensor_data_pipeline);
+  const auto rings = exported([](auto&, auto& p) {
+    p.dp = 2, p.cp = 2, p.cp_comm = costmodel::ContextExchange::all_gather;
+  });
+  CHECK(has(rings.arguments, "--context-parallel-size 2"));
+  CHECK(has(rings.arguments, "--cp-comm-type all_gather"));
+  CHECK(order("tp-ep-pp-cp-dp", 2, 2, 2, 2) == RankOrder::other);
+  CHECK(order("tp-cp-ep-pp-dp", 2, 2, 2, 2) == RankOrder::tensor_pipeline_data);
   CHECK(has(exported([](auto&, auto& p) { p.rank_order = "tp-cp-ep-pp-dp"; }).arguments,
             "--use-tp-pp-dp-mapping"));
 }
@@ -362,6 +369,22 @@ TEST_CASE("refused: sequences and the model") {
         s.model.max_positions = 64;
       },
       "max_position_embeddings 64 must be at least seq_length 128");
+  const auto halved = [](ParallelPlan& p) { p.dp = 2, p.cp = 2; };
+  says([&](auto& s, auto& p) { halved(p), s.training.sequence = 126; },
+       "sequence length 126 is not divisible by 4 (2 x cp)");
+  says([&](auto& s, auto& p) { halved(p), p.sequence_parallel = true, s.training.sequence = 132; },
+       "not divisible by 8 (2 x cp x tp)");
+  says(
+      [&](auto& s, auto& p) {
+        halved(p), p.cp_comm = costmodel::ContextExchange::a2a, s.model.kv_heads = 2;
+      },
+      "heads needs to be divisible by cp 2");
+  says(
+      [&](auto& s, auto& p) {
+        halved(p), s.training.stack.attention = costmodel::AttentionKernel::unfused;
+      },
+      "context parallelism needs fused or flash attention");
+  says([&](auto&, auto& p) { halved(p), p.dp = 4; }, "tp 2 and pp 2 x cp 2");
   says([](auto& s, auto&) { s.model.embedding_norm = true; }, "normalisation after the embedding");
   says([](auto& s, auto&) { s.model.linear_bias = true; }, "set qkv_bias: true");
 }

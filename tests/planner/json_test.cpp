@@ -60,7 +60,8 @@ void check_plan_keys(const Json& plan) {
   const bool recompute = plan["recompute"].is_string() || plan["recompute"].is_object();
   CHECK(recompute);
   CHECK(plan["stage_layers"].is_array());
-  CHECK(plan["devices"] == plan["tp"].get<int>() * plan["pp"].get<int>() * plan["dp"].get<int>());
+  CHECK(plan["devices"] == plan["tp"].get<int>() * plan["pp"].get<int>() * plan["dp"].get<int>() *
+                               plan["cp"].get<int>());
 }
 
 void check_time(const Json& time, const Json& plan) {
@@ -170,6 +171,8 @@ TEST_CASE("an evaluated plan has every key, and its figures agree") {
                                  "{tp:2,pp:2,rank_order:pp-dp-ep-cp-tp}",
                                  "{micro_batch:4}",
                                  "{pp:16}",
+                                 "{tp:2,cp:4,cp_comm:a2a}",
+                                 "{pp:2,cp:2,cp_comm:all_gather,zero:3}",
                                  "{tp:2,pp:8}"}) {
     CAPTURE(plan);
     const Json e =

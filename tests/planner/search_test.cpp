@@ -94,6 +94,55 @@ TEST_CASE("bounds never exceed the simulated iteration") {
   CHECK(checked > 2000);
 }
 
+namespace {
+
+std::string long_context(int sequence, const std::string& rest = "") {
+  return "model: {kind: llama, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, ffn_hidden: 4096, "
+         "vocab: 32000}\ncluster: {base: dgx-h100, devices: 16}\n"
+         "training: {global_batch: 8, sequence: " +
+         std::to_string(sequence) + ", stack: megatron-core-2026}\n" + rest;
+}
+
+}  // namespace
+
+TEST_CASE("long sequences are searched over context parallelism, and that is proved too") {
+  for (const int sequence : {16384, 65536, 262144}) {
+    for (const char* margin : {"0", "0.7"}) {
+      const Scenario s =
+          scenario(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
+      Evaluator evaluator(s.model, s.cluster, s.training);
+      const auto pruned = planner::search(s, evaluator);
+      const auto all = planner::brute_force(s, evaluator);
+      REQUIRE(pruned.plans.size() == all.plans.size());
+      for (std::size_t k = 0; k < all.plans.size(); ++k) {
+        CHECK(pruned.plans[k].plan == all.plans[k].plan);
+        CHECK(pruned.plans[k].iteration == all.plans[k].iteration);
+      }
+    }
+  }
+  const auto most = [](const Scenario& s) {
+    int cp = 1;
+    bool all_to_all = false;
+    for (const auto& family : planner::enumerate(s).families) {
+      cp = std::max(cp, family.plan.cp);
+      all_to_all |= family.plan.cp_comm == costmodel::ContextExchange::a2a;
+    }
+    CHECK(all_to_all == (cp > 1 && !s.plan.cp_comm));
+    return cp;
+  };
+  CHECK(most(scenario(long_context(4096))) == 1);
+  CHECK(most(scenario(long_context(8192))) == 2);
+  CHECK(most(scenario(long_context(262144))) == 16);
+  CHECK(most(scenario(long_context(262144, "plan: {cp_comm: p2p}"))) == 16);
+  CHECK(most(scenario(long_context(262144, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(scenario(long_context(4096, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(scenario(long_context(262144, "plan: {cp: 1}"))) == 1);
+  // Eight sequences of 262,144 tokens: eight ranks by sequence leave half the devices idle.
+  const Scenario s = scenario(long_context(262144));
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  CHECK(planner::search(s, evaluator).plans.front().plan.cp > 1);
+}
+
 TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
   const Scenario s = scenario(
       "model: gpt3-1.3b\ncluster: {base: selene, devices: 16}\n"
