@@ -12,11 +12,14 @@
 
 namespace costmodel {
 
+struct ResidualFiles;  // tables of residuals already read, see residuals.hpp
+
 struct ConfigPath {
   std::vector<std::string> directories;  // first match wins
   // Files already read: many scenarios share a cluster and a stack.
   std::shared_ptr<std::map<std::string, Value>> loaded =
       std::make_shared<std::map<std::string, Value>>();
+  mutable std::shared_ptr<ResidualFiles> residuals = nullptr;
 };
 
 // Stems of all files of a kind ("models", "devices", ...), sorted, each once.

@@ -155,12 +155,6 @@ Ending ending(const PlanCost& c, const SimulationResult& run) {
   return end;
 }
 
-// The 5th and 95th percentile of measured / predicted over the 893 published training runs that
-// this version can express, 25 sources weighted equally (README, Accuracy). One interval for every
-// kind of prediction.
-constexpr double interval_low = 0.89;
-constexpr double interval_high = 1.36;
-
 }  // namespace
 
 Seconds Evaluator::iteration_time(const ParallelPlan& plan) {
@@ -280,7 +274,8 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.plan = plan;
   e.micro_batches = c.micro_batches;
   e.iteration = end.iteration;
-  e.interval = {end.iteration * interval_low, end.iteration * interval_high};
+  e.interval = {end.iteration * training_.error_band.low,
+                end.iteration * training_.error_band.high};
   e.critical_rank = static_cast<int>(end.critical);
   e.breakdown = breakdown_of(c, end, without, run.finish[end.critical]);
   Seconds busy;
@@ -318,6 +313,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   }
   for (const auto& assumption : training_.assumed) e.notes.push_back("training: " + assumption);
   for (const auto& assumption : cluster_.assumed) e.notes.push_back("cluster: " + assumption);
+  e.notes.push_back(training_.error_band.basis);
   return e;
 }
 

@@ -9,6 +9,7 @@
 
 #include "costmodel/cluster_spec.hpp"
 #include "costmodel/model_spec.hpp"
+#include "costmodel/residuals.hpp"
 #include "costmodel/stack_spec.hpp"
 
 namespace costmodel {
@@ -47,6 +48,7 @@ struct TrainingSpec {
   StackSpec stack;
   Overlap overlap;
   std::vector<std::string> assumed;  // what the scenario left out
+  ErrorBand error_band;              // of the stack on the cluster's device, from published runs
 };
 
 struct ParallelPlan {

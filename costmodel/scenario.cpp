@@ -263,6 +263,8 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.file = root.mark.file;
   read_parts(reader, path, scenario);
   read_training(reader.required("training"), path, scenario);
+  scenario.training.error_band =
+      find_band(path, scenario.training.stack.name, scenario.cluster.device.name);
   ModelSpec& model = scenario.model;
   if (model.positions == Positions::learned && model.max_positions == 0)
     model.max_positions = scenario.training.sequence;
