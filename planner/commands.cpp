@@ -22,6 +22,10 @@
 #include "planner/export_megatron.hpp"
 #include "planner/json_report.hpp"
 #include "planner/listing.hpp"
+#include "planner/residual_fit.hpp"
+#include "planner/scorecard_html.hpp"
+#include "planner/scorecard_svg.hpp"
+#include "planner/scorecard_tables.hpp"
 #include "planner/search.hpp"
 #include "planner/sweep.hpp"
 #include "planner/validation.hpp"
@@ -136,6 +140,8 @@ CommandResult plan(const Session& session) {
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
+    case Format::html:
+    case Format::svg:
     case Format::md: return {0, search_report(found, steps, s, watch.seconds(), session.style), {}};
   }
   return {};
@@ -208,6 +214,15 @@ CommandResult simulate(const Session& session) {
   return result;
 }
 
+std::string read_text_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    throw ConfigError({file, 0, 0}, "cannot be opened: " + std::string(std::strerror(errno)),
+                      "name a text file for --notes");
+  }
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
 CommandResult validate_runs(const Session& session) {
   const auto rows = validate(session.options.operands, session.path);
   CommandResult result;
@@ -218,12 +233,29 @@ CommandResult validate_runs(const Session& session) {
         fmt::format("the mean error over sources, {:.2f} %, is above --fail-above {:g}", mean,
                     session.options.fail_above));
   }
+  if (!session.options.write_residuals.empty()) {
+    const auto table = fit_residuals(rows);
+    if (!table) {
+      throw ConfigError({}, "shardplan: --write-residuals needs a run that can be predicted",
+                        "name evidence with iteration_s");
+    }
+    write_file(session.options.write_residuals, to_yaml(*table));
+  }
+  const std::string notes =
+      session.options.notes.empty() ? "" : read_text_file(session.options.notes);
+  const bool every = session.options.rows;
   switch (session.options.format) {
     case Format::json: result.text = validation_json(rows); break;
     case Format::csv: result.text = to_csv(validation_rows(rows)); break;
+    case Format::html: result.text = scorecard_html(rows, every, notes); break;
+    case Format::svg: result.text = scatter_svg(rows); break;
     case Format::text:
     case Format::yaml:
-    case Format::md: result.text = validation_report(rows, session.style); break;
+    case Format::md: {
+      result.text = validation_report(rows, every, session.style);
+      if (!notes.empty()) result.text += "\n" + notes;
+      break;
+    }
   }
   return result;
 }

@@ -155,7 +155,17 @@ std::string search_json(const SearchResult& r, const std::vector<Step>& steps, c
   }
   json["one_step_away"] = near;
   json["plans"] = Json::array();
-  for (const Estimate& e : r.plans) json["plans"].push_back(to_json(e, s));
+  for (std::size_t i = 0; i < r.plans.size(); ++i) {
+    Json entry = to_json(r.plans[i], s);
+    const auto faster_than = [&](const Estimate& other) {
+      return Json(costmodel::probability_faster(r.plans[i].iteration.value, other.iteration.value,
+                                                s.training.error_band.pair_spread));
+    };
+    entry["probability_faster_than_best"] = i > 0 ? faster_than(best) : Json();
+    entry["probability_faster_than_next"] =
+        i + 1 < r.plans.size() ? faster_than(r.plans[i + 1]) : Json();
+    json["plans"].push_back(entry);
+  }
   return json.dump(2) + "\n";
 }
 
@@ -167,54 +177,6 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
                   {"obstacles", obstacles}, {"remedies", remedies},
                   {"plans", Json::array()}};
   return json.dump(2) + "\n";
-}
-
-namespace {
-
-Json figures_json(const ErrorFigures& f) {
-  return {{"rows", f.rows},
-          {"mape_pct", f.mape},
-          {"median_ape_pct", f.median_ape},
-          {"p90_ape_pct", f.p90_ape},
-          {"max_ape_pct", f.max_ape},
-          {"bias_pct", f.bias},
-          {"interval_coverage_pct", f.coverage}};
-}
-
-Json row_json(const ValidationRow& row) {
-  Json json{{"id", row.id}, {"source", row.source}, {"quantity", row.quantity}};
-  const bool verdict = row.quantity == "fits";
-  json["measured"] = verdict ? Json(row.measured > 0) : Json(row.measured);
-  if (!row.error.empty()) {
-    json["error"] = row.error;
-    return json;
-  }
-  json["predicted"] = verdict ? Json(row.predicted > 0) : Json(row.predicted);
-  if (!verdict) json["error_pct"] = row.error_pct();
-  if (row.interval) {
-    json["interval"] = {row.interval->low.value, row.interval->high.value};
-    json["inside"] = row.inside();
-  }
-  return json;
-}
-
-}  // namespace
-
-std::string validation_json(const std::vector<ValidationRow>& rows) {
-  Json list = Json::array();
-  for (const auto& row : rows) list.push_back(row_json(row));
-  const ValidationSummary s = summary_of(rows);
-  Json summary = figures_json(s.all);
-  summary["macro_mape_pct"] = s.macro_mape;
-  summary["unpredicted"] = s.unpredicted;
-  summary["fitted_called_too_large"] = s.fitted_called_too_large;
-  summary["too_large_called_fitting"] = s.too_large_called_fitting;
-  Json by_source = Json::object(), memory = Json::object();
-  for (const auto& [source, figures] : s.by_source) by_source[source] = figures_json(figures);
-  for (const auto& [source, figures] : s.memory_by_source) memory[source] = figures_json(figures);
-  summary["by_source"] = by_source;
-  summary["memory_by_source"] = memory;
-  return Json{{"rows", list}, {"summary", summary}}.dump(2) + "\n";
 }
 
 std::string rows_json(const Table& table) {

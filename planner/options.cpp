@@ -43,8 +43,8 @@ constexpr std::array commands{
     CommandRecord{"simulate", "SCENARIO", 1, 1, "text json",
                   "event by event: a chart, and with --trace a Chrome or Perfetto trace",
                   "shardplan simulate my.yaml --trace trace.json"},
-    CommandRecord{"validate", "EVIDENCE ...", 1, 10'000, "text json csv md",
-                  "predict measured runs; the error of each source and of all",
+    CommandRecord{"validate", "EVIDENCE ...", 1, 10'000, "text json csv md html svg",
+                  "predict measured runs; the error of each source, device, framework, and of all",
                   "shardplan validate configs/evidence --fail-above 12"},
     CommandRecord{"import", "hf FILE", 2, 2, "text json yaml",
                   "a foreign description in, YAML of ours out (hf: a Hugging Face config.json)",
@@ -64,7 +64,8 @@ struct FlagRecord {
 };
 
 constexpr std::array flags{
-    FlagRecord{"format", "FORMAT", "", "text, json, and where it makes sense yaml, csv, md"},
+    FlagRecord{"format", "FORMAT", "",
+               "text, json, and where it makes sense yaml, csv, md, html, svg"},
     FlagRecord{"out", "FILE", "", "write there instead of standard output, whole or not at all"},
     FlagRecord{"config-path", "DIR", "", "search DIR before the installed configs (repeatable)"},
     FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
@@ -75,13 +76,18 @@ constexpr std::array flags{
     FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
     FlagRecord{"fail-above", "PCT", "validate",
                "exit status 4 when the mean over sources is above"},
+    FlagRecord{"write-residuals", "FILE", "validate",
+               "write the table that prediction intervals rest on (configs/residuals.yaml)"},
+    FlagRecord{"rows", "", "validate", "every run, not only the summary (text, md, html)"},
+    FlagRecord{"notes", "FILE", "validate", "end the report with this file (md, html)"},
     FlagRecord{"quiet", "", "", "no progress and no warnings"},
     FlagRecord{"color", "WHEN", "", "auto, always or never"},
     FlagRecord{"help", "", "", "this text; shardplan COMMAND --help for one command"},
     FlagRecord{"version", "", "", "the version"},
 };
 
-constexpr std::array<std::string_view, 5> format_names{"text", "json", "yaml", "csv", "md"};
+constexpr std::array<std::string_view, 7> format_names{"text", "json", "yaml", "csv",
+                                                       "md",   "html", "svg"};
 
 bool contains_word(std::string_view words, std::string_view word) {
   for (std::size_t from = 0; from < words.size();) {
@@ -233,11 +239,14 @@ Options parse_command_line(int count, const char* const* arguments) {
   text("out", options.out);
   text("trace", options.trace);
   text("to", options.to);
+  text("write-residuals", options.write_residuals);
+  text("notes", options.notes);
   text("color", options.color);
   list("config-path", options.config_path);
   list("set", options.assignments);
   list("over", options.over);
   options.quiet = values["quiet"].as<bool>();
+  options.rows = values["rows"].as<bool>();
   options.help = values["help"].as<bool>();
   options.version = values["version"].as<bool>();
   if (values.count("fail-above") != 0)

@@ -7,7 +7,7 @@
 
 namespace planner {
 
-enum class Format { text, json, yaml, csv, md };
+enum class Format { text, json, yaml, csv, md, html, svg };
 
 struct Options {
   std::string command;
@@ -19,8 +19,11 @@ struct Options {
   std::vector<std::string> over;         // --over
   std::string trace;
   std::string to;
-  double fail_above = 0;  // per cent; 0: never
-  int top = 0;            // 0: the scenario's own
+  double fail_above = 0;        // per cent; 0: never
+  int top = 0;                  // 0: the scenario's own
+  std::string write_residuals;  // a file; empty: none
+  std::string notes;            // a file; empty: none
+  bool rows = false;
   bool quiet = false;
   std::string color = "auto";
   bool help = false;

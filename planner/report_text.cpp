@@ -135,6 +135,13 @@ std::string rounded(double n) {
 
 std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
+// The probability that a plan is really faster than another.
+std::string chance(const Estimate& plan, const Estimate& other, double pair_spread) {
+  const double p =
+      costmodel::probability_faster(plan.iteration.value, other.iteration.value, pair_spread);
+  return p < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * p);
+}
+
 std::string mfu_text(const Estimate& e) {
   return fmt::format("{:.1f} % (attention in full, no recomputation)   HFU {:.1f} %   {} a device",
                      100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
@@ -235,7 +242,7 @@ std::string context_text(const costmodel::ParallelPlan& p) {
 
 }  // namespace
 
-Table ranking_table(const std::vector<Estimate>& plans) {
+Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
   Table t;
   const bool context =
       std::any_of(plans.begin(), plans.end(), [](const Estimate& e) { return e.plan.cp > 1; });
@@ -243,7 +250,8 @@ Table ranking_table(const std::vector<Estimate>& plans) {
   if (context) t.columns.push_back({"c", false});
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
-  for (const auto* figure : {"ZeRO", "iteration", "vs best", "GiB"}) t.columns.push_back({figure});
+  for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
+    t.columns.push_back({figure});
   t.columns.push_back({"against the best", false});
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Estimate& e = plans[i];
@@ -260,7 +268,8 @@ Table ranking_table(const std::vector<Estimate>& plans) {
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
                            fmt::format("{}", p.zero), format_seconds(e.iteration),
                            i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
-                           format_gib(e.peak), i == 0 ? "" : difference(plans.front(), e)});
+                           i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),
+                           i == 0 ? "" : difference(plans.front(), e)});
     t.rows.push_back(std::move(row));
   }
   return t;
@@ -293,8 +302,9 @@ std::string search_report(const SearchResult& r, const std::vector<Step>& steps,
                                difference(best, r.plans[1])),
                    style);
   }
-  text += title("Ranking", style);
-  text += table(ranking_table(r.plans), style);
+  text += title(
+      "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
+  text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
   text += title("One step away from the best", style);
   text += table(step_table(steps, best), style);
   const auto& n = r.statistics;

@@ -38,11 +38,13 @@ std::string search_report(const SearchResult& result, const std::vector<Step>& s
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
 
-// Errors by source, the worst rows, what could not be predicted.
-std::string validation_report(const std::vector<ValidationRow>& rows, const ReportStyle& style);
-Table validation_rows(const std::vector<ValidationRow>& rows);
+// Errors by source, device, ..., memory, order of plans, the worst rows, what could not be
+// predicted; every run where asked for.
+std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
+                              const ReportStyle& style);
 
-Table ranking_table(const std::vector<costmodel::Estimate>& plans);
+// `pair_spread`: see costmodel::ErrorBand.
+Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread);
 
 // The same for programs: plain numbers in base units (memory in GiB), one row a plan.
 Table ranking_rows(const std::vector<costmodel::Estimate>& plans);

@@ -98,26 +98,34 @@ std::vector<Run> read_evidence(const std::string& file) {
 struct Prediction {
   std::optional<Estimate> estimate;
   std::string error;
+  RunFacts facts;
 };
 
 Prediction predict(const Run& run, const costmodel::ConfigPath& path) {
+  Prediction prediction;
   try {
     const Scenario scenario = read_scenario(run.scenario, run.id, path);
+    prediction.facts = facts_of(scenario);
     const auto plan = settled_plan(scenario);
-    if (!plan) return {{}, "no valid choice of the keys written auto fits in memory"};
-    return {
-        costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training).estimate(*plan),
-        ""};
+    if (plan) {
+      add_plan(prediction.facts, *plan);
+      costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+      prediction.estimate = evaluator.estimate(*plan);
+    } else {
+      prediction.error = "no valid choice of the keys written auto fits in memory";
+    }
   } catch (const ConfigError& fault) {
-    return {{}, fault.what()};
+    prediction.error = fault.what();
   }
+  return prediction;
 }
 
 void add_rows(const Run& run, const std::string& source, const costmodel::ConfigPath& path,
               std::vector<ValidationRow>& rows) {
   const Prediction prediction = predict(run, path);
   const auto add = [&](const char* quantity, double measured, double predicted) {
-    rows.push_back({run.id, source, quantity, measured, predicted, {}, prediction.error});
+    rows.push_back(
+        {run.id, source, quantity, measured, predicted, {}, prediction.error, prediction.facts});
   };
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
   if (run.measured.iteration) {
@@ -164,28 +172,67 @@ ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::strin
   return f;
 }
 
-ValidationSummary summary_of(const std::vector<ValidationRow>& rows) {
-  ValidationSummary summary;
-  std::map<std::string, std::vector<ValidationRow>> by_source;
+namespace {
+
+using Rows = std::vector<ValidationRow>;
+
+// The same figures for each value of a fact, over predicted iteration times.
+FiguresByName figures_by(const Rows& rows, std::string RunFacts::*fact) {
+  std::map<std::string, Rows> groups;
   for (const auto& row : rows) {
-    by_source[row.source].push_back(row);
-    if (row.quantity != "fits") continue;
-    if (!row.error.empty()) ++summary.unpredicted;
-    if (row.error.empty() && row.measured > row.predicted) ++summary.fitted_called_too_large;
-    if (row.error.empty() && row.measured < row.predicted) ++summary.too_large_called_fitting;
+    if (row.predicted_time()) groups[row.facts.*fact].push_back(row);
   }
-  summary.all = figures_of(rows, "iteration_s");
+  FiguresByName figures;
+  for (const auto& [name, own] : groups) figures[name] = figures_of(own, "iteration_s");
+  return figures;
+}
+
+FitFigures verdicts_of(const Rows& rows) {
+  FitFigures f;
+  for (const auto& row : rows) {
+    if (row.quantity != "fits" || !row.error.empty()) continue;
+    const bool ran = row.measured > 0, called_fitting = row.predicted > 0;
+    ++(ran ? f.fitted : f.did_not_fit);
+    if (ran && !called_fitting) ++f.called_too_large;
+    if (!ran && !called_fitting) ++f.recognised;
+  }
+  return f;
+}
+
+void add_sources(const Rows& rows, ValidationSummary& summary) {
+  std::map<std::string, Rows> by_source;
+  for (const auto& row : rows) by_source[row.source].push_back(row);
   int timed_sources = 0;
   for (const auto& [source, own] : by_source) {
     const ErrorFigures timed = figures_of(own, "iteration_s");
     summary.by_source[source] = timed;
     const ErrorFigures memory = figures_of(own, "peak_memory_bytes");
     if (memory.rows > 0) summary.memory_by_source[source] = memory;
+    const FitFigures fits = verdicts_of(own);
+    if (fits.fitted + fits.did_not_fit > 0) summary.fits_by_source[source] = fits;
     if (timed.rows == 0) continue;
     summary.macro_mape += timed.mape;
     ++timed_sources;
   }
   if (timed_sources > 0) summary.macro_mape /= timed_sources;
+}
+
+}  // namespace
+
+ValidationSummary summary_of(const Rows& rows) {
+  ValidationSummary summary;
+  summary.all = figures_of(rows, "iteration_s");
+  add_sources(rows, summary);
+  summary.by_device = figures_by(rows, &RunFacts::device);
+  summary.by_framework = figures_by(rows, &RunFacts::framework);
+  summary.by_parallelism = figures_by(rows, &RunFacts::parallelism);
+  summary.by_precision = figures_by(rows, &RunFacts::precision);
+  summary.memory = figures_of(rows, "peak_memory_bytes");
+  summary.fits = verdicts_of(rows);
+  for (const auto& row : rows)
+    summary.unpredicted += row.quantity == "fits" && !row.error.empty() ? 1 : 0;
+  summary.fitted_called_too_large = summary.fits.called_too_large;
+  summary.too_large_called_fitting = summary.fits.did_not_fit - summary.fits.recognised;
   return summary;
 }
 

@@ -8,6 +8,7 @@
 
 #include "costmodel/config_files.hpp"
 #include "costmodel/estimate.hpp"
+#include "planner/run_facts.hpp"
 
 namespace planner {
 
@@ -21,6 +22,8 @@ struct ValidationRow {
   double predicted = 0;
   std::optional<costmodel::Interval> interval;  // of iteration_s
   std::string error;
+  RunFacts facts;  // what is known of the run: without a scenario that can be read, nothing
+  bool predicted_time() const { return quantity == "iteration_s" && error.empty(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }
   bool inside() const {
     return interval && measured >= interval->low.value && measured <= interval->high.value;
@@ -36,13 +39,25 @@ struct ErrorFigures {
 
 ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity);
 
+// Verdicts on memory: runs that ran and runs that ran out of it.
+struct FitFigures {
+  int fitted = 0, called_too_large = 0;
+  int did_not_fit = 0, recognised = 0;
+};
+
+using FiguresByName = std::map<std::string, ErrorFigures>;
+
 struct ValidationSummary {
-  ErrorFigures all;       // iteration_s
-  double macro_mape = 0;  // mean over sources of the source's mape, iteration_s
-  std::map<std::string, ErrorFigures> by_source;         // iteration_s
-  std::map<std::string, ErrorFigures> memory_by_source;  // peak_memory_bytes
-  int unpredicted = 0;                                   // runs with an error
-  int fitted_called_too_large = 0;                       // runs that ran, predicted not to fit
+  ErrorFigures all;         // iteration_s
+  double macro_mape = 0;    // mean over sources of the source's mape, iteration_s
+  FiguresByName by_source;  // iteration_s, and so the next
+  FiguresByName by_device, by_framework, by_parallelism, by_precision;
+  ErrorFigures memory;             // peak_memory_bytes
+  FiguresByName memory_by_source;  // of sources that have any
+  FitFigures fits;                 // fits
+  std::map<std::string, FitFigures> fits_by_source;
+  int unpredicted = 0;               // runs with an error
+  int fitted_called_too_large = 0;   // runs that ran, predicted not to fit
   int too_large_called_fitting = 0;  // runs that ran out of memory, predicted to fit
 };
 

@@ -1,0 +1,131 @@
+// The JSON of `validate`.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "planner/json_report.hpp"
+#include "planner/scorecard.hpp"
+
+namespace planner {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json figures_json(const ErrorFigures& f) {
+  return {{"rows", f.rows},
+          {"mape_pct", f.mape},
+          {"median_ape_pct", f.median_ape},
+          {"p90_ape_pct", f.p90_ape},
+          {"max_ape_pct", f.max_ape},
+          {"bias_pct", f.bias},
+          {"interval_coverage_pct", f.coverage}};
+}
+
+Json figures_json(const FiguresByName& figures) {
+  Json json = Json::object();
+  for (const auto& [name, own] : figures) json[name] = figures_json(own);
+  return json;
+}
+
+// Memory has no interval.
+Json memory_json(const ErrorFigures& f) {
+  Json json = figures_json(f);
+  json.erase("interval_coverage_pct");
+  return json;
+}
+
+Json fits_json(const FitFigures& f) {
+  return {{"fitted", f.fitted},
+          {"called_too_large", f.called_too_large},
+          {"did_not_fit", f.did_not_fit},
+          {"recognised", f.recognised}};
+}
+
+Json rank_json(const RankAgreement& rank) {
+  Json groups = Json::array(), calibration = Json::array();
+  for (const auto& g : rank.groups) {
+    groups.push_back({{"source", g.source},
+                      {"workload", g.workload},
+                      {"plans", g.plans},
+                      {"spearman", g.spearman},
+                      {"pairs_right_pct", 100 * g.pairs_right / g.pairs}});
+  }
+  for (const auto& bin : rank.calibration) {
+    calibration.push_back({{"from", bin.from},
+                           {"to", bin.to},
+                           {"pairs", bin.pairs},
+                           {"mean_probability", bin.mean_probability},
+                           {"right_pct", bin.right_pct}});
+  }
+  const bool any = !rank.groups.empty();
+  return {{"groups", rank.groups.size()},
+          {"spearman", any ? Json(rank.mean_spearman) : Json()},
+          {"pairs", rank.pairs},
+          {"pairs_right_pct", any ? Json(rank.pairs_right_pct) : Json()},
+          {"calibration", calibration},
+          {"by_group", groups}};
+}
+
+Json row_json(const ValidationRow& row) {
+  Json json{{"id", row.id}, {"source", row.source}, {"quantity", row.quantity}};
+  const RunFacts& f = row.facts;
+  for (const auto& [key, text] :
+       {std::pair("stack", f.stack), std::pair("framework", f.framework),
+        std::pair("device", f.device), std::pair("precision", f.precision),
+        std::pair("parallelism", f.parallelism)}) {
+    if (!text.empty()) json[key] = text;
+  }
+  const bool verdict = row.quantity == "fits";
+  json["measured"] = verdict ? Json(row.measured > 0) : Json(row.measured);
+  if (!row.error.empty()) {
+    json["error"] = row.error;
+    return json;
+  }
+  json["predicted"] = verdict ? Json(row.predicted > 0) : Json(row.predicted);
+  if (!verdict) json["error_pct"] = row.error_pct();
+  if (row.interval) {
+    json["interval"] = {row.interval->low.value, row.interval->high.value};
+    json["inside"] = row.inside();
+  }
+  return json;
+}
+
+Json left_out_json(const Scorecard& card) {
+  if (card.left_out.empty()) return {};
+  Json by_source = Json::object();
+  for (const auto& [source, percent] : card.left_out) {
+    if (!source.empty()) by_source[source] = percent;
+  }
+  return {{"interval_coverage_pct", card.left_out.at("")}, {"by_source", by_source}};
+}
+
+}  // namespace
+
+std::string validation_json(const std::vector<ValidationRow>& rows) {
+  Json list = Json::array();
+  for (const auto& row : rows) list.push_back(row_json(row));
+  const Scorecard card = scorecard_of(rows);
+  const ValidationSummary& s = card.summary;
+  Json summary = figures_json(s.all);
+  summary["macro_mape_pct"] = s.macro_mape;
+  summary["unpredicted"] = s.unpredicted;
+  summary["fitted_called_too_large"] = s.fitted_called_too_large;
+  summary["too_large_called_fitting"] = s.too_large_called_fitting;
+  summary["by_source"] = figures_json(s.by_source);
+  summary["by_device"] = figures_json(s.by_device);
+  summary["by_framework"] = figures_json(s.by_framework);
+  summary["by_parallelism"] = figures_json(s.by_parallelism);
+  summary["by_precision"] = figures_json(s.by_precision);
+  summary["memory"] = memory_json(s.memory);
+  Json memory = Json::object(), fits = Json::object();
+  for (const auto& [source, figures] : s.memory_by_source) memory[source] = figures_json(figures);
+  for (const auto& [source, figures] : s.fits_by_source) fits[source] = fits_json(figures);
+  summary["memory_by_source"] = memory;
+  summary["fits"] = fits_json(s.fits);
+  summary["fits_by_source"] = fits;
+  summary["left_out"] = left_out_json(card);
+  summary["rank"] = rank_json(card.rank);
+  return Json{{"rows", list}, {"summary", summary}}.dump(2) + "\n";
+}
+
+}  // namespace planner
