@@ -26,6 +26,7 @@
 #include "planner/scorecard_html.hpp"
 #include "planner/scorecard_svg.hpp"
 #include "planner/scorecard_tables.hpp"
+#include "planner/nccl_tests.hpp"
 #include "planner/search.hpp"
 #include "planner/sweep.hpp"
 #include "planner/validation.hpp"
@@ -262,9 +263,13 @@ CommandResult validate_runs(const Session& session) {
 
 CommandResult import(const Session& session) {
   const auto& operands = session.options.operands;
+  if (operands[0] == "nccl-tests") {
+    const bool json = session.options.format == Format::json;
+    return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
+  }
   if (operands[0] != "hf") {
     throw ConfigError({}, fmt::format("shardplan: cannot import '{}'", operands[0]),
-                      "allowed: hf FILE");
+                      "allowed: hf FILE, nccl-tests FILE");
   }
   const costmodel::Value config = costmodel::load_yaml(operands[1]);
   if (!costmodel::is_hf_config(config)) {
@@ -320,6 +325,10 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "simulate") return simulate(session);
   if (options.command == "validate") return validate_runs(session);
   if (options.command == "import") return import(session);
+  if (options.command == "calibrate") {
+    throw ConfigError({}, "shardplan: flags stand before 'calibrate'",
+                      "write shardplan calibrate first, then its flags");
+  }
   if (options.command == "export") return export_plan(session);
   return {0, printed(listing(options.operands.front(), session.path), options.format), {}};
 }
