@@ -151,6 +151,7 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   read_kernels(reader, device);
   reader.optional("source");
   reader.optional("notes");
+  reader.optional("fit");  // what `shardplan calibrate` fitted it to; read by people
   reader.finish();
   return device;
 }
@@ -174,6 +175,7 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   cluster.devices_per_node = per_node.value_or(cluster.tiers.front().devices);
   reader.optional("source");
   reader.optional("notes");
+  reader.optional("fit");  // as of a device
   reader.finish();
   cluster.known_tiers = cluster.tiers;
   fit_tiers(cluster);

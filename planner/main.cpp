@@ -6,6 +6,7 @@
 
 #include "costmodel/error.hpp"
 #include "planner/commands.hpp"
+#include "planner/hand_over.hpp"
 #include "planner/options.hpp"
 
 namespace {
@@ -21,6 +22,7 @@ void print(std::FILE* stream, const std::string& text) {
 }
 
 int run(int count, char** arguments) {
+  if (planner::is_handed_over(count, arguments)) planner::hand_over(count, arguments);
   const planner::Options options = planner::parse_command_line(count, arguments);
   if (options.version) {
     print(stdout, "shardplan " SHARDPLAN_VERSION "\n");
