@@ -23,6 +23,23 @@ Microbenchmarks load(const std::vector<std::string>& files) {
   return all;
 }
 
+bool is_of(const Measurement& m, const std::vector<std::string>& sources) {
+  return sources.empty() || std::any_of(sources.begin(), sources.end(), [&](const auto& words) {
+           return m.title.find(words) != std::string::npos;
+         });
+}
+
+Microbenchmarks of_sources(Microbenchmarks all, const std::vector<std::string>& sources) {
+  std::set<std::string> titles;
+  for (const auto& m : all.measurements) titles.insert(m.title);
+  std::erase_if(all.measurements, [&](const Measurement& m) { return !is_of(m, sources); });
+  if (all.measurements.empty() && !titles.empty()) {
+    throw ConfigError({}, fmt::format("no source's title holds '{}'", fmt::join(sources, "' or '")),
+                      fmt::format("the files' sources: {}", fmt::join(titles, "; ")));
+  }
+  return all;
+}
+
 std::vector<Measurement> of_devices(const Microbenchmarks& all, const Request& request) {
   std::set<std::string> names;
   for (const auto& m : all.measurements) names.insert(m.device);
@@ -86,7 +103,7 @@ Answer calibrate(const Request& request) {
     throw ConfigError({}, "shardplan calibrate: no base is given",
                       "write --base NAME: the device or cluster that has all other constants");
   }
-  const Microbenchmarks all = load(request.from);
+  const Microbenchmarks all = of_sources(load(request.from), request.sources);
   const auto measurements = of_devices(all, request);
   const Base base = load_base(request);
   std::vector<Unused> unused = all.unused;

@@ -11,6 +11,7 @@ namespace calibrate {
 struct Request {
   std::vector<std::string> from;     // files of microbenchmarks
   std::vector<std::string> devices;  // as the sources name them; empty: the only one there is
+  std::vector<std::string> sources;  // only measurements whose source's title holds one of these
   std::string base;                  // a device's or a cluster's name or file
   costmodel::ConfigPath path;
 };

@@ -27,6 +27,15 @@ std::vector<double> start_values(const FitTask& task) {
   return values;
 }
 
+void let_follow(const FitTask& task, std::vector<double>& values) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    const Knob& k = task.knobs[j];
+    if (!k.follows) continue;
+    const double ratio = k.start / task.knobs[*k.follows].start;
+    values[j] = std::clamp(ratio * values[*k.follows], k.least, k.most);
+  }
+}
+
 // Whether any prediction changes with the knob.
 bool has_influence(const FitTask& task, std::size_t knob) {
   const auto base = start_values(task);
@@ -50,6 +59,7 @@ RobustFit fit_chosen(const FitTask& task, const Chosen& chosen) {
     const auto full = [&](const std::vector<double>& values) {
       auto all = start_values(task);
       for (std::size_t i = 0; i < chosen.size(); ++i) all[chosen[i]] = values[i];
+      let_follow(task, all);
       return all;
     };
     RobustFit fit = fit_robustly(parameters, task.points.size(),
@@ -73,7 +83,8 @@ double information(const RobustFit& fit, std::size_t points, std::size_t knobs) 
 Chosen choose(const FitTask& task) {
   Chosen chosen, others;
   for (std::size_t j = 0; j < task.knobs.size(); ++j) {
-    if (has_influence(task, j)) (task.knobs[j].always ? chosen : others).push_back(j);
+    if (!task.knobs[j].follows && has_influence(task, j))
+      (task.knobs[j].always ? chosen : others).push_back(j);
   }
   if (chosen.empty()) return chosen;
   const std::size_t n = task.points.size();
@@ -137,8 +148,12 @@ FittedGroup fit(const FitTask& task) {
   const Chosen chosen = task.points.empty() ? Chosen{} : choose(task);
   const auto after = chosen.empty() ? before : fit_chosen(task, chosen).values;
   for (std::size_t j = 0; j < task.knobs.size(); ++j) {
-    const bool fitted = std::find(chosen.begin(), chosen.end(), j) != chosen.end();
-    group.constants.push_back({task.knobs[j].name, before[j], after[j], fitted});
+    const std::size_t leader = task.knobs[j].follows.value_or(j);
+    const bool fitted = std::find(chosen.begin(), chosen.end(), leader) != chosen.end();
+    const auto& knob = task.knobs[j];
+    const bool at_bound =
+        fitted && (after[j] == knob.most || (after[j] == knob.least && after[j] > 0));
+    group.constants.push_back({knob.name, before[j], after[j], fitted, at_bound});
   }
   group.before = errors(task, before);
   group.after = errors(task, after);

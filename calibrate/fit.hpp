@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Knob {
   std::string name;
   double start, least, most;
   bool always = false;
+  std::optional<std::size_t> follows =
+      {};  // keeps its ratio to that knob: the points show one only
 };
 
 struct FitTask {
@@ -35,7 +38,8 @@ struct ErrorSummary {  // of |predicted / measured - 1|, per cent
 struct FittedConstant {
   std::string name;
   double before, after;
-  bool fitted;  // false: kept, the data do not show it
+  bool fitted;            // false: kept, the data do not show it
+  bool at_bound = false;  // the data ask for more than the range allows
 };
 
 struct FittedGroup {

@@ -56,11 +56,11 @@ FitTask products(const DeviceSpec& base, const std::vector<Measurement>& all, Pr
   return task;
 }
 
-Seconds attention_time(const AttentionKernel& kernel, const DeviceSpec& device) {
+Seconds attention_time(const AttentionRun& kernel, const DeviceSpec& device) {
   Seconds time;
-  if (kernel.passes != AttentionKernel::Passes::backward)
+  if (kernel.passes != AttentionRun::Passes::backward)
     time += costmodel::device_time(kernel.op, Pass::forward, device, kernel.precision);
-  if (kernel.passes != AttentionKernel::Passes::forward)
+  if (kernel.passes != AttentionRun::Passes::forward)
     time += costmodel::device_time(kernel.op, Pass::input_gradient, device, kernel.precision);
   return time;
 }
@@ -73,13 +73,25 @@ FitTask attention(const DeviceSpec& base, const std::vector<Measurement>& all, b
                 {"attention.half_sequence", base.attention_half_sequence, 0, 1e5},
                 {"attention.flash2_forward_efficiency", base.attention2_forward, 1e-3, 1, true},
                 {"attention.flash2_backward_efficiency", base.attention2_backward, 1e-3, 1, true}};
-  task.points = points_of<AttentionKernel>(all);
+  task.points = points_of<AttentionRun>(all);
   const auto generation = [](Measurement& m) -> bool& {
-    return std::get<AttentionKernel>(m.what).op.second_generation;
+    return std::get<AttentionRun>(m.what).op.second_generation;
   };
   const bool better = std::any_of(task.points.begin(), task.points.end(),
                                   [&](Measurement& m) { return !generation(m); });
   for (auto& m : task.points) generation(m) = generation(m) && (separate || better);
+  for (const bool second : {false, true}) {  // forward and backward together show one constant
+    const auto shows = [&](Measurement& m, bool both) {
+      const auto passes = std::get<AttentionRun>(m.what).passes;
+      return generation(m) == second && (passes == AttentionRun::Passes::both) == both;
+    };
+    const auto any = [&](bool both) {
+      return std::any_of(task.points.begin(), task.points.end(),
+                         [&](Measurement& m) { return shows(m, both); });
+    };
+    const std::size_t forward = second ? 3 : 0;
+    if (any(true) && !any(false)) task.knobs[forward].follows = forward + 1;
+  }
   task.model = [base](const std::vector<double>& values, const Measurement& m) {
     DeviceSpec device = base;
     device.attention_forward = values[0];
@@ -87,14 +99,14 @@ FitTask attention(const DeviceSpec& base, const std::vector<Measurement>& all, b
     device.attention_half_sequence = values[2];
     device.attention2_forward = values[3];
     device.attention2_backward = values[4];
-    return attention_time(std::get<AttentionKernel>(m.what), device);
+    return attention_time(std::get<AttentionRun>(m.what), device);
   };
   return task;
 }
 
 Precision precision_of(const Measurement& m) {
   if (const auto* p = std::get_if<Product>(&m.what)) return p->precision;
-  if (const auto* a = std::get_if<AttentionKernel>(&m.what)) return a->precision;
+  if (const auto* a = std::get_if<AttentionRun>(&m.what)) return a->precision;
   return Precision::bf16;
 }
 
@@ -109,7 +121,7 @@ std::vector<FittedGroup> fit_device(const DeviceSpec& base,
     const bool in_8_bits = p != Precision::fp32 && p != Precision::fp16 && p != Precision::bf16;
     if (base.peak_of(p).value <= 0 && !std::holds_alternative<Copy>(m.what)) {
       unused.push_back({m.id, fmt::format("the device has no {} rate", to_string(p))});
-    } else if (in_8_bits && std::holds_alternative<AttentionKernel>(m.what)) {
+    } else if (in_8_bits && std::holds_alternative<AttentionRun>(m.what)) {
       unused.push_back({m.id, "attention below 16 bits is not priced"});
     } else {
       priced.push_back(m);

@@ -37,9 +37,10 @@ std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec
 // With room for the largest run.
 ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>& measurements) {
   std::int64_t most = base.devices;
-  for (const auto& m : measurements)
+  for (const auto& m : measurements) {
     if (const auto* run = std::get_if<CollectiveRun>(&m.what))
       most = std::max<std::int64_t>(most, run->ranks);
+  }
   return most == base.devices ? base : costmodel::resized(base, most);
 }
 

@@ -29,6 +29,8 @@ constexpr const char* help =
     "nccl-tests\n"
     "  --device NAME          only measurements of this device, as the source names it "
     "(repeatable)\n"
+    "  --source WORDS         only measurements whose source's title holds these words "
+    "(repeatable)\n"
     "  --base NAME            the device or cluster that has all other constants: a name or a "
     "file\n"
     "  --out FILE             write the profile there and the report to standard output\n"
@@ -43,6 +45,7 @@ po::variables_map parsed(int count, char** arguments) {
   auto add = all.add_options();
   add("from", po::value<Words>()->multitoken()->composing(), "");
   add("device", po::value<Words>()->composing(), "");
+  add("source", po::value<Words>()->composing(), "");
   add("config-path", po::value<Words>()->composing(), "");
   for (const char* name : {"base", "out", "backend", "color"})
     add(name, po::value<std::string>(), "");
@@ -59,7 +62,7 @@ po::variables_map parsed(int count, char** arguments) {
   } catch (const po::unknown_option& fault) {
     throw ConfigError({}, "shardplan calibrate: unknown flag '" + fault.get_option_name() + "'",
                       costmodel::known_names(fault.get_option_name(),
-                                             {"--from", "--device", "--base", "--out",
+                                             {"--from", "--device", "--source", "--base", "--out",
                                               "--config-path", "--backend", "--quiet", "--help"}));
   } catch (const po::error& fault) {
     throw ConfigError({}, std::string("shardplan calibrate: ") + fault.what(),
@@ -111,8 +114,11 @@ int run(int count, char** arguments) {
                "FILE fits measurements made elsewhere\n");
     return 2;
   }
-  const auto answer = calibrate::calibrate(
-      {words(values, "from"), words(values, "device"), word(values, "base"), config_path(values)});
+  const auto answer = calibrate::calibrate({.from = words(values, "from"),
+                                            .devices = words(values, "device"),
+                                            .sources = words(values, "source"),
+                                            .base = word(values, "base"),
+                                            .path = config_path(values)});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
     return failed;

@@ -123,20 +123,20 @@ void read_product(MapReader& shape, const Figures& f, Measurement& m) {
   m.time = measured_time(f, 2 * batch * product.m * n * k);
 }
 
-AttentionKernel::Passes passes_of(const std::string& op) {
+AttentionRun::Passes passes_of(const std::string& op) {
   const auto has = [&](const char* word) { return op.find(word) != std::string::npos; };
-  if (has("fwd+bwd")) return AttentionKernel::Passes::both;
-  if (has("bwd") || has("backward")) return AttentionKernel::Passes::backward;
-  if (has("fwd") || has("forward")) return AttentionKernel::Passes::forward;
+  if (has("fwd+bwd")) return AttentionRun::Passes::both;
+  if (has("bwd") || has("backward")) return AttentionRun::Passes::backward;
+  if (has("fwd") || has("forward")) return AttentionRun::Passes::forward;
   throw NotPriced{"its op names neither fwd nor bwd"};
 }
 
 // Products of one pass against forward's two: backward computes five (Dao 2023, section 4.1).
-double products_of(AttentionKernel::Passes passes) {
+double products_of(AttentionRun::Passes passes) {
   switch (passes) {
-    case AttentionKernel::Passes::forward: return 1;
-    case AttentionKernel::Passes::backward: return 2.5;
-    case AttentionKernel::Passes::both: return 3.5;
+    case AttentionRun::Passes::forward: return 1;
+    case AttentionRun::Passes::backward: return 2.5;
+    case AttentionRun::Passes::both: return 3.5;
   }
   return 1;
 }
@@ -144,7 +144,7 @@ double products_of(AttentionKernel::Passes passes) {
 // Where a source gives no batch or heads, those of FlashAttention's own benchmark: 16,384 tokens of
 // hidden size 2048.
 void read_attention(MapReader& shape, const Figures& f, Measurement& m) {
-  AttentionKernel kernel{};
+  AttentionRun kernel{};
   kernel.passes = passes_of(f.op);
   auto& op = kernel.op;
   op.s = whole(shape, "seq");

@@ -18,7 +18,7 @@ struct Product {  // batch x [m, k] · [k, n]
   costmodel::Precision precision;
 };
 
-struct AttentionKernel {
+struct AttentionRun {
   enum class Passes { forward, backward, both };
   costmodel::FlashAttention op;
   costmodel::Precision precision;
@@ -39,7 +39,7 @@ struct Copy {              // inside one device
 struct Measurement {
   std::string id;
   std::string device;  // as the source names it
-  std::variant<Product, AttentionKernel, CollectiveRun, Copy> what;
+  std::variant<Product, AttentionRun, CollectiveRun, Copy> what;
   costmodel::Seconds time;
   std::string title;     // of the source
   std::string measured;  // the date, "" where the source has none

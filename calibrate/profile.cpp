@@ -79,6 +79,7 @@ Value record_of(const FittedGroup& group, const FittedConstant& constant) {
   record.set("constant", scalar_value(constant.name));
   record.set("of", text_value(group.what));
   record.set("value", scalar_value(with_unit(constant.name, constant.after)));
+  if (constant.at_bound) record.set("at_bound", scalar_value("true"));
   record.set("before", scalar_value(with_unit(constant.name, constant.before)));
   record.set("points", scalar_value(std::to_string(group.points)));
   record.set("median_error_pct", scalar_value(fmt::format("{:.2f}", group.after.median)));
@@ -128,11 +129,12 @@ std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector
   for (const auto& group : groups) {
     for (const auto& c : group.constants) {
       if (!c.fitted) continue;
-      text += fmt::format(
-          "{:<36} {:>10} {:>10} {:>7} {:>15} {:>15}  {}\n", c.name, with_unit(c.name, c.before),
-          with_unit(c.name, c.after), group.points,
-          fmt::format("{:.1f} -> {:.1f} %", group.before.median, group.after.median),
-          fmt::format("{:.1f} -> {:.1f} %", group.before.p90, group.after.p90), group.what);
+      text +=
+          fmt::format("{:<36} {:>10} {:>10} {:>7} {:>15} {:>15}  {}\n", c.name,
+                      with_unit(c.name, c.before), with_unit(c.name, c.after), group.points,
+                      fmt::format("{:.1f} -> {:.1f} %", group.before.median, group.after.median),
+                      fmt::format("{:.1f} -> {:.1f} %", group.before.p90, group.after.p90),
+                      group.what + (c.at_bound ? " (at its bound)" : ""));
     }
   }
   std::map<std::string, int> reasons;

@@ -63,9 +63,10 @@ std::optional<NcclTiming> read_timing(MapReader& result, std::string_view key) {
   timing.time_us = *reader.number("time", Dimension::count, 0, 1e15);
   timing.algorithm_gb_s = rate("alg_bw");
   timing.bus_gb_s = rate("bus_bw");
-  if (reader.number("nwrong", Dimension::count, 0, 1e18).value_or(0) >= 1)
+  if (reader.number("nwrong", Dimension::count, 0, 1e18).value_or(0) >= 1) {
     throw ConfigError(reader.mark_of("nwrong"), "values came out wrong",
                       "a run that computes wrong is no measurement; repair it first");
+  }
   return timing;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -14,7 +15,6 @@
 namespace planner {
 
 using costmodel::ConfigError;
-using costmodel::Mark;
 
 namespace {
 
@@ -135,9 +135,10 @@ class Reader {
     double value = 0;
     const char* end = word.text.data() + word.text.size();
     const auto [at, status] = std::from_chars(word.text.data(), end, value);
-    if (status != std::errc() || at != end || !(value >= 0))
+    if (status != std::errc() || at != end || !(value >= 0 && std::isfinite(value))) {
       fault(word.column, fmt::format("{}: '{}' is not a number", what, word.text),
             "rows of nccl-tests hold numbers here");
+    }
     return value;
   }
 
@@ -169,9 +170,10 @@ class Reader {
   void check_results(const Word& word) const {
     if (word.text == "N/A") return;
     const double wrong = number(word, "#wrong");
-    if (wrong >= 1)  // older versions print a small relative error here
+    if (wrong >= 1) {  // older versions print a small relative error here
       fault(word.column, fmt::format("{} values came out wrong", word.text),
             "a run that computes wrong is no measurement; repair it first");
+    }
   }
 
   // Where no line names the program: by the ratio of the bandwidths of the largest message.

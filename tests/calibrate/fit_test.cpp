@@ -42,7 +42,7 @@ std::vector<Measurement> copies(const costmodel::DeviceSpec& truth) {
 }
 
 std::vector<Measurement> attention(const costmodel::DeviceSpec& truth) {
-  using Passes = AttentionKernel::Passes;
+  using Passes = AttentionRun::Passes;
   std::vector<Measurement> points;
   for (std::int64_t s = 512; s <= 32768; s *= 2) {
     for (const bool causal : {false, true}) {
@@ -50,10 +50,9 @@ std::vector<Measurement> attention(const costmodel::DeviceSpec& truth) {
       const auto forward = costmodel::device_time(op, Pass::forward, truth, Precision::bf16);
       const auto backward =
           costmodel::device_time(op, Pass::input_gradient, truth, Precision::bf16);
-      points.push_back(point(AttentionKernel{op, Precision::bf16, Passes::forward}, forward));
-      points.push_back(point(AttentionKernel{op, Precision::bf16, Passes::backward}, backward));
-      points.push_back(
-          point(AttentionKernel{op, Precision::bf16, Passes::both}, forward + backward));
+      points.push_back(point(AttentionRun{op, Precision::bf16, Passes::forward}, forward));
+      points.push_back(point(AttentionRun{op, Precision::bf16, Passes::backward}, backward));
+      points.push_back(point(AttentionRun{op, Precision::bf16, Passes::both}, forward + backward));
     }
   }
   return points;
@@ -175,6 +174,42 @@ TEST_CASE("every precision of products is a group of its own, most points first"
   CHECK(groups[1].points == 20);
 }
 
+TEST_CASE("forward and backward measured together keep their ratio") {
+  auto truth = synthetic::device();
+  truth.attention_forward *= 0.8;
+  truth.attention_backward *= 0.8;
+  auto points = attention(truth);
+  std::erase_if(points, [](const Measurement& m) {
+    return std::get<AttentionRun>(m.what).passes != AttentionRun::Passes::both;
+  });
+  std::vector<Unused> unused;
+  const auto found = constants(fit_device(synthetic::device(), points, false, unused));
+  CHECK(found.at("attention.forward_efficiency").fitted);
+  CHECK(found.at("attention.forward_efficiency").after == doctest::Approx(0.48).epsilon(0.001));
+  CHECK(found.at("attention.backward_efficiency").after == doctest::Approx(0.4).epsilon(0.001));
+}
+
+TEST_CASE("FlashAttention 2 beside a better kernel has constants of its own") {
+  auto points = attention(synthetic::device());
+  auto truth = synthetic::device();
+  truth.attention_forward = 0.3;
+  truth.attention_backward = 0.2;
+  for (auto m : attention(truth)) {
+    std::get<AttentionRun>(m.what).op.second_generation = true;
+    points.push_back(m);
+  }
+  std::vector<Unused> unused;
+  const auto found = constants(fit_device(synthetic::device(), points, false, unused));
+  const auto near = [&](const char* name, double value) {
+    CAPTURE(name);
+    CHECK(found.at(name).after == doctest::Approx(value).epsilon(0.001));
+  };
+  near("attention.forward_efficiency", 0.6);
+  near("attention.backward_efficiency", 0.5);
+  near("attention.flash2_forward_efficiency", 0.3);
+  near("attention.flash2_backward_efficiency", 0.2);
+}
+
 TEST_CASE("a constant that the data do not show is kept") {
   auto truth = synthetic::device();
   truth.gemm_efficiency = 0.7;
@@ -192,6 +227,17 @@ TEST_CASE("a constant that the data do not show is kept") {
   CHECK(groups[0].constants[1].after == 200);
   CHECK(groups[0].after.median < 0.01);
   CHECK(groups[0].measured == "2026-01-02");
+}
+
+TEST_CASE("a constant that would have to leave its range says so") {
+  auto truth = synthetic::device();
+  truth.gemm_efficiency = 1.2;
+  std::vector<Unused> unused;
+  const auto groups =
+      fit_device(synthetic::device(), products(truth, Precision::bf16), false, unused);
+  CHECK(groups.at(0).constants[0].after == 1);
+  CHECK(groups.at(0).constants[0].at_bound);
+  CHECK_FALSE(groups.at(0).constants[1].at_bound);
 }
 
 TEST_CASE("what cannot be priced is said") {

@@ -92,6 +92,8 @@ TEST_CASE("bad requests") {
         std::string::npos);
   CHECK(fault({"--from", gemm, "--base", "h100-sxm5-80gb", "--device", "H800", "--out", "no/x"})
             .find("no/x: cannot be written") == 0);
+  CHECK(fault({"--from", gemm, "--base", "t4", "--source", "DeepGem"})
+            .find("no source's title holds 'DeepGem'; the files' sources: ") == 0);
   const auto nothing =
       run({"calibrate", "--from", gemm, "--base", "dgx-h100", "--device", "H800"}, scratch);
   CHECK(nothing.status == 4);

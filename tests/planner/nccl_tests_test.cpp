@@ -112,6 +112,8 @@ TEST_CASE("what a log lacks is said with its place") {
         "or give the whole log");
   CHECK(fault(starting + ranks + header + "1024 256 float sum -1 fast 1 1 0 1 1 1 0\n") ==
         "x.log:6:23: time: 'fast' is not a number; rows of nccl-tests hold numbers here");
+  CHECK(fault(starting + ranks + header + "1024 256 float sum -1 inf 1 1 0 1 1 1 0\n")
+            .find("'inf'") != std::string::npos);
   CHECK(fault(starting + ranks + header + "1024 256 float sum -1 10 1 1 7 1 1 1 0\n") ==
         "x.log:6:30: 7 values came out wrong; a run that computes wrong is no measurement; repair "
         "it first");
