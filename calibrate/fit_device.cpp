@@ -42,13 +42,17 @@ FitTask copies(const DeviceSpec& base, const std::vector<Measurement>& all) {
 FitTask products(const DeviceSpec& base, const std::vector<Measurement>& all, Precision precision) {
   FitTask task;
   task.what = fmt::format("{} products", to_string(precision));
-  task.knobs = {{"gemm.efficiency", base.gemm_efficiency, 1e-3, 1, true},
+  const auto at = static_cast<std::size_t>(precision);
+  const bool own = base.gemm_precision_efficiency[at] > 0;
+  const std::string name =
+      own ? fmt::format("gemm.precision_efficiency.{}", to_string(precision)) : "gemm.efficiency";
+  task.knobs = {{name, base.gemm_efficiency_of(precision), 1e-3, 1, true},
                 {"gemm.half_k", base.gemm_half_k, 0, 1e5}};
   for (const auto& m : points_of<Product>(all))
     if (std::get<Product>(m.what).precision == precision) task.points.push_back(m);
-  task.model = [base](const std::vector<double>& values, const Measurement& m) {
+  task.model = [base, at, own](const std::vector<double>& values, const Measurement& m) {
     DeviceSpec device = base;
-    device.gemm_efficiency = values[0];
+    (own ? device.gemm_precision_efficiency[at] : device.gemm_efficiency) = values[0];
     device.gemm_half_k = values[1];
     const auto& p = std::get<Product>(m.what);
     return costmodel::product_time(p.batch, p.m, p.n, p.k, device, p.precision);

@@ -29,8 +29,13 @@ std::string all_but_last(const std::string& path) { return path.substr(0, path.r
 Value& home_of(Value& root, const std::string& constant) {
   const std::string path = all_but_last(constant);
   if (!path.starts_with("tiers.")) {
-    Value* group = root.find(path);
-    SHARDPLAN_CHECK(group != nullptr);
+    Value* group = &root;
+    for (std::size_t from = 0; from <= path.size();) {
+      const std::size_t dot = std::min(path.find('.', from), path.size());
+      group = group->find(path.substr(from, dot - from));
+      SHARDPLAN_CHECK(group != nullptr);
+      from = dot + 1;
+    }
     return *group;
   }
   for (Value& tier : root.find("tiers")->items) {

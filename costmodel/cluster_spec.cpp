@@ -54,6 +54,16 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
   MapReader gemm = group(device, "gemm");
   spec.gemm_efficiency = required_number(gemm, "efficiency", Dimension::count, 1e-3, 1);
   spec.gemm_half_k = gemm.number("half_k", Dimension::count, 0, 1e6).value_or(0);
+  spec.gemm_start = Seconds(gemm.number("start_s", Dimension::time, 0, 1).value_or(0));
+  if (const Value* own = gemm.optional("precision_efficiency")) {
+    MapReader inner(*own, "precision_efficiency");
+    inner.optional("source");
+    for (std::size_t i = 0; i < precision_count; ++i) {
+      spec.gemm_precision_efficiency[i] =
+          inner.number(std::string(precision_names[i]), Dimension::count, 1e-3, 1).value_or(0);
+    }
+    inner.finish();
+  }
   gemm.finish();
   MapReader attention = group(device, "attention");
   spec.attention_forward =
@@ -67,6 +77,10 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
           .value_or(spec.attention_backward);
   spec.attention_half_sequence =
       attention.number("half_sequence", Dimension::count, 0, 1e6).value_or(0);
+  spec.attention_half_blocks =
+      attention.number("half_blocks", Dimension::count, 0, 1e6).value_or(0);
+  spec.attention_half_head_dim =
+      attention.number("half_head_dim", Dimension::count, 0, 1e6).value_or(0);
   attention.finish();
   MapReader launch = group(device, "launch");
   spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));
@@ -128,6 +142,12 @@ void fit_tiers(ClusterSpec& cluster) {
 
 }  // namespace
 
+double straggler_factor(const ClusterSpec& cluster) {
+  const double nodes =
+      static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);
+  return nodes > 1 ? 1 + cluster.straggler_per_doubling * std::log2(nodes) : 1;
+}
+
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices) {
   ClusterSpec other = cluster;
   other.devices = devices;
@@ -170,6 +190,13 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
     throw ConfigError(reader.mark_of("groups"),
                       "clusters of several device kinds have no search in this version",
                       "give one `device` and `devices`");
+  }
+  if (const Value* straggler = reader.optional("straggler")) {
+    MapReader inner(*straggler, "straggler");
+    inner.required("source");
+    cluster.straggler_per_doubling =
+        inner.number("per_doubling", Dimension::count, 0, 1).value_or(0);
+    inner.finish();
   }
   read_tiers(reader, cluster);
   cluster.devices_per_node = per_node.value_or(cluster.tiers.front().devices);

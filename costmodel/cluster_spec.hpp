@@ -23,19 +23,31 @@ struct DeviceSpec {
   int multiprocessors = 1;
   Bytes memory;
   BytesPerSecond memory_bandwidth;
-  double gemm_efficiency = 0.8;    // of peak, for products that fill the device
-  double gemm_half_k = 0;          // inner size at which half of it is reached
-  double attention_forward = 0.6;  // of peak, flash attention
+  double gemm_efficiency = 0.8;  // of peak, for products that fill the device
+  std::array<double, precision_count>
+      gemm_precision_efficiency{};  // the same of one precision where it differs; 0:
+                                    // gemm_efficiency
+  double gemm_half_k = 0;           // inner size at which half of it is reached
+  Seconds gemm_start;               // fill and drain of a product's pipeline, and the gap before it
+  double attention_forward = 0.6;   // of peak, flash attention
   double attention_backward = 0.5;
   double attention2_forward =
       0.6;  // the same of FlashAttention 2; equal where nothing better exists
   double attention2_backward = 0.5;
   double attention_half_sequence =
       0;  // causal kernels on s tokens reach s / (s + this) of it: masked tiles, start and tail
+  double attention_half_blocks =
+      0;  // ... and blocks of 128 queries reach n / (n + this): occupancy
+  double attention_half_head_dim =
+      0;  // ... and heads of d reach d / (d + this): softmax beside products
   double memory_efficiency = 0.8;  // of bandwidth, large element-wise kernels
   Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
+  double gemm_efficiency_of(Precision p) const {
+    const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];
+    return own > 0 ? own : gemm_efficiency;
+  }
 };
 
 // A level of the network. A unit of tier i is a group of `devices` devices joined at tier i or
@@ -57,10 +69,16 @@ struct ClusterSpec {
   DeviceSpec device;
   std::int64_t devices = 0;
   std::int64_t devices_per_node = 0;
+  double straggler_per_doubling =
+      0;                          // an iteration is this share longer with each doubling of nodes
   std::vector<Tier> tiers;        // strictly growing `devices`; the last holds the whole cluster
   std::vector<Tier> known_tiers;  // as described, before they were fitted to `devices`
   std::vector<std::string> assumed;
 };
+
+// How much longer than one node's an iteration is because every collective waits for the slowest
+// node: 1 + straggler_per_doubling · log2(nodes).
+double straggler_factor(const ClusterSpec& cluster);
 
 // The same cluster with another number of devices: its tiers as described, cut or stretched again.
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);

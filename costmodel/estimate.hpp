@@ -148,6 +148,7 @@ class Evaluator {
   TrainingSpec training_;
   Flops model_flops_;
   PlanCost cost_;
+  ParallelPlan halved_;  // the plan being priced, where the stack's selective recomputation is half
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;

@@ -47,6 +47,13 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       layers += layers_of(plan, model_, static_cast<int>(k));
     }
     layers = std::max(layers, 1.0);
+    // Interleaved, a chunk's last gradients are done p micro-batches before the next chunk's: its
+    // reduction has those to hide behind; parameters of a chunk are gathered likewise.
+    if (plan.schedule == ScheduleKind::interleaved) {
+      const auto rounds = static_cast<double>(std::min<std::int64_t>(plan.pp, c.micro_batches));
+      forward = forward * rounds;
+      backward = backward * rounds;
+    }
     // Hidden behind one micro-batch's pass, but for the last bucket (one layer's share).
     const auto exposed = [layers](Seconds alone, Seconds window, bool overlap) {
       return overlap ? alone / layers + exposed_beside(alone * ((layers - 1) / layers), window)
@@ -95,7 +102,8 @@ void Evaluator::bound(const ParallelPlan& plan) {
                              ? Seconds(0)
                              : c.gradient_exposed.front() + c.embedding_reduce;
   c.pipeline_bound = pipeline;
-  c.lower_bound = pipeline + reduce + optimizer + gather;
+  c.lower_bound = (pipeline + reduce + optimizer + gather + training_.stack.iteration_host) *
+                  straggler_factor(cluster_);
 }
 
 }  // namespace costmodel

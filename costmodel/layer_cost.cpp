@@ -82,7 +82,14 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   for (const Step& step : steps) {
     const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
     const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
-    cost.compute += is_product(step.node->op) ? time : time * pricing.elementwise_factor;
+    const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
+    cost.compute += attention                   ? time * pricing.attention_factor
+                    : is_product(step.node->op) ? time
+                                                : time * pricing.elementwise_factor;
+    if (step.pass == Pass::weight_gradient) {
+      cost.compute +=
+          streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
+    }
     cost.model += work.model;
     cost.executed += work.executed;
     cost.kernels += work.kernels;
@@ -90,7 +97,8 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     const Bytes message = message_of(step, list);
     const Axis axis = axis_of(step);
     const GroupLayout& group = pricing.group_of(axis);
-    const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster);
+    const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
+                          (group.size > 1 ? pricing.collective_wait : Seconds(0));
     (axis == Axis::context ? cost.cp_comm : cost.tp_comm) += exposed_time(step, alone, pricing);
     cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
   }

@@ -41,6 +41,10 @@ struct Pricing {
   Seconds kernel_launch;  // host time a kernel
   double elementwise_factor = 1;
   const GroupLayout& group_of(Axis axis) const;
+  double accumulation_bytes =
+      0;                        // moved for each weight by its gradient's accumulation, not hidden
+  double attention_factor = 1;  // the framework's fused attention takes this many times the best
+  Seconds collective_wait;      // added to every exposed collective: ranks do not arrive together
 };
 
 // Communication beside computation slows both: kernels of the collective take multiprocessors and

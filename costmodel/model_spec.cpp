@@ -42,8 +42,14 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
   model.layers = *reader.integer("layers", count);
   model.hidden = *reader.integer("hidden", width);
   model.heads = *reader.integer("heads", count);
-  model.kv_heads = or_assumed(reader.integer("kv_heads", count), model.heads, "kv_heads",
-                              fmt::format("{}", model.heads), model);
+  // Every Llama 3, known by its vocabulary, shares 8 key/value heads (arXiv:2407.21783, table 3).
+  constexpr std::int64_t llama3_vocab = 128'256, llama3_kv_heads = 8;
+  const bool llama3 = model.kind == ModelKind::llama &&
+                      reader.integer("vocab", {1, 100'000'000}) == llama3_vocab &&
+                      model.heads % llama3_kv_heads == 0;
+  const std::int64_t usual = llama3 ? llama3_kv_heads : model.heads;
+  model.kv_heads = or_assumed(reader.integer("kv_heads", count), usual, "kv_heads",
+                              fmt::format("{}", usual), model);
   if (model.heads % model.kv_heads != 0) {
     throw ConfigError(
         reader.mark_of("kv_heads"),

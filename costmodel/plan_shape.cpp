@@ -17,6 +17,12 @@ int recomputed_layers(const ParallelPlan& plan, int layers) {
   return plan.recompute.layers > 0 ? std::min(plan.recompute.layers, layers) : layers;
 }
 
+ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model) {
+  const auto layers = static_cast<double>(model.layers) / plan.virtual_stages();
+  plan.recompute = {Recomputation::full, std::max(1, static_cast<int>(layers / 2))};
+  return plan;
+}
+
 double vocabulary_table(const ModelSpec& model, int tp) {
   const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
   return static_cast<double>(rows * model.hidden);

@@ -12,6 +12,10 @@ Recomputed region_of(Recomputation granularity);
 // Layers of a virtual stage of `layers` that are recomputed; the others keep everything.
 int recomputed_layers(const ParallelPlan& plan, int layers);
 
+// The plan with the selective recomputation of stacks whose policy keeps every second product or
+// layer (torchtitan): half of each stage's layers, in full.
+ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model);
+
 // Elements of one device's share of the (padded) token table, and so of the output projection.
 double vocabulary_table(const ModelSpec& model, int tp);
 

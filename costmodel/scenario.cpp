@@ -303,6 +303,9 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("pp", r.pp, usual.pp);
   settle("cp", r.cp, usual.cp);
   settle("cp_comm", r.cp_comm, usual.cp_comm);
+  if (stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
+      !r.is_auto("vpp"))
+    r.automatic.emplace_back("vpp");
   settle("vpp", r.vpp, usual.vpp);
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);

@@ -54,6 +54,8 @@ StackSpec read_stack(const Value& map, const std::string& name) {
     field = reader.boolean(key).value_or(field);
   };
   flag("fused_softmax", stack.fused_softmax);
+  stack.fused_softmax_batches =
+      static_cast<int>(reader.integer("fused_softmax_batches", {1, 1024}).value_or(1));
   flag("fused_bias_activation", stack.fused_bias_activation);
   flag("fused_bias_dropout_add", stack.fused_bias_dropout_add);
   flag("fused_cross_entropy", stack.fused_cross_entropy);
@@ -66,6 +68,7 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("zero_prefetch", stack.zero_prefetch);
   flag("sequence_parallel", stack.sequence_parallel);
   flag("selective_recompute", stack.selective_recompute);
+  flag("selective_half", stack.selective_half);
   flag("interleaved", stack.interleaved);
   flag("context_parallel", stack.context_parallel);
   if (const Value* defaults = reader.optional("defaults")) {
@@ -73,6 +76,13 @@ StackSpec read_stack(const Value& map, const std::string& name) {
     inner.required("source");
     stack.default_zero = static_cast<int>(inner.integer("zero", {0, 3}).value_or(0));
     stack.default_sequence_parallel = inner.boolean("sequence_parallel").value_or(false);
+    stack.default_interleaved = inner.boolean("interleaved").value_or(false);
+    inner.finish();
+  }
+  if (const Value* kernel = reader.optional("fused_attention")) {
+    MapReader inner(*kernel, "fused_attention");
+    inner.required("source");
+    stack.attention_factor = inner.number("factor", Dimension::count, 0.5, 10).value_or(1);
     inner.finish();
   }
   if (const Value* elementwise = reader.optional("elementwise")) {
@@ -84,7 +94,13 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   if (const Value* launch = reader.optional("launch")) {
     MapReader inner(*launch, "launch");
     inner.required("source");
-    stack.kernel_launch = Seconds(inner.number("kernel_s", Dimension::time, 0, 1).value_or(0));
+    const auto seconds = [&inner](std::string_view key) {
+      return Seconds(inner.number(key, Dimension::time, 0, 10).value_or(0));
+    };
+    stack.kernel_launch = seconds("kernel_s");
+    stack.collective_wait = seconds("collective_s");
+    stack.micro_batch_host = seconds("micro_batch_s");
+    stack.iteration_host = seconds("iteration_s");
     inner.finish();
   }
   stack.max_zero = static_cast<int>(reader.integer("max_zero", {0, 3}).value_or(3));

@@ -37,7 +37,8 @@ struct StackSpec {
   std::string framework;
   std::string version;
   AttentionKernel attention = AttentionKernel::flash;
-  bool fused_softmax = true;  // scale, mask and softmax in one kernel (unfused attention)
+  bool fused_softmax = true;      // scale, mask and softmax in one kernel (unfused attention)
+  int fused_softmax_batches = 1;  // ... when sequences · heads on a rank is a multiple of this
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   bool fused_cross_entropy = false;                // no fp32 copy of the logits is kept
@@ -55,13 +56,21 @@ struct StackSpec {
   int max_zero = 3;           // highest ZeRO stage the framework offers
   int default_zero = 0;       // what its own recipes set where a plan says nothing
   bool default_sequence_parallel = false;  // with tp > 1
+  bool default_interleaved = false;        // its recipes interleave wherever the layers divide
   bool sequence_parallel = true;           // what else it offers
   bool selective_recompute = true;
+  bool selective_half = false;  // "selective" keeps every second product or layer (torchtitan)
   bool interleaved = true;
   bool context_parallel = false;
   double elementwise_factor =
       1;  // memory-bound kernels take this many times the device's best: unfused, casting, apart
+  double attention_factor = 1;  // its fused attention kernel takes this many times the best one's
   Seconds kernel_launch;  // host time a kernel, where the framework costs more than the bare launch
+  Seconds collective_wait;   // added to each exposed tensor-parallel collective and pipeline
+                             // transfer: ranks do not arrive together
+  Seconds micro_batch_host;  // host time a micro-batch and (virtual) stage: batches broadcast,
+                             // losses collected, Python between the layers
+  Seconds iteration_host;    // host time an iteration: loss scale, norms and counters read back
   Overlap overlap;
   Bytes context;             // CUDA and NCCL contexts, outside the allocator
   double fragmentation = 0;  // allocator reserve as a fraction of what is allocated

@@ -98,7 +98,9 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
     const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
     // The ranks of one stage send together; a stage narrower than a node leaves the node over fewer
     // devices.
-    c.times.transfer = transfer_time(c.transfer_bytes, tier, mesh.stride(Axis::pipeline), cluster_);
+    c.times.transfer =
+        transfer_time(c.transfer_bytes, tier, mesh.stride(Axis::pipeline), cluster_) +
+        training_.stack.collective_wait;
     if (split &&
         !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
       c.times.transfer += collective_time(CollectiveKind::all_gather, whole,
@@ -107,8 +109,11 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
   }
 }
 
-const PlanCost& Evaluator::cost(const ParallelPlan& plan) {
+const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   PlanCost& c = cost_;
+  const bool halves =
+      training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;
+  const ParallelPlan& plan = halves ? (halved_ = half_recomputed(requested, model_)) : requested;
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
   price_stages(plan);
@@ -117,8 +122,9 @@ const PlanCost& Evaluator::cost(const ParallelPlan& plan) {
   c.times.forward.resize(n);
   c.times.backward.resize(n);
   for (std::size_t k = 0; k < n; ++k) {
-    c.times.forward[k] = c.forward[k].time() + c.zero_forward[k];
-    c.times.backward[k] = c.backward[k].time() + c.recompute[k].time() + c.zero_backward[k];
+    const Seconds host = training_.stack.micro_batch_host / 2;
+    c.times.forward[k] = c.forward[k].time() + c.zero_forward[k] + host;
+    c.times.backward[k] = c.backward[k].time() + c.recompute[k].time() + c.zero_backward[k] + host;
   }
   price_transfer(plan);
   price_data_parallel(plan);

@@ -22,11 +22,12 @@
 #include "planner/export_megatron.hpp"
 #include "planner/json_report.hpp"
 #include "planner/listing.hpp"
+#include "planner/nccl_tests.hpp"
+#include "planner/refit.hpp"
 #include "planner/residual_fit.hpp"
 #include "planner/scorecard_html.hpp"
 #include "planner/scorecard_svg.hpp"
 #include "planner/scorecard_tables.hpp"
-#include "planner/nccl_tests.hpp"
 #include "planner/search.hpp"
 #include "planner/sweep.hpp"
 #include "planner/validation.hpp"
@@ -224,7 +225,16 @@ std::string read_text_file(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+CommandResult refit_constants(const Session& session) {
+  const auto constants = read_constants(session.options.fit, session.path);
+  CommandResult result;
+  result.text = to_string(refit(session.options.operands, constants, session.path,
+                                session.options.leave_one_source_out));
+  return result;
+}
+
 CommandResult validate_runs(const Session& session) {
+  if (!session.options.fit.empty()) return refit_constants(session);
   const auto rows = validate(session.options.operands, session.path);
   CommandResult result;
   const double mean = summary_of(rows).macro_mape;

@@ -84,6 +84,10 @@ constexpr std::array flags{
                "write the table that prediction intervals rest on (configs/residuals.yaml)"},
     FlagRecord{"rows", "", "validate", "every run, not only the summary (text, md, html)"},
     FlagRecord{"notes", "FILE", "validate", "end the report with this file (md, html)"},
+    FlagRecord{"fit", "FILE", "validate",
+               "refit the constants that FILE names on the runs, and show them"},
+    FlagRecord{"leave-one-source-out", "", "validate",
+               "with --fit: each source by constants fitted on all others"},
     FlagRecord{"quiet", "", "", "no progress and no warnings"},
     FlagRecord{"color", "WHEN", "", "auto, always or never"},
     FlagRecord{"help", "", "", "this text; shardplan COMMAND --help for one command"},
@@ -242,6 +246,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   }
   text("out", options.out);
   text("trace", options.trace);
+  text("fit", options.fit);
   text("to", options.to);
   text("write-residuals", options.write_residuals);
   text("notes", options.notes);
@@ -251,6 +256,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   list("over", options.over);
   options.quiet = values["quiet"].as<bool>();
   options.rows = values["rows"].as<bool>();
+  options.leave_one_source_out = values["leave-one-source-out"].as<bool>();
   options.help = values["help"].as<bool>();
   options.version = values["version"].as<bool>();
   if (values.count("fail-above") != 0)

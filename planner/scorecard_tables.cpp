@@ -149,7 +149,7 @@ Table time_table(const std::vector<const ValidationRow*>& rows) {
                       told ? fmt::format("{:.4g}", row->predicted) : "",
                       told ? fmt::format("{:+.1f}", row->error_pct()) : "",
                       told && row->interval
-                          ? fmt::format("{:.4g}–{:.4g}{}", row->interval->low.value,
+                          ? fmt::format("{:.3g}–{:.3g}{}", row->interval->low.value,
                                         row->interval->high.value, row->inside() ? "" : " *")
                           : ""});
   }

@@ -170,9 +170,9 @@ SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
 }
 
 std::optional<ParallelPlan> settled_plan(const Scenario& scenario) {
-  if (scenario.plan.automatic.empty()) return resolve_plan(scenario);
   Scenario open = scenario;
   open.plan = with_defaults(scenario);
+  if (open.plan.automatic.empty()) return resolve_plan(scenario);
   open.search.top = 1;
   Evaluator evaluator(open.model, open.cluster, open.training);
   const SearchResult found = search(open, evaluator);

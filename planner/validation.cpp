@@ -43,11 +43,6 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
   return files;
 }
 
-struct Measured {
-  std::optional<double> iteration, peak_memory;
-  std::optional<bool> fits;
-};
-
 Measured read_measured(const Value& map) {
   costmodel::MapReader reader(map, "measured");
   Measured measured;
@@ -234,6 +229,30 @@ ValidationSummary summary_of(const Rows& rows) {
   summary.fitted_called_too_large = summary.fits.called_too_large;
   summary.too_large_called_fitting = summary.fits.did_not_fit - summary.fits.recognised;
   return summary;
+}
+
+std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands) {
+  std::vector<EvidenceRun> all;
+  for (const auto& file : evidence_files(operands)) {
+    const std::string source = fs::path(file).stem().string();
+    for (Run& run : read_evidence(file))
+      all.push_back({source, std::move(run.id), std::move(run.scenario), run.measured});
+  }
+  return all;
+}
+
+std::optional<double> predicted_iteration(const EvidenceRun& run,
+                                          const costmodel::ConfigPath& path) {
+  try {
+    const Scenario scenario = read_scenario(run.scenario, run.id, path);
+    const auto plan = settled_plan(scenario);
+    if (!plan) return {};
+    return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)
+        .iteration_time(*plan)
+        .value;
+  } catch (const ConfigError&) {
+    return {};
+  }
 }
 
 std::vector<ValidationRow> validate(const std::vector<std::string>& operands,

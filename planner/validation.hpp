@@ -12,6 +12,26 @@
 
 namespace planner {
 
+// What a run measured.
+struct Measured {
+  std::optional<double> iteration, peak_memory;
+  std::optional<bool> fits;
+};
+
+// A run of an evidence file, merged over the file's `defaults`.
+struct EvidenceRun {
+  std::string source;  // stem of the file
+  std::string id;
+  costmodel::Value scenario;
+  Measured measured;
+};
+
+std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands);
+
+// Seconds of an iteration; none when the run cannot be expressed or nothing fits.
+std::optional<double> predicted_iteration(const EvidenceRun& run,
+                                          const costmodel::ConfigPath& path);
+
 // One measured quantity of one run. `error` says why there is no prediction; then the figures mean
 // nothing.
 struct ValidationRow {

@@ -101,8 +101,9 @@ TEST_CASE("more bytes never take less time") {
 }
 
 TEST_CASE(
-    "a tree wins for small messages on many ranks, a ring for large ones; the all-reduce takes the "
-    "better") {
+    "a tree wins for small messages on many ranks, large ones take as long either way; the "
+    "all-reduce "
+    "takes the better") {
   const ClusterSpec cluster = fixtures::cluster(1024);
   const GroupLayout all = layout_of(1024, 1, cluster);
   const auto time = [&](double bytes, Algorithm a) {
@@ -110,7 +111,9 @@ TEST_CASE(
   };
   CHECK(time(1e3, Algorithm::tree) < time(1e3, Algorithm::ring) / 10);
   const GroupLayout node = layout_of(8, 1, cluster);
-  CHECK(collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::ring) <
+  CHECK(relative_error(time(1e11, Algorithm::ring), time(1e11, Algorithm::tree)) <= 0.01);
+  // Inside a node the tree is a chain that sends what the ring sends.
+  CHECK(collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::ring) ==
         collective_time(all_reduce, Bytes(1e9), node, cluster, Algorithm::tree));
   for (const int n : {2, 8, 64, 1024}) {
     const GroupLayout group = layout_of(n, 1, cluster);

@@ -33,11 +33,11 @@ TEST_CASE("one tile more than a full wave starts another wave") {
   const auto time = [&](double tiles) {
     return product_time(1, 256 * tiles, 128, 8192, device, Precision::fp16).value;
   };
-  // 109 tiles: the best of 2 waves of 256x128, 3 of 128x128 (218), 5 of 128x64 (436), 9 of 64x64
-  // (872).
-  const double fill = 0.85 * 436 / (5 * 108);
+  // Half of the rounding counts. 109 tiles: the best of 2 waves of 256x128, 3 of 128x128 (218), 5
+  // of 128x64 (436), 9 of 64x64 (872).
+  const double fill = 0.97 * 218 / ((3 + 218.0 / 108) / 2 * 108);
   CHECK(relative_error(time(109) / time(108), 109.0 / 108 / fill) <= 1e-12);
-  CHECK(time(109) > 1.4 * time(108));
+  CHECK(time(109) > 1.2 * time(108));
   CHECK(relative_error(time(216), 2 * time(108)) <= 1e-12);
 }
 

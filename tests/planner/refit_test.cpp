@@ -1,0 +1,124 @@
+#include "planner/refit.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <regex>
+
+#include "costmodel/error.hpp"
+#include "planner/validation.hpp"
+#include "tests/run_program.hpp"
+
+using namespace planner;
+
+namespace {
+
+constexpr const char* configs = SHARDPLAN_SOURCE_DIR "/configs";
+
+// Two runs of one source and one of another, all on A100s; the second source is 10 % slower than
+// any efficiency explains.
+std::string evidence(double slower, const std::vector<double>& measured) {
+  std::string text = "source: {title: made by the program}\nruns:\n";
+  const std::vector<int> stages{16, 12, 8};
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    text += fmt::format(
+        "- id: r{}\n  model: gpt3-175b\n  cluster: {{base: selene, devices: {}}}\n"
+        "  training: {{global_batch: 1536, sequence: 2048, precision: fp16, stack: "
+        "megatron-2021}}\n"
+        "  plan: {{tp: 8, pp: {}}}\n  measured: {{iteration_s: {:.9g}}}\n",
+        i, 64 * stages[i], stages[i], measured[i] * slower);
+  }
+  return text;
+}
+
+constexpr const char* constants =
+    "constants:\n- name: products\n  in: [devices/a100-sxm4-80gb]\n  key: gemm.efficiency\n"
+    "  low: 0.3\n  high: 1\n";
+
+// Times when products reach `efficiency` of the peak.
+std::vector<double> truth(const program::Scratch& scratch, double efficiency) {
+  std::ifstream in(std::string(configs) + "/devices/a100-sxm4-80gb.yaml");
+  const std::string device((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::create_directory(scratch.path() / "devices");
+  scratch.write("devices/a100-sxm4-80gb.yaml",
+                std::regex_replace(device, std::regex("gemm:\n  efficiency: [0-9.]+"),
+                                   fmt::format("gemm:\n  efficiency: {}", efficiency)));
+  scratch.write("unmeasured.yaml", evidence(1, {1, 1, 1}));
+  const costmodel::ConfigPath path{{scratch.path().string(), configs}};
+  std::vector<double> times;
+  for (const auto& run : read_evidence_runs({(scratch.path() / "unmeasured.yaml").string()}))
+    times.push_back(predicted_iteration(run, path).value());
+  return times;
+}
+
+RefitResult refitted(const program::Scratch& scratch, const std::vector<std::string>& files,
+                     bool cross_validate) {
+  std::vector<std::string> operands;
+  for (const auto& file : files) operands.push_back((scratch.path() / file).string());
+  const costmodel::ConfigPath path{{configs}};
+  const auto list = read_constants((scratch.path() / "constants.yaml").string(), path);
+  return refit(operands, list, path, cross_validate);
+}
+
+}  // namespace
+
+TEST_CASE("the constant that made the times is found again") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml", constants);
+  for (const double efficiency : {0.55, 0.93}) {
+    scratch.write("a.yaml", evidence(1, truth(scratch, efficiency)));
+    const RefitResult result = refitted(scratch, {"a.yaml"}, false);
+    CHECK(std::abs(result.constants.front().value / efficiency - 1) <= 0.005);
+    CHECK(result.constants.front().runs == 3);
+    CHECK(result.macro_before > 5);
+    CHECK(result.macro_after <= 0.5);
+  }
+}
+
+TEST_CASE("a source left out is predicted by constants of the others") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml", constants);
+  const auto times = truth(scratch, 0.6);
+  scratch.write("a.yaml", evidence(1, times));
+  scratch.write("b.yaml", evidence(1, times));
+  scratch.write("c.yaml", evidence(1.25, times));
+  const RefitResult result = refitted(scratch, {"a.yaml", "b.yaml", "c.yaml"}, true);
+  // Two of three sources agree on 0.6, with or without one of them.
+  CHECK(std::abs(result.constants.front().value / 0.6 - 1) <= 0.02);
+  CHECK(result.left_out.at("c") == doctest::Approx(20).epsilon(0.02));
+  CHECK(result.left_out.at("a") <= 13);
+  CHECK(result.macro_left_out > result.macro_after - 0.1);
+}
+
+TEST_CASE("a prior holds a constant that few runs decide") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml",
+                std::string(constants) + "  prior: 0.8\n  spread: 0.001\n  from: a data sheet\n");
+  scratch.write("a.yaml", evidence(1, truth(scratch, 0.6)));
+  const RefitResult result = refitted(scratch, {"a.yaml"}, false);
+  CHECK(std::abs(result.constants.front().value / 0.8 - 1) <= 0.02);
+}
+
+TEST_CASE("bad files of constants say where and what") {
+  const program::Scratch scratch;
+  const costmodel::ConfigPath path{{configs}};
+  const auto fault = [&](const std::string& text) {
+    scratch.write("bad.yaml", text);
+    try {
+      read_constants((scratch.path() / "bad.yaml").string(), path);
+    } catch (const costmodel::ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string start = "constants:\n- {name: x, in: [";
+  CHECK(fault(start + "devices/a100-sxm4-80gb], key: gemm.size}\n").find("has no key gemm.size") !=
+        std::string::npos);
+  CHECK(fault(start + "devices/a100], key: gemm.efficiency}\n").find("a100") != std::string::npos);
+  CHECK(fault(start + "a100], key: gemm.efficiency}\n").find("names no configuration") !=
+        std::string::npos);
+  CHECK(fault(start + "devices/a100-sxm4-80gb], key: title}\n").find("is not a number") !=
+        std::string::npos);
+}
