@@ -36,11 +36,10 @@ Precision attention_precision(Precision p) {
 // Operands narrower than 16 bits are made for each product: read in 16 bits, written once as they
 // are and once transposed for the backward products (Transformer Engine's cast-transpose). Forward
 // casts x and W, backward the output gradient.
-Seconds cast_time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+Seconds cast_time(double m, double n, double k, double matrices, Pass pass,
+                  const DeviceSpec& device, Precision precision) {
   if (!is_narrow(precision) || pass == Pass::weight_gradient) return {};
-  const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
-             k = static_cast<double>(o.k);
-  const double elements = pass == Pass::forward ? m * k + n * k : m * n;
+  const double elements = pass == Pass::forward ? m * k + matrices * n * k : m * n;
   const double bytes_per_element = 2 + 1 + 1;
   return streaming_time(Bytes(elements * bytes_per_element), pass == Pass::forward ? 2 : 1, device);
 }
@@ -48,7 +47,7 @@ Seconds cast_time(const Linear& o, Pass pass, const DeviceSpec& device, Precisio
 Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
              k = static_cast<double>(o.k);
-  const Seconds cast = cast_time(o, pass, device, precision);
+  const Seconds cast = cast_time(m, n, k, 1, pass, device, precision);
   switch (pass) {
     case Pass::forward: return cast + product_time(1, m, n, k, device, precision);
     case Pass::input_gradient: return cast + product_time(1, m, k, n, device, precision);
@@ -58,6 +57,36 @@ Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision pre
     }
   }
   return {};
+}
+
+Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto groups = static_cast<double>(o.experts), m = static_cast<double>(o.m),
+             n = static_cast<double>(o.n), k = static_cast<double>(o.k);
+  const Seconds cast = cast_time(m, n, k, groups, pass, device, precision);
+  const double rows = m / groups;
+  switch (pass) {
+    case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
+    case Pass::input_gradient: return cast + product_time(groups, rows, k, n, device, precision);
+    case Pass::weight_gradient: {
+      const Seconds t = product_time(groups, k, n, rows, device, precision);
+      return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
+    }
+  }
+  return {};
+}
+
+// The four products of a chunk, one after another, or the bytes.
+Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
+             n = static_cast<double>(o.state), chunks = static_cast<double>(o.chunks());
+  const double in_heads = chunks * static_cast<double>(o.heads);
+  const Precision as = attention_precision(precision);
+  const Seconds forward =
+      product_time(chunks * static_cast<double>(o.groups), q, q, n, device, as) +
+      product_time(in_heads, q, p, q, device, as) + product_time(in_heads, n, p, q, device, as) +
+      product_time(in_heads, q, p, n, device, as);
+  const Seconds moving = bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+  return max(forward * (pass == Pass::forward ? 1 : 3), moving);
 }
 
 Seconds time(const AttentionScores& o, Pass pass, const DeviceSpec& device, Precision precision) {

@@ -29,14 +29,18 @@ double optimizer_bytes_per_parameter(const TrainingSpec& t) {
 Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training)
     : model_(std::move(model)), cluster_(std::move(cluster)), training_(std::move(training)) {
   ParallelPlan whole;
-  for (const auto kind : {LayerKind::block, LayerKind::head}) {
+  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
+  for (const auto& [kind, count] :
+       {std::pair{LayerKind::block, model_.layers - sparse}, std::pair{LayerKind::moe, sparse},
+        std::pair{LayerKind::head, std::int64_t{1}}}) {
+    if (count == 0) continue;
     const OpList list = op_list(kind, whole);
     Work work;
     for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
       for (const Step& step : steps) work += work_of(step.node->op, step.pass, 2);
     }
-    const double times = kind == LayerKind::block ? static_cast<double>(model_.layers) : 1;
-    model_flops_ += work.model * times * static_cast<double>(training_.global_batch);
+    model_flops_ +=
+        work.model * static_cast<double>(count) * static_cast<double>(training_.global_batch);
   }
 }
 
@@ -46,6 +50,8 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
   return {.tp = plan.tp,
           .cp = plan.cp,
           .cp_comm = plan.cp_comm,
+          .ep = plan.ep,
+          .etp = plan.etp,
           .sequence_parallel = plan.sequence_parallel,
           .micro_batch = plan.micro_batch,
           .sequence = training_.sequence,
@@ -78,6 +84,8 @@ Pricing Evaluator::pricing(const ParallelPlan& plan) const {
   return {&cluster_,
           mesh.layout(Axis::tensor, cluster_),
           mesh.layout(Axis::context, cluster_),
+          layout_of(Axis::expert, plan, cluster_),
+          layout_of(Axis::expert_tensor, plan, cluster_),
           training_.precision,
           training_.overlap,
           training_.stack.backward_tp_overlap,
@@ -93,16 +101,19 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 }
 
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
-  const Mesh mesh(plan);
-  const LayerKey key{static_cast<std::int64_t>(kind),
-                     static_cast<std::int64_t>(what),
-                     plan.tp,
-                     mesh.stride(Axis::tensor),
-                     plan.cp,
-                     mesh.stride(Axis::context),
-                     static_cast<std::int64_t>(plan.cp_comm),
-                     plan.micro_batch,
-                     plan.sequence_parallel ? 1 : 0};
+  const auto pair = [](std::int64_t a, std::int64_t b) { return a << 32 | b; };
+  LayerKey key{pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what)),
+               pair(plan.sequence_parallel ? 1 : 0, static_cast<std::int64_t>(plan.cp_comm)),
+               pair(plan.tp, plan.cp),
+               pair(plan.ep, plan.etp),
+               plan.micro_batch,
+               0,
+               0};
+  if (plan.rank_order != default_rank_order) {  // by default the sizes say how far ranks are apart
+    const Mesh mesh(plan), experts = expert_mesh(plan);
+    key[5] = pair(mesh.stride(Axis::tensor), mesh.stride(Axis::context));
+    key[6] = pair(experts.stride(Axis::tensor), experts.stride(Axis::expert));
+  }
   const auto found = layers_.find(key);
   if (found != layers_.end()) return found->second;
   return layers_.emplace(key, layer_cost(op_list(kind, plan), what, pricing(plan))).first->second;
@@ -243,14 +254,20 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
       }
     }
   }
-  const Bytes gradients(c.weights[rank] * gradient_bytes_per_parameter(training));
-  const Bytes weights(c.weights[rank] * weight_bytes_per_parameter(training));
   const double reductions = plan.zero >= 2 ? m : 1;
   const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  sum.add(reduce, collective_bytes(reduce, gradients, plan.replicas()) * reductions);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
-  sum.add(CollectiveKind::all_gather,
-          collective_bytes(CollectiveKind::all_gather, weights, plan.replicas()) * gathers);
+  const double experts = c.expert_weights[rank];
+  for (const auto& [held, ranks_of] :
+       {std::pair{c.weights[rank] - experts, std::int64_t{plan.replicas()}},
+        std::pair{experts, plan.expert_replicas()}}) {
+    const int group = static_cast<int>(ranks_of);
+    const Bytes gradients(held * gradient_bytes_per_parameter(training));
+    const Bytes weights(held * weight_bytes_per_parameter(training));
+    sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
+    sum.add(CollectiveKind::all_gather,
+            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
+  }
   if (c.embedding_reduce.value > 0 && (rank == 0 || rank + 1 == ranks)) {
     const double table = vocabulary_table(model, plan.tp);
     sum.add(CollectiveKind::all_reduce,
@@ -270,6 +287,7 @@ Breakdown breakdown_of(const PlanCost& c, const Ending& end, Seconds without_tra
     b.recompute += m * c.recompute[k].compute;
     b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
     b.cp_comm += m * (c.forward[k].cp_comm + c.backward[k].cp_comm + c.recompute[k].cp_comm);
+    b.ep_comm += m * (c.forward[k].ep_comm + c.backward[k].ep_comm + c.recompute[k].ep_comm);
     b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
     b.other += m * stack.micro_batch_host;
   }
@@ -325,6 +343,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
     if (sent.total() > e.traffic.total()) e.traffic = sent;
   }
   e.parameters = parameter_count(model_);
+  e.active_parameters = active_parameter_count(model_);
   e.model_flops = model_flops_;
   Flops again;
   for (const Cost& cost : c.recompute) again += cost.model;

@@ -35,6 +35,12 @@ struct StageMemory {
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
 };
 
+// Layers of a virtual stage by kind, and how many of each are recomputed.
+struct LayerMix {
+  int dense = 0, moe = 0;
+  int dense_again = 0, moe_again = 0;
+};
+
 // Everything of a plan that needs no simulation: the stage-cost table.
 struct PlanCost {
   std::int64_t micro_batches = 0;
@@ -43,6 +49,8 @@ struct PlanCost {
   std::vector<Seconds> zero_forward,
       zero_backward;            // exposed parameter gathers and reductions inside a micro-batch
   std::vector<double> weights;  // parameters by pipeline rank, on one device
+  std::vector<double> expert_weights;     // of them, of experts
+  std::vector<LayerMix> layers;           // by virtual stage
   std::vector<Seconds> gradient_exposed;  // by rank: gradient reduction not hidden by backward
   std::vector<Seconds> gather_exposed;    // by rank: parameter gather not hidden by forward
   std::vector<Seconds> optimizer;         // by rank
@@ -81,7 +89,7 @@ struct Estimate {
   Bytes peak, capacity;
   bool fits() const { return peak <= capacity; }
   Traffic traffic;  // of the device that sends most
-  double parameters = 0;
+  double parameters = 0, active_parameters = 0;
   Flops model_flops, hardware_flops;  // of the whole iteration, all devices
   double tokens_per_s = 0;
   double mfu = 0, hfu = 0;  // of the devices' peak
@@ -116,10 +124,11 @@ class Evaluator {
   OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
 
  private:
-  using LayerKey = std::array<std::int64_t, 9>;  // kind, recomputed, tp, its stride, cp, its
-                                                 // stride, exchange, micro-batch, sequence parallel
+  // Kind and recomputed, sequence parallel and exchange, tp and cp, ep and etp, micro-batch;
+  // strides.
+  using LayerKey = std::array<std::int64_t, 7>;
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
-  struct Footprints;
+  struct Layers;
   LayerContext context(const ParallelPlan& plan) const;
   Pricing pricing(const ParallelPlan& plan) const;
   void price_stages(const ParallelPlan& plan);
@@ -127,16 +136,15 @@ class Evaluator {
   void price_transfer(const ParallelPlan& plan);
   void price_data_parallel(const ParallelPlan& plan);
   void price_embedding(const ParallelPlan& plan);
-  Seconds optimizer_time(double weights, const ParallelPlan& plan) const;
-  Footprints footprints(const ParallelPlan& plan);
-  Bytes kept_by(const Footprints& footprints, const ParallelPlan& plan, int virtual_stage) const;
-  Bytes held_by(const Footprints& footprints, const ParallelPlan& plan, int rank,
-                double& in_flight);
+  void place_layers(const ParallelPlan& plan);
+  Seconds optimizer_time(std::size_t rank, const ParallelPlan& plan) const;
+  Layers layers_for(const ParallelPlan& plan);
+  Bytes kept_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
+  Bytes held_by(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
   Bytes buffers_of(const ParallelPlan& plan, double largest_layer) const;
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
-  Bytes held_by_uneven(const Footprints& footprints, const ParallelPlan& plan, int rank,
-                       double& in_flight);
+  Bytes held_by_uneven(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
   template <class Held, class Find>
   const Held& held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan, Find find);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);

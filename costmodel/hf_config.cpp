@@ -24,27 +24,57 @@ struct Family {
   bool llama;           // RMSNorm, rotary positions, gated MLP
   bool tied;            // tie_word_embeddings when absent
   bool attention_bias;  // of query, key, value and output when the class reads attention_bias
+  // Mixture of experts: what the class calls the number of experts and their width; empty: dense.
+  std::string_view experts_key{}, expert_width_key{};
 };
 
-constexpr std::array<Family, 6> families{{
+constexpr std::array<Family, 10> families{{
     {"llama", "LlamaForCausalLM", true, false, false},
     {"mistral", "MistralForCausalLM", true, false, false},
     {"qwen2", "Qwen2ForCausalLM", true, false, false},
     {"qwen3", "Qwen3ForCausalLM", true, false, false},
+    {"mixtral", "MixtralForCausalLM", true, false, false, "num_local_experts", "intermediate_size"},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", true, false, false, "num_experts",
+     "moe_intermediate_size"},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", true, false, false, "n_routed_experts",
+     "moe_intermediate_size"},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", true, false, false, "n_routed_experts",
+     "moe_intermediate_size"},
     {"gpt2", "GPT2LMHeadModel", false, true, true},
     {"gpt_neox", "GPTNeoXForCausalLM", false, false, true},
 }};
 
-constexpr std::array<std::string_view, 8> moe_types{"mixtral",     "qwen2_moe",   "qwen3_moe",
-                                                    "deepseek_v2", "deepseek_v3", "gpt_oss",
-                                                    "olmoe",       "glm4_moe"};
+constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olmoe", "glm4_moe"};
 
 // Our own keys beside Hugging Face's come from `base: config.json` with overrides; they win.
-constexpr std::array<std::string_view, 20> our_keys{
-    "layers",        "hidden",         "heads",          "kv_heads",  "ffn_hidden",
-    "gated_mlp",     "activation",     "vocab",          "positions", "tie_embeddings",
-    "max_positions", "normalization",  "linear_bias",    "qkv_bias",  "qk_norm",
-    "title",         "embedding_norm", "parallel_block", "dropout",   "published_parameters"};
+constexpr std::array<std::string_view, 28> our_keys{"qk_head_dim",
+                                                    "qk_pos_emb_head_dim",
+                                                    "experts",
+                                                    "top_k",
+                                                    "expert_ffn_hidden",
+                                                    "shared_experts",
+                                                    "first_dense_layers",
+                                                    "moe_every",
+                                                    "layers",
+                                                    "hidden",
+                                                    "heads",
+                                                    "kv_heads",
+                                                    "ffn_hidden",
+                                                    "gated_mlp",
+                                                    "activation",
+                                                    "vocab",
+                                                    "positions",
+                                                    "tie_embeddings",
+                                                    "max_positions",
+                                                    "normalization",
+                                                    "linear_bias",
+                                                    "qkv_bias",
+                                                    "qk_norm",
+                                                    "title",
+                                                    "embedding_norm",
+                                                    "parallel_block",
+                                                    "dropout",
+                                                    "published_parameters"};
 
 const Value* text_config(const Value& map) {
   const Value* text = map.find("text_config");
@@ -94,10 +124,11 @@ class Translation {
   Value run() {
     out_.kind = Value::Kind::map;
     out_.mark = text_.mark;
-    put("kind", family_.llama ? "llama" : "gpt", "model_type");
+    put("kind", sparse() ? "moe" : family_.llama ? "llama" : "gpt", "model_type");
     sizes();
     attention_sizes();
     mlp();
+    if (sparse()) experts();
     embeddings();
     biases();
     rest();
@@ -134,7 +165,18 @@ class Translation {
     size("vocab", "vocab_size", {1, 100'000'000});
   }
 
+  void latent_attention() {
+    constexpr IntegerRange width{1, 65'536};
+    const auto rank = reader_.integer("q_lora_rank", width);  // null: queries from the hidden state
+    put("q_lora_rank", rank.value_or(0), "q_lora_rank");
+    size("kv_lora_rank", "kv_lora_rank", width);
+    size("qk_head_dim", "qk_nope_head_dim", width);
+    size("qk_pos_emb_head_dim", "qk_rope_head_dim", width);
+    size("v_head_dim", "v_head_dim", width);
+  }
+
   void attention_sizes() {
+    if (is_deepseek()) return latent_attention();
     const auto kv_heads = reader_.integer("num_key_value_heads", {1, 100'000}).value_or(heads_);
     if (heads_ % kv_heads != 0) {
       throw ConfigError(
@@ -146,9 +188,13 @@ class Translation {
     put("head_dim", head_dim(), "head_dim");
   }
 
+  bool is_deepseek() const { return family_.model_type.starts_with("deepseek"); }
+
+  bool is_qwen3() const { return family_.model_type.starts_with("qwen3"); }
+
   std::int64_t head_dim() {
     if (const auto given = reader_.integer("head_dim", {1, 65'536})) return *given;
-    if (family_.model_type == "qwen3") return 128;  // Qwen3Config's default
+    if (is_qwen3()) return 128;  // Qwen3Config's default
     if (hidden_ % heads_ == 0) return hidden_ / heads_;
     throw ConfigError(
         reader_.mark_of(hidden_key_),
@@ -166,6 +212,43 @@ class Translation {
     }
     put("gated_mlp", family_.llama, "model_type");
     put("activation", activation(spelling("hidden_act", "activation_function")), activation_key_);
+  }
+
+  bool sparse() const { return !family_.experts_key.empty(); }
+
+  // The layers of mlp_only_layers are dense: ours are the first ones.
+  void experts() {
+    size("experts", family_.experts_key, {1, 100'000});
+    size("top_k", "num_experts_per_tok", {1, 100'000});
+    size("expert_ffn_hidden", family_.expert_width_key, {1, 16'777'216});
+    if (reader_.integer("decoder_sparse_step", {1, 100'000}).value_or(1) != 1) {
+      throw ConfigError(reader_.mark_of("decoder_sparse_step"),
+                        "decoder_sparse_step: not every layer has experts",
+                        "set 1, and moe_every in a model file of your own");
+    }
+    if (is_deepseek()) {
+      put("shared_experts", reader_.integer("n_shared_experts", {0, 100'000}).value_or(0),
+          "n_shared_experts");
+      put("moe_every", reader_.integer("moe_layer_freq", {1, 100'000}).value_or(1),
+          "moe_layer_freq");
+      put("first_dense_layers", reader_.integer("first_k_dense_replace", {0, 100'000}).value_or(0),
+          "first_k_dense_replace");
+      if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100}))
+        notes_ += fmt::format("; its {} multi-token prediction layer is left out", *more);
+      return;
+    }
+    std::int64_t dense = 0;
+    if (const Value* list = reader_.optional("mlp_only_layers")) {
+      for (const Value& layer : list->items) {
+        if (read_integer(layer, "mlp_only_layers", {0, 100'000}) == dense) {
+          ++dense;
+          continue;
+        }
+        throw ConfigError(layer.mark, "mlp_only_layers are not the first layers",
+                          "list 0, 1, ... in order, or write a model file of your own");
+      }
+    }
+    put("first_dense_layers", dense, "mlp_only_layers");
   }
 
   // Approximations of one function cost the same; Hugging Face names each.
@@ -210,7 +293,7 @@ class Translation {
   // (hidden parameters a layer) follows the MLP's.
   void biases() {
     const bool reads_attention = family_.model_type != "gpt2" && family_.model_type != "qwen2" &&
-                                 family_.model_type != "mistral";
+                                 family_.model_type != "mistral" && family_.model_type != "mixtral";
     bool attention = family_.attention_bias;
     if (reads_attention) attention = reader_.boolean("attention_bias").value_or(attention);
     bool mlp = !family_.llama;
@@ -236,7 +319,7 @@ class Translation {
   }
 
   void rest() {
-    if (family_.model_type == "qwen3") put("qk_norm", true, "model_type");
+    if (is_qwen3()) put("qk_norm", true, "model_type");
     if (family_.model_type == "gpt_neox") {
       put("parallel_block", reader_.boolean("use_parallel_residual").value_or(true),
           "use_parallel_residual");
@@ -251,7 +334,7 @@ class Translation {
   std::optional<std::int64_t> sliding_window() {
     const bool qwen = family_.model_type.starts_with("qwen");
     if (qwen && !reader_.boolean("use_sliding_window").value_or(false)) return {};
-    if (!qwen && family_.model_type != "mistral") return {};
+    if (!qwen && family_.model_type != "mistral" && family_.model_type != "mixtral") return {};
     return reader_.integer("sliding_window", {1, 1'000'000'000});
   }
 

@@ -15,11 +15,12 @@ namespace costmodel {
 // Passes over memory: clear gradients; norm, unscale and clip over the optimizer's share; Adam
 // reads the gradient and reads and writes its states, then writes the parameters (SimuMax counts
 // the same passes).
-Seconds Evaluator::optimizer_time(double weights, const ParallelPlan& plan) const {
+Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) const {
   const double gradient_size = gradient_bytes_per_parameter(training_);
-  const double own = weights / (plan.zero >= 1 ? plan.replicas() : 1);
+  const double weights = cost_.weights[rank], experts = cost_.expert_weights[rank];
+  const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
   const double states = optimizer_bytes_per_parameter(training_);
-  const double kept_gradients = weights / (plan.zero >= 2 ? plan.replicas() : 1);
+  const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
   const Bytes moved(kept_gradients * gradient_size +
                     own * (4 * gradient_size + 2 * states + weight_bytes_per_parameter(training_)));
   return streaming_time(moved, 5, cluster_.device);
@@ -33,12 +34,18 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   c.optimizer.assign(ranks, Seconds(0));
   c.gradient_bytes = Bytes(0);
   const GroupLayout group = Mesh(plan).replica_layout(cluster_);
+  const GroupLayout expert_group =
+      model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
   const double gradient_size = gradient_bytes_per_parameter(training_);
   const double weight_size = weight_bytes_per_parameter(training_);
   for (std::size_t r = 0; r < ranks; ++r) {
-    const Bytes gradients(c.weights[r] * gradient_size);
-    const Bytes weights(c.weights[r] * weight_size);
-    c.gradient_bytes = max(c.gradient_bytes, gradients);
+    c.gradient_bytes = max(c.gradient_bytes, Bytes(c.weights[r] * gradient_size));
+    const auto alone = [&](CollectiveKind kind, double bytes_per_parameter) {
+      const Bytes experts(c.expert_weights[r] * bytes_per_parameter);
+      const Bytes all(c.weights[r] * bytes_per_parameter);
+      return collective_time(kind, all - experts, group, cluster_) +
+             collective_time(kind, experts, expert_group, cluster_);
+    };
     Seconds forward, backward;
     double layers = 0;
     for (std::size_t k = r; k < c.forward.size(); k += ranks) {
@@ -55,21 +62,21 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       backward = backward * rounds;
     }
     // Hidden behind one micro-batch's pass, but for the last bucket (one layer's share).
-    const auto exposed = [layers](Seconds alone, Seconds window, bool overlap) {
-      return overlap ? alone / layers + exposed_beside(alone * ((layers - 1) / layers), window)
-                     : alone;
+    const auto exposed = [layers](Seconds time, Seconds window, bool overlap) {
+      return overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window)
+                     : time;
     };
-    if (group.size > 1 && plan.zero < 2) {
+    if (plan.zero < 2) {
       const auto kind =
           plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-      c.gradient_exposed[r] = exposed(collective_time(kind, gradients, group, cluster_), backward,
-                                      training_.overlap.overlap_grad_reduce);
+      c.gradient_exposed[r] =
+          exposed(alone(kind, gradient_size), backward, training_.overlap.overlap_grad_reduce);
     }
-    if (group.size > 1 && (plan.zero == 1 || plan.zero == 2)) {
-      const Seconds alone = collective_time(CollectiveKind::all_gather, weights, group, cluster_);
-      c.gather_exposed[r] = exposed(alone, forward, training_.overlap.overlap_param_gather);
+    if (plan.zero == 1 || plan.zero == 2) {
+      c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size), forward,
+                                    training_.overlap.overlap_param_gather);
     }
-    c.optimizer[r] = optimizer_time(c.weights[r], plan);
+    c.optimizer[r] = optimizer_time(r, plan);
   }
 }
 

@@ -8,6 +8,7 @@ Cost& Cost::operator+=(const Cost& o) {
   compute += o.compute;
   tp_comm += o.tp_comm;
   cp_comm += o.cp_comm;
+  ep_comm += o.ep_comm;
   model += o.model;
   executed += o.executed;
   traffic += o.traffic;
@@ -17,8 +18,8 @@ Cost& Cost::operator+=(const Cost& o) {
 
 Cost Cost::operator*(double times) const {
   const int launches = static_cast<int>(kernels * times);
-  return {compute * times,  tp_comm * times, cp_comm * times, model * times,
-          executed * times, traffic * times, launches};
+  return {compute * times, tp_comm * times,  cp_comm * times, ep_comm * times,
+          model * times,   executed * times, traffic * times, launches};
 }
 
 Seconds exposed_beside(Seconds alone, Seconds window) {
@@ -35,7 +36,15 @@ Seconds exposed_ring(Seconds alone, Seconds window, int transfers) {
 }
 
 const GroupLayout& Pricing::group_of(Axis axis) const {
-  return axis == Axis::context ? cp_group : tp_group;
+  switch (axis) {
+    case Axis::context: return cp_group;
+    case Axis::expert: return ep_group;
+    case Axis::expert_tensor: return etp_group;
+    case Axis::tensor:
+    case Axis::data:
+    case Axis::pipeline: return tp_group;
+  }
+  return tp_group;
 }
 
 namespace {
@@ -99,7 +108,10 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     const GroupLayout& group = pricing.group_of(axis);
     const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
                           (group.size > 1 ? pricing.collective_wait : Seconds(0));
-    (axis == Axis::context ? cost.cp_comm : cost.tp_comm) += exposed_time(step, alone, pricing);
+    Seconds& part = axis == Axis::tensor    ? cost.tp_comm
+                    : axis == Axis::context ? cost.cp_comm
+                                            : cost.ep_comm;
+    part += exposed_time(step, alone, pricing);
     cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
   }
   if (!pricing.overlap.cuda_graph)
@@ -113,7 +125,11 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   cost.backward = price(backward_steps(list), list, pricing);
   cost.recompute = price(recompute_steps(list, what), list, pricing);
   cost.footprint = footprint(list, what);
-  for (const Node& node : list.nodes) cost.weights += weights_of(node.op);
+  for (const Node& node : list.nodes) {
+    const double weights = weights_of(node.op);
+    cost.weights += weights;
+    if (is_expert(node.op)) cost.expert_weights += weights;
+  }
   return cost;
 }
 

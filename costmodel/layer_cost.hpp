@@ -14,11 +14,12 @@ struct Cost {
   Seconds compute;
   Seconds tp_comm;
   Seconds cp_comm;
+  Seconds ep_comm;
   Flops model;
   Flops executed;
   Traffic traffic;
   int kernels = 0;
-  Seconds time() const { return compute + tp_comm + cp_comm; }
+  Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
   Cost operator*(double times) const;
 };
@@ -28,13 +29,14 @@ struct LayerCost {
   Cost backward;  // without recomputation
   Cost recompute;
   Footprint footprint;
-  double weights = 0;  // parameters on this device
+  double weights = 0;         // parameters on this device
+  double expert_weights = 0;  // of them, of experts
 };
 
 // What prices a step, apart from the operator itself.
 struct Pricing {
   const ClusterSpec* cluster = nullptr;
-  GroupLayout tp_group, cp_group;
+  GroupLayout tp_group, cp_group, ep_group, etp_group;
   Precision precision = Precision::bf16;
   Overlap overlap;
   bool backward_tp_overlap = false;

@@ -31,31 +31,48 @@ const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const Paral
   return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
 }
 
-// Footprints of the plan's layers. `again` is a recomputed block, `whole` one that keeps
-// everything.
-struct Evaluator::Footprints {
-  const Footprint& again;
-  const Footprint& whole;
-  const Footprint& embedding;
-  const Footprint& head;
+// The plan's layers. `again` is a recomputed block, `whole` one that keeps everything; of a kind
+// that the model has not, the other stands in and is taken no times.
+struct Evaluator::Layers {
+  const LayerCost& again;
+  const LayerCost& whole;
+  const LayerCost& moe_again;  // the same with experts
+  const LayerCost& moe_whole;
+  const LayerCost& embedding;
+  const LayerCost& head;
 };
 
-Evaluator::Footprints Evaluator::footprints(const ParallelPlan& plan) {
-  const Footprint& again =
-      layer(LayerKind::block, plan, region_of(plan.recompute.granularity)).footprint;
-  const bool mixed = plan.recompute.layers > 0;
-  return {again, mixed ? layer(LayerKind::block, plan, Recomputed::nothing).footprint : again,
-          layer(LayerKind::embedding, plan, Recomputed::nothing).footprint,
-          layer(LayerKind::head, plan, Recomputed::nothing).footprint};
+Evaluator::Layers Evaluator::layers_for(const ParallelPlan& plan) {
+  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
+  const auto region = region_of(plan.recompute.granularity);
+  const auto whole = [&](LayerKind kind, const LayerCost& again) -> const LayerCost& {
+    return plan.recompute.layers > 0 ? layer(kind, plan, Recomputed::nothing) : again;
+  };
+  const LayerKind first = sparse < model_.layers ? LayerKind::block : LayerKind::moe;
+  const LayerCost& again = layer(first, plan, region);
+  const LayerCost& kept = whole(first, again);
+  const bool both = model_.mixes_layers();
+  const LayerCost& moe_again = both ? layer(LayerKind::moe, plan, region) : again;
+  const LayerCost& moe_kept = both ? whole(LayerKind::moe, moe_again) : kept;
+  return {again,
+          kept,
+          moe_again,
+          moe_kept,
+          layer(LayerKind::embedding, plan, Recomputed::nothing),
+          layer(LayerKind::head, plan, Recomputed::nothing)};
 }
 
 // Kept by one micro-batch on virtual stage k.
-Bytes Evaluator::kept_by(const Footprints& f, const ParallelPlan& plan, int k) const {
-  const int layers = layers_of(plan, model_, k);
-  const int again = recomputed_layers(plan, layers);
-  Bytes kept = f.again.kept * again + f.whole.kept * (layers - again);
-  if (k == 0) kept += f.embedding.kept;
-  if (k == plan.virtual_stages() - 1) kept += f.head.kept;
+Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes kept = f.again.footprint.kept * mix.dense_again +
+               f.whole.footprint.kept * (mix.dense - mix.dense_again);
+  if (mix.moe > 0) {
+    kept += f.moe_again.footprint.kept * mix.moe_again +
+            f.moe_whole.footprint.kept * (mix.moe - mix.moe_again);
+  }
+  if (k == 0) kept += f.embedding.footprint.kept;
+  if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept;
   return kept;
 }
 
@@ -76,7 +93,7 @@ std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
 }  // namespace
 
 // Chunks of any size: every maximal mix, weighed chunk by chunk.
-Bytes Evaluator::held_by_uneven(const Footprints& f, const ParallelPlan& plan, int rank,
+Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int rank,
                                 double& in_flight) {
   Bytes most;
   const InFlight& all = held_once(in_flight_, plan, costmodel::in_flight);
@@ -96,13 +113,13 @@ Bytes Evaluator::held_by_uneven(const Footprints& f, const ParallelPlan& plan, i
 
 // The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
 // is.
-Bytes Evaluator::held_by(const Footprints& f, const ParallelPlan& plan, int rank,
-                         double& in_flight) {
+Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
   if (plan.schedule != ScheduleKind::interleaved) {
     in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
     return kept_by(f, plan, rank) * in_flight;
   }
-  if (!plan.stage_layers.empty()) return held_by_uneven(f, plan, rank, in_flight);
+  if (!plan.stage_layers.empty() || model_.mixes_layers())
+    return held_by_uneven(f, plan, rank, in_flight);
   const Bytes first = kept_by(f, plan, rank);
   const Bytes last = kept_by(f, plan, (plan.vpp - 1) * plan.pp + rank);
   const Bytes middle = plan.vpp > 2 ? kept_by(f, plan, plan.pp + rank) : first;
@@ -128,16 +145,13 @@ Bytes Evaluator::buffers_of(const ParallelPlan& plan, double largest_layer) cons
 
 void Evaluator::price_memory(const ParallelPlan& plan) {
   PlanCost& c = cost_;
-  const Footprints f = footprints(plan);
-  const double block_weights =
-      layer(LayerKind::block, plan, region_of(plan.recompute.granularity)).weights;
-  const double embedding_weights = layer(LayerKind::embedding, plan, Recomputed::nothing).weights;
-  const double head_weights = layer(LayerKind::head, plan, Recomputed::nothing).weights;
-  const auto shared = [&plan](int stage) {
-    return plan.zero >= stage ? static_cast<double>(plan.replicas()) : 1.0;
+  const Layers f = layers_for(plan);
+  const double block_weights = std::max(f.again.weights, f.moe_again.weights);
+  const auto working_of = [](const Footprint& again, const Footprint& whole) {
+    return max(max(again.backward_transient, again.forward_transient), whole.backward_transient);
   };
-  const Bytes block_working =
-      max(max(f.again.backward_transient, f.again.forward_transient), f.whole.backward_transient);
+  const Bytes block_working = max(working_of(f.again.footprint, f.whole.footprint),
+                                  working_of(f.moe_again.footprint, f.moe_whole.footprint));
   c.memory.assign(static_cast<std::size_t>(plan.pp), {});
   c.peak = Bytes(0);
   for (int r = 0; r < plan.pp; ++r) {
@@ -146,8 +160,8 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     Bytes working = block_working;
     // The head works when everything is held; the blocks when what the head kept is gone.
     if (r == plan.pp - 1) {
-      working =
-          max(working - f.head.kept, max(f.head.backward_transient, f.head.forward_transient));
+      working = max(working - f.head.footprint.kept,
+                    max(f.head.footprint.backward_transient, f.head.footprint.forward_transient));
     }
     s.activations = held + max(working, Bytes(0));
     const double n = c.weights[static_cast<std::size_t>(r)];
@@ -157,12 +171,14 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     constexpr double fp32 = 4;
     const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training_);
     const double states = optimizer_bytes_per_parameter(training_) - (fp32_shards ? fp32 : 0);
-    s.weights = Bytes(n * weight / shared(3));
-    s.gradients = Bytes(n * gradient_bytes_per_parameter(training_) / shared(2));
-    s.optimizer = Bytes(n * states / shared(1));
+    const double part = sharded(n, c.expert_weights[static_cast<std::size_t>(r)], plan);
+    const auto kept = [&](int stage) { return plan.zero >= stage ? part : n; };
+    s.weights = Bytes(kept(3) * weight);
+    s.gradients = Bytes(kept(2) * gradient_bytes_per_parameter(training_));
+    s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
-    if (r == 0) largest_layer = std::max(largest_layer, embedding_weights);
-    if (r == plan.pp - 1) largest_layer = std::max(largest_layer, head_weights);
+    if (r == 0) largest_layer = std::max(largest_layer, f.embedding.weights);
+    if (r == plan.pp - 1) largest_layer = std::max(largest_layer, f.head.weights);
     s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     c.peak = max(c.peak, s.total());

@@ -36,7 +36,7 @@ Mesh::Mesh(const AxisSizes& n, std::string_view order) : sizes_{n.tp, n.dp, n.pp
   SHARDPLAN_CHECK(valid_order(order));
   std::int64_t stride = 1;
   for (const auto name : split(order)) {
-    for (std::size_t axis = 0; axis < axis_names.size(); ++axis) {
+    for (std::size_t axis = 0; axis < sizes_.size(); ++axis) {
       if (axis_names[axis] != name) continue;
       strides_[axis] = stride;
       stride *= sizes_[axis];
@@ -139,6 +139,23 @@ GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
     return fewest_inside(d, between, unit, cluster.devices) *
            fewest_inside(c, within, unit, cluster.devices);
   });
+}
+
+Mesh expert_mesh(const ParallelPlan& plan) {
+  return {{plan.etp, static_cast<int>(plan.expert_replicas()), plan.pp, 1, plan.ep},
+          plan.rank_order};
+}
+
+GroupLayout layout_of(Axis axis, const ParallelPlan& plan, const ClusterSpec& cluster) {
+  switch (axis) {
+    case Axis::tensor:
+    case Axis::data:
+    case Axis::pipeline:
+    case Axis::context: return Mesh(plan).layout(axis, cluster);
+    case Axis::expert: return expert_mesh(plan).layout(axis, cluster);
+    case Axis::expert_tensor: return expert_mesh(plan).layout(Axis::tensor, cluster);
+  }
+  return {};
 }
 
 std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster) {

@@ -13,8 +13,9 @@
 
 namespace costmodel {
 
-enum class Axis { tensor, data, pipeline, context, expert };
-inline constexpr std::array<std::string_view, 5> axis_names{"tp", "dp", "pp", "cp", "ep"};
+// expert and expert_tensor belong to the grid by which experts are dealt out (see expert_mesh).
+enum class Axis { tensor, data, pipeline, context, expert, expert_tensor };
+inline constexpr std::array<std::string_view, 6> axis_names{"tp", "dp", "pp", "cp", "ep", "etp"};
 
 struct Coordinates {
   int tp = 0;
@@ -83,6 +84,14 @@ class Mesh {
   std::array<int, 5> sizes_{};
   std::array<std::int64_t, 5> strides_{};
 };
+
+// Megatron's second grid over the same ranks: within a pipeline rank etp x ep x expert-data, in the
+// order of the names (parallel_state.py, expert_decoder_rank_generator). Its tensor axis is etp,
+// its data axis the ranks that hold the same experts.
+Mesh expert_mesh(const ParallelPlan& plan);
+
+// Where the group of any axis lies, on the grid it belongs to.
+GroupLayout layout_of(Axis axis, const ParallelPlan& plan, const ClusterSpec& cluster);
 
 // Layout of `size` ranks that lie `stride` apart, for the group that lies worst: where groups and
 // units do not divide one another, some straddle units.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "costmodel/config_reader.hpp"
 
 namespace costmodel {
@@ -22,14 +24,49 @@ T or_assumed(std::optional<T> given, T usual, std::string_view key, const std::s
 }
 
 void reject_later_kinds(MapReader& reader) {
-  static constexpr std::array<std::string_view, 3> later{"moe", "t5", "mamba"};
+  static constexpr std::array<std::string_view, 1> later{"t5"};
   const auto kind = reader.text("kind");
   for (auto name : later) {
     if (kind == name) {
       throw ConfigError(reader.mark_of("kind"),
                         fmt::format("kind '{}' has no operators in this version", name),
-                        "allowed: gpt, llama");
+                        "allowed: gpt, llama, moe, mamba");
     }
+  }
+}
+
+// Whether there are keys of latent attention; then the heads' sizes are settled.
+bool read_latent_attention(MapReader& reader, ModelSpec& model) {
+  constexpr IntegerRange size{1, 65'536};
+  const auto rank = reader.integer("kv_lora_rank", size);
+  if (!rank) return false;
+  model.kv_lora_rank = *rank;
+  model.q_lora_rank = reader.integer("q_lora_rank", {0, 65'536}).value_or(0);
+  model.qk_head_dim = or_assumed(reader.integer("qk_head_dim", size), std::int64_t{128},
+                                 "qk_head_dim", "128", model);
+  model.qk_pos_emb_head_dim = or_assumed(reader.integer("qk_pos_emb_head_dim", size),
+                                         std::int64_t{64}, "qk_pos_emb_head_dim", "64", model);
+  model.v_head_dim =
+      or_assumed(reader.integer("v_head_dim", size), std::int64_t{128}, "v_head_dim", "128", model);
+  model.head_dim = model.qk_head_dim + model.qk_pos_emb_head_dim;
+  model.kv_heads = model.heads;
+  return true;
+}
+
+// The scan's sizes; heads follow from an inner width of 2h, as in every published model.
+void read_scan(MapReader& reader, ModelSpec& model) {
+  constexpr IntegerRange size{1, 65'536};
+  model.state_size = reader.integer("state_size", size).value_or(128);
+  model.head_dim = reader.integer("head_dim", size).value_or(64);
+  const std::int64_t usual = std::max<std::int64_t>(1, 2 * model.hidden / model.head_dim);
+  model.heads = model.kv_heads = reader.integer("heads", {1, 100'000}).value_or(usual);
+  model.ssm_groups = reader.integer("ssm_groups", size).value_or(1);
+  model.conv_kernel = reader.integer("conv_kernel", size).value_or(4);
+  if (model.heads % model.ssm_groups != 0) {
+    throw ConfigError(
+        reader.mark_of("ssm_groups"),
+        fmt::format("ssm_groups {} does not divide heads {}", model.ssm_groups, model.heads),
+        "every group serves the same number of heads");
   }
 }
 
@@ -38,10 +75,16 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange width{1, 4'194'304};
   reader.required("layers");
   reader.required("hidden");
+  if (model.kind == ModelKind::mamba) {
+    model.layers = *reader.integer("layers", count);
+    model.hidden = *reader.integer("hidden", width);
+    return read_scan(reader, model);
+  }
   reader.required("heads");
   model.layers = *reader.integer("layers", count);
   model.hidden = *reader.integer("hidden", width);
   model.heads = *reader.integer("heads", count);
+  if (read_latent_attention(reader, model)) return;
   // Every Llama 3, known by its vocabulary, shares 8 key/value heads (arXiv:2407.21783, table 3).
   constexpr std::int64_t llama3_vocab = 128'256, llama3_kv_heads = 8;
   const bool llama3 = model.kind == ModelKind::llama &&
@@ -66,9 +109,16 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
   model.head_dim = head_dim.value_or(model.hidden / model.heads);
 }
 
+// The llama family's usual choices: rotary positions, RMSNorm, gated SiLU, no biases, no dropout.
+bool is_llama(const ModelSpec& model) { return model.kind != ModelKind::gpt; }
+
 void read_mlp(MapReader& reader, ModelSpec& model) {
-  const bool llama = model.kind == ModelKind::llama;
-  const auto ffn = reader.integer("ffn_hidden", {1, 16'777'216});
+  if (model.kind == ModelKind::mamba) return;
+  const bool llama = is_llama(model);
+  auto ffn = reader.integer("ffn_hidden", {1, 16'777'216});
+  // Where every layer has experts nothing else is as wide.
+  if (!ffn && model.experts > 0 && model.moe_layers(0, model.layers) == model.layers)
+    ffn = model.expert_ffn_hidden;
   // Touvron et al. 2023: two thirds of 4h, rounded up to 256.
   const std::int64_t usual = llama ? ceil_div(8 * model.hidden, 768) * 256 : 4 * model.hidden;
   model.ffn_hidden = or_assumed(ffn, usual, "ffn_hidden", fmt::format("{}", usual), model);
@@ -80,10 +130,41 @@ void read_mlp(MapReader& reader, ModelSpec& model) {
       reader.one_of("activation", activation_names).value_or(usual_activation));
 }
 
+// Before read_mlp: expert_ffn_hidden may stand for ffn_hidden, and the other way round.
+void read_experts(MapReader& reader, ModelSpec& model) {
+  if (model.kind != ModelKind::moe) return;
+  constexpr IntegerRange count{1, 100'000};
+  reader.required("experts");
+  reader.required("top_k");
+  model.experts = *reader.integer("experts", count);
+  model.top_k = *reader.integer("top_k", count);
+  if (model.top_k > model.experts) {
+    throw ConfigError(reader.mark_of("top_k"),
+                      fmt::format("top_k {} exceeds the {} experts", model.top_k, model.experts),
+                      "a token takes each expert once at most");
+  }
+  const auto width = reader.integer("expert_ffn_hidden", {1, 16'777'216});
+  const auto dense_width = reader.integer("ffn_hidden", {1, 16'777'216});
+  if (!width && !dense_width) reader.required("expert_ffn_hidden");
+  model.expert_ffn_hidden = or_assumed(width, dense_width.value_or(0), "expert_ffn_hidden",
+                                       fmt::format("{}", dense_width.value_or(0)), model);
+  model.shared_experts = reader.integer("shared_experts", {0, 100'000}).value_or(0);
+  model.first_dense_layers = reader.integer("first_dense_layers", {0, model.layers}).value_or(0);
+  model.moe_every = reader.integer("moe_every", count).value_or(1);
+  if (model.moe_layers(0, model.layers) == 0) {
+    throw ConfigError(reader.mark_of("first_dense_layers"), "no layer has experts",
+                      "lower first_dense_layers or moe_every");
+  }
+}
+
 void read_positions(MapReader& reader, ModelSpec& model) {
-  const bool llama = model.kind == ModelKind::llama;
+  const bool llama = is_llama(model);
   const auto table = reader.integer("max_positions", {0, 1'000'000'000});
   auto usual = static_cast<std::size_t>(llama ? Positions::rotary : Positions::learned);
+  if (model.kind == ModelKind::mamba) {
+    model.positions = Positions::none;
+    return;
+  }
   if (table == 0) usual = static_cast<std::size_t>(Positions::rotary);
   model.positions =
       static_cast<Positions>(reader.one_of("positions", positions_names).value_or(usual));
@@ -93,12 +174,13 @@ void read_positions(MapReader& reader, ModelSpec& model) {
 }
 
 void read_rest(MapReader& reader, ModelSpec& model) {
-  const bool llama = model.kind == ModelKind::llama;
-  const std::int64_t usual_vocab = llama ? 32'000 : 50'257;
+  const bool llama = is_llama(model);
+  const bool mamba = model.kind == ModelKind::mamba;
+  const std::int64_t usual_vocab = mamba ? 50'288 : llama ? 32'000 : 50'257;
   model.vocab = or_assumed(reader.integer("vocab", {1, 100'000'000}), usual_vocab, "vocab",
                            fmt::format("{}", usual_vocab), model);
-  model.tie_embeddings = or_assumed(reader.boolean("tie_embeddings"), !llama, "tie_embeddings",
-                                    llama ? "false" : "true", model);
+  model.tie_embeddings = or_assumed(reader.boolean("tie_embeddings"), mamba || !llama,
+                                    "tie_embeddings", mamba || !llama ? "true" : "false", model);
   const auto usual_norm =
       static_cast<std::size_t>(llama ? Normalization::rmsnorm : Normalization::layernorm);
   model.normalization = static_cast<Normalization>(
@@ -106,6 +188,10 @@ void read_rest(MapReader& reader, ModelSpec& model) {
   model.linear_bias = or_assumed(reader.boolean("linear_bias"), !llama, "linear_bias",
                                  llama ? "false" : "true", model);
   model.qkv_bias = reader.boolean("qkv_bias").value_or(model.linear_bias);
+  if (model.latent_attention() && (model.linear_bias || model.qkv_bias)) {
+    throw ConfigError(reader.mark_of("kv_lora_rank"), "latent attention has no biases",
+                      "set linear_bias: false");
+  }
   model.qk_norm = reader.boolean("qk_norm").value_or(false);
   model.embedding_norm = reader.boolean("embedding_norm").value_or(false);
   model.parallel_block = reader.boolean("parallel_block").value_or(false);
@@ -119,27 +205,90 @@ void read_rest(MapReader& reader, ModelSpec& model) {
 
 }  // namespace
 
-double parameters_per_layer(const ModelSpec& m) {
+std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
+  if (experts == 0) return 0;
+  const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
+    return ceil_div(end, moe_every);
+  };
+  const std::int64_t from = std::max(first, first_dense_layers), to = first + count;
+  return to > from ? before(to) - before(from) : 0;
+}
+
+namespace {
+
+// Down to the latent vectors, their norms, up to the heads, and out.
+double latent_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), a = static_cast<double>(m.heads);
+  const double q = static_cast<double>(m.query_size()), v = static_cast<double>(m.v_head_dim);
+  const double from_q = static_cast<double>(m.q_lora_rank > 0 ? m.q_lora_rank : m.hidden);
+  const double kv = static_cast<double>(m.kv_lora_rank);
+  double count = from_q * q + h * (kv + static_cast<double>(m.qk_pos_emb_head_dim)) +
+                 norm_parameters(m, kv) + kv * a * (static_cast<double>(m.qk_head_dim) + v) +
+                 a * v * h;
+  if (m.q_lora_rank > 0) count += h * from_q + norm_parameters(m, from_q);
+  return count;
+}
+
+// Attention with its norm, and the MLP's norm.
+double attention_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden);
   const double q = static_cast<double>(m.query_size());
   const double kv = static_cast<double>(m.kv_size());
-  const double inner = static_cast<double>(m.mlp_inner());
-  const double ffn = static_cast<double>(m.ffn_hidden);
-  double count = h * (q + 2 * kv) + q * h + h * inner + ffn * h + 2 * norm_parameters(m, h);
+  if (m.latent_attention()) return latent_parameters(m) + 2 * norm_parameters(m, h);
+  double count = h * (q + 2 * kv) + q * h + 2 * norm_parameters(m, h);
   if (m.qkv_bias) count += q + 2 * kv;
-  if (m.linear_bias) count += h + inner + h;
+  if (m.linear_bias) count += h;
   if (m.qk_norm) count += 2 * static_cast<double>(m.head_dim);
   return count;
 }
 
-double parameter_count(const ModelSpec& m) {
+// In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
+double scan_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.query_size());
+  const double channels = static_cast<double>(m.conv_channels());
+  const double a = static_cast<double>(m.heads), taps = static_cast<double>(m.conv_kernel);
+  return h * (inner + channels + a) + channels * (taps + 1) + 3 * a + norm_parameters(m, inner) +
+         inner * h + norm_parameters(m, h);
+}
+
+double mlp_parameters(const ModelSpec& m, std::int64_t width) {
+  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(width);
+  const double inner = static_cast<double>(m.gates()) * ffn;
+  return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
+}
+
+// A layer with experts of which so many count.
+double moe_layer(const ModelSpec& m, std::int64_t counted) {
+  const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
+  double count = attention_parameters(m) + router;
+  count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden);
+  if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
+  return count;
+}
+
+double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
   const double h = static_cast<double>(m.hidden);
+  const std::int64_t sparse = m.moe_layers(0, m.layers);
   double count = static_cast<double>(m.vocab) * h + static_cast<double>(m.max_positions) * h;
-  count += static_cast<double>(m.layers) * parameters_per_layer(m) + norm_parameters(m, h);
+  count += static_cast<double>(m.layers - sparse) * parameters_per_layer(m) + norm_parameters(m, h);
+  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
   if (m.embedding_norm) count += norm_parameters(m, h);
   if (!m.tie_embeddings) count += static_cast<double>(m.vocab) * h;
   return count;
 }
+
+}  // namespace
+
+double parameters_per_layer(const ModelSpec& m) {
+  if (m.state_size > 0) return scan_parameters(m);
+  return attention_parameters(m) + mlp_parameters(m, m.ffn_hidden);
+}
+
+double parameters_per_moe_layer(const ModelSpec& m) { return moe_layer(m, m.experts); }
+
+double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
+
+double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }
 
 ModelSpec read_model(const Value& map, const std::string& name) {
   MapReader reader(map, name.empty() ? "model" : fmt::format("model '{}'", name));
@@ -149,6 +298,7 @@ ModelSpec read_model(const Value& map, const std::string& name) {
   reader.required("kind");
   model.kind = static_cast<ModelKind>(*reader.one_of("kind", model_kind_names));
   read_sizes(reader, model);
+  read_experts(reader, model);
   read_mlp(reader, model);
   read_positions(reader, model);
   read_rest(reader, model);
@@ -165,15 +315,40 @@ Value to_value(const ModelSpec& m) {
   put("layers", m.layers);
   put("hidden", m.hidden);
   put("heads", m.heads);
-  put("kv_heads", m.kv_heads);
-  put("head_dim", m.head_dim);
-  put("ffn_hidden", m.ffn_hidden);
-  put("gated_mlp", m.gated_mlp);
-  put("activation", activation_names[static_cast<std::size_t>(m.activation)]);
+  if (m.latent_attention()) {
+    put("q_lora_rank", m.q_lora_rank);
+    put("kv_lora_rank", m.kv_lora_rank);
+    put("qk_head_dim", m.qk_head_dim);
+    put("qk_pos_emb_head_dim", m.qk_pos_emb_head_dim);
+    put("v_head_dim", m.v_head_dim);
+  } else {
+    if (m.state_size == 0) put("kv_heads", m.kv_heads);
+    put("head_dim", m.head_dim);
+  }
+  if (m.state_size > 0) {
+    put("state_size", m.state_size);
+    put("ssm_groups", m.ssm_groups);
+    put("conv_kernel", m.conv_kernel);
+  } else {
+    put("ffn_hidden", m.ffn_hidden);
+    put("gated_mlp", m.gated_mlp);
+  }
+  if (m.experts > 0) {
+    put("experts", m.experts);
+    put("top_k", m.top_k);
+    put("expert_ffn_hidden", m.expert_ffn_hidden);
+    put("shared_experts", m.shared_experts);
+    put("first_dense_layers", m.first_dense_layers);
+    put("moe_every", m.moe_every);
+  }
+  if (m.state_size == 0)
+    put("activation", activation_names[static_cast<std::size_t>(m.activation)]);
   put("vocab", m.vocab);
   put("tie_embeddings", m.tie_embeddings);
-  put("positions", positions_names[static_cast<std::size_t>(m.positions)]);
-  put("max_positions", m.max_positions);
+  if (m.state_size == 0) {
+    put("positions", positions_names[static_cast<std::size_t>(m.positions)]);
+    put("max_positions", m.max_positions);
+  }
   put("normalization", normalization_names[static_cast<std::size_t>(m.normalization)]);
   put("linear_bias", m.linear_bias);
   put("qkv_bias", m.qkv_bias);

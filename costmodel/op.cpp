@@ -27,6 +27,46 @@ Work work(const Linear& o, Pass pass, double e) {
   return w;
 }
 
+Work work(const GroupedLinear& o, Pass pass, double e) {
+  const auto groups = static_cast<double>(o.experts), rows = static_cast<double>(o.m) / groups,
+             n = static_cast<double>(o.n), k = static_cast<double>(o.k);
+  Work w = product(groups, rows, n, k, e);
+  if (pass == Pass::weight_gradient && o.bias) w += elementwise(rows * groups * n, e, 1);
+  return w;
+}
+
+// Backward reads the input twice and its gradient, and sums the taps' gradients.
+Work work(const Convolution& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 4 * e, 1);
+}
+
+// Model FLOPs by Megatron-LM's convention: 7 a channel and state of a token. The kernels do C·Bᵀ in
+// every group, its product with x, each chunk's state and what the states add to the result, in
+// every head; backward does two for each of them and the first of them again.
+Work work(const Scan& o, Pass pass, double e) {
+  const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
+             n = static_cast<double>(o.state), a = static_cast<double>(o.heads),
+             g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
+  const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
+  const double model = 7 * tokens * a * p * n;
+  const double executed = chunks * (2 * q * q * n * g + a * (2 * q * q * p + 4 * q * n * p));
+  const double moved = tokens * (2 * a * p + 2 * g * n + a) * e + 4 * chunks * a * p * n * 4;
+  if (pass == Pass::forward) return {Flops(model), Flops(executed), Bytes(moved), 5};
+  return {Flops(2 * model), Flops(3 * executed), Bytes(2 * moved), 10};
+}
+
+// Cast to fp32, softmax, top-k, two scatters (probabilities, map), tokens per expert; backward the
+// first four of them.
+Work work(const Routing& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, e + 6 * 4, 6) : elementwise(n, e + 4 * 4, 4);
+}
+
+Work work(const Permute& o, Pass, double e) {
+  return elementwise(area(o.rows, o.cols), (1 + static_cast<double>(o.copies)) * e, 1);
+}
+
 Work work(const AttentionScores& o, Pass pass, double e) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
              d = static_cast<double>(o.head_dim);
@@ -55,20 +95,22 @@ Work work(const FlashAttention& o, Pass pass, double e) {
   const auto keys = static_cast<double>(o.key_count()), blocks = static_cast<double>(o.blocks);
   const auto heads = static_cast<double>(o.sequences * o.heads);
   const auto kv_heads = static_cast<double>(o.sequences * o.kv_heads);
-  const double one_product = 2 * heads * s * keys * d;
+  const auto dv = static_cast<double>(o.value_dim());
+  const double scores = 2 * heads * s * keys * d, context = 2 * heads * s * keys * dv;
   const double executed = o.causal_skip ? 0.5 : 1.0;
-  const double q = heads * s * d, kv = 2 * kv_heads * keys * d;
+  const double q = heads * s * d, out = heads * s * dv, kv = kv_heads * keys * (d + dv);
   // Of every block but the first the result is added to what there is: out, or dQ, dK and dV.
-  const double merged = 3 * q * (blocks - 1);
+  const double again = 3 * (blocks - 1);
   const auto calls = static_cast<int>(o.blocks);
   // Forward does QKᵀ and PV. Backward does five products (the scores again, dV, dP, dQ, dK); its
   // model FLOPs are four.
-  if (pass == Pass::forward)
-    return {Flops(2 * one_product), Flops(2 * one_product * executed),
-            Bytes((2 * q * blocks + kv + merged) * e), 2 * calls - 1};
-  const double merged_kv = 3 * kv * (blocks - 1) / blocks;
-  return {Flops(4 * one_product), Flops(5 * one_product * executed),
-          Bytes((4 * q * blocks + 2 * kv + merged + merged_kv) * e), 4 * calls - 2};
+  if (pass == Pass::forward) {
+    return {Flops(scores + context), Flops((scores + context) * executed),
+            Bytes(((q + out) * blocks + kv + out * again) * e), 2 * calls - 1};
+  }
+  return {Flops(2 * (scores + context)), Flops((3 * scores + 2 * context) * executed),
+          Bytes((2 * (q + out) * blocks + 2 * kv + q * again + kv * again / blocks) * e),
+          4 * calls - 2};
 }
 
 Work work(const Dropout& o, Pass, double e) {
@@ -131,6 +173,11 @@ Work work(const Collective&, Pass, double) {
 std::string_view name_of(const Op& op) {
   return std::visit(Visitor{
                         [](const Linear&) { return "linear"; },
+                        [](const Convolution&) { return "convolution"; },
+                        [](const Scan&) { return "scan"; },
+                        [](const GroupedLinear&) { return "grouped linear"; },
+                        [](const Routing&) { return "routing"; },
+                        [](const Permute&) { return "permute"; },
                         [](const AttentionScores&) { return "attention scores"; },
                         [](const AttentionContext&) { return "attention context"; },
                         [](const Softmax&) { return "softmax"; },
@@ -152,6 +199,14 @@ double weights_of(const Op& op) {
   return std::visit(
       Visitor{
           [](const Linear& o) { return area(o.n, o.k) + (o.bias ? static_cast<double>(o.n) : 0); },
+          [](const GroupedLinear& o) {
+            const double matrix = area(o.n, o.k) + (o.bias ? static_cast<double>(o.n) : 0);
+            return matrix * static_cast<double>(o.experts);
+          },
+          [](const Convolution& o) { return area(o.cols, o.taps + 1); },
+          [](const Scan& o) { return 3.0 * static_cast<double>(o.heads); },
+          [](const Routing&) { return 0.0; },
+          [](const Permute&) { return 0.0; },
           [](const AttentionScores&) { return 0.0; },
           [](const AttentionContext&) { return 0.0; },
           [](const Softmax&) { return 0.0; },
@@ -172,9 +227,16 @@ double weights_of(const Op& op) {
       op);
 }
 
+bool is_expert(const Op& op) { return std::holds_alternative<GroupedLinear>(op); }
+
 bool is_product(const Op& op) {
   return std::visit(Visitor{
                         [](const Linear&) { return true; },
+                        [](const GroupedLinear&) { return true; },
+                        [](const Convolution&) { return false; },
+                        [](const Scan&) { return true; },
+                        [](const Routing&) { return false; },
+                        [](const Permute&) { return false; },
                         [](const AttentionScores&) { return true; },
                         [](const AttentionContext&) { return true; },
                         [](const Softmax&) { return false; },
@@ -198,8 +260,9 @@ Work work_of(const Op& op, Pass pass, double element) {
 
 bool has_pass(const Op& op, Pass pass) {
   if (pass != Pass::weight_gradient) return true;
-  return std::holds_alternative<Linear>(
-      op);  // norms and tables get their weight gradient in the same kernel
+  return std::holds_alternative<Linear>(op) ||
+         std::holds_alternative<GroupedLinear>(
+             op);  // norms and tables get their weight gradient in the same kernel
 }
 
 }  // namespace costmodel

@@ -43,6 +43,33 @@ struct Linear {
   bool regather;  // its saved input is sharded over the sequence and gathered again for the weight
                   // gradient
 };
+// The same for `experts` matrices at once, each with an equal share of the m rows (a grouped
+// product): the router is taken to balance its load, as its auxiliary loss wants it to.
+struct GroupedLinear {
+  std::int64_t m, n, k, experts;
+  bool bias;
+};
+// A depthwise convolution along the sequence with its activation, `taps` wide.
+struct Convolution {
+  std::int64_t rows, cols, taps;
+};
+// The state-space scan of Mamba-2 in chunks (Dao and Gu 2024, arXiv:2405.21060, section 6):
+// products inside chunks and with the states between them.
+struct Scan {
+  std::int64_t sequences, s, heads, head_dim, state, groups;
+  std::int64_t chunk = 256;  // of the authors' kernels
+  std::int64_t chunk_tokens() const { return s < chunk ? s : chunk; }
+  std::int64_t chunks() const { return sequences * ceil_div(s, chunk_tokens()); }
+};
+// Scores of each row's experts turned into probabilities and the top_k chosen.
+struct Routing {
+  std::int64_t rows, cols, top_k;
+};
+// Rows copied to where their experts (or their owners) want them: each of `rows` to or from so many
+// places.
+struct Permute {
+  std::int64_t rows, cols, copies;
+};
 // scores[batch, s, s] = Q · Kᵀ and context = P · V; batch counts (sequence, head) pairs.
 struct AttentionScores {
   std::int64_t batch, s, head_dim;
@@ -66,6 +93,8 @@ struct FlashAttention {
   // ... which come in so many blocks, each a kernel of its own whose result is merged with the one
   // before (Liu et al. 2023, arXiv:2310.01889, section 3).
   std::int64_t blocks = 1;
+  std::int64_t v_head_dim = 0;  // 0: head_dim
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 struct Dropout {
@@ -111,9 +140,9 @@ struct Collective {
   double backward_factor = 1;  // message of the backward collective, in forward ones
 };
 
-using Op = std::variant<Linear, AttentionScores, AttentionContext, Softmax, FlashAttention, Dropout,
-                        Norm, Activation, BiasDropoutAdd, Rotary, Embedding, PositionEmbedding,
-                        CrossEntropy, Collective>;
+using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,
+                        Softmax, FlashAttention, Dropout, Norm, Activation, BiasDropoutAdd, Rotary,
+                        Routing, Permute, Embedding, PositionEmbedding, CrossEntropy, Collective>;
 
 template <class... Cases>
 struct Visitor : Cases... {
@@ -126,6 +155,10 @@ std::string_view name_of(const Op& op);
 
 // The parameters an operator holds on this device: matrices, tables, biases, norm gains.
 double weights_of(const Op& op);
+
+// Whether it holds weights of experts, which are dealt out and summed over other ranks than the
+// rest.
+bool is_expert(const Op& op);
 
 // Whether its time is a matrix product's; everything else moves bytes (or, a collective, is the
 // network's).

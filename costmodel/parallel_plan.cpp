@@ -4,41 +4,12 @@
 
 #include <numeric>
 
+#include "costmodel/plan_rules.hpp"
 #include "costmodel/units_text.hpp"
 
 namespace costmodel {
 
 namespace {
-
-// One list of rules serves both forms of the question: `words` decides whether reasons are written.
-class Rules {
- public:
-  explicit Rules(bool words) : words_(words) {}
-
-  // Returns whether the rule holds, and keeps the reason when it does not.
-  template <class Reason, class Remedy>
-  bool require(bool holds, std::string_view key, Reason reason, Remedy remedy) {
-    if (holds) return true;
-    broken = true;
-    if (words_) found.push_back({std::string(key), reason(), remedy()});
-    return false;
-  }
-  bool stop() const { return broken && !words_; }
-
-  bool broken = false;
-  std::vector<Violation> found;
-
- private:
-  bool words_;
-};
-
-std::string divisors_text(std::int64_t n, std::int64_t most = 64) {
-  std::string text;
-  for (std::int64_t i = 1; i <= std::min(n, most); ++i) {
-    if (n % i == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
-  }
-  return text;
-}
 
 void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   rules.require(
@@ -75,6 +46,13 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
       },
       sizes);
   rules.require(
+      model.ssm_groups % p.tp == 0, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} groups of the scan", p.tp,
+                           model.ssm_groups);
+      },
+      [] { return std::string("set tp: 1, or use a model of more ssm_groups"); });
+  rules.require(
       model.ffn_hidden % p.tp == 0, "tp",
       [&] { return fmt::format("tp {} does not divide ffn_hidden {}", p.tp, model.ffn_hidden); },
       sizes);
@@ -89,49 +67,6 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
       !p.sequence_parallel || training.sequence % p.tp == 0, "sequence_parallel",
       [&] { return fmt::format("tp {} does not divide the sequence {}", p.tp, training.sequence); },
       [] { return std::string("set sequence_parallel: false, or another tp"); });
-}
-
-// Megatron-LM and Transformer Engine: a causal sequence is cut into 2·cp chunks, of which a rank
-// takes one from either end; an all-to-all deals out whole heads.
-void check_context(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
-                   Rules& rules) {
-  if (p.cp == 1) return;
-  rules.require(
-      training.sequence % (std::int64_t{2} * p.cp) == 0, "cp",
-      [&] {
-        return fmt::format("the sequence {} is not divisible by 2 x cp {}", training.sequence,
-                           p.cp);
-      },
-      [] { return std::string("choose another cp, or a sequence of a round length"); });
-  rules.require(
-      !p.sequence_parallel || training.sequence % (std::int64_t{p.tp} * p.cp) == 0,
-      "sequence_parallel",
-      [&] {
-        return fmt::format("tp {} does not divide the {} tokens that cp {} leaves a rank", p.tp,
-                           training.sequence / p.cp, p.cp);
-      },
-      [] { return std::string("set sequence_parallel: false, or another tp or cp"); });
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / p.tp);
-  rules.require(
-      p.cp_comm != ContextExchange::a2a ||
-          (model.heads % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),
-      "cp_comm",
-      [&] {
-        return fmt::format(
-            "cp_comm a2a deals out heads: tp {} leaves {} and {} key/value heads, "
-            "cp {} does not divide both",
-            p.tp, model.heads / p.tp, kv_heads, p.cp);
-      },
-      [] { return std::string("set cp_comm: p2p, or a smaller cp"); });
-  const StackSpec& stack = training.stack;
-  rules.require(
-      stack.context_parallel && stack.attention != AttentionKernel::unfused, "cp",
-      [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
-      [] {
-        return std::string(
-            "set cp: 1, or choose another training.stack (see `shardplan list "
-            "stacks`)");
-      });
 }
 
 void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
@@ -265,6 +200,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   if (rules.stop()) return;
   check_tensor(p, model, training, rules);
   check_context(p, model, training, rules);
+  check_experts(p, model, rules);
   if (rules.stop()) return;
   check_batch(p, training, rules);
   check_stages(p, model, rules);
@@ -345,6 +281,8 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" · c {} ({})", p.cp,
                         context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   }
+  if (p.ep > 1) text += fmt::format(" · e {}", p.ep);
+  if (p.etp > 1) text += fmt::format(" · etp {}", p.etp);
   text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);

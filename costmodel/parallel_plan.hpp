@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,12 +52,16 @@ struct TrainingSpec {
   ErrorBand error_band;              // of the stack on the cluster's device, from published runs
 };
 
+inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
+
 struct ParallelPlan {
   int tp = 1;  // t
   int pp = 1;  // p
   int dp = 1;  // d
   int cp = 1;  // context parallel: a sequence is cut over so many ranks
   ContextExchange cp_comm = ContextExchange::p2p;
+  int ep = 1;                    // expert parallel: experts are dealt out over so many ranks
+  int etp = 1;                   // tensor parallel size inside an expert
   int vpp = 1;                   // v: virtual stages a device holds
   std::int64_t micro_batch = 1;  // b, sequences
   bool sequence_parallel = false;
@@ -64,11 +69,20 @@ struct ParallelPlan {
   Recompute recompute;
   int zero = 0;                   // ZeRO stage
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
-  std::string rank_order = "tp-cp-ep-dp-pp";
+  std::string rank_order{default_rank_order};
 
-  std::int64_t devices() const { return std::int64_t{tp} * pp * dp * cp; }
+  // The most there can be where the sizes as written multiply to more.
+  std::int64_t devices() const {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
+    return replicated > 0 && model > most / replicated ? most : model * replicated;
+  }
   // Ranks that hold the same weights: their gradients are summed, ZeRO shards over them.
   int replicas() const { return dp * cp; }
+  // The same of experts (Megatron's expert-data-parallel group).
+  std::int64_t expert_replicas() const {
+    return std::int64_t{tp} * cp * dp / (std::int64_t{ep} * etp);
+  }
   std::int64_t micro_batches(std::int64_t global_batch) const {
     return global_batch / (dp * micro_batch);
   }

@@ -23,6 +23,11 @@ ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model) {
   return plan;
 }
 
+double sharded(double weights, double experts, const ParallelPlan& plan) {
+  return (weights - experts) / plan.replicas() +
+         experts / static_cast<double>(plan.expert_replicas());
+}
+
 double vocabulary_table(const ModelSpec& model, int tp) {
   const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
   return static_cast<double>(rows * model.hidden);

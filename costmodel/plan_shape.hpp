@@ -16,6 +16,10 @@ int recomputed_layers(const ParallelPlan& plan, int layers);
 // layer (torchtitan): half of each stage's layers, in full.
 ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model);
 
+// Of `weights` parameters on a device, `experts` of them in experts, those that one rank keeps when
+// they are sharded over the ranks that hold the same.
+double sharded(double weights, double experts, const ParallelPlan& plan);
+
 // Elements of one device's share of the (padded) token table, and so of the output projection.
 double vocabulary_table(const ModelSpec& model, int tp);
 

@@ -89,15 +89,6 @@ Recompute read_recompute(const Value& value) {
 
 // Keys of the contract whose axis this version does not model: accepted at their neutral value.
 void reject_unmodelled(MapReader& reader) {
-  for (const auto* key : {"ep", "etp"}) {
-    if (reader.is_auto(key)) continue;  // 1 is all there is to choose from
-    const auto size = reader.integer(key, any_size);
-    if (size && *size != 1) {
-      throw ConfigError(reader.mark_of(key),
-                        fmt::format("{} {}: this version models {} 1 only", key, *size, key),
-                        fmt::format("set {}: 1", key));
-    }
-  }
   const Value* value = reader.optional("offload");
   if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
                                                    value->text == "false"))) {
@@ -154,6 +145,8 @@ PlanRequest read_plan(const Value& map) {
     size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
   size("cp", plan.cp);
   if (!free_key("cp_comm")) plan.cp_comm = read_exchange(reader);
+  size("ep", plan.ep);
+  size("etp", plan.etp);
   size("vpp", plan.vpp);
   if (!free_key("zero")) {
     if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
@@ -218,6 +211,7 @@ SearchLimits read_search(const Value& map) {
   limits.max_tp = static_cast<int>(reader.integer("max_tp", any_size).value_or(0));
   limits.max_pp = static_cast<int>(reader.integer("max_pp", any_size).value_or(0));
   limits.max_cp = static_cast<int>(reader.integer("max_cp", any_size).value_or(0));
+  limits.max_ep = static_cast<int>(reader.integer("max_ep", any_size).value_or(0));
   limits.max_vpp = static_cast<int>(reader.integer("max_vpp", any_size).value_or(0));
   limits.max_micro_batch = reader.integer("max_micro_batch", any_size).value_or(0);
   limits.top = static_cast<int>(reader.integer("top", {1, 1000}).value_or(limits.top));
@@ -306,6 +300,8 @@ PlanRequest with_defaults(const Scenario& scenario) {
   if (stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
       !r.is_auto("vpp"))
     r.automatic.emplace_back("vpp");
+  settle("ep", r.ep, usual.ep);
+  settle("etp", r.etp, usual.etp);
   settle("vpp", r.vpp, usual.vpp);
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
@@ -324,6 +320,8 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.pp = r.pp.value_or(plan.pp);
   plan.cp = r.cp.value_or(plan.cp);
   plan.cp_comm = r.cp_comm.value_or(plan.cp_comm);
+  plan.ep = r.ep.value_or(plan.ep);
+  plan.etp = r.etp.value_or(plan.etp);
   if (plan.cp == 1) plan.cp_comm = ContextExchange::p2p;
   const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
   const std::int64_t rest = scenario.cluster.devices / model_parallel;
@@ -359,6 +357,8 @@ Value to_value(const ParallelPlan& p) {
   put("dp", p.dp);
   put("cp", p.cp);
   if (p.cp > 1) put("cp_comm", context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  if (p.ep > 1) put("ep", p.ep);
+  if (p.etp > 1) put("etp", p.etp);
   put("vpp", p.vpp);
   put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);

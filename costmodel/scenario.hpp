@@ -18,7 +18,7 @@ namespace costmodel {
 // A plan as written: a key that is missing takes its default in `evaluate` and is searched by
 // `plan`; `auto` is searched by both.
 struct PlanRequest {
-  std::optional<int> tp, pp, dp, cp, vpp, zero;
+  std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero;
   std::optional<ContextExchange> cp_comm;
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;
@@ -39,6 +39,7 @@ struct SearchLimits {
   int max_tp = 0;  // 0: no limit, here and below (vpp: 128)
   int max_pp = 0;
   int max_cp = 0;  // 0: at least 4,096 tokens of a sequence stay on a rank
+  int max_ep = 0;
   int max_vpp = 0;
   std::int64_t max_micro_batch = 0;
   std::vector<int> zero;                 // stages tried; empty: 0 .. the stack's highest

@@ -11,11 +11,22 @@
 
 namespace costmodel {
 
+// Layers are numbered through the virtual stages in order; the first of each are recomputed.
+void Evaluator::place_layers(const ParallelPlan& plan) {
+  const int stages = plan.virtual_stages();
+  cost_.layers.resize(static_cast<std::size_t>(stages));
+  std::int64_t first = 0;
+  for (int k = 0; k < stages; ++k) {
+    const int layers = layers_of(plan, model_, k);
+    const int again = recomputed_layers(plan, layers);
+    const int moe = static_cast<int>(model_.moe_layers(first, layers));
+    const int moe_again = static_cast<int>(model_.moe_layers(first, again));
+    cost_.layers[static_cast<std::size_t>(k)] = {layers - moe, moe, again - moe_again, moe_again};
+    first += layers;
+  }
+}
+
 void Evaluator::price_stages(const ParallelPlan& plan) {
-  const Recomputed region = region_of(plan.recompute.granularity);
-  const LayerCost& block = layer(LayerKind::block, plan, region);
-  const LayerCost& kept_block =
-      plan.recompute.layers > 0 ? layer(LayerKind::block, plan, Recomputed::nothing) : block;
   const LayerCost& embedding = layer(LayerKind::embedding, plan, Recomputed::nothing);
   const LayerCost& head = layer(LayerKind::head, plan, Recomputed::nothing);
   const int stages = plan.virtual_stages();
@@ -25,21 +36,32 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.backward.assign(n, {});
   c.recompute.assign(n, {});
   c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
+  c.expert_weights.assign(static_cast<std::size_t>(plan.pp), 0);
+  place_layers(plan);
   const auto add = [&](std::size_t k, const LayerCost& layer, double times) {
     c.forward[k] += layer.forward * times;
     c.backward[k] += layer.backward * times;
     c.recompute[k] += layer.recompute * times;
   };
-  for (int k = 0; k < stages; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    const int layers = layers_of(plan, model_, k);
-    const int again = recomputed_layers(plan, layers);
-    if (again > 0) add(at, block, again);
-    if (layers > again) add(at, kept_block, layers - again);
-    if (k == 0) add(at, embedding, 1);
-    if (k == stages - 1) add(at, head, 1);
-    c.weights[static_cast<std::size_t>(k % plan.pp)] += layers * block.weights;
-  }
+  const auto add_blocks = [&](LayerKind kind, int LayerMix::*number, int LayerMix::*recomputed) {
+    const LayerCost& again = layer(kind, plan, region_of(plan.recompute.granularity));
+    const LayerCost& kept =
+        plan.recompute.layers > 0 ? layer(kind, plan, Recomputed::nothing) : again;
+    for (std::size_t k = 0; k < n; ++k) {
+      const int layers = c.layers[k].*number, repeated = c.layers[k].*recomputed;
+      if (repeated > 0) add(k, again, repeated);
+      if (layers > repeated) add(k, kept, layers - repeated);
+      const std::size_t rank = k % static_cast<std::size_t>(plan.pp);
+      c.weights[rank] += layers * again.weights;
+      c.expert_weights[rank] += layers * again.expert_weights;
+    }
+  };
+  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
+  if (sparse < model_.layers)
+    add_blocks(LayerKind::block, &LayerMix::dense, &LayerMix::dense_again);
+  if (sparse > 0) add_blocks(LayerKind::moe, &LayerMix::moe, &LayerMix::moe_again);
+  add(0, embedding, 1);
+  add(n - 1, head, 1);
   c.weights.front() += embedding.weights;
   c.weights.back() += head.weights;
   const bool tied_here = model_.tie_embeddings && plan.pp == 1;  // one table serves both ends
@@ -54,21 +76,27 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const std::size_t n = c.forward.size();
   c.zero_forward.assign(n, Seconds(0));
   c.zero_backward.assign(n, Seconds(0));
-  if (plan.zero < 2 || plan.replicas() == 1) return;
+  if (plan.zero < 2) return;
   const GroupLayout group = Mesh(plan).replica_layout(cluster_);
+  const GroupLayout expert_group =
+      model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
   const bool gathers = plan.zero == 3;
   for (std::size_t k = 0; k < n; ++k) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
     // before it.
     const double layers = std::max(1, layers_of(plan, model_, static_cast<int>(k)));
-    const double weights = c.weights[k % static_cast<std::size_t>(plan.pp)] / plan.vpp;
-    const Bytes layer_weights(weights / layers * weight_bytes_per_parameter(training_));
-    const Bytes layer_gradients(weights / layers * gradient_bytes_per_parameter(training_));
+    const std::size_t rank = k % static_cast<std::size_t>(plan.pp);
+    const double experts = c.expert_weights[rank] / plan.vpp / layers;
+    const double weights = c.weights[rank] / plan.vpp / layers - experts;
+    const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
+      return collective_time(kind, Bytes(weights * bytes_per_parameter), group, cluster_) +
+             collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, cluster_);
+    };
     const Seconds gather =
-        gathers ? collective_time(CollectiveKind::all_gather, layer_weights, group, cluster_)
+        gathers ? sharded(CollectiveKind::all_gather, weight_bytes_per_parameter(training_))
                 : Seconds(0);
     const Seconds scatter =
-        collective_time(CollectiveKind::reduce_scatter, layer_gradients, group, cluster_);
+        sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training_));
     const Seconds forward = c.forward[k].time() / layers;
     const Seconds backward = (c.backward[k].time() + c.recompute[k].time()) / layers;
     const bool prefetch = training_.stack.zero_prefetch;
@@ -87,7 +115,8 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
 void Evaluator::price_transfer(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const Mesh mesh(plan);
-  const double tokens = static_cast<double>(plan.micro_batch * training_.sequence / plan.cp);
+  const std::int64_t rows = plan.micro_batch * training_.sequence / plan.cp;
+  const auto tokens = static_cast<double>(rows);
   const Bytes whole(tokens * static_cast<double>(model_.hidden) *
                     storage_bytes(training_.precision));
   const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);

@@ -10,14 +10,17 @@
 
 namespace costmodel {
 
-enum class LayerKind { embedding, block, head };
-inline constexpr std::array<std::string_view, 3> layer_kind_names{"embedding", "block", "head"};
+enum class LayerKind { embedding, block, head, moe };
+inline constexpr std::array<std::string_view, 4> layer_kind_names{"embedding", "block", "head",
+                                                                  "mixture-of-experts"};
 
 // How one layer is cut and run: everything of plan, training and stack that changes its operators.
 struct LayerContext {
   int tp = 1;
   int cp = 1;
   ContextExchange cp_comm = ContextExchange::p2p;
+  int ep = 1;
+  int etp = 1;
   bool sequence_parallel = false;
   std::int64_t micro_batch = 1;  // b, sequences
   std::int64_t sequence = 0;     // s, tokens
@@ -36,7 +39,9 @@ struct LayerContext {
 // copy or the output projection. Tensor parallelism after Shoeybi et al. 2019 (arXiv:1909.08053,
 // section 3), sequence parallelism after Korthikanti et al. 2022 (arXiv:2205.05198, section 4.2.2).
 // Context parallelism cuts the tokens of everything by cp and lets attention see the other ranks'
-// keys and values as `cp_comm` says.
+// keys and values as `cp_comm` says. moe: a block whose MLP is a mixture of experts, after
+// Megatron's all-to-all dispatcher (GShard, Lepikhin et al. 2020, arXiv:2006.16668, section 3): a
+// rank routes the tokens it has, sends each to its experts' ranks and gets the results back.
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);
 
 // Sum of weights_of over the list: parameters this device holds of the layer.

@@ -50,6 +50,9 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
     plan.pp = s.plan.pp.value_or(pp);
     plan.cp = s.plan.cp.value_or(1);
     if (plan.cp > 1) plan.cp_comm = s.plan.cp_comm.value_or(plan.cp_comm);
+    plan.sequence_parallel = s.model.experts > 0 && plan.tp > 1;
+    plan.ep = s.plan.ep.value_or(plan.ep);
+    plan.etp = s.plan.etp.value_or(plan.etp);
     const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
     const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
@@ -97,6 +100,7 @@ void free_keys(const Scenario& s, Diagnosis& diagnosis) {
     c.plan.cp.reset();
     c.plan.dp.reset();
   });
+  freed("ep", s.plan.ep.has_value(), [](Scenario& c) { c.plan.ep.reset(); });
   freed("tp", s.plan.tp.has_value(), [](Scenario& c) {
     c.plan.tp.reset();
     c.plan.dp.reset();

@@ -54,8 +54,13 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   rows.add("N", number(static_cast<double>(s.cluster.devices)),
            fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
                        p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp));
+  if (s.model.experts > 0) {
+    rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
+             fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
+                         p.ep, p.expert_replicas()));
+  }
   if (p.cp > 1) {
-    rows.add("s/c", number(static_cast<double>(s.training.sequence / p.cp)),
+    rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),
              fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
   }
   rows.add("m", number(static_cast<double>(e.micro_batches)),
@@ -139,7 +144,8 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                       : p.recompute.granularity == Recomputation::selective
                           ? Recomputed::attention_core
                           : Recomputed::everything;
-  const auto& block = evaluator.layer(LayerKind::block, p, region);
+  const bool all_sparse = s.model.moe_layers(0, s.model.layers) == s.model.layers;
+  const auto& block = evaluator.layer(all_sparse ? LayerKind::moe : LayerKind::block, p, region);
   rows.add("kept", format_bytes(block.footprint.kept),
            fmt::format("activations a layer keeps for one micro-batch, recompute {}",
                        to_string(p.recompute)));
@@ -191,6 +197,14 @@ std::string shape_of(const costmodel::Op& op) {
           [](const costmodel::Collective& o) {
             return std::string(costmodel::format_bytes(o.bytes));
           },
+          [](const costmodel::Scan& o) {
+            return fmt::format("{} x {} heads x {} x {} channels, {} states", o.sequences, o.heads,
+                               o.s, o.head_dim, o.state);
+          },
+          [](const costmodel::GroupedLinear& o) {
+            return fmt::format("{} x [{}, {}] x [{}, {}]", o.experts, o.m / o.experts, o.k, o.k,
+                               o.n);
+          },
           [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
       },
       op);
@@ -211,7 +225,6 @@ Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
            {"keeps"}},
           {}};
   const OpList list = evaluator.op_list(kind, p);
-  const costmodel::Mesh mesh(p);
   const auto& device = s.cluster.device;
   const double element = storage_bytes(s.training.precision);
   std::vector<char> told(list.tensors.size(), 0);
@@ -224,7 +237,7 @@ Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
     Seconds forward, backward;
     std::string name(node.name);
     if (const auto* c = std::get_if<costmodel::Collective>(&node.op)) {
-      const auto group = mesh.layout(c->axis, s.cluster);
+      const auto group = layout_of(c->axis, p, s.cluster);
       forward = collective_time(c->forward, c->bytes, group, s.cluster);
       backward = collective_time(c->backward, c->bytes * c->backward_factor, group, s.cluster);
       name += fmt::format(": {}", collective_text(*c));
@@ -240,6 +253,16 @@ Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
                       kept.value > 0 ? format_bytes(kept) : ""});
   }
   return t;
+}
+
+// The kinds a model has, first to last.
+std::vector<LayerKind> layer_kinds(const costmodel::ModelSpec& model) {
+  const std::int64_t sparse = model.moe_layers(0, model.layers);
+  std::vector<LayerKind> kinds{LayerKind::embedding};
+  if (sparse < model.layers) kinds.push_back(LayerKind::block);
+  if (sparse > 0) kinds.push_back(LayerKind::moe);
+  kinds.push_back(LayerKind::head);
+  return kinds;
 }
 
 Table group_table(const Table& all, const std::string& group) {
@@ -269,7 +292,7 @@ std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   std::string text = heading(s, style);
   text += "\n" + to_string(plan) + "\n";
   text += title("Batch") + table(group_table(all, "batch"));
-  for (const auto kind : {LayerKind::embedding, LayerKind::block, LayerKind::head}) {
+  for (const auto kind : layer_kinds(s.model)) {
     text += title(fmt::format(
         "One {} layer, one micro-batch, one device (communication alone, before overlap)",
         costmodel::layer_kind_names[static_cast<std::size_t>(kind)]));

@@ -70,12 +70,48 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   out.put("--global-batch-size", s.training.global_batch);
 }
 
+// Which layers have experts, as --moe-layer-freq reads it.
+std::string expert_pattern(const ModelSpec& m) {
+  if (m.moe_every == 1)
+    return fmt::format("([0]*{}+[1]*{})", m.first_dense_layers, m.layers - m.first_dense_layers);
+  std::string list;
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    list += fmt::format("{}{}", i > 0 ? "," : "", m.has_experts(i) ? 1 : 0);
+  return fmt::format("[{}]", list);
+}
+
+void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+  if (m.experts == 0) return;
+  out.put("--expert-model-parallel-size", p.ep);
+  out.put("--expert-tensor-parallel-size", p.etp);
+  out.put("--num-experts", m.experts);
+  out.put("--moe-router-topk", m.top_k);
+  out.put("--moe-ffn-hidden-size", m.expert_ffn_hidden);
+  if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
+  if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
+  out.flag("--moe-grouped-gemm");
+  out.put("--moe-token-dispatcher-type", "alltoall");
+  out.put("--moe-router-load-balancing-type", "aux_loss");
+  out.put("--moe-aux-loss-coeff", "1e-2");
+  out.note(
+      "the plan takes the router to send every expert as many tokens "
+      "(--moe-router-force-load-balancing makes it so in a benchmark)");
+}
+
 void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
   out.put("--num-layers", m.layers);
   out.put("--hidden-size", m.hidden);
   out.put("--ffn-hidden-size", m.ffn_hidden);
   out.put("--num-attention-heads", m.heads);
-  out.put("--kv-channels", m.head_dim);
+  out.put("--kv-channels", m.value_dim());
+  if (m.latent_attention()) {
+    out.flag("--multi-latent-attention");
+    if (m.q_lora_rank > 0) out.put("--q-lora-rank", m.q_lora_rank);
+    out.put("--kv-lora-rank", m.kv_lora_rank);
+    out.put("--qk-head-dim", m.qk_head_dim);
+    out.put("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
+    out.put("--v-head-dim", m.v_head_dim);
+  }
   if (m.kv_heads != m.heads) {
     out.flag("--group-query-attention");
     out.put("--num-query-groups", m.kv_heads);
@@ -232,6 +268,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   Writer out(exported);
   write_parallel(plan, scenario, out);
   write_sizes(scenario.model, scenario.training, out);
+  write_experts(plan, scenario.model, out);
   write_architecture(scenario.model, out);
   write_precision(scenario.training, out);
   write_optimizer(plan, scenario.training, out);

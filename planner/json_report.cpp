@@ -23,8 +23,8 @@ Json plan_json(const Estimate& e) {
       {"pp", p.pp},
       {"dp", p.dp},
       {"cp", p.cp},
-      {"ep", 1},
-      {"etp", 1},
+      {"ep", p.ep},
+      {"etp", p.etp},
       {"vpp", p.vpp},
       {"micro_batch", p.micro_batch},
       {"sequence_parallel", p.sequence_parallel},
@@ -102,21 +102,23 @@ Json throughput_json(const Estimate& e, const Scenario& s) {
 
 Json to_json(const Estimate& e, const Scenario& s) {
   const auto& t = e.traffic;
-  return {{"scenario", s.name},
-          {"plan", plan_json(e)},
-          {"time", time_json(e)},
-          {"bubble_fraction", e.bubble_fraction},
-          {"throughput", throughput_json(e, s)},
-          {"memory", memory_json(e)},
-          {"communication",
-           {{"per_device",
-             {{"all_reduce_bytes", t.all_reduce.value},
-              {"all_gather_bytes", t.all_gather.value},
-              {"reduce_scatter_bytes", t.reduce_scatter.value},
-              {"all_to_all_bytes", t.all_to_all.value},
-              {"send_bytes", t.send.value}}}}},
-          {"parameters", e.parameters},
-          {"notes", e.notes}};
+  Json json{{"scenario", s.name},
+            {"plan", plan_json(e)},
+            {"time", time_json(e)},
+            {"bubble_fraction", e.bubble_fraction},
+            {"throughput", throughput_json(e, s)},
+            {"memory", memory_json(e)},
+            {"communication",
+             {{"per_device",
+               {{"all_reduce_bytes", t.all_reduce.value},
+                {"all_gather_bytes", t.all_gather.value},
+                {"reduce_scatter_bytes", t.reduce_scatter.value},
+                {"all_to_all_bytes", t.all_to_all.value},
+                {"send_bytes", t.send.value}}}}},
+            {"parameters", e.parameters},
+            {"notes", e.notes}};
+  if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
+  return json;
 }
 
 Json searched_json(const SearchResult& r, double seconds) {

@@ -30,7 +30,8 @@ Table models(const ConfigPath& path) {
            {"heads"},
            {"kv_heads"},
            {"ffn_hidden"},
-           {"vocab"}},
+           {"vocab"},
+           {"experts", false}},
           {}};
   for (const auto& name : config_names(path, "models")) {
     const auto m =
@@ -38,7 +39,8 @@ Table models(const ConfigPath& path) {
     t.rows.push_back({name, m.title, costmodel::format_count(parameter_count(m)),
                       fmt::format("{}", m.layers), fmt::format("{}", m.hidden),
                       fmt::format("{}", m.heads), fmt::format("{}", m.kv_heads),
-                      fmt::format("{}", m.ffn_hidden), fmt::format("{}", m.vocab)});
+                      fmt::format("{}", m.ffn_hidden), fmt::format("{}", m.vocab),
+                      m.experts > 0 ? fmt::format("{} of {}", m.top_k, m.experts) : ""});
   }
   return t;
 }

@@ -121,6 +121,28 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "Megatron-LM: context parallelism needs fused or flash attention", "set cp: 1");
 }
 
+// transformer_config.py and moe_layer.py: grouped products have no bias, and the dispatcher wants
+// tokens as sequence parallelism leaves them.
+void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  const auto& m = s.model;
+  if (m.experts == 0) return;
+  rules.require(m.experts % p.ep == 0, "ep",
+                fmt::format("Megatron-LM: number of experts {} should be a multiple of "
+                            "expert-model-parallel size {}",
+                            m.experts, p.ep),
+                "choose an ep that divides the experts");
+  const std::int64_t group = std::int64_t{p.ep} * p.etp * p.pp;
+  rules.require(s.cluster.devices % group == 0, "ep",
+                fmt::format("Megatron-LM: world size {} is not divisible by etp {} x ep {} x pp {}",
+                            s.cluster.devices, p.etp, p.ep, p.pp),
+                "choose another ep");
+  rules.require(p.tp == 1 || p.sequence_parallel, "sequence_parallel",
+                "Megatron-LM: experts with tensor parallelism need sequence parallelism",
+                "set sequence_parallel: true");
+  rules.require(!m.linear_bias, "model", "Megatron-LM: grouped products of experts have no bias",
+                "set linear_bias: false");
+}
+
 // The embedding and the loss may count as a layer each (--account-for-...-in-pipeline-split).
 std::int64_t counted_layers(const Scenario& s, const ParallelPlan& p) {
   switch (costmodel::uneven_split(p, s.model)) {
@@ -215,6 +237,10 @@ void check_model(const Scenario& s, Rules& rules) {
   rules.require(!m.embedding_norm, "model",
                 "Megatron-LM has no argument for a normalisation after the embedding",
                 "set embedding_norm: false");
+  rules.require(m.state_size == 0, "model",
+                "a Mamba model is another program of Megatron-LM (pretrain_mamba.py), which is not "
+                "written here",
+                "choose a model of kind gpt, llama or moe");
   rules.require(!m.linear_bias || m.qkv_bias, "model",
                 "Megatron-LM: linear layers with bias have it in query, key and value too",
                 "set qkv_bias: true");
@@ -271,6 +297,7 @@ std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
   check_tensor(scenario, plan, rules);
   check_sequence(scenario, plan, rules);
   check_context(scenario, plan, rules);
+  check_experts(scenario, plan, rules);
   if (plan.stage_layers.empty()) {
     check_even_stages(counted_layers(scenario, plan), plan, rules);
   } else {

@@ -163,6 +163,12 @@ class Stepper {
     sizes("cp", p.cp, s_.cluster.devices,
           [](ParallelPlan& q, std::int64_t n) { q.cp = static_cast<int>(n); });
     exchanges();
+    if (s_.model.experts > 0) {
+      sizes("ep", p.ep, s_.model.experts,
+            [](ParallelPlan& q, std::int64_t n) { q.ep = static_cast<int>(n); });
+      sizes("etp", p.etp, p.tp,
+            [](ParallelPlan& q, std::int64_t n) { q.etp = static_cast<int>(n); });
+    }
     if (p.pp > 1 && p.stage_layers.empty()) {
       sizes("vpp", p.vpp, s_.model.layers / p.pp,
             [](ParallelPlan& q, std::int64_t n) { q.vpp = static_cast<int>(n); });

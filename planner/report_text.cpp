@@ -152,8 +152,12 @@ std::string mfu_text(const Estimate& e) {
 std::string heading(const Scenario& s, const ReportStyle& style) {
   const auto& device = s.cluster.device;
   const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
-  const std::string what = fmt::format("{} ({} parameters) on {} x {} of {}", model,
-                                       costmodel::format_count(parameter_count(s.model)),
+  const std::string active =
+      s.model.experts > 0
+          ? fmt::format(", {} active", costmodel::format_count(active_parameter_count(s.model)))
+          : "";
+  const std::string what = fmt::format("{} ({} parameters{}) on {} x {} of {}", model,
+                                       costmodel::format_count(parameter_count(s.model)), active,
                                        format_integer(s.cluster.devices), device.title,
                                        s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
   const std::string how = fmt::format(
@@ -203,8 +207,8 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
 
 Table ranking_rows(const std::vector<Estimate>& plans) {
   Table t;
-  for (const auto* size :
-       {"rank", "tp", "pp", "dp", "cp", "cp_comm", "micro_batch", "vpp", "micro_batches"})
+  for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
+                           "vpp", "micro_batches"})
     t.columns.push_back({size});
   for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
                           "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
@@ -214,20 +218,29 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
     const Estimate& e = plans[i];
     const auto& p = e.plan;
     t.rows.push_back(
-        {fmt::format("{}", i + 1), fmt::format("{}", p.tp), fmt::format("{}", p.pp),
-         fmt::format("{}", p.dp), fmt::format("{}", p.cp),
+        {fmt::format("{}", i + 1),
+         fmt::format("{}", p.tp),
+         fmt::format("{}", p.pp),
+         fmt::format("{}", p.dp),
+         fmt::format("{}", p.cp),
          p.cp > 1
              ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
              : "none",
-         fmt::format("{}", p.micro_batch), fmt::format("{}", p.vpp),
+         fmt::format("{}", p.ep),
+         fmt::format("{}", p.etp),
+         fmt::format("{}", p.micro_batch),
+         fmt::format("{}", p.vpp),
          fmt::format("{}", e.micro_batches),
          std::string(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]),
          p.sequence_parallel ? "true" : "false",
          std::string(
              costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),
-         fmt::format("{}", p.recompute.layers), fmt::format("{}", p.zero),
-         fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
-         fmt::format("{:.4f}", e.mfu), fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+         fmt::format("{}", p.recompute.layers),
+         fmt::format("{}", p.zero),
+         fmt::format("{:.6g}", e.iteration.value),
+         fmt::format("{:.6g}", e.tokens_per_s),
+         fmt::format("{:.4f}", e.mfu),
+         fmt::format("{:.2f}", e.peak.value / (1 << 30))});
   }
   return t;
 }
@@ -248,6 +261,10 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
       std::any_of(plans.begin(), plans.end(), [](const Estimate& e) { return e.plan.cp > 1; });
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
+  const bool experts = std::any_of(plans.begin(), plans.end(), [](const Estimate& e) {
+    return e.plan.ep > 1 || e.plan.etp > 1;
+  });
+  if (experts) t.columns.push_back({"e"});
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
   for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
@@ -262,6 +279,10 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
           static_cast<long long>(p.dp), static_cast<long long>(p.micro_batch),
           static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
       row.push_back(fmt::format("{}", n));
+    }
+    if (experts) {
+      row.insert(row.begin() + 4,
+                 p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep));
     }
     if (context) row.insert(row.begin() + 4, context_text(p));
     const std::string schedule(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]);

@@ -60,8 +60,11 @@ RunFacts facts_of(const Scenario& s) {
 }
 
 std::string parallelism_of(const ParallelPlan& plan) {
-  const std::vector<std::pair<const char*, int>> axes{
-      {"tp", plan.tp}, {"cp", plan.cp}, {"pp", plan.pp}, {plan.zero == 3 ? "fsdp" : "dp", plan.dp}};
+  const std::vector<std::pair<const char*, int>> axes{{"tp", plan.tp},
+                                                      {"cp", plan.cp},
+                                                      {"ep", plan.ep},
+                                                      {"pp", plan.pp},
+                                                      {plan.zero == 3 ? "fsdp" : "dp", plan.dp}};
   std::string text;
   for (const auto& [name, size] : axes) {
     if (size > 1) text += (text.empty() ? "" : "+") + std::string(name);

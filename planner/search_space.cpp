@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace planner {
 
@@ -69,7 +70,7 @@ constexpr std::int64_t least_context_tokens = 4096;
 
 std::vector<std::int64_t> context_choices(const Scenario& s, std::int64_t devices) {
   if (s.plan.cp) return {*s.plan.cp};
-  const bool offered = s.training.stack.context_parallel &&
+  const bool offered = s.training.stack.context_parallel && s.model.state_size == 0 &&
                        s.training.stack.attention != costmodel::AttentionKernel::unfused;
   if (!offered) return {1};
   const std::int64_t most =
@@ -82,6 +83,19 @@ std::vector<ContextExchange> exchanges(const Scenario& s, int cp) {
   if (cp == 1) return {ContextExchange::p2p};
   if (s.plan.cp_comm) return {*s.plan.cp_comm};
   return {ContextExchange::p2p, ContextExchange::a2a, ContextExchange::all_gather};
+}
+
+// Experts over ep ranks, each whole or cut as finely as everything else (Megatron's default).
+std::vector<std::pair<int, int>> expert_choices(const Scenario& s, const ParallelPlan& plan) {
+  if (s.model.experts == 0) return {{s.plan.ep.value_or(1), s.plan.etp.value_or(1)}};
+  std::vector<int> tensor{1};
+  if (plan.tp > 1) tensor.push_back(plan.tp);
+  if (s.plan.etp) tensor = {*s.plan.etp};
+  std::vector<std::pair<int, int>> pairs;
+  for (const auto ep : choices(widened(s.plan.ep), s.model.experts, s.search.max_ep)) {
+    for (const int etp : tensor) pairs.emplace_back(static_cast<int>(ep), etp);
+  }
+  return pairs;
 }
 
 std::vector<int> zero_choices(const Scenario& s, int replicas) {
@@ -154,10 +168,14 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
       plan.sequence_parallel = sequence_parallel;
       for (const auto exchange : exchanges(s, plan.cp)) {
         plan.cp_comm = exchange;
-        if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
-        space.families.push_back({plan});
-        space.configurations +=
-            recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+        for (const auto& [ep, etp] : expert_choices(s, plan)) {
+          plan.ep = ep;
+          plan.etp = etp;
+          if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
+          space.families.push_back({plan});
+          space.configurations +=
+              recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+        }
       }
     }
   }

@@ -1,8 +1,8 @@
 // Every plan that the rules, the devices, the batch and the scenario's own keys allow.
 //
 // Plans come in families: what fixes the work of a micro-batch on a stage (tp, pp, cp and
-// its exchange, dp, vpp, micro-batch, sequence parallel, schedule). Members of a family differ in
-// recomputation and ZeRO stage, which can only add time to the family's bound.
+// its exchange, ep, etp, dp, vpp, micro-batch, sequence parallel, schedule). Members of a family
+// differ in recomputation and ZeRO stage, which can only add time to the family's bound.
 #pragma once
 
 #include <cstdint>

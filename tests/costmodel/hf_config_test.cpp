@@ -59,14 +59,15 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("published configurations are the models of configs/models") {
-  for (const auto* name :
-       {"llama-3-8b", "mistral-7b", "qwen2-7b", "qwen3-8b", "gpt2", "gpt-neox-20b"}) {
+  for (const auto* name : {"llama-3-8b", "mistral-7b", "qwen2-7b", "qwen3-8b", "gpt2",
+                           "gpt-neox-20b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"}) {
     CAPTURE(name);
     const ModelSpec theirs = read_hf(published(name));
     const ModelSpec ours = costmodel::read_model(
         costmodel::load_yaml(root + "/configs/models/" + name + ".yaml"), name);
     CHECK(costmodel::parameter_count(theirs) == costmodel::parameter_count(ours));
-    CHECK(costmodel::parameter_count(theirs) == *ours.published_parameters);
+    if (std::string(name) != "deepseek-v3")  // published to three digits
+      CHECK(costmodel::parameter_count(theirs) == *ours.published_parameters);
     CHECK(shape(theirs) == shape(ours));
     CHECK(theirs.assumed.empty());
   }
@@ -160,10 +161,41 @@ TEST_CASE("faults name the key of config.json and its place") {
   CHECK(contains(wrong("{attention_dropout: 1.5}"), "attention_dropout: 1.5 is out of range"));
 }
 
+TEST_CASE("experts: dense layers must be the first, and every other layer sparse") {
+  const auto tiny_moe = [](const std::string& changes) {
+    Value map = tiny(
+        "{model_type: qwen3_moe, num_experts: 8, num_experts_per_tok: 2, "
+        "moe_intermediate_size: 32, num_hidden_layers: 4}");
+    const Value over = costmodel::parse_yaml(changes, "config.json");
+    for (const auto& entry : over.entries) map.set(entry.key, entry.value);
+    return map;
+  };
+  const auto model = read_hf(tiny_moe("{mlp_only_layers: [0, 1]}"));
+  CHECK(model.first_dense_layers == 2);
+  CHECK(model.moe_layers(0, 4) == 2);
+  CHECK(contains(fault(tiny_moe("{mlp_only_layers: [2]}")), "are not the first layers"));
+  CHECK(contains(fault(tiny_moe("{decoder_sparse_step: 2}")), "not every layer has experts"));
+  CHECK(contains(fault(tiny_moe("{num_experts: 1}")), "top_k 2 exceeds the 1 experts"));
+  CHECK(contains(fault(tiny_moe("{moe_intermediate_size: null}")), "'moe_intermediate_size'"));
+}
+
+TEST_CASE("latent attention: null ranks, and predictions beyond the next token") {
+  const Value v3 = published("deepseek-v3");
+  CHECK(contains(read_hf(v3).source, "its 1 multi-token prediction layer is left out"));
+  Value lite = v3;
+  lite.set("model_type", costmodel::scalar_value("deepseek_v2"));
+  lite.set("q_lora_rank", Value{});
+  CHECK(read_hf(lite).q_lora_rank == 0);
+  CHECK(read_hf(lite).head_dim == 192);
+  Value broken = v3;
+  broken.set("kv_lora_rank", Value{});
+  CHECK(contains(fault(broken), "lacks the key 'kv_lora_rank'"));
+}
+
 TEST_CASE("families that are not known are named with those that are") {
   CHECK(contains(fault(tiny("{model_type: lama}")), "model_type 'lama' is not known"));
   CHECK(contains(fault(tiny("{model_type: lama}")), "did you mean 'llama'?"));
-  for (const auto* moe : {"mixtral", "qwen3_moe", "deepseek_v3"}) {
+  for (const auto* moe : {"qwen2_moe", "gpt_oss", "olmoe"}) {
     const std::string text = fault(tiny(fmt::format("{{model_type: {}}}", moe)));
     CHECK(contains(text, "has no operators in this version; known: llama, mistral, qwen2"));
   }

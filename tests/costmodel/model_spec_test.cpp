@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -58,6 +59,56 @@ TEST_CASE("a published count that is exact is met exactly") {
   CHECK(parameter_count(model_of("llama-2-7b")) == 6'738'415'616);
   CHECK(parameter_count(model_of("mistral-7b")) == 7'241'732'096);
   CHECK(parameter_count(model_of("bloom-560m")) == 559'214'592);
+  for (const auto* name : {"mixtral-8x7b", "mixtral-8x22b", "qwen3-30b-a3b", "qwen3-235b-a22b",
+                           "deepseek-v2", "deepseek-v2-lite", "mamba2-130m", "mamba2-2.7b"}) {
+    const ModelSpec model = model_of(name);
+    CHECK(parameter_count(model) == model.published_parameters.value());
+  }
+  // By hand: attention, norms, experts and router of 58 layers, MLP of 3, two tables, final norm.
+  const double attention = 7168.0 * (1536 + 512 + 64) + 1536 * 128 * 192.0 + 512 * 128 * 256.0 +
+                           128 * 128 * 7168.0 + 1536 + 512 + 2 * 7168;
+  const double sparse = 257 * 3 * 7168.0 * 2048 + 256 * 7168.0, dense = 3 * 7168.0 * 18432;
+  CHECK(parameter_count(model_of("deepseek-v3")) ==
+        61 * attention + 58 * sparse + 3 * dense + 2 * 129280 * 7168.0 + 7168);
+}
+
+TEST_CASE("parameters a token meets, as published to one decimal") {
+  const auto billions = [](const char* name) {
+    return active_parameter_count(model_of(name)) / 1e9;
+  };
+  CHECK(billions("mixtral-8x7b") == doctest::Approx(12.9).epsilon(0.004));
+  CHECK(billions("mixtral-8x22b") == doctest::Approx(39).epsilon(0.013));
+  CHECK(billions("qwen3-30b-a3b") == doctest::Approx(3.3).epsilon(0.017));
+  CHECK(billions("qwen3-235b-a22b") == doctest::Approx(22).epsilon(0.023));
+  CHECK(billions("deepseek-v3") == doctest::Approx(37).epsilon(0.015));
+  CHECK(billions("deepseek-v2") == doctest::Approx(21).epsilon(0.018));
+  // DeepSeek-AI's weight file counts 36.6 B: the output table, not the input's.
+  CHECK(billions("deepseek-v3") - 129280 * 7168e-9 == doctest::Approx(36.6).epsilon(0.001));
+  CHECK(active_parameter_count(model_of("llama-2-7b")) == parameter_count(model_of("llama-2-7b")));
+}
+
+TEST_CASE("which layers have experts") {
+  const auto pattern = [](std::int64_t layers, std::int64_t dense, std::int64_t every) {
+    ModelSpec model = fixtures::gpt(layers, 64, 4, 512, 64);
+    model.experts = 8, model.top_k = 2, model.expert_ffn_hidden = 64;
+    model.first_dense_layers = dense, model.moe_every = every;
+    std::string text;
+    for (std::int64_t i = 0; i < layers; ++i) text += model.has_experts(i) ? '1' : '0';
+    for (std::int64_t from = 0; from <= layers; ++from) {
+      for (std::int64_t count = 0; from + count <= layers; ++count) {
+        const auto part =
+            text.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
+        CHECK(model.moe_layers(from, count) == std::count(part.begin(), part.end(), '1'));
+      }
+    }
+    return text;
+  };
+  CHECK(pattern(6, 0, 1) == "111111");
+  CHECK(pattern(6, 2, 1) == "001111");
+  CHECK(pattern(7, 0, 2) == "1010101");
+  CHECK(pattern(7, 3, 2) == "0000101");
+  CHECK(pattern(7, 1, 3) == "0001001");
+  CHECK(fixtures::gpt(4, 64, 4, 512, 64).moe_layers(0, 4) == 0);
 }
 
 TEST_CASE("the operators hold the parameters that are counted, for every model") {
@@ -69,11 +120,15 @@ TEST_CASE("the operators hold the parameters that are counted, for every model")
     const double table = static_cast<double>(padded_vocab(model.vocab, 1) * model.hidden);
     const double padding =
         static_cast<double>((padded_vocab(model.vocab, 1) - model.vocab) * model.hidden);
+    const std::int64_t sparse = model.moe_layers(0, model.layers);
     double held = of(LayerKind::embedding) +
-                  static_cast<double>(model.layers) * of(LayerKind::block) + of(LayerKind::head);
+                  static_cast<double>(model.layers - sparse) * of(LayerKind::block) +
+                  of(LayerKind::head);
+    if (sparse > 0) held += static_cast<double>(sparse) * of(LayerKind::moe);
     held -= model.tie_embeddings ? table + padding : 2 * padding;
     CHECK(held == parameter_count(model));
     CHECK(of(LayerKind::block) == parameters_per_layer(model));
+    if (sparse > 0) CHECK(of(LayerKind::moe) == parameters_per_moe_layer(model));
   }
 }
 
@@ -114,7 +169,28 @@ TEST_CASE("impossible models are refused at their place") {
   CHECK(fixtures::contains(fault("{kind: gpt, hidden: 64, heads: 4}"), "lacks the key 'layers'"));
   CHECK(fixtures::contains(fault("{kind: lama, layers: 2, hidden: 64, heads: 4}"),
                            "did you mean 'llama'"));
-  CHECK(fixtures::contains(fault("{kind: moe, layers: 2, hidden: 64, heads: 4}"), "no operators"));
+  CHECK(fixtures::contains(fault("{kind: t5, layers: 2, hidden: 64, heads: 4}"), "no operators"));
+  CHECK(parsed("{kind: mamba, layers: 2, hidden: 768}").heads == 24);
+  CHECK(fixtures::contains(fault("{kind: mamba, layers: 2, hidden: 768, ssm_groups: 5}"),
+                           "ssm_groups 5 does not divide heads 24"));
+  CHECK(fixtures::contains(fault("{kind: mamba, layers: 2, hidden: 768, ffn_hidden: 5}"),
+                           "has no key 'ffn_hidden'"));
+  const std::string latent = "{kind: llama, layers: 2, hidden: 64, heads: 4, kv_lora_rank: 16";
+  CHECK(parsed(latent + "}").head_dim == 192);
+  CHECK(fixtures::contains(fault(latent + ", kv_heads: 2}"), "has no key 'kv_heads'"));
+  CHECK(
+      fixtures::contains(fault(latent + ", linear_bias: true}"), "latent attention has no biases"));
+  const std::string moe = "{kind: moe, layers: 2, hidden: 64, heads: 4";
+  CHECK(fixtures::contains(fault(moe + "}"), "lacks the key 'experts'"));
+  CHECK(fixtures::contains(fault(moe + ", experts: 4, top_k: 5, ffn_hidden: 64}"),
+                           "top_k 5 exceeds the 4 experts"));
+  CHECK(fixtures::contains(fault(moe + ", experts: 4, top_k: 2}"),
+                           "lacks the key 'expert_ffn_hidden'"));
+  CHECK(fixtures::contains(
+      fault(moe + ", experts: 4, top_k: 2, ffn_hidden: 64, first_dense_layers: 2}"),
+      "no layer has experts"));
+  CHECK(fixtures::contains(fault("{kind: llama, layers: 2, hidden: 64, heads: 4, experts: 2}"),
+                           "has no key 'experts'"));
   CHECK(fixtures::contains(fault("{kind: gpt, layers: 0, hidden: 64, heads: 4}"), "out of range"));
   CHECK(fixtures::contains(fault("{kind: gpt, layers: 2, hidden: 64, heads: 4, ffn_hiden: 9}"),
                            "did you mean 'ffn_hidden'"));

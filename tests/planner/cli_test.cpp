@@ -238,6 +238,10 @@ const std::vector<Fault> faults{
     {"evaluate llama.yaml --set plan.cp=2"},
     {"evaluate llama.yaml --set plan.cp=2 --set plan.dp=2 --set training.stack=megatron-2022"},
     {"evaluate llama.yaml --set plan.cp_comm=ulysses"},
+    {"evaluate llama.yaml --set plan.ep=2"},
+    {"evaluate llama.yaml --set plan.tp=1000000 --set plan.pp=1000000 --set plan.dp=1000000 --set "
+     "plan.cp=1000000"},
+    {"evaluate llama.yaml --set model=mixtral-8x7b --set plan.ep=3"},
     {"evaluate llama.yaml --set plan.offload=cpu"},
     {"evaluate llama.yaml --set training.precision=nvfp4"},
     {"evaluate tiny-gpt-cpu --set training.precision=bf16"},

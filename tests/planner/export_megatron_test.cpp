@@ -352,6 +352,61 @@ TEST_CASE("refused: sizes and batch") {
   says([](auto& s, auto&) { s.model.ffn_hidden = 351; }, "ffn_hidden_size 351");
 }
 
+TEST_CASE("experts in Megatron's words") {
+  const auto moe = [](std::int64_t dense, std::int64_t every) {
+    Scenario s = scenario_of(
+        "{kind: moe, layers: 6, hidden: 256, heads: 8, experts: 8, top_k: 2, ffn_hidden: 512, "
+        "expert_ffn_hidden: 128, shared_experts: 2, vocab: 1000}");
+    s.model.first_dense_layers = dense, s.model.moe_every = every;
+    return s;
+  };
+  ParallelPlan plan = small_plan();
+  plan.sequence_parallel = true;
+  plan.ep = 4, plan.etp = 2;
+  const auto flags = [&](const Scenario& s) { return planner::export_megatron(s, plan).arguments; };
+  for (const auto* argument :
+       {"--num-experts 8", "--moe-router-topk 2", "--moe-ffn-hidden-size 128",
+        "--moe-shared-expert-intermediate-size 256", "--expert-model-parallel-size 4",
+        "--expert-tensor-parallel-size 2", "--moe-grouped-gemm"})
+    CHECK(has(flags(moe(0, 1)), argument));
+  for (const auto& argument : flags(moe(0, 1))) {
+    CHECK(accepted_flags().contains(argument.substr(0, argument.find(' '))));
+    CHECK_FALSE(contains(argument, "--moe-layer-freq"));
+  }
+  CHECK(has(flags(moe(2, 1)), "--moe-layer-freq ([0]*2+[1]*4)"));
+  CHECK(has(flags(moe(1, 2)), "--moe-layer-freq [0,0,1,0,1,0]"));
+  const auto says = [&](const Scenario& s, const char* part) {
+    const std::string text = refusal(s, plan);
+    CHECK_MESSAGE(contains(text, part), text);
+  };
+  plan.ep = 3;
+  says(moe(0, 1), "number of experts 8 should be a multiple of");
+  plan.ep = 8, plan.etp = 2;
+  says(moe(0, 1), "world size 16 is not divisible by etp 2 x ep 8 x pp 2");
+  plan.ep = 4, plan.sequence_parallel = false;
+  says(moe(0, 1), "experts with tensor parallelism need sequence parallelism");
+  plan.sequence_parallel = true;
+  Scenario biased = moe(0, 1);
+  biased.model.linear_bias = biased.model.qkv_bias = true;
+  says(biased, "grouped products of experts have no bias");
+}
+
+TEST_CASE("latent attention in Megatron's words") {
+  Scenario s = scenario_of("deepseek-v2-lite");
+  ParallelPlan plan{.tp = 2, .pp = 1, .dp = 8};
+  plan.sequence_parallel = true;
+  const auto arguments = planner::export_megatron(s, plan).arguments;
+  for (const auto* argument : {"--multi-latent-attention", "--kv-lora-rank 512",
+                               "--qk-head-dim 128", "--qk-pos-emb-head-dim 64", "--v-head-dim 128"})
+    CHECK(has(arguments, argument));
+  for (const auto& argument : arguments) {
+    CHECK(accepted_flags().contains(argument.substr(0, argument.find(' '))));
+    CHECK_FALSE(contains(argument, "--q-lora-rank"));
+  }
+  s = scenario_of("{base: deepseek-v3, layers: 4}");
+  CHECK(has(planner::export_megatron(s, plan).arguments, "--q-lora-rank 1536"));
+}
+
 TEST_CASE("refused: sequences and the model") {
   const auto says = [](const Change& change, const char* part) {
     const std::string text = refused_for(change);
@@ -385,6 +440,7 @@ TEST_CASE("refused: sequences and the model") {
       },
       "context parallelism needs fused or flash attention");
   says([&](auto&, auto& p) { halved(p), p.dp = 4; }, "tp 2 and pp 2 x cp 2");
+  says([](auto& s, auto&) { s.model.state_size = 128; }, "pretrain_mamba.py");
   says([](auto& s, auto&) { s.model.embedding_norm = true; }, "normalisation after the embedding");
   says([](auto& s, auto&) { s.model.linear_bias = true; }, "set qkv_bias: true");
 }

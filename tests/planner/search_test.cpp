@@ -143,6 +143,40 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
   CHECK(planner::search(s, evaluator).plans.front().plan.cp > 1);
 }
 
+TEST_CASE("experts are dealt out by the search, and that is proved too") {
+  const std::string head =
+      "model: {kind: moe, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, experts: 8, top_k: 2, "
+      "expert_ffn_hidden: 2048, ffn_hidden: 4096, vocab: 32000, first_dense_layers: ";
+  const std::string tail =
+      "}\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 32, sequence: 8192, stack: megatron-core-2026}\n";
+  for (const char* dense : {"0", "1"}) {
+    for (const char* limit : {"search: {memory_margin: 0}", "search: {memory_margin: 0.8}",
+                              "plan: {ep: 4}", "plan: {tp: 2, etp: 2}"}) {
+      std::string yaml = head;
+      yaml.append(dense).append(tail).append(limit);
+      CAPTURE(yaml);
+      const Scenario s = scenario(yaml);
+      Evaluator evaluator(s.model, s.cluster, s.training);
+      const auto pruned = planner::search(s, evaluator);
+      const auto all = planner::brute_force(s, evaluator);
+      REQUIRE_FALSE(all.plans.empty());
+      REQUIRE(pruned.plans.size() == all.plans.size());
+      for (std::size_t i = 0; i < all.plans.size(); ++i) {
+        CHECK(pruned.plans[i].plan == all.plans[i].plan);
+        CHECK(pruned.plans[i].iteration == all.plans[i].iteration);
+        CHECK((!s.plan.ep || pruned.plans[i].plan.ep == 4));
+        CHECK((!s.plan.etp || pruned.plans[i].plan.etp == 2));
+      }
+    }
+  }
+  int most = 0;
+  for (const auto& family :
+       planner::enumerate(scenario(head + "0" + tail + "search: {max_ep: 4}")).families)
+    most = std::max(most, family.plan.ep);
+  CHECK(most == 4);
+}
+
 TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
   const Scenario s = scenario(
       "model: gpt3-1.3b\ncluster: {base: selene, devices: 16}\n"

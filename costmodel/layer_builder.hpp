@@ -1,0 +1,74 @@
+// Builds the op list of one layer, node by node; transformer.cpp, attention.cpp and experts.cpp say
+// which. Of use inside costmodel only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/transformer.hpp"
+
+namespace costmodel {
+
+class LayerBuilder {
+ public:
+  LayerBuilder(const ModelSpec& model, const LayerContext& context);
+  OpList embedding();
+  OpList block();
+  OpList scan_block();
+  OpList moe();
+  OpList head();
+
+ private:
+  TensorId tensor(std::string_view name, std::int64_t rows, std::int64_t cols,
+                  TensorRole role = TensorRole::activation, double element = 0);
+  TensorId add(std::string_view name, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
+               std::int64_t cols, std::vector<TensorId> saved = {}, Region region = Region::rest);
+  TensorId norm(std::string_view name, TensorId x, std::int64_t cols);
+  Bytes size_of(std::int64_t rows, std::int64_t cols) const;
+  Bytes full_message() const;
+  // Enters a tensor-parallel region: f (identity, all-reduce in backward) or, sequence-parallel, g
+  // (all-gather, reduce-scatter in backward).
+  TensorId split(TensorId x);
+  // Leaves it: all-reduce (identity in backward), or reduce-scatter (all-gather in backward).
+  TensorId join(TensorId x);
+  // `kept` is what backward needs of the input: the input itself, or its sequence-parallel shard,
+  // gathered again.
+  TensorId linear(std::string_view name, TensorId x, TensorId kept, std::int64_t n, std::int64_t k,
+                  bool bias);
+  TensorId attention(TensorId normed);
+  TensorId plain_qkv(TensorId x, TensorId kept, std::int64_t heads, std::int64_t kv_heads);
+  // The projections to the latent vectors are whole on every tensor rank, over the tokens it has;
+  // those to the heads are cut by heads (Megatron's multi_latent_attention.py).
+  TensorId latent_qkv(TensorId normed, std::int64_t heads);
+  TensorId latent(std::string_view name, TensorId normed, std::int64_t columns);
+  TensorId from_latent(std::string_view name, TensorId low, std::int64_t rank, std::int64_t n);
+  // One kernel over whole sequences.
+  FlashAttention attention_of(std::int64_t heads, std::int64_t kv_heads) const;
+  // inputs: this rank's Q, K and V, and what it sees of the others' K and V.
+  TensorId flash(const std::vector<TensorId>& inputs, const FlashAttention& op);
+  TensorId context_parallel(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
+  // Q, K, V: from all heads of a part of the sequence to a part of the heads of all of it; the
+  // result back.
+  TensorId ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
+  TensorId unfused(TensorId qkv, std::int64_t heads);
+  TensorId mlp(TensorId x, TensorId kept);
+  TensorId mlp(TensorId x, TensorId kept, std::int64_t width);
+  // The rows that experts see: each token of this rank top_k times; all experts' ranks send as many
+  // as they receive, and the ranks of one expert gather theirs.
+  TensorId experts(TensorId x);
+  // To the experts' ranks (and, gathered, to all ranks of an expert), or back.
+  TensorId dispatched(std::string_view name, TensorId rows, std::int64_t own, bool there);
+  TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
+  TensorId residual(std::string_view name, TensorId x, TensorId skip);
+  OpList finish(TensorId input, TensorId output);
+
+  const ModelSpec& model_;
+  const LayerContext& context_;
+  std::int64_t tokens_;        // s·b, with context parallelism / c
+  std::int64_t local_tokens_;  // with sequence parallelism / t
+  bool dropout_;
+  OpList list_;
+};
+
+}  // namespace costmodel
