@@ -27,8 +27,11 @@ Seconds one_f_one_b_time(int p, long long m, Seconds s, Seconds transfer) {
 }  // namespace
 
 Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forward,
-                      Seconds backward, Seconds transfer) {
-  const Seconds s = forward + backward;
+                      Seconds backward, Seconds transfer, Seconds weight_gradient) {
+  const Seconds s = forward + backward + weight_gradient;
+  const auto bubble = [&](double hidden) {
+    return (p - 1.0) * max(Seconds(0), forward + backward - hidden * weight_gradient);
+  };
   const auto batches = static_cast<double>(m);
   switch (kind) {
     case ScheduleKind::ideal: return batches * s;
@@ -36,14 +39,20 @@ Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forw
     case ScheduleKind::gpipe: return (batches + p - 1) * s + 2.0 * (p - 1) * transfer;
     case ScheduleKind::one_f_one_b: return one_f_one_b_time(p, m, s, transfer);
     case ScheduleKind::interleaved: return (batches * v + p - 1) * s;
+    case ScheduleKind::zero_bubble_h1: return batches * s + bubble(1);
+    case ScheduleKind::zero_bubble_h2: return batches * s + bubble(2);
+    case ScheduleKind::zero_bubble_v: return batches * v * s;
   }
   return {};
 }
 
 double bubble_fraction(ScheduleKind kind, int p, int v, long long m) {
   switch (kind) {
-    case ScheduleKind::ideal: return 0;
+    case ScheduleKind::ideal:
+    case ScheduleKind::zero_bubble_h2:
+    case ScheduleKind::zero_bubble_v: return 0;
     case ScheduleKind::serial: return p - 1;
+    case ScheduleKind::zero_bubble_h1: return (p - 1) / (3.0 * static_cast<double>(m));
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
     case ScheduleKind::interleaved:
@@ -52,8 +61,75 @@ double bubble_fraction(ScheduleKind kind, int p, int v, long long m) {
   return 0;
 }
 
+namespace {
+
+// What bounds one rank of a schedule whose backward is split.
+struct SplitRank {
+  Seconds fill;  // its first forward starts then
+  Seconds wait;  // idle before its first backward: only so many forwards stand before that
+  Seconds work;  // of all micro-batches
+  Seconds weight_gradients;
+};
+
+SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes& times, int rank) {
+  const int chunks = kind == ScheduleKind::zero_bubble_v ? 2 : 1;
+  const int last = p * chunks - 1;
+  const auto batches = static_cast<double>(m);
+  const auto before = [&](int stage) {  // transfers on the way to a stage: the V turns without one
+    return (stage < p ? stage : stage - 1) * times.transfer;
+  };
+  SplitRank r;
+  Seconds longest, both;
+  for (int c = 0; c < chunks; ++c) {
+    const auto k = static_cast<std::size_t>(stage_of(kind, p, c, rank));
+    r.work += batches * (times.forward[k] + times.backward[k] + times.weight_gradient[k]);
+    r.weight_gradients += batches * times.weight_gradient[k];
+    longest = max(longest, times.forward[k]);
+    both += times.forward[k];
+  }
+  Seconds first_backward = before(last);
+  for (const Seconds forward : times.forward) first_backward += forward;
+  const int own = stage_of(kind, p, chunks - 1, rank);
+  for (int k = own + 1; k <= last; ++k)
+    first_backward += times.backward[static_cast<std::size_t>(k)] + times.transfer;
+  for (int k = 0; k < rank; ++k)
+    r.fill += times.forward[static_cast<std::size_t>(k)] + times.transfer;
+  const double most = kind == ScheduleKind::zero_bubble_h1 ? p - rank : 2.0 * p;
+  Seconds done = std::min(most, batches) * longest;
+  if (chunks == 2) done += std::max(0.0, std::min(most - batches, batches)) * (both - longest);
+  r.wait = max(Seconds(0), first_backward - r.fill - done);
+  return r;
+}
+
+Seconds split_lower_bound(ScheduleKind kind, int p, long long m, const PipelineTimes& times) {
+  Seconds bound;
+  Seconds drain;  // backward of the stages before this one
+  for (int rank = 0; rank < p; ++rank) {
+    const SplitRank r = split_rank(kind, p, m, times, rank);
+    const Seconds busy = r.fill + r.wait + r.work;
+    bound = max(bound, busy);
+    if (kind == ScheduleKind::zero_bubble_v) continue;
+    const Seconds final_weights = times.weight_gradient.front();
+    bound = max(bound, busy - r.weight_gradients + drain + final_weights);
+    drain += times.backward[static_cast<std::size_t>(rank)] + times.transfer;
+  }
+  return bound;
+}
+
+}  // namespace
+
+Seconds split_span_bound(ScheduleKind kind, int p, long long m, const PipelineTimes& times) {
+  Seconds bound;
+  for (int rank = 0; rank < p; ++rank) {
+    const SplitRank r = split_rank(kind, p, m, times, rank);
+    bound = max(bound, r.wait + r.work);
+  }
+  return bound;
+}
+
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
                              const PipelineTimes& times) {
+  if (splits_backward(kind)) return split_lower_bound(kind, p, m, times);
   const auto chunk = [p](int c, int rank) {
     return static_cast<std::size_t>(std::int64_t{c} * p + rank);
   };

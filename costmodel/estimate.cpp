@@ -119,7 +119,13 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
   return layers_.emplace(key, layer_cost(op_list(kind, plan), what, pricing(plan))).first->second;
 }
 
+// A split backward's schedule is made for the times of the plan cost() was last asked for.
 const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::int64_t m) {
+  if (splits_backward(plan.schedule)) {
+    split_program_ = compile(
+        generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m), cost_.times, cost_.shares));
+    return split_program_;
+  }
   const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m};
   const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
@@ -132,9 +138,35 @@ const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::in
 std::int64_t Evaluator::simulated_micro_batches(const ParallelPlan& plan) const {
   const std::int64_t m = plan.micro_batches(training_.global_batch);
   const std::int64_t p = plan.pp;
-  const std::int64_t enough = std::max(8 * p, most_simulated_actions / (2 * p * plan.vpp) / p * p);
+  // A split backward's schedule is made anew for every plan: it is shown shorter.
+  const std::int64_t most =
+      splits_backward(plan.schedule) ? most_simulated_actions / 8 : most_simulated_actions;
+  const std::int64_t enough = std::max(8 * p, most / (2 * p * plan.vpp) / p * p);
   return m <= enough + p ? m : enough + m % p;
 }
+
+namespace {
+
+// By virtual stage, with the weight gradient where it runs apart.
+std::vector<Seconds> whole_backward(const PipelineTimes& times) {
+  std::vector<Seconds> backward = times.backward;
+  for (std::size_t k = 0; k < times.weight_gradient.size(); ++k)
+    backward[k] += times.weight_gradient[k];
+  return backward;
+}
+
+// What one micro-batch takes a rank.
+Seconds busy_of(const PipelineTimes& times, const ParallelPlan& plan, int rank) {
+  const auto backward = whole_backward(times);
+  Seconds busy;
+  for (int v = 0; v < plan.vpp; ++v) {
+    const auto k = static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, rank));
+    busy += times.forward[k] + backward[k];
+  }
+  return busy;
+}
+
+}  // namespace
 
 // A schedule repeats with every p micro-batches once its pipeline is full, so a very long one ends
 // at the time of a shorter one plus as many periods.
@@ -146,8 +178,11 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   const SimulationResult shorter = simulate(program_of(plan, shown - plan.pp), times, scratch_);
   const std::int64_t whole_periods = (m - shown) / plan.pp;
   const auto periods = static_cast<double>(whole_periods);
-  const auto extend = [periods](Seconds& longer, Seconds before) {
-    longer += periods * (longer - before);
+  Seconds least;  // a split backward's period may waver, but never below the busiest rank's work
+  for (int r = 0; splits_backward(plan.schedule) && r < plan.pp; ++r)
+    least = max(least, plan.pp * busy_of(times, plan, r));
+  const auto extend = [periods, least](Seconds& longer, Seconds before) {
+    longer += periods * max(longer - before, least);
   };
   extend(result.makespan, shorter.makespan);
   for (std::size_t r = 0; r < result.finish.size(); ++r) {
@@ -167,24 +202,52 @@ struct Ending {
   Seconds optimizer, gather;
 };
 
-// All ranks meet at the gradient norm, then step, then gather parameters.
-Ending ending(const PlanCost& c, const SimulationResult& run, Seconds host, double straggler) {
+// When a rank's gradients are reduced whose pipeline ended at `end`.
+Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
+  end += c.gradient_exposed[rank];
+  if (rank == 0 || rank + 1 == c.weights.size()) end += c.embedding_reduce;
+  return end;
+}
+
+// No rank waits for another at the gradient norm (Qi et al. 2024, section 4): each starts its next
+// iteration when its own has ended, so that iterations follow one another at the longest rank's
+// time from first start to end.
+Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
   Ending end;
-  Seconds latest(-1);
-  const std::size_t ranks = run.finish.size();
-  for (std::size_t r = 0; r < ranks; ++r) {
-    Seconds done = run.finish[r] + c.gradient_exposed[r];
-    if (r == 0 || r + 1 == ranks) done += c.embedding_reduce;
-    if (done > latest) {
-      latest = done;
+  Seconds longest(-1);
+  for (std::size_t r = 0; r < run.finish.size(); ++r) {
+    const Seconds busy = reduced(run.finish[r] - run.begin[r], c, r);
+    const Seconds own = busy + c.optimizer[r] + c.gather_exposed[r];
+    if (own <= longest) continue;
+    longest = own;
+    end.meeting = busy;
+    end.critical = r;
+    end.optimizer = c.optimizer[r];
+    end.gather = c.gather_exposed[r];
+  }
+  return end;
+}
+
+// All ranks meet at the gradient norm, then step, then gather parameters.
+Ending ending_together(const PlanCost& c, const SimulationResult& run) {
+  Ending end;
+  end.meeting = Seconds(-1);
+  for (std::size_t r = 0; r < run.finish.size(); ++r) {
+    const Seconds done = reduced(run.finish[r], c, r);
+    if (done > end.meeting) {
+      end.meeting = done;
       end.critical = r;
     }
     end.optimizer = max(end.optimizer, c.optimizer[r]);
     end.gather = max(end.gather, c.gather_exposed[r]);
   }
-  end.meeting = latest;
-  const Seconds even = latest + end.optimizer + end.gather + host;
-  end.waiting = even * (straggler - 1);
+  return end;
+}
+
+Ending ending(const PlanCost& c, const SimulationResult& run, const EndTerms& terms) {
+  Ending end = terms.apart ? ending_apart(c, run) : ending_together(c, run);
+  const Seconds even = end.meeting + end.optimizer + end.gather + terms.host;
+  end.waiting = even * (terms.straggler - 1);
   end.iteration = even + end.waiting;
   return end;
 }
@@ -193,14 +256,18 @@ Ending ending(const PlanCost& c, const SimulationResult& run, Seconds host, doub
 
 Seconds Evaluator::iteration_time(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
-  return ending(c, simulated(plan, c.times), training_.stack.iteration_host,
-                straggler_factor(cluster_))
-      .iteration;
+  return ending(c, simulated(plan, c.times), end_terms(plan)).iteration;
+}
+
+EndTerms Evaluator::end_terms(const ParallelPlan& plan) const {
+  return {training_.stack.iteration_host, straggler_factor(cluster_),
+          splits_backward(plan.schedule) && training_.stack.post_validation};
 }
 
 Timeline Evaluator::timeline(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
-  const std::int64_t actions = 2 * c.micro_batches * plan.virtual_stages();
+  const std::int64_t actions =
+      (splits_backward(plan.schedule) ? 3 : 2) * c.micro_batches * plan.virtual_stages();
   if (actions > most_drawn_actions) {
     throw ConfigError({}, fmt::format("the timeline has {} actions", format_integer(actions)),
                       fmt::format("at most {} are drawn: lower training.global_batch",
@@ -208,10 +275,11 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   }
   Timeline timeline = simulate_timeline(program_of(plan, c.micro_batches), c.times);
   const SimulationResult run = simulated(plan, c.times);
-  const Ending end = ending(c, run, training_.stack.iteration_host, straggler_factor(cluster_));
-  const Seconds meeting = end.meeting;
+  const EndTerms terms = end_terms(plan);
+  const Ending end = ending(c, run, terms);
   for (std::size_t r = 0; r < run.finish.size(); ++r) {
     const int rank = static_cast<int>(r);
+    const Seconds meeting = terms.apart ? reduced(run.finish[r], c, r) : end.meeting;
     if (c.gradient_exposed[r].value > 0) {
       timeline.events.push_back({rank, Stream::data_parallel, "gradient reduction", run.finish[r],
                                  run.finish[r] + c.gradient_exposed[r]});
@@ -219,15 +287,16 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
     timeline.events.push_back(
         {rank, Stream::optimizer, "optimizer step", meeting, meeting + c.optimizer[r]});
     if (c.gather_exposed[r].value > 0) {
-      const Seconds from = meeting + end.optimizer;
+      const Seconds from = meeting + (terms.apart ? c.optimizer[r] : end.optimizer);
       timeline.events.push_back(
           {rank, Stream::data_parallel, "parameter gather", from, from + c.gather_exposed[r]});
     }
   }
-  const Seconds rest = meeting + end.optimizer + end.gather;
-  if (end.iteration > rest)
+  const Seconds start = terms.apart ? run.begin[end.critical] : Seconds(0);
+  const Seconds rest = start + end.meeting + end.optimizer + end.gather;
+  if (start + end.iteration > rest)
     timeline.events.push_back({static_cast<int>(end.critical), Stream::optimizer,
-                               "host and stragglers", rest, end.iteration});
+                               "host and stragglers", rest, start + end.iteration});
   std::stable_sort(timeline.events.begin(), timeline.events.end(),
                    [](const Event& a, const Event& b) { return a.rank < b.rank; });
   return timeline;
@@ -241,12 +310,18 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   Traffic sum;
   const auto m = static_cast<double>(c.micro_batches);
   const std::size_t ranks = c.weights.size(), stages = c.forward.size();
-  for (std::size_t k = rank; k < stages; k += ranks) {
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
+    const auto k = static_cast<std::size_t>(stage);
     sum += c.forward[k].traffic * m;
     sum += c.backward[k].traffic * m;
     sum += c.recompute[k].traffic * m;
     if (ranks > 1) {
-      const double sends = (k + 1 < stages ? 1 : 0) + (k > 0 ? 1 : 0);
+      double sends = 0;
+      for (const int next : {stage - 1, stage + 1}) {
+        const bool exists = next >= 0 && next < static_cast<int>(stages);
+        if (exists && rank_of(plan.schedule, plan.pp, next) != static_cast<int>(rank)) ++sends;
+      }
       sum.add(CollectiveKind::send, c.transfer_bytes * (sends * m));
       if (plan.tp > 1 && training.stack.scatter_gather && !plan.sequence_parallel) {
         sum.add(CollectiveKind::all_gather,
@@ -277,12 +352,15 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   return sum;
 }
 
-Breakdown breakdown_of(const PlanCost& c, const Ending& end, Seconds without_transfers,
-                       Seconds with_transfers, const StackSpec& stack) {
+// `transfers`: how much later they make the critical rank end.
+Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
+                       Seconds transfers, const StackSpec& stack) {
   Breakdown b;
   const auto m = static_cast<double>(c.micro_batches);
   const std::size_t ranks = c.weights.size();
-  for (std::size_t k = end.critical; k < c.forward.size(); k += ranks) {
+  for (int v = 0; v < plan.vpp; ++v) {
+    const auto k = static_cast<std::size_t>(
+        stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
     b.compute += m * (c.forward[k].compute + c.backward[k].compute);
     b.recompute += m * c.recompute[k].compute;
     b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
@@ -295,7 +373,7 @@ Breakdown breakdown_of(const PlanCost& c, const Ending& end, Seconds without_tra
   b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
   if (end.critical == 0 || end.critical + 1 == ranks) b.dp_comm += c.embedding_reduce;
   b.optimizer = end.optimizer;
-  b.pp_comm = max(Seconds(0), with_transfers - without_transfers);
+  b.pp_comm = max(Seconds(0), transfers);
   const Seconds left = end.iteration - b.total();
   if (std::abs(left.value) < 1e-9 * end.iteration.value) {
     b.compute += left;  // rounding of the sums
@@ -312,12 +390,16 @@ Breakdown breakdown_of(const PlanCost& c, const Ending& end, Seconds without_tra
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   const SimulationResult run = simulated(plan, c.times);
-  const Ending end = ending(c, run, training_.stack.iteration_host, straggler_factor(cluster_));
-  Seconds without = run.finish[end.critical];
+  const EndTerms terms = end_terms(plan);
+  const Ending end = ending(c, run, terms);
+  const auto own_end = [&](const SimulationResult& result) {
+    return result.finish[end.critical] - (terms.apart ? result.begin[end.critical] : Seconds(0));
+  };
+  Seconds transfers;
   if (c.times.transfer.value > 0) {
     PipelineTimes still = c.times;
     still.transfer = Seconds(0);
-    without = simulated(plan, still).finish[end.critical];
+    transfers = own_end(run) - own_end(simulated(plan, still));
   }
   Estimate e;
   e.plan = plan;
@@ -326,15 +408,11 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.interval = {end.iteration * training_.error_band.low,
                 end.iteration * training_.error_band.high};
   e.critical_rank = static_cast<int>(end.critical);
-  e.breakdown = breakdown_of(c, end, without, run.finish[end.critical], training_.stack);
-  Seconds busy;
+  e.breakdown = breakdown_of(c, plan, end, transfers, training_.stack);
   const auto m = static_cast<double>(c.micro_batches);
-  for (std::size_t k = end.critical; k < c.times.forward.size(); k += c.weights.size()) {
-    busy += m * (c.times.forward[k] + c.times.backward[k]);
-  }
-  e.bubble_fraction = e.breakdown.bubble / busy;
+  e.stage_backward = whole_backward(c.times);
+  e.bubble_fraction = e.breakdown.bubble / (m * busy_of(c.times, plan, e.critical_rank));
   e.stage_forward = c.times.forward;
-  e.stage_backward = c.times.backward;
   e.memory = c.memory;
   e.peak = c.peak;
   e.capacity = cluster_.device.memory;

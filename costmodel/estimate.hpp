@@ -17,6 +17,7 @@
 #include "costmodel/model_spec.hpp"
 #include "costmodel/parallel_plan.hpp"
 #include "costmodel/simulator.hpp"
+#include "costmodel/split_schedule.hpp"
 #include "costmodel/transformer.hpp"
 #include "costmodel/units.hpp"
 
@@ -46,6 +47,8 @@ struct PlanCost {
   std::int64_t micro_batches = 0;
   PipelineTimes times;  // by virtual stage: forward and backward of one micro-batch
   std::vector<Cost> forward, backward, recompute;  // the same, itemised
+  std::vector<Cost> weight_gradient;  // the part of backward that runs apart; empty where none does
+  HeldShares shares;  // what is kept for backward, and for that part; empty where none does
   std::vector<Seconds> zero_forward,
       zero_backward;            // exposed parameter gathers and reductions inside a micro-batch
   std::vector<double> weights;  // parameters by pipeline rank, on one device
@@ -84,7 +87,8 @@ struct Estimate {
   int critical_rank = 0;
   double bubble_fraction = 0;  // bubble time / (m·(t_f + t_b)) of the critical rank
   std::vector<Seconds> stage_forward,
-      stage_backward;               // by virtual stage, one micro-batch, recomputation in backward
+      stage_backward;               // by virtual stage, one micro-batch; recomputation and weight
+                                    // gradient in backward
   std::vector<StageMemory> memory;  // by pipeline rank
   Bytes peak, capacity;
   bool fits() const { return peak <= capacity; }
@@ -101,6 +105,14 @@ struct Estimate {
 inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 20;
 // A timeline is drawn whole: one of more actions is refused.
 inline constexpr std::int64_t most_drawn_actions = std::int64_t{1} << 22;
+
+// What an iteration has beside its pipeline: host time, waiting for the slowest node, and whether
+// ranks end apart, without meeting at the gradient norm.
+struct EndTerms {
+  Seconds host;
+  double straggler = 1;
+  bool apart = false;
+};
 
 class Evaluator {
  public:
@@ -144,10 +156,15 @@ class Evaluator {
   Bytes buffers_of(const ParallelPlan& plan, double largest_layer) const;
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
+  void bound_split(const ParallelPlan& plan);
+  Bytes held_split(const Layers& layers, const ParallelPlan& plan, int rank);
+  Bytes micro_batch_on(const Layers& layers, const ParallelPlan& plan, int rank) const;
+  Bytes pending_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
   Bytes held_by_uneven(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
   template <class Held, class Find>
   const Held& held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan, Find find);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
+  EndTerms end_terms(const ParallelPlan& plan) const;
   std::int64_t simulated_micro_batches(const ParallelPlan& plan) const;
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
 
@@ -162,6 +179,7 @@ class Evaluator {
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
   std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
+  SimulationProgram split_program_;  // of the last plan whose schedule depends on its times
 };
 
 // Bytes a parameter takes, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 +

@@ -48,7 +48,9 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
     };
     Seconds forward, backward;
     double layers = 0;
-    for (std::size_t k = r; k < c.forward.size(); k += ranks) {
+    for (int v = 0; v < plan.vpp; ++v) {
+      const auto k =
+          static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(r)));
       forward += c.forward[k].time();
       backward += c.backward[k].time() + c.recompute[k].time();
       layers += layers_of(plan, model_, static_cast<int>(k));
@@ -84,7 +86,8 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
 void Evaluator::price_embedding(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.embedding_reduce = Seconds(0);
-  if (model_.tie_embeddings && plan.pp > 1 && training_.stack.embedding_all_reduce) {
+  const bool apart = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1) > 0;
+  if (model_.tie_embeddings && apart && training_.stack.embedding_all_reduce) {
     const double table = vocabulary_table(model_, plan.tp);
     const Mesh mesh(plan);
     const GroupLayout ends = layout_of(2, mesh.stride(Axis::pipeline) * (plan.pp - 1), cluster_);
@@ -94,7 +97,32 @@ void Evaluator::price_embedding(const ParallelPlan& plan) {
   }
 }
 
+// A schedule with split backward may end on any rank.
+void Evaluator::bound_split(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const EndTerms terms = end_terms(plan);
+  const bool apart = terms.apart;
+  c.pipeline_bound =
+      apart ? split_span_bound(plan.schedule, plan.pp, c.micro_batches, c.times)
+            : pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, c.micro_batches, c.times);
+  Seconds least, optimizer, gather;
+  for (std::size_t r = 0; r < c.optimizer.size(); ++r) {
+    const Seconds own =
+        c.gradient_exposed[r] + (apart ? c.optimizer[r] + c.gather_exposed[r] : Seconds(0));
+    least = r == 0 ? own : min(least, own);
+    optimizer = max(optimizer, c.optimizer[r]);
+    gather = max(gather, c.gather_exposed[r]);
+  }
+  c.lower_bound =
+      (c.pipeline_bound + least + (apart ? Seconds(0) : optimizer + gather) + terms.host) *
+      terms.straggler;
+}
+
 void Evaluator::bound(const ParallelPlan& plan) {
+  if (splits_backward(plan.schedule)) {
+    bound_split(plan);
+    return;
+  }
   PlanCost& c = cost_;
   const Seconds pipeline =
       pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, c.micro_batches, c.times);

@@ -16,6 +16,11 @@ Cost& Cost::operator+=(const Cost& o) {
   return *this;
 }
 
+Cost Cost::operator+(const Cost& o) const {
+  Cost sum = *this;
+  return sum += o;
+}
+
 Cost Cost::operator*(double times) const {
   const int launches = static_cast<int>(kernels * times);
   return {compute * times, tp_comm * times,  cp_comm * times, ep_comm * times,
@@ -123,6 +128,8 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
   cost.backward = price(backward_steps(list), list, pricing);
+  cost.input_gradient = price(input_gradient_steps(list), list, pricing);
+  cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);
   cost.recompute = price(recompute_steps(list, what), list, pricing);
   cost.footprint = footprint(list, what);
   for (const Node& node : list.nodes) {

@@ -21,12 +21,14 @@ struct Cost {
   int kernels = 0;
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
+  Cost operator+(const Cost& o) const;
   Cost operator*(double times) const;
 };
 
 struct LayerCost {
   Cost forward;
-  Cost backward;  // without recomputation
+  Cost backward;                         // without recomputation
+  Cost input_gradient, weight_gradient;  // the same where a schedule runs them apart
   Cost recompute;
   Footprint footprint;
   double weights = 0;         // parameters on this device

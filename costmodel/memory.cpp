@@ -14,6 +14,8 @@ namespace {
 Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
   const std::int64_t shown =
       m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
+  if (plan.schedule == ScheduleKind::zero_bubble_v)
+    return generate_v_order(plan.pp, static_cast<int>(shown));
   return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
 }
 
@@ -24,7 +26,8 @@ template <class Held, class Find>
 const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
                                  Find find) {
   const std::int64_t m = cost_.micro_batches;
-  const ScheduleKey key{m == plan.pp ? 1 : 0, plan.pp, plan.vpp,
+  const bool folded = plan.schedule == ScheduleKind::zero_bubble_v;
+  const ScheduleKey key{(m == plan.pp ? 1 : 0) + (folded ? 2 : 0), plan.pp, plan.vpp,
                         std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
   const auto found = cache.find(key);
   if (found != cache.end()) return found->second;
@@ -76,6 +79,47 @@ Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const
   return kept;
 }
 
+// Kept by one micro-batch on virtual stage k between its input and its weight gradient.
+Bytes Evaluator::pending_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes kept = f.whole.footprint.kept_for_weights * mix.dense;
+  if (mix.moe > 0) kept += f.moe_whole.footprint.kept_for_weights * mix.moe;
+  if (k == 0) kept += f.embedding.footprint.kept_for_weights;
+  if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept_for_weights;
+  return kept;
+}
+
+// Kept by one micro-batch from forward to backward, on all chunks of a rank.
+Bytes Evaluator::micro_batch_on(const Layers& f, const ParallelPlan& plan, int rank) const {
+  Bytes kept;
+  for (int v = 0; v < plan.vpp; ++v)
+    kept += kept_by(f, plan, stage_of(plan.schedule, plan.pp, v, rank));
+  return kept;
+}
+
+// What a schedule with split backward may hold, forwards and waiting weight gradients together: the
+// limit it is generated for, where its forwards alone do not hold more and micro-batches are not
+// too few to reach it. Ranks in the middle may stay below. Behind a backward its own weight
+// gradient waits at least for a moment.
+Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank) {
+  const auto m = static_cast<double>(cost_.micro_batches);
+  const double limit = held_limit(plan.schedule, plan.pp);
+  const Bytes kept = micro_batch_on(f, plan, rank);
+  Bytes longest, extra;
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int k = stage_of(plan.schedule, plan.pp, v, rank);
+    longest += max(kept_by(f, plan, k), pending_by(f, plan, k));
+    extra = max(extra, pending_by(f, plan, k) - kept_by(f, plan, k));
+  }
+  Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
+  if (plan.schedule == ScheduleKind::zero_bubble_v) {
+    const Bytes down = kept_by(f, plan, rank);
+    for (const EndMix& mix : held_once(end_mixes_, plan, end_mixes)[static_cast<std::size_t>(rank)])
+      forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
+  }
+  return min(max(forwards, kept * limit) + extra, longest * m);
+}
+
 namespace {
 
 // Micro-batches a rank holds at once when it has one chunk.
@@ -85,7 +129,10 @@ std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
     case ScheduleKind::gpipe: return m;
     case ScheduleKind::ideal:
     case ScheduleKind::one_f_one_b:
-    case ScheduleKind::interleaved: return std::min<std::int64_t>(plan.pp - rank, m);
+    case ScheduleKind::interleaved:
+    case ScheduleKind::zero_bubble_h1:
+    case ScheduleKind::zero_bubble_h2:
+    case ScheduleKind::zero_bubble_v: return std::min<std::int64_t>(plan.pp - rank, m);
   }
   return m;
 }
@@ -114,6 +161,11 @@ Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int r
 // The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
 // is.
 Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
+  if (splits_backward(plan.schedule)) {
+    const Bytes held = held_split(f, plan, rank);
+    in_flight = held / micro_batch_on(f, plan, rank);  // as many as would hold as much
+    return held;
+  }
   if (plan.schedule != ScheduleKind::interleaved) {
     in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
     return kept_by(f, plan, rank) * in_flight;
@@ -152,14 +204,24 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   };
   const Bytes block_working = max(working_of(f.again.footprint, f.whole.footprint),
                                   working_of(f.moe_again.footprint, f.moe_whole.footprint));
+  const int last = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
   c.memory.assign(static_cast<std::size_t>(plan.pp), {});
+  c.shares.forward.assign(c.weight_gradient.size(), 0);
+  c.shares.pending.assign(c.weight_gradient.size(), 0);
+  for (std::size_t k = 0; k < c.weight_gradient.size(); ++k) {
+    const int rank = rank_of(plan.schedule, plan.pp, static_cast<int>(k));
+    const Bytes micro_batch = micro_batch_on(f, plan, rank);
+    if (micro_batch.value <= 0) continue;
+    c.shares.forward[k] = kept_by(f, plan, static_cast<int>(k)) / micro_batch;
+    c.shares.pending[k] = pending_by(f, plan, static_cast<int>(k)) / micro_batch;
+  }
   c.peak = Bytes(0);
   for (int r = 0; r < plan.pp; ++r) {
     StageMemory& s = c.memory[static_cast<std::size_t>(r)];
     const Bytes held = held_by(f, plan, r, s.in_flight_micro_batches);
     Bytes working = block_working;
     // The head works when everything is held; the blocks when what the head kept is gone.
-    if (r == plan.pp - 1) {
+    if (r == last) {
       working = max(working - f.head.footprint.kept,
                     max(f.head.footprint.backward_transient, f.head.footprint.forward_transient));
     }
@@ -178,7 +240,7 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
     if (r == 0) largest_layer = std::max(largest_layer, f.embedding.weights);
-    if (r == plan.pp - 1) largest_layer = std::max(largest_layer, f.head.weights);
+    if (r == last) largest_layer = std::max(largest_layer, f.head.weights);
     s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     c.peak = max(c.peak, s.total());

@@ -199,6 +199,24 @@ std::vector<Step> backward_steps(const OpList& list) {
   return steps;
 }
 
+namespace {
+
+std::vector<Step> backward_part(const OpList& list, bool weights) {
+  std::vector<Step> steps = backward_steps(list);
+  const auto belongs = [weights](Pass pass) { return (pass == Pass::weight_gradient) == weights; };
+  std::erase_if(steps, [&](const Step& step) { return !belongs(step.pass); });
+  for (Step& step : steps) {
+    if (!belongs(step.partner_pass)) step.partner = nullptr;
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Step> input_gradient_steps(const OpList& list) { return backward_part(list, false); }
+
+std::vector<Step> weight_gradient_steps(const OpList& list) { return backward_part(list, true); }
+
 std::vector<Step> recompute_steps(const OpList& list, Recomputed what) {
   std::vector<Step> steps;
   for (const Node& node : list.nodes) {
@@ -231,6 +249,25 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
   return ids;
 }
 
+namespace {
+
+Bytes kept_for_weights(const OpList& list) {
+  std::vector<bool> input(list.tensors.size(), false), output_gradient(list.tensors.size(), false);
+  for (const Node& node : list.nodes) {
+    if (!has_pass(node.op, Pass::weight_gradient)) continue;
+    for (const TensorId id : node.saved) input[static_cast<std::size_t>(id)] = true;
+    output_gradient[static_cast<std::size_t>(node.output)] = true;
+  }
+  Bytes kept;
+  for (std::size_t t = 0; t < list.tensors.size(); ++t) {
+    if (input[t]) kept += list.tensors[t].bytes();
+    if (output_gradient[t]) kept += list.tensors[t].bytes();
+  }
+  return kept;
+}
+
+}  // namespace
+
 Footprint footprint(const OpList& list, Recomputed what) {
   Footprint result;
   const auto ids = kept_tensors(list, what);
@@ -240,6 +277,7 @@ Footprint footprint(const OpList& list, Recomputed what) {
     result.kept += info.bytes();
     if (info.role != TensorRole::statistics) result.kept_activations += info.bytes();
   }
+  result.kept_for_weights = kept_for_weights(list);
   const auto all = [](const Node&) { return true; };
   Meter forward;
   if (list.input >= 0) forward.take(list.tensors[static_cast<std::size_t>(list.input)].bytes());

@@ -62,6 +62,11 @@ std::vector<Step> forward_steps(const OpList& list);
 // their conjugates.
 std::vector<Step> backward_steps(const OpList& list);
 
+// The two parts of backward_steps, for schedules that run them apart: the weight gradients, and all
+// else. A collective that would run beside the other part's product has no partner.
+std::vector<Step> input_gradient_steps(const OpList& list);
+std::vector<Step> weight_gradient_steps(const OpList& list);
+
 enum class Recomputed { nothing, attention_core, everything };
 
 // What backward computes again before it starts: the forward steps of the recomputed region.
@@ -74,6 +79,8 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
 struct Footprint {
   Bytes kept;                // by kept_tensors, all roles
   Bytes kept_activations;    // without statistics: what the published formulas count
+  Bytes kept_for_weights;    // between input and weight gradient, where they run apart: inputs of
+                             // the products and gradients of their outputs
   Bytes forward_transient;   // highest extra use during forward, above what is kept at that point
                              // and at the end
   Bytes backward_transient;  // highest extra use during backward, above `kept`: recomputed tensors,

@@ -86,8 +86,10 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
   const std::int64_t rounds = std::min<std::int64_t>(
       std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));
+  // A schedule with split backward is made anew for every plan.
+  const std::int64_t most = std::int64_t{1} << (splits_backward(p.schedule) ? 21 : 27);
   rules.require(
-      std::int64_t{2} * p.pp * p.vpp * rounds <= (std::int64_t{1} << 27), "pp",
+      std::int64_t{2} * p.pp * p.vpp * rounds <= most, "pp",
       [&] {
         return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
       },
@@ -104,11 +106,39 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, or another micro_batch"); });
 }
 
-void check_stages(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+// Which schedules go with virtual stages: interleaved with any, zero-bubble-v with two, the others
+// with none.
+void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
+  const bool chunks = p.schedule == ScheduleKind::interleaved     ? p.vpp > 1
+                      : p.schedule == ScheduleKind::zero_bubble_v ? p.vpp == 2
+                                                                  : p.vpp == 1;
+  rules.require(
+      chunks, "schedule",
+      [&] {
+        return fmt::format("schedule {} with vpp {}",
+                           schedule_names[static_cast<std::size_t>(p.schedule)], p.vpp);
+      },
+      [&] {
+        if (p.schedule == ScheduleKind::zero_bubble_v)
+          return std::string("zero-bubble-v goes with vpp: 2");
+        if (splits_backward(p.schedule))
+          return std::string("zero-bubble-h1 and -h2 go with vpp: 1");
+        return std::string("vpp > 1 goes with schedule: interleaved, and the other way round");
+      });
+  rules.require(
+      p.vpp == 1 || p.pp > 1, "vpp", [] { return std::string("virtual stages need pp > 1"); },
+      [] { return std::string("set vpp: 1"); });
+}
+
+void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                  Rules& rules) {
   const std::int64_t stages = std::int64_t{p.pp} * p.vpp;  // as written: may be beyond an int
   if (p.stage_layers.empty()) {
+    const UnevenSplit split = uneven_split(p, model);
+    const bool placed = split == UnevenSplit::balanced ? training.stack.uneven_stages
+                                                       : split != UnevenSplit::impossible;
     rules.require(
-        uneven_split(p, model) != UnevenSplit::impossible, p.vpp > 1 ? "vpp" : "pp",
+        placed, p.vpp > 1 ? "vpp" : "pp",
         [&] {
           return fmt::format("{} layers do not divide into pp {} x vpp {} = {} stages",
                              model.layers, p.pp, p.vpp, stages);
@@ -135,19 +165,7 @@ void check_stages(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
         },
         [] { return std::string("make them add up"); });
   }
-  const bool interleaved = p.schedule == ScheduleKind::interleaved;
-  rules.require(
-      interleaved == (p.vpp > 1), "schedule",
-      [&] {
-        return fmt::format("schedule {} with vpp {}",
-                           schedule_names[static_cast<std::size_t>(p.schedule)], p.vpp);
-      },
-      [] {
-        return std::string("vpp > 1 goes with schedule: interleaved, and the other way round");
-      });
-  rules.require(
-      p.vpp == 1 || p.pp > 1, "vpp", [] { return std::string("virtual stages need pp > 1"); },
-      [] { return std::string("set vpp: 1"); });
+  check_virtual_stages(p, rules);
 }
 
 void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
@@ -187,6 +205,9 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   rules.require(
       p.schedule != ScheduleKind::interleaved || stack.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
+  rules.require(
+      !splits_backward(p.schedule) || stack.zero_bubble, "schedule",
+      [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
   // Megatron: with two pipeline ranks the interleaved order needs transfers beside computation.
   rules.require(
       p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
@@ -203,7 +224,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   check_experts(p, model, rules);
   if (rules.stop()) return;
   check_batch(p, training, rules);
-  check_stages(p, model, rules);
+  check_stages(p, model, training, rules);
   check_recompute(p, model, rules);
   check_stack(p, training, rules);
 }
@@ -227,10 +248,11 @@ bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpe
 UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
   const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
   if (model.layers % stages == 0) return UnevenSplit::none;
-  if (plan.pp == 1 || model.layers < stages) return UnevenSplit::impossible;
+  // An end chunk may be without layers, a whole rank not.
+  if (plan.pp == 1 || (plan.vpp == 1 && model.layers < stages)) return UnevenSplit::impossible;
   if ((model.layers + 2) % stages == 0) return UnevenSplit::embedding_and_loss;
   if ((model.layers + 1) % stages == 0) return UnevenSplit::loss;
-  return UnevenSplit::impossible;
+  return model.layers < stages ? UnevenSplit::impossible : UnevenSplit::balanced;
 }
 
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage) {
@@ -243,6 +265,14 @@ int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stag
     case UnevenSplit::loss: return static_cast<int>((model.layers + 1) / stages) - (last ? 1 : 0);
     case UnevenSplit::embedding_and_loss:
       return static_cast<int>((model.layers + 2) / stages) - (first ? 1 : 0) - (last ? 1 : 0);
+    case UnevenSplit::balanced: {
+      // With less than two layers a stage the ends do not count: none is left without layers.
+      const bool ends_count = model.layers + 2 >= std::int64_t{2} * stages;
+      const std::int64_t counted = model.layers + (ends_count ? 2 : 0);
+      const int extra = virtual_stage < counted % stages ? 1 : 0;
+      const int less = ends_count && (first || last) ? 1 : 0;
+      return static_cast<int>(counted / stages) + extra - less;
+    }
   }
   return 0;
 }

@@ -15,9 +15,33 @@
 
 namespace costmodel {
 
-enum class ScheduleKind { ideal, serial, gpipe, one_f_one_b, interleaved };
-inline constexpr std::array<std::string_view, 5> schedule_names{"ideal", "serial", "gpipe", "1f1b",
-                                                                "interleaved"};
+enum class ScheduleKind {
+  ideal,
+  serial,
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zero_bubble_h1,
+  zero_bubble_h2,
+  zero_bubble_v
+};
+inline constexpr std::array<std::string_view, 8> schedule_names{
+    "ideal",       "serial",         "gpipe",          "1f1b",
+    "interleaved", "zero-bubble-h1", "zero-bubble-h2", "zero-bubble-v"};
+
+// Whether input and weight gradients are actions of their own (Qi et al. 2024, arXiv:2401.10241).
+constexpr bool splits_backward(ScheduleKind kind) { return kind >= ScheduleKind::zero_bubble_h1; }
+
+// The pipeline rank that holds a virtual stage, and the stage that is a rank's chunk. Stages go
+// round the ranks, but zero-bubble-v turns back at the last rank (the V of arXiv:2405.15362).
+constexpr int rank_of(ScheduleKind kind, int pp, int stage) {
+  const int at = stage % pp;
+  return kind == ScheduleKind::zero_bubble_v && stage / pp % 2 == 1 ? pp - 1 - at : at;
+}
+constexpr int stage_of(ScheduleKind kind, int pp, int chunk, int rank) {
+  const bool back = kind == ScheduleKind::zero_bubble_v && chunk % 2 == 1;
+  return chunk * pp + (back ? pp - 1 - rank : rank);
+}
 
 enum class Recomputation { none, selective, full };
 inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "selective", "full"};
@@ -110,13 +134,15 @@ bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpe
 // How layers that do not divide evenly are still placed, as Megatron does with
 // --account-for-embedding-in-pipeline-split and
 // --account-for-loss-in-pipeline-split: the embedding, the loss, or both count as a layer. none
-// when they divide; impossible when no such count divides. Nothing of it applies when stage_layers
-// is given.
-enum class UnevenSplit { none, loss, embedding_and_loss, impossible };
+// when they divide. balanced when no such count divides: the most even contiguous partition with
+// embedding and loss as layers, the larger shares first; for frameworks that partition freely
+// (DeepSpeed). impossible when there are fewer layers than stages. Nothing of it applies when
+// stage_layers is given.
+enum class UnevenSplit { none, loss, embedding_and_loss, balanced, impossible };
 UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model);
 
-// Layers of virtual stage k (chunk k / p of pipeline rank k mod p), counted from 0: stage_layers,
-// or equal shares, or Megatron's uneven split, whose first or last stage has one layer less.
+// Layers of virtual stage k, counted from 0: stage_layers, or equal shares, or an uneven split,
+// whose first or last stage has one layer less.
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);
 
 // Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).

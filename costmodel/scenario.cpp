@@ -105,15 +105,10 @@ std::optional<ContextExchange> read_exchange(MapReader& reader) {
 }
 
 ScheduleKind read_schedule(MapReader& reader) {
-  static constexpr std::array<std::string_view, 3> later{"zero-bubble-h1", "zero-bubble-v",
-                                                         "dualpipe"};
-  const auto word = reader.text("schedule");
-  for (const auto name : later) {
-    if (word == name) {
-      throw ConfigError(reader.mark_of("schedule"),
-                        fmt::format("schedule '{}' is not generated in this version", name),
-                        fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
-    }
+  if (reader.text("schedule") == "dualpipe") {
+    throw ConfigError(reader.mark_of("schedule"),
+                      "schedule 'dualpipe' is not generated in this version",
+                      fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
   }
   return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names));
 }
@@ -302,7 +297,7 @@ PlanRequest with_defaults(const Scenario& scenario) {
     r.automatic.emplace_back("vpp");
   settle("ep", r.ep, usual.ep);
   settle("etp", r.etp, usual.etp);
-  settle("vpp", r.vpp, usual.vpp);
+  settle("vpp", r.vpp, r.schedule == ScheduleKind::zero_bubble_v ? 2 : usual.vpp);
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,

@@ -44,7 +44,8 @@ struct SearchLimits {
   std::int64_t max_micro_batch = 0;
   std::vector<int> zero;                 // stages tried; empty: 0 .. the stack's highest
   std::vector<Recomputation> recompute;  // empty: all
-  std::vector<ScheduleKind> schedules;   // empty: 1f1b and interleaved
+  std::vector<ScheduleKind> schedules;   // empty: 1f1b, interleaved, and zero-bubble where the
+                                         // stack offers it
   int top = 5;                           // plans reported
   double memory_margin = 0;              // fraction of device memory left free
 };

@@ -62,20 +62,31 @@ int interleaved_warm_up(int rank, int p, int v, int m) {
   return 2 * (p - rank - 1) + (v - 1) * p;
 }
 
-bool is_compute(ActionKind kind) {
-  return kind == ActionKind::forward || kind == ActionKind::backward;
+// Forward, backward, weight gradient: 0, 1, 2; transfers have none.
+int direction_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward: return 0;
+    case ActionKind::backward: return 1;
+    case ActionKind::weight_gradient: return 2;
+    case ActionKind::send_forward:
+    case ActionKind::recv_forward:
+    case ActionKind::send_backward:
+    case ActionKind::recv_backward: return -1;
+  }
+  return -1;
 }
+
+int directions_of(ScheduleKind kind) { return splits_backward(kind) ? 3 : 2; }
 
 // Index of (stage, micro-batch, direction) in a table of flags.
 struct DoneTable {
   int micro_batches;
   std::vector<char> done;
   DoneTable(int stages, int m)
-      : micro_batches(m), done(static_cast<std::size_t>(std::int64_t{2} * stages * m), 0) {}
+      : micro_batches(m), done(static_cast<std::size_t>(std::int64_t{3} * stages * m), 0) {}
   char& at(ActionKind kind, int stage, int micro_batch) {
-    const int direction = kind == ActionKind::backward ? 1 : 0;
-    return done[static_cast<std::size_t>((std::int64_t{2} * stage + direction) * micro_batches +
-                                         micro_batch)];
+    return done[static_cast<std::size_t>(
+        (std::int64_t{3} * stage + direction_of(kind)) * micro_batches + micro_batch)];
   }
 };
 
@@ -84,6 +95,8 @@ bool ready(const Action& action, int stages, DoneTable& done) {
   if (action.kind == ActionKind::forward) {
     return action.stage == 0 || done.at(ActionKind::forward, action.stage - 1, action.micro_batch);
   }
+  if (action.kind == ActionKind::weight_gradient)
+    return done.at(ActionKind::backward, action.stage, action.micro_batch);
   if (!done.at(ActionKind::forward, action.stage, action.micro_batch)) return false;
   return action.stage == stages - 1 ||
          done.at(ActionKind::backward, action.stage + 1, action.micro_batch);
@@ -119,9 +132,11 @@ std::optional<ScheduleFault> check_lists(const Schedule& s) {
     const auto& list = s.actions[static_cast<std::size_t>(rank)];
     for (int step = 0; step < static_cast<int>(list.size()); ++step) {
       const Action& a = list[static_cast<std::size_t>(step)];
-      if (!is_compute(a.kind))
+      if (direction_of(a.kind) < 0)
         return fault(s, rank, step, "a transfer stands in a schedule that is not lowered");
-      if (a.stage < 0 || a.stage >= s.stages() || a.stage % s.ranks != rank) {
+      if (direction_of(a.kind) >= directions_of(s.kind))
+        return fault(s, rank, step, "a weight gradient stands in a schedule of whole backwards");
+      if (a.stage < 0 || a.stage >= s.stages() || s.home_of(a.stage) != rank) {
         return fault(s, rank, step,
                      fmt::format("stage {} does not live on rank {}", a.stage, rank));
       }
@@ -131,10 +146,14 @@ std::optional<ScheduleFault> check_lists(const Schedule& s) {
       if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch)) {
         return fault(s, rank, step, "backward stands before its forward");
       }
+      if (a.kind == ActionKind::weight_gradient &&
+          !seen.at(ActionKind::backward, a.stage, a.micro_batch)) {
+        return fault(s, rank, step, "weight gradient stands before its backward");
+      }
       if (std::exchange(seen.at(a.kind, a.stage, a.micro_batch), char{1}))
         return fault(s, rank, step, "runs a second time");
     }
-    const int expected = 2 * s.chunks * s.micro_batches;
+    const int expected = directions_of(s.kind) * s.chunks * s.micro_batches;
     if (static_cast<int>(list.size()) != expected) {
       return fault(s, rank, static_cast<int>(list.size()),
                    fmt::format("{} actions are missing", expected - static_cast<int>(list.size())));
@@ -166,6 +185,9 @@ Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
             one_f_one_b_rank(rank, ranks, chunks, micro_batches,
                              interleaved_warm_up(rank, ranks, chunks, micro_batches)));
         break;
+      case ScheduleKind::zero_bubble_h1:
+      case ScheduleKind::zero_bubble_h2:
+      case ScheduleKind::zero_bubble_v: SHARDPLAN_CHECK(!splits_backward(kind)); break;
     }
   }
   return schedule;
@@ -226,15 +248,19 @@ Schedule lower(const Schedule& schedule) {
     Actions out;
     for (const Action& a : list) {
       const bool forward = a.kind == ActionKind::forward;
-      const bool first_of_line = forward ? a.stage == 0 : a.stage == last;
-      const bool last_of_line = forward ? a.stage == last : a.stage == 0;
+      const bool local = a.kind == ActionKind::weight_gradient;
+      const int home = schedule.home_of(a.stage);
       const int from = forward ? a.stage - 1 : a.stage + 1;
-      if (!alone && !first_of_line) {
+      const int to = forward ? a.stage + 1 : a.stage - 1;
+      const auto elsewhere = [&](int stage) {  // the V turns back without a transfer
+        return !alone && !local && stage >= 0 && stage <= last && schedule.home_of(stage) != home;
+      };
+      if (elsewhere(from)) {
         out.push_back(
             {forward ? ActionKind::recv_forward : ActionKind::recv_backward, from, a.micro_batch});
       }
       out.push_back(a);
-      if (!alone && !last_of_line) {
+      if (elsewhere(to)) {
         out.push_back({forward ? ActionKind::send_forward : ActionKind::send_backward, a.stage,
                        a.micro_batch});
       }
@@ -245,8 +271,8 @@ Schedule lower(const Schedule& schedule) {
 }
 
 std::string to_text(const Action& action) {
-  static constexpr std::array<std::string_view, 6> letters{"F",      "B",      "SEND_F",
-                                                           "RECV_F", "SEND_B", "RECV_B"};
+  static constexpr std::array<std::string_view, 7> letters{"F",      "B",      "SEND_F", "RECV_F",
+                                                           "SEND_B", "RECV_B", "W"};
   return fmt::format("{}{}{}", action.stage, letters[static_cast<std::size_t>(action.kind)],
                      action.micro_batch);
 }
@@ -264,9 +290,10 @@ namespace {
 
 // One cell, "[stage][F|B|...][micro-batch]".
 std::optional<Action> parse_action(std::string_view cell) {
-  static constexpr std::array<std::pair<std::string_view, ActionKind>, 6> names{
+  static constexpr std::array<std::pair<std::string_view, ActionKind>, 7> names{
       {{"F", ActionKind::forward},
        {"B", ActionKind::backward},
+       {"W", ActionKind::weight_gradient},
        {"SEND_F", ActionKind::send_forward},
        {"RECV_F", ActionKind::recv_forward},
        {"SEND_B", ActionKind::send_backward},
@@ -303,7 +330,7 @@ Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, i
       if (!action) {
         throw ConfigError({"schedule", row, static_cast<int>(at) + 1},
                           "'" + line.substr(at, end - at) + "' is not an action",
-                          "write [stage][F|B][micro-batch], such as 2F0");
+                          "write [stage][F|B|W][micro-batch], such as 2F0");
       }
       list.push_back(*action);
       at = line.find_first_not_of(' ', end);
@@ -322,9 +349,10 @@ InFlight in_flight(const Schedule& schedule) {
       return std::equal(held.begin(), held.end(), mix.begin(), [](int a, int b) { return a <= b; });
     };
     for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].kind == ActionKind::weight_gradient) continue;
       int& count = held[static_cast<std::size_t>(list[i].stage / schedule.ranks)];
       count += list[i].kind == ActionKind::forward ? 1 : -1;
-      const bool turning = i + 1 == list.size() || list[i + 1].kind == ActionKind::backward;
+      const bool turning = i + 1 == list.size() || list[i + 1].kind != ActionKind::forward;
       if (list[i].kind != ActionKind::forward || !turning ||
           std::any_of(peaks.begin(), peaks.end(), covered))
         continue;
@@ -351,6 +379,7 @@ std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
     std::vector<EndMix> mixes;
     EndMix held{0, 0, 0};
     for (const Action& action : list) {
+      if (action.kind == ActionKind::weight_gradient) continue;
       const int step = action.kind == ActionKind::forward ? 1 : -1;
       const int chunk = action.stage / schedule.ranks;
       held.total += step;

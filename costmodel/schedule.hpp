@@ -3,8 +3,10 @@
 // simulator's and the engine's.
 //
 // Stages are virtual: stage k is chunk k / p of rank k mod p (Narayanan et al. 2021,
-// arXiv:2104.04473, section 2.2). Text form: "2F0 1B3" = stage 2 forward of micro-batch 0, stage 1
-// backward of micro-batch 3 (PyTorch's notation).
+// arXiv:2104.04473, section 2.2), or of the rank where the V of zero-bubble-v puts it. Text form:
+// "2F0 1B3" = stage 2 forward of micro-batch 0, stage 1 backward of micro-batch 3 (PyTorch's
+// letters). Where a schedule splits the backward, B is the input gradient and "1W3" the weight
+// gradient.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@ enum class ActionKind : std::uint8_t {
   send_forward,
   recv_forward,
   send_backward,
-  recv_backward
+  recv_backward,
+  weight_gradient
 };
 
 struct Action {
@@ -40,12 +43,14 @@ struct Schedule {
   int micro_batches = 1;                     // m
   std::vector<std::vector<Action>> actions;  // by rank
   int stages() const { return ranks * chunks; }
+  int home_of(int stage) const { return rank_of(kind, ranks, stage); }  // its rank
 };
 
 // serial: one micro-batch through all stages and back before the next. gpipe: all forwards, then
 // all backwards (Huang et al. 2019). 1f1b: PipeDream-flush (Narayanan et al. 2021, section 2.2.1).
 // interleaved: Megatron's, section 2.2.2; needs micro_batches % ranks == 0 and chunks > 1. ideal:
-// 1f1b order whose dependencies the simulator ignores.
+// 1f1b order whose dependencies the simulator ignores. The zero-bubble schedules depend on times:
+// split_schedule.hpp generates them.
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches);
 
 struct OrderedAction {
@@ -54,8 +59,8 @@ struct OrderedAction {
 };
 
 // All ranks' actions in one order that respects every dependency: forward after the stage before,
-// backward after the stage behind and after its own forward. Shorter than the schedule when that
-// cannot run to its end.
+// backward after the stage behind and after its own forward, weight gradient after its own
+// backward. Shorter than the schedule when that cannot run to its end.
 std::vector<OrderedAction> execution_order(const Schedule& schedule);
 
 struct ScheduleFault {
@@ -65,8 +70,9 @@ struct ScheduleFault {
   std::string grid;  // rank x step, the faulty cell in brackets
 };
 
-// Every stage runs forward and backward of every micro-batch exactly once, on its own rank,
-// backward after forward, and all ranks together can run to the end.
+// Every stage runs forward and backward (and, where the kind splits it, weight gradient) of every
+// micro-batch exactly once, on its own rank, in this order, and all ranks together can run to the
+// end.
 std::optional<ScheduleFault> validate(const Schedule& schedule);
 
 // The same lists with sends and receives where a neighbouring stage lives on another rank. Throws
@@ -81,7 +87,8 @@ Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, i
                         int micro_batches);
 
 // Micro-batch forwards held at the same time: the most of each chunk mix the rank ever holds.
-// `peaks[rank]` lists the maximal mixes, each counting the chunks (index: chunk) in flight.
+// `peaks[rank]` lists the maximal mixes, each counting the chunks (index: chunk) in flight. What
+// waits for its weight gradient alone is not counted.
 struct InFlight {
   std::vector<std::vector<std::vector<int>>> peaks;
 };

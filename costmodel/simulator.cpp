@@ -1,6 +1,7 @@
 #include "costmodel/simulator.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "costmodel/error.hpp"
 
@@ -20,22 +21,32 @@ SimulationProgram compile(const Schedule& s) {
     return static_cast<std::size_t>(2 * stage + direction) * m +
            static_cast<std::size_t>(micro_batch);
   };
+  const auto add = [&](const OrderedAction& made, SimulationProgram::Item item) {
+    program.items.push_back(item);
+    program.micro_batch.push_back(made.action.micro_batch);
+  };
   const bool free_running = s.kind == ScheduleKind::ideal;
   const int last = program.stages - 1;
-  for (const auto& [rank, a] : execution_order(s)) {
+  for (const auto& ordered : execution_order(s)) {
+    const auto& [rank, a] = ordered;
+    if (a.kind == ActionKind::weight_gradient) {  // its own backward stands before it on this rank
+      add(ordered, {-1, rank, 3 * a.stage + 2, 0, 0});
+      continue;
+    }
     const int direction = a.kind == ActionKind::backward ? 1 : 0;
     const int from = direction == 0 ? a.stage - 1 : a.stage + 1;
+    const int to = direction == 0 ? a.stage + 1 : a.stage - 1;
+    const auto elsewhere = [&, at = rank](int stage) {
+      return s.ranks > 1 && stage >= 0 && stage <= last && s.home_of(stage) != at;
+    };
     std::int32_t dependency = -1;
     if (from >= 0 && from <= last && !free_running)
       dependency = made_by[slot(from, direction, a.micro_batch)];
-    const bool sends = direction == 0 ? a.stage < last : a.stage > 0;
-    const bool remote = s.ranks > 1;
     made_by[slot(a.stage, direction, a.micro_batch)] =
         static_cast<std::int32_t>(program.items.size());
-    program.items.push_back({dependency, rank, 2 * a.stage + direction,
-                             static_cast<std::int16_t>(remote && dependency >= 0),
-                             static_cast<std::int16_t>(remote && sends && !free_running)});
-    program.micro_batch.push_back(a.micro_batch);
+    add(ordered, {dependency, rank, 3 * a.stage + direction,
+                  static_cast<std::int16_t>(dependency >= 0 && elsewhere(from)),
+                  static_cast<std::int16_t>(!free_running && elsewhere(to))});
   }
   SHARDPLAN_CHECK(program.items.size() == total);
   return program;
@@ -50,13 +61,14 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
   const std::size_t n = program.items.size();
   const auto stages = static_cast<std::size_t>(program.stages);
   const auto ranks = static_cast<std::size_t>(program.ranks);
-  scratch.assign(n + 2 * stages + ranks, 0.0);
+  scratch.assign(n + 3 * stages + ranks, 0.0);
   double* const end = scratch.data();
   double* const duration = end + n;
-  double* const free_at = duration + 2 * stages;
+  double* const free_at = duration + 3 * stages;
   for (std::size_t k = 0; k < stages; ++k) {
-    duration[2 * k] = times.forward[k].value;
-    duration[2 * k + 1] = times.backward[k].value;
+    duration[3 * k] = times.forward[k].value;
+    duration[3 * k + 1] = times.backward[k].value;
+    if (!times.weight_gradient.empty()) duration[3 * k + 2] = times.weight_gradient[k].value;
   }
   const double delay[2] = {0.0, times.transfer.value};
   const double hold[2] = {0.0, times.blocking ? times.transfer.value : 0.0};
@@ -83,6 +95,7 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
                           std::vector<double>& scratch) {
   SimulationResult result;
   result.finish.resize(static_cast<std::size_t>(program.ranks));
+  result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
   result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
   const double hold = times.blocking ? times.transfer.value : 0.0;
   result.makespan =
@@ -90,7 +103,8 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
         const auto& item = program.items[i];
         const auto rank = static_cast<std::size_t>(item.rank);
         result.finish[rank] = Seconds(end + (item.sends ? hold : 0.0));
-        if (item.duration % 2 == 1) result.last_backward_start[rank] = Seconds(start);
+        if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
+        if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
       }));
   return result;
 }
@@ -101,9 +115,11 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
   std::vector<double> scratch;
   replay(program, times, scratch, [&](std::size_t i, double start, double end) {
     const auto& item = program.items[i];
-    const bool backward = item.duration % 2 == 1;
-    const Action action{backward ? ActionKind::backward : ActionKind::forward, item.duration / 2,
+    static constexpr std::array<ActionKind, 3> kinds{ActionKind::forward, ActionKind::backward,
+                                                     ActionKind::weight_gradient};
+    const Action action{kinds[static_cast<std::size_t>(item.duration % 3)], item.duration / 3,
                         program.micro_batch[i]};
+    const bool backward = action.kind == ActionKind::backward;
     timeline.events.push_back(
         {item.rank, Stream::compute, to_text(action), Seconds(start), Seconds(end)});
     if (item.sends && times.transfer.value > 0) {

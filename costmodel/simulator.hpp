@@ -8,26 +8,18 @@
 #include <span>
 #include <vector>
 
+#include "costmodel/pipeline_times.hpp"
 #include "costmodel/schedule.hpp"
 #include "costmodel/timeline.hpp"
 #include "costmodel/units.hpp"
 
 namespace costmodel {
 
-// Times of one micro-batch by virtual stage, and of the transfer between neighbouring stages on
-// different ranks.
-struct PipelineTimes {
-  std::vector<Seconds> forward;
-  std::vector<Seconds> backward;
-  Seconds transfer;
-  bool blocking = false;  // the sending rank waits for its transfer to end before its next action
-};
-
 struct SimulationProgram {
   struct Item {
     std::int32_t dependency;  // index of the item whose result is needed; -1 none
     std::int32_t rank;
-    std::int32_t duration;  // 2·stage + (backward ? 1 : 0)
+    std::int32_t duration;  // 3·stage + (0 forward, 1 backward, 2 weight gradient)
     std::int16_t remote;    // 1: the dependency ran on another rank
     std::int16_t sends;     // 1: the result goes to another rank
   };
@@ -41,6 +33,7 @@ SimulationProgram compile(const Schedule& schedule);
 
 struct SimulationResult {
   Seconds makespan;             // last end on any rank
+  std::vector<Seconds> begin;   // by rank: start of its first action
   std::vector<Seconds> finish;  // by rank: end of its last action, blocking send included
   std::vector<Seconds> last_backward_start;  // by rank: start of its last backward
 };

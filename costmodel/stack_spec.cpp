@@ -71,6 +71,9 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("selective_half", stack.selective_half);
   flag("interleaved", stack.interleaved);
   flag("context_parallel", stack.context_parallel);
+  flag("zero_bubble", stack.zero_bubble);
+  flag("post_validation", stack.post_validation);
+  flag("uneven_stages", stack.uneven_stages);
   if (const Value* defaults = reader.optional("defaults")) {
     MapReader inner(*defaults, "defaults");
     inner.required("source");

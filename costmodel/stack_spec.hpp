@@ -62,6 +62,10 @@ struct StackSpec {
   bool selective_half = false;  // "selective" keeps every second product or layer (torchtitan)
   bool interleaved = true;
   bool context_parallel = false;
+  bool zero_bubble = false;      // schedules whose backward is split (arXiv:2401.10241)
+  bool post_validation = false;  // their optimizer steps without waiting for the global gradient
+                                 // norm, and validates afterwards (section 4 there)
+  bool uneven_stages = false;    // layers need not divide: any contiguous partition into stages
   double elementwise_factor =
       1;  // memory-bound kernels take this many times the device's best: unfused, casting, apart
   double attention_factor = 1;  // its fused attention kernel takes this many times the best one's

@@ -38,9 +38,16 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
   c.expert_weights.assign(static_cast<std::size_t>(plan.pp), 0);
   place_layers(plan);
+  const bool split = splits_backward(plan.schedule);
+  c.weight_gradient.assign(split ? n : 0, {});
   const auto add = [&](std::size_t k, const LayerCost& layer, double times) {
     c.forward[k] += layer.forward * times;
-    c.backward[k] += layer.backward * times;
+    if (split) {
+      c.backward[k] += (layer.input_gradient + layer.weight_gradient) * times;
+      c.weight_gradient[k] += layer.weight_gradient * times;
+    } else {
+      c.backward[k] += layer.backward * times;
+    }
     c.recompute[k] += layer.recompute * times;
   };
   const auto add_blocks = [&](LayerKind kind, int LayerMix::*number, int LayerMix::*recomputed) {
@@ -51,7 +58,8 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
       const int layers = c.layers[k].*number, repeated = c.layers[k].*recomputed;
       if (repeated > 0) add(k, again, repeated);
       if (layers > repeated) add(k, kept, layers - repeated);
-      const std::size_t rank = k % static_cast<std::size_t>(plan.pp);
+      const auto rank =
+          static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
       c.weights[rank] += layers * again.weights;
       c.expert_weights[rank] += layers * again.expert_weights;
     }
@@ -62,9 +70,10 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (sparse > 0) add_blocks(LayerKind::moe, &LayerMix::moe, &LayerMix::moe_again);
   add(0, embedding, 1);
   add(n - 1, head, 1);
+  const auto last = static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, stages - 1));
   c.weights.front() += embedding.weights;
-  c.weights.back() += head.weights;
-  const bool tied_here = model_.tie_embeddings && plan.pp == 1;  // one table serves both ends
+  c.weights[last] += head.weights;
+  const bool tied_here = model_.tie_embeddings && last == 0;  // one table serves both ends
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
@@ -85,7 +94,8 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
     // before it.
     const double layers = std::max(1, layers_of(plan, model_, static_cast<int>(k)));
-    const std::size_t rank = k % static_cast<std::size_t>(plan.pp);
+    const auto rank =
+        static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
     const double experts = c.expert_weights[rank] / plan.vpp / layers;
     const double weights = c.weights[rank] / plan.vpp / layers - experts;
     const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
@@ -154,6 +164,11 @@ const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
     const Seconds host = training_.stack.micro_batch_host / 2;
     c.times.forward[k] = c.forward[k].time() + c.zero_forward[k] + host;
     c.times.backward[k] = c.backward[k].time() + c.recompute[k].time() + c.zero_backward[k] + host;
+  }
+  c.times.weight_gradient.resize(c.weight_gradient.size());
+  for (std::size_t k = 0; k < c.weight_gradient.size(); ++k) {
+    c.times.weight_gradient[k] = c.weight_gradient[k].time();
+    c.times.backward[k] -= c.times.weight_gradient[k];
   }
   price_transfer(plan);
   price_data_parallel(plan);

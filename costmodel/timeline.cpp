@@ -52,6 +52,7 @@ std::string to_chart(const Timeline& timeline, int columns) {
         std::min(static_cast<std::size_t>(columns),
                  std::max(from + 1, static_cast<std::size_t>(e.end.value / total * columns)));
     char letter = e.name.find('F') != std::string::npos ? 'f' : 'B';
+    if (e.name.find('W') != std::string::npos) letter = 'w';
     if (e.stream == Stream::data_parallel) letter = 'd';
     if (e.stream == Stream::optimizer) letter = 'o';
     std::fill(rows[static_cast<std::size_t>(e.rank)].begin() + static_cast<std::ptrdiff_t>(from),

@@ -30,8 +30,8 @@ struct Timeline {
 // Golden tests pin it.
 std::string to_text(const Timeline& timeline);
 
-// The compute stream as letters, one row a rank, `columns` wide: digits of the micro-batch, '.'
-// where idle; backward upper.
+// The compute stream as letters, one row a rank, `columns` wide: f forward, B backward
+// (or input gradient), w weight gradient, d gradient reduction, o optimizer, '.' where idle.
 std::string to_chart(const Timeline& timeline, int columns);
 
 // Chrome trace JSON (Perfetto opens it): a process a rank, a thread a stream, complete events in

@@ -210,8 +210,9 @@ CommandResult simulate(const Session& session) {
   }
   result.text = heading(s, session.style) + "\n" + to_string(*plan) + "\n\n";
   result.text += fmt::format(
-      "{} from start to end; f forward, B backward, d data parallel, o optimizer, . idle\n",
-      format_seconds(timeline.end()));
+      "{} from start to end; f forward, B {}, d data parallel, o optimizer, . idle\n",
+      format_seconds(timeline.end()),
+      splits_backward(plan->schedule) ? "input gradient, w weight gradient" : "backward");
   result.text += to_chart(timeline, 100);
   return result;
 }

@@ -25,6 +25,7 @@ using costmodel::Pass;
 using costmodel::Recomputation;
 using costmodel::Recomputed;
 using costmodel::Scenario;
+using costmodel::ScheduleKind;
 using costmodel::Seconds;
 
 namespace {
@@ -67,6 +68,22 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
            fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
 }
 
+const char* formula_of(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::ideal: return "m (t_f + t_b)";
+    case ScheduleKind::serial: return "m p (t_f + t_b)";
+    case ScheduleKind::gpipe:
+    case ScheduleKind::one_f_one_b: return "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
+    case ScheduleKind::interleaved: return "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
+    case ScheduleKind::zero_bubble_h1:
+      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 2 t_w), arXiv:2401.10241 table 2";
+    case ScheduleKind::zero_bubble_h2:
+      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 3 t_w), arXiv:2401.10241 table 2";
+    case ScheduleKind::zero_bubble_v: return "m v (t_f + t_b), arXiv:2405.15362";
+  }
+  return "";
+}
+
 void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   const auto cost = evaluator.cost(p);
@@ -75,22 +92,30 @@ void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
   const auto slowest_backward = *std::max_element(e.stage_backward.begin(), e.stage_backward.end());
   rows.add("t_f", format_seconds(slowest_forward),
            "forward of one micro-batch on the slowest virtual stage");
+  const bool split = splits_backward(p.schedule);
   rows.add("t_b", format_seconds(slowest_backward),
-           "backward on the slowest virtual stage, recomputation included");
+           split ? "backward on the slowest virtual stage: recomputation, input and weight gradient"
+                 : "backward on the slowest virtual stage, recomputation included");
+  Seconds weight_gradient;
+  for (const Seconds t : cost.times.weight_gradient) weight_gradient = max(weight_gradient, t);
+  if (split) {
+    rows.add(
+        "t_w", format_seconds(weight_gradient),
+        "weight gradient on the slowest virtual stage, part of t_b; no other rank waits for it");
+  }
   rows.add("t_p2p", format_seconds(cost.times.transfer),
            fmt::format("{} to the next stage, {}", format_bytes(cost.transfer_bytes),
                        cost.times.blocking ? "the sender waits" : "beside computation"));
   const Seconds even =
-      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward, slowest_backward);
-  const char* formula = p.schedule == costmodel::ScheduleKind::interleaved
-                            ? "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2"
-                            : "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
-  if (p.schedule == costmodel::ScheduleKind::serial) formula = "m p (t_f + t_b)";
-  if (p.schedule == costmodel::ScheduleKind::ideal) formula = "m (t_f + t_b)";
+      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
+                    slowest_backward - weight_gradient, Seconds(0), weight_gradient);
   rows.add("T_even", format_seconds(even),
-           fmt::format("if all stages were the slowest, no transfers: {}", formula));
+           fmt::format("if all stages were the slowest, no transfers: {}", formula_of(p.schedule)));
   rows.add("T_bound", format_seconds(cost.pipeline_bound),
-           "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
+           split
+               ? "no schedule of this kind is shorter: wait for the first backward + work of the "
+                 "worst rank"
+               : "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
   rows.add("bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
            fmt::format("of m (t_f + t_b); even stages: {:.2f} %",
                        100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));

@@ -147,6 +147,7 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 std::int64_t counted_layers(const Scenario& s, const ParallelPlan& p) {
   switch (costmodel::uneven_split(p, s.model)) {
     case costmodel::UnevenSplit::none:
+    case costmodel::UnevenSplit::balanced:
     case costmodel::UnevenSplit::impossible: return s.model.layers;
     case costmodel::UnevenSplit::loss: return s.model.layers + 1;
     case costmodel::UnevenSplit::embedding_and_loss: return s.model.layers + 2;

@@ -128,9 +128,10 @@ std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
   for (int v = plan.vpp; v >= 1; --v) {
     ParallelPlan trial = plan;
     trial.vpp = v;
-    if (v == 1 && trial.schedule == ScheduleKind::interleaved)
+    const bool folded = trial.schedule == ScheduleKind::zero_bubble_v;
+    if (v == 1 && (trial.schedule == ScheduleKind::interleaved || folded))
       trial.schedule = ScheduleKind::one_f_one_b;
-    if (v > 1) trial.schedule = ScheduleKind::interleaved;
+    if (v > 1 && !(folded && v == 2)) trial.schedule = ScheduleKind::interleaved;
     if (is_valid(trial, s.model, s.cluster, s.training)) return trial;
   }
   return {};

@@ -40,20 +40,27 @@ std::optional<std::int64_t> widened(const std::optional<int>& value) {
   return *value;
 }
 
-bool allowed(const std::vector<ScheduleKind>& limit, ScheduleKind kind) {
-  if (limit.empty()) return kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::interleaved;
-  return std::find(limit.begin(), limit.end(), kind) != limit.end();
+bool allowed(const Scenario& s, ScheduleKind kind) {
+  const auto& limit = s.search.schedules;
+  if (!limit.empty()) return std::find(limit.begin(), limit.end(), kind) != limit.end();
+  if (splits_backward(kind)) return s.training.stack.zero_bubble;
+  return kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::interleaved;
 }
 
-std::vector<ScheduleKind> schedules(const Scenario& s, int vpp) {
+std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
   if (s.plan.schedule) return {*s.plan.schedule};
-  if (vpp > 1) {
-    if (allowed(s.search.schedules, ScheduleKind::interleaved)) return {ScheduleKind::interleaved};
-    return {};
-  }
   std::vector<ScheduleKind> kinds;
-  for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::serial}) {
-    if (allowed(s.search.schedules, kind)) kinds.push_back(kind);
+  const auto offer = [&](ScheduleKind kind) {
+    if (splits_backward(kind) && pp == 1) return;  // no bubble to fill
+    if (allowed(s, kind)) kinds.push_back(kind);
+  };
+  if (vpp == 1) {
+    for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::serial,
+                            ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2})
+      offer(kind);
+  } else {
+    offer(ScheduleKind::interleaved);
+    if (vpp == 2) offer(ScheduleKind::zero_bubble_v);
   }
   return kinds;
 }
@@ -154,6 +161,7 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
          choices({}, counted / pp, s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages))
       all.push_back(v);
   }
+  if (all.empty() && s.training.stack.uneven_stages) return {1};
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -162,7 +170,7 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
 void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
   plan.recompute = s.plan.recompute.value_or(Recompute{});
-  for (const auto kind : schedules(s, plan.vpp)) {
+  for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
     plan.schedule = kind;
     for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
       plan.sequence_parallel = sequence_parallel;

@@ -129,6 +129,29 @@ TEST_CASE("overlap only ever saves time, and never touches traffic") {
   }
 }
 
+TEST_CASE("a split backward: the same work and traffic, a third of the products' FLOPs apart") {
+  const Setup setup;
+  const ModelSpec model = fixtures::gpt(1, 4096, 32, 51200, 2048);
+  for (const bool sequence_parallel : {false, true}) {
+    const OpList list = build_layer(LayerKind::block, model,
+                                    fixtures::layer_context(4, sequence_parallel, 1, 2048));
+    Pricing pricing = setup.pricing(4);
+    pricing.backward_tp_overlap = true;
+    const LayerCost cost = layer_cost(list, Recomputed::nothing, pricing);
+    const Cost sum = cost.input_gradient + cost.weight_gradient;
+    CHECK(sum.executed.value == cost.backward.executed.value);
+    CHECK(sum.kernels == cost.backward.kernels);
+    CHECK(sum.traffic.total().value == cost.backward.traffic.total().value);
+    CHECK(fixtures::relative_error(sum.compute.value, cost.backward.compute.value) <= 1e-12);
+    // What hid behind the other part's product does not any more.
+    CHECK(sum.tp_comm > cost.backward.tp_comm);
+    // Table 1 of arXiv:2401.10241: W does 24sbh², no attention.
+    CHECK(fixtures::relative_error(cost.weight_gradient.model.value,
+                                   24.0 * 2048 * 4096 * 4096 / 4) <= 1e-12);
+    CHECK(cost.weight_gradient.traffic.all_reduce.value == 0);
+  }
+}
+
 TEST_CASE("small layers cost their launches, unless a graph replays them") {
   const Setup setup;
   const OpList list = build_layer(LayerKind::block, fixtures::gpt(1, 64, 4, 512, 32),

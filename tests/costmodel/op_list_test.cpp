@@ -148,6 +148,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("between input and weight gradient a block keeps 32sbh: table 1 of arXiv:2401.10241") {
+  const double s = 512, b = 2, h = 1024;
+  const ModelSpec model = fixtures::gpt(1, 1024, 16, 51200, 512);
+  for (const auto what : {Recomputed::nothing, Recomputed::everything}) {
+    const OpList list =
+        build_layer(LayerKind::block, model, fixtures::layer_context(1, false, 2, 512));
+    CHECK(footprint(list, what).kept_for_weights.value == 32 * s * b * h);
+  }
+  const OpList list =
+      build_layer(LayerKind::embedding, model, fixtures::layer_context(1, false, 2, 512));
+  CHECK(footprint(list, Recomputed::nothing).kept_for_weights.value == 0);
+}
+
 TEST_CASE("backward does twice the forward's products") {
   const ModelSpec model = fixtures::gpt(1, 256, 8, 512, 128);
   for (const auto attention : {AttentionKernel::unfused, AttentionKernel::flash}) {

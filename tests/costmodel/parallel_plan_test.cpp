@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/costmodel/fixtures.hpp"
@@ -113,6 +114,15 @@ TEST_CASE("layers that do not divide: Megatron counts the loss, or both ends, as
   CHECK(split(126, 16) == std::vector<int>{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});
   CHECK(split(23, 4) == std::vector<int>{6, 6, 6, 5});
   CHECK(split(22, 2, 4) == std::vector<int>{2, 3, 3, 3, 3, 3, 3, 2});
+  CHECK(split(22, 8) == std::vector<int>{2, 3, 3, 3, 3, 3, 3, 2});
+  const auto chunks = split(126, 16, 8);  // one layer a chunk, the first and the last chunk empty
+  CHECK(chunks.front() == 0);
+  CHECK(chunks.back() == 0);
+  CHECK(std::count(chunks.begin(), chunks.end(), 1) == 126);
+  CHECK(split(70, 12) == std::vector<int>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5});
+  CHECK(split(78, 12) == std::vector<int>{6, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 5});
+  CHECK(split(82, 12) == std::vector<int>{6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6});
+  CHECK(split(5, 4) == std::vector<int>{2, 1, 1, 1});
   for (std::int64_t layers = 1; layers <= 60; ++layers) {
     for (int p = 1; p <= 8; ++p) {
       for (int v = 1; v <= 3; ++v) {
@@ -123,11 +133,55 @@ TEST_CASE("layers that do not divide: Megatron counts the loss, or both ends, as
         CAPTURE(p);
         CAPTURE(v);
         CHECK((sum == layers) == (uneven_split(plan, m) != UnevenSplit::impossible));
-        if (sum == layers)
-          for (const int count : counts) CHECK(count >= 1);
+        if (sum != layers) continue;
+        for (std::size_t k = 0; k < counts.size(); ++k) {
+          const bool end = k == 0 || k + 1 == counts.size();
+          CHECK(counts[k] >=
+                (v > 1 && end ? 0 : 1));  // an end chunk may hold no layer, no rank may
+        }
+        const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+        CHECK(*most - *least <= 2);
       }
     }
   }
+}
+
+TEST_CASE("layers that no count divides need a framework that partitions freely") {
+  ParallelPlan plan;
+  plan.pp = 16;
+  const ModelSpec m = fixtures::gpt(79, 64, 4, 512, 64);
+  const ClusterSpec cluster = fixtures::cluster(16);
+  TrainingSpec training = fixtures::training(64, 1024);
+  CHECK(uneven_split(plan, m) == UnevenSplit::loss);
+  plan.pp = 8, plan.dp = 2;
+  CHECK(uneven_split(plan, fixtures::gpt(75, 64, 4, 512, 64)) == UnevenSplit::balanced);
+  const ModelSpec odd = fixtures::gpt(75, 64, 4, 512, 64);
+  const auto found = violations(plan, odd, cluster, training);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().key == "pp");
+  training.stack.uneven_stages = true;
+  CHECK(violations(plan, odd, cluster, training).empty());
+}
+
+TEST_CASE("which schedules go with virtual stages, and which stacks have zero-bubble ones") {
+  const ClusterSpec cluster = fixtures::cluster(16);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.zero_bubble = true;
+  const auto faults = [&](ScheduleKind kind, int vpp) {
+    ParallelPlan plan;
+    plan.pp = 4, plan.dp = 4, plan.vpp = vpp, plan.schedule = kind;
+    const auto found = violations(plan, model, cluster, training);
+    return found.empty() ? std::string() : found.front().key + ": " + found.front().remedy;
+  };
+  CHECK(faults(ScheduleKind::zero_bubble_h1, 1).empty());
+  CHECK(faults(ScheduleKind::zero_bubble_h2, 1).empty());
+  CHECK(faults(ScheduleKind::zero_bubble_v, 2).empty());
+  CHECK(faults(ScheduleKind::zero_bubble_h1, 2) ==
+        "schedule: zero-bubble-h1 and -h2 go with vpp: 1");
+  CHECK(faults(ScheduleKind::zero_bubble_v, 1) == "schedule: zero-bubble-v goes with vpp: 2");
+  CHECK(faults(ScheduleKind::zero_bubble_v, 3) == "schedule: zero-bubble-v goes with vpp: 2");
+  training.stack.zero_bubble = false;
+  CHECK(faults(ScheduleKind::zero_bubble_h1, 1).substr(0, 9) == "schedule:");
 }
 
 TEST_CASE("the verdict without words is the same: 5,000 plans at random") {
@@ -146,7 +200,7 @@ TEST_CASE("the verdict without words is the same: 5,000 plans at random") {
     plan.sequence_parallel = random.integer(0, 1) == 1;
     plan.schedule = plan.vpp > 1 && random.integer(0, 4) > 0
                         ? ScheduleKind::interleaved
-                        : static_cast<ScheduleKind>(random.integer(0, 4));
+                        : static_cast<ScheduleKind>(random.integer(0, 7));
     plan.recompute = {static_cast<Recomputation>(random.integer(0, 2)), random.integer(0, 2)};
     plan.zero = random.integer(0, 3);
     const auto found = violations(plan, model, cluster, training);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/simulator.hpp"
+#include "costmodel/split_schedule.hpp"
 #include "tests/costmodel/fixtures.hpp"
 #include "tests/golden.hpp"
 
@@ -21,7 +22,14 @@ Timeline run(ScheduleKind kind, int p, int v, int m, double transfer = 0.25) {
     times.backward.emplace_back((k + 1 == p * v ? 2.5 : 2.0) / v);  // the head's stage is slower
   }
   times.transfer = Seconds(transfer);
-  return simulate_timeline(compile(generate(kind, p, v, m)), times);
+  if (!splits_backward(kind)) return simulate_timeline(compile(generate(kind, p, v, m)), times);
+  const auto n = times.forward.size();
+  for (std::size_t k = 0; k < n; ++k) {  // the half of backward that is weight gradient
+    times.weight_gradient.push_back(times.backward[k] / 2);
+    times.backward[k] -= times.weight_gradient[k];
+  }
+  const HeldShares shares{std::vector<double>(n, 1.0 / v), std::vector<double>(n, 0.9 / v)};
+  return simulate_timeline(compile(generate(kind, p, v, m, times, shares)), times);
 }
 
 }  // namespace
@@ -34,6 +42,10 @@ TEST_CASE("golden timelines") {
         "");
   CHECK(golden::compare("timeline_interleaved.txt",
                         to_text(run(ScheduleKind::interleaved, 2, 2, 4))) == "");
+  CHECK(golden::compare("timeline_zero_bubble_h1.txt",
+                        to_text(run(ScheduleKind::zero_bubble_h1, 3, 1, 4))) == "");
+  CHECK(golden::compare("timeline_zero_bubble_v.txt",
+                        to_text(run(ScheduleKind::zero_bubble_v, 2, 2, 3))) == "");
 }
 
 TEST_CASE("a difference from a golden file is shown") {

@@ -85,6 +85,13 @@ TEST_CASE("reports are frozen") {
       {"evaluate_llama.txt", "evaluate llama.yaml"},
       {"explain.txt", "explain llama.yaml"},
       {"explain.md", "explain tiny-gpt-cpu --format md"},
+      {"explain_zero_bubble.txt",
+       "explain llama.yaml --set training.stack=zero-bubble-fork --set plan.tp=1 --set plan.pp=8 "
+       "--set plan.dp=2 --set plan.micro_batch=1 --set plan.sequence_parallel=false "
+       "--set plan.schedule=zero-bubble-h1"},
+      {"simulate_zero_bubble.txt",
+       "simulate llama.yaml --set training.stack=zero-bubble-fork --set plan.tp=2 --set plan.pp=4 "
+       "--set plan.dp=2 --set plan.micro_batch=4 --set plan.schedule=zero-bubble-v"},
       {"simulate.txt", "simulate tiny-gpt-cpu"},
       {"simulate_llama.txt",
        "simulate llama.yaml --set plan.vpp=2 --set plan.pp=4 --set plan.dp=2"},
@@ -182,6 +189,11 @@ const std::vector<Fault> faults{
     {"evaluate llama.yaml --set training.precision=bf61"},
     {"evaluate llama.yaml --set plan.schedule=interleavd"},
     {"evaluate llama.yaml --set plan.schedule=dualpipe"},
+    {"evaluate llama.yaml --set plan.schedule=zero-bubble-h1"},
+    {"evaluate llama.yaml --set plan.schedule=zero-bubble-h1 --set plan.vpp=2 "
+     "--set training.stack=zero-bubble-fork"},
+    {"export llama.yaml --to megatron --set plan.schedule=zero-bubble-h2 "
+     "--set training.stack=zero-bubble-fork"},
     {"evaluate llama.yaml --set plan.recompute=ful"},
     {"evaluate llama.yaml --set plan.tpp=2"},
     {"evaluate llama.yaml --set training.batch=2"},

@@ -461,7 +461,9 @@ TEST_CASE("refused: pipelines") {
   says([](auto&, auto& p) { p.stage_layers = {3, 2, 3}; }, "a layout of 3 stages for pp 2");
   says([](auto&, auto& p) { p.stage_layers = {4, 4, 4}; }, "a layout of 3 stages for pp 2");
   says([](auto&, auto& p) { p.stage_layers = {5, 4}; }, "the layout has 9 layers, the model 8");
-  for (const auto kind : {ScheduleKind::gpipe, ScheduleKind::serial, ScheduleKind::ideal})
+  for (const auto kind :
+       {ScheduleKind::gpipe, ScheduleKind::serial, ScheduleKind::ideal,
+        ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v})
     says([&](auto&, auto& p) { p.schedule = kind; }, "allowed: 1f1b, interleaved");
   says([](auto&, auto& p) { p.vpp = 2; }, "interleaves when vpp > 1 and only then");
   says([](auto&, auto& p) { p.schedule = ScheduleKind::interleaved; }, "interleaves when vpp > 1");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <set>
 #include <string>
 
 #include "costmodel/scenario.hpp"
@@ -37,7 +38,8 @@ std::string random_scenario(std::mt19937& random) {
           ", devices: " + std::to_string(pick(2, 4, 6, 8, 16, 24)) + "}\n";
   text += "training: {global_batch: " + std::to_string(pick(8, 12, 32, 48, 96)) +
           ", sequence: " + std::to_string(pick(512, 2048, 8192)) + ", precision: fp16, stack: " +
-          pick("megatron-2021", "megatron-2022", "megatron-core-2026", "megatron-deepspeed-2022") +
+          pick("megatron-2021", "megatron-2022", "megatron-core-2026", "megatron-deepspeed-2022",
+               "zero-bubble-fork") +
           "}\n";
   text += "search: {top: " + std::to_string(pick(1, 3, 5)) +
           ", memory_margin: " + pick("0", "0.5", "0.9") + "}\n";
@@ -210,6 +212,32 @@ TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
   CHECK(planner::enumerate(open).configurations ==
         planner::enumerate(scenario(head)).configurations);
   CHECK(planner::enumerate(open).configurations > planner::enumerate(fixed).configurations);
+}
+
+TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {
+  const auto tried = [](const std::string& stack, const std::string& rest) {
+    const Scenario s = scenario(
+        "model: {kind: gpt, layers: 32, hidden: 2048, heads: 16}\n"
+        "cluster: {base: zero-bubble-a100, devices: 8}\n"
+        "training: {global_batch: 64, sequence: 1024, stack: " +
+        stack + "}\n" + rest);
+    std::set<costmodel::ScheduleKind> kinds;
+    for (const auto& family : planner::enumerate(s).families) {
+      kinds.insert(family.plan.schedule);
+      if (splits_backward(family.plan.schedule)) CHECK(family.plan.pp > 1);
+    }
+    return kinds;
+  };
+  using costmodel::ScheduleKind;
+  CHECK(tried("megatron-core-2026", "") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::interleaved});
+  CHECK(tried("zero-bubble-fork", "") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::interleaved, ScheduleKind::zero_bubble_h1,
+                 ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v});
+  CHECK(tried("zero-bubble-fork", "plan: {schedule: zero-bubble-v}\n") ==
+        std::set{ScheduleKind::zero_bubble_v});
+  CHECK(tried("zero-bubble-fork", "search: {schedules: [1f1b, zero-bubble-h1]}\n") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::zero_bubble_h1});
 }
 
 TEST_CASE("when nothing fits the diagnosis names what would") {
