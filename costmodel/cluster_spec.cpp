@@ -82,6 +82,12 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
   spec.attention_half_head_dim =
       attention.number("half_head_dim", Dimension::count, 0, 1e6).value_or(0);
   attention.finish();
+  if (const Value* power = device.optional("power")) {
+    MapReader inner(*power, "power");
+    inner.required("source");
+    spec.idle_boost = inner.number("idle_boost", Dimension::count, 0, 0.9).value_or(0);
+    inner.finish();
+  }
   MapReader launch = group(device, "launch");
   spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));
   launch.finish();

@@ -50,8 +50,8 @@ Seconds tree_time(Bytes message, const GroupLayout& group, const ClusterSpec& cl
   for_each_tier(group, [&](std::size_t i, double rails, double, int fan) {
     const Tier& tier = cluster.tiers[i];
     // Inside a node the tree is a chain cut at every member: each sends its pieces up and down but
-    // its own. Two trees share the outer tiers, so between two units each crosses one way only.
-    const double share = i == 0 ? 2 * (fan - 1.0) / fan : fan == 2 ? 1 : 2;
+    // its own. Outside, the message goes up once and down once.
+    const double share = i == 0 ? 2 * (fan - 1.0) / fan : 2;
     transfer = max(
         transfer, share * message / BytesPerSecond(tier.bandwidth.value * tier.efficiency * rails));
     latency += 2 * (i == 0 ? fan - 1.0 : rounds(fan)) * tier.latency;

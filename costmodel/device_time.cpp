@@ -21,12 +21,6 @@ Seconds bytes_time(const Work& work, const DeviceSpec& device) {
   return streaming_time(work.moved, std::max(work.kernels, 1), device);
 }
 
-bool is_narrow(Precision p) {
-  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
-}
-
-double operand_bytes(Precision p) { return p == Precision::nvfp4 ? 0.5 : 1; }
-
 // fp8 and narrower products leave attention and everything element-wise in 16 bits.
 Precision attention_precision(Precision p) {
   return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4 ? Precision::bf16
@@ -155,7 +149,7 @@ Seconds product_time(double batch, double m, double n, double k, const DeviceSpe
   const FlopsPerSecond rate(device.peak_of(precision).value * device.gemm_efficiency_of(precision) *
                             depth * fill);
   // Narrow operands are read in their own width (block scales left out); results are 16 bits.
-  const double operand = is_narrow(precision) ? operand_bytes(precision) : storage_bytes(precision);
+  const double operand = operand_bytes(precision);
   const Bytes moved(batch * (m * n * storage_bytes(precision) + (m * k + n * k) * operand));
   return device.gemm_start +
          max(Flops(2 * batch * m * n * k) / rate, streaming_time(moved, 1, device));

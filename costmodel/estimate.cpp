@@ -56,6 +56,9 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
           .micro_batch = plan.micro_batch,
           .sequence = training_.sequence,
           .element = storage_bytes(training_.precision),
+          .saved_input = stack.narrow_saved_inputs && is_narrow(training_.precision)
+                             ? operand_bytes(training_.precision)
+                             : 0,
           .attention = stack.attention,
           .fused_softmax = stack.fused_softmax || compiled,
           .fused_softmax_batches = compiled ? 1 : stack.fused_softmax_batches,

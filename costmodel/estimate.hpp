@@ -144,6 +144,7 @@ class Evaluator {
   LayerContext context(const ParallelPlan& plan) const;
   Pricing pricing(const ParallelPlan& plan) const;
   void price_stages(const ParallelPlan& plan);
+  void raise_clocks(const ParallelPlan& plan);
   void price_zero(const ParallelPlan& plan);
   void price_transfer(const ParallelPlan& plan);
   void price_data_parallel(const ParallelPlan& plan);

@@ -75,6 +75,10 @@ TensorId LayerBuilder::join(TensorId x) {
 TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, std::int64_t n,
                               std::int64_t k, bool bias) {
   const bool regather = context_.sequence_parallel && kept != x;
+  if (context_.saved_input > 0) {  // the cast operand is kept, not what it was cast from
+    const std::int64_t rows = list_.tensors[static_cast<std::size_t>(kept)].rows;
+    kept = tensor("narrow input", rows, k, TensorRole::activation, context_.saved_input);
+  }
   return add(name, Linear{tokens_, n, k, bias, regather}, {x}, tokens_, n, {kept});
 }
 

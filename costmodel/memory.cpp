@@ -236,7 +236,9 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     const double part = sharded(n, c.expert_weights[static_cast<std::size_t>(r)], plan);
     const auto kept = [&](int stage) { return plan.zero >= stage ? part : n; };
     s.weights = Bytes(kept(3) * weight);
-    s.gradients = Bytes(kept(2) * gradient_bytes_per_parameter(training_));
+    const bool both = training_.stack.bf16_optimizer && training_.precision == Precision::bf16;
+    const double narrow = both ? storage_bytes(training_.precision) : 0;
+    s.gradients = Bytes(kept(2) * (gradient_bytes_per_parameter(training_) + narrow));
     s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
     if (r == 0) largest_layer = std::max(largest_layer, f.embedding.weights);

@@ -20,4 +20,14 @@ constexpr std::string_view to_string(Precision p) {
 }
 constexpr double storage_bytes(Precision p) { return p == Precision::fp32 ? 4 : 2; }
 
+// Narrower than 16 bits: operands of products alone, everything else stays in 16 bits.
+inline bool is_narrow(Precision p) {
+  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
+}
+
+// Bytes of an element that a product reads, block scales left out.
+inline double operand_bytes(Precision p) {
+  return p == Precision::nvfp4 ? 0.5 : is_narrow(p) ? 1 : storage_bytes(p);
+}
+
 }  // namespace costmodel

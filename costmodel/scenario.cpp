@@ -50,6 +50,10 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   t.stack = read_stack(resolved.value, resolved.name);
   if (stack == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
   t.gradient_precision = t.stack.gradient_precision;
+  if (t.precision == Precision::bf16 && t.stack.bf16_optimizer) {
+    t.gradient_precision = Precision::fp32;
+    t.stack.default_zero = std::max(t.stack.default_zero, 1);
+  }
   if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
   if (const auto p = reader.one_of("gradient_precision", precision_names))
     t.gradient_precision = static_cast<Precision>(*p);

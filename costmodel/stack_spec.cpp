@@ -60,6 +60,8 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("fused_bias_dropout_add", stack.fused_bias_dropout_add);
   flag("fused_cross_entropy", stack.fused_cross_entropy);
   flag("causal_skip", stack.causal_skip);
+  flag("narrow_saved_inputs", stack.narrow_saved_inputs);
+  flag("bf16_optimizer", stack.bf16_optimizer);
   flag("master_weights", stack.master_weights);
   flag("fp32_shards", stack.fp32_shards);
   flag("scatter_gather", stack.scatter_gather);

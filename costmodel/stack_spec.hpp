@@ -44,7 +44,10 @@ struct StackSpec {
   bool fused_cross_entropy = false;                // no fp32 copy of the logits is kept
   bool causal_skip = true;                         // the attention kernel skips the masked half
   Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
-  bool master_weights = true;  // the optimizer keeps fp32 parameters beside 16-bit ones
+  bool narrow_saved_inputs = false;  // fp8 products keep their cast inputs (Transformer Engine)
+  bool bf16_optimizer = false;  // bf16 runs shard as ZeRO-1 and accumulate fp32 gradients beside
+                                // the bf16 ones (DeepSpeed's BF16_Optimizer)
+  bool master_weights = true;   // the optimizer keeps fp32 parameters beside 16-bit ones
   bool fp32_shards = false;  // ZeRO-3 shards are the fp32 parameters themselves; 16 bits exist only
                              // gathered (FSDP)
   bool scatter_gather = true;  // pipeline transfers are split over the tensor ranks

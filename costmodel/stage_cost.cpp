@@ -77,6 +77,24 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
+// A power-limited device that waits in the pipeline's bubble, (p - 1) / (v·m + p - 1) of the time,
+// computes faster in the rest of it; not where the host's launches are what takes the time.
+void Evaluator::raise_clocks(const ParallelPlan& plan) {
+  if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
+  const double wait = plan.pp - 1;
+  const double idle =
+      wait / (static_cast<double>(plan.vpp) * static_cast<double>(cost_.micro_batches) + wait);
+  const double factor = 1 - cluster_.device.idle_boost * idle;
+  const Seconds launch = max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
+  const bool replayed = training_.overlap.cuda_graph;
+  for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient}) {
+    for (Cost& cost : *costs) {
+      const Seconds host = replayed ? Seconds(0) : cost.kernels * launch;
+      cost.compute = max(cost.compute * factor, min(cost.compute, host));
+    }
+  }
+}
+
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7).
@@ -156,6 +174,7 @@ const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
   price_stages(plan);
+  raise_clocks(plan);
   price_zero(plan);
   const std::size_t n = c.forward.size();
   c.times.forward.resize(n);

@@ -25,6 +25,7 @@ struct LayerContext {
   std::int64_t micro_batch = 1;  // b, sequences
   std::int64_t sequence = 0;     // s, tokens
   double element = 2;            // storage bytes of an activation
+  double saved_input = 0;        // of an element of a product's saved input, where it is narrower
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;
   int fused_softmax_batches = 1;  // only when micro_batch · heads / t is a multiple of it

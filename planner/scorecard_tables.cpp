@@ -209,8 +209,8 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
                                 s.memory.rows, s.memory.mape, s.memory.bias));
   }
   lines.push_back(
-      fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that ran out "
-                  "of memory are recognised.",
+      fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that did not are "
+                  "recognised.",
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
   return lines;
