@@ -8,6 +8,7 @@
 
 #include "costmodel/closed_form.hpp"
 #include "costmodel/device_time.hpp"
+#include "costmodel/ending.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/mesh.hpp"
 #include "costmodel/plan_shape.hpp"
@@ -195,68 +196,6 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   return result;
 }
 
-namespace {
-
-struct Ending {
-  Seconds iteration;
-  Seconds meeting;  // the last rank's gradients are reduced
-  Seconds waiting;  // for the slowest node, all the time
-  std::size_t critical = 0;
-  Seconds optimizer, gather;
-};
-
-// When a rank's gradients are reduced whose pipeline ended at `end`.
-Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
-  end += c.gradient_exposed[rank];
-  if (rank == 0 || rank + 1 == c.weights.size()) end += c.embedding_reduce;
-  return end;
-}
-
-// No rank waits for another at the gradient norm (Qi et al. 2024, section 4): each starts its next
-// iteration when its own has ended, so that iterations follow one another at the longest rank's
-// time from first start to end.
-Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
-  Ending end;
-  Seconds longest(-1);
-  for (std::size_t r = 0; r < run.finish.size(); ++r) {
-    const Seconds busy = reduced(run.finish[r] - run.begin[r], c, r);
-    const Seconds own = busy + c.optimizer[r] + c.gather_exposed[r];
-    if (own <= longest) continue;
-    longest = own;
-    end.meeting = busy;
-    end.critical = r;
-    end.optimizer = c.optimizer[r];
-    end.gather = c.gather_exposed[r];
-  }
-  return end;
-}
-
-// All ranks meet at the gradient norm, then step, then gather parameters.
-Ending ending_together(const PlanCost& c, const SimulationResult& run) {
-  Ending end;
-  end.meeting = Seconds(-1);
-  for (std::size_t r = 0; r < run.finish.size(); ++r) {
-    const Seconds done = reduced(run.finish[r], c, r);
-    if (done > end.meeting) {
-      end.meeting = done;
-      end.critical = r;
-    }
-    end.optimizer = max(end.optimizer, c.optimizer[r]);
-    end.gather = max(end.gather, c.gather_exposed[r]);
-  }
-  return end;
-}
-
-Ending ending(const PlanCost& c, const SimulationResult& run, const EndTerms& terms) {
-  Ending end = terms.apart ? ending_apart(c, run) : ending_together(c, run);
-  const Seconds even = end.meeting + end.optimizer + end.gather + terms.host;
-  end.waiting = even * (terms.straggler - 1);
-  end.iteration = even + end.waiting;
-  return end;
-}
-
-}  // namespace
-
 Seconds Evaluator::iteration_time(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   return ending(c, simulated(plan, c.times), end_terms(plan)).iteration;
@@ -297,9 +236,10 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   }
   const Seconds start = terms.apart ? run.begin[end.critical] : Seconds(0);
   const Seconds rest = start + end.meeting + end.optimizer + end.gather;
-  if (start + end.iteration > rest)
+  if (start + end.iteration > rest) {
     timeline.events.push_back({static_cast<int>(end.critical), Stream::optimizer,
                                "host and stragglers", rest, start + end.iteration});
+  }
   std::stable_sort(timeline.events.begin(), timeline.events.end(),
                    [](const Event& a, const Event& b) { return a.rank < b.rank; });
   return timeline;

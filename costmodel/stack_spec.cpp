@@ -35,21 +35,7 @@ void read_memory(const Value* map, StackSpec& stack) {
   reader.finish();
 }
 
-}  // namespace
-
-StackSpec read_stack(const Value& map, const std::string& name) {
-  MapReader reader(map, fmt::format("stack '{}'", name));
-  StackSpec stack;
-  stack.name = name;
-  stack.title = reader.text("title").value_or(name);
-  stack.framework = reader.text("framework").value_or("");
-  stack.version = reader.text("version").value_or("");
-  if (const auto kernel = reader.one_of("attention", attention_kernel_names)) {
-    stack.attention = static_cast<AttentionKernel>(*kernel);
-  }
-  if (const auto precision = reader.one_of("gradient_precision", precision_names)) {
-    stack.gradient_precision = static_cast<Precision>(*precision);
-  }
+void read_flags(MapReader& reader, StackSpec& stack) {
   const auto flag = [&reader](std::string_view key, bool& field) {
     field = reader.boolean(key).value_or(field);
   };
@@ -76,38 +62,61 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   flag("zero_bubble", stack.zero_bubble);
   flag("post_validation", stack.post_validation);
   flag("uneven_stages", stack.uneven_stages);
-  if (const Value* defaults = reader.optional("defaults")) {
-    MapReader inner(*defaults, "defaults");
-    inner.required("source");
-    stack.default_zero = static_cast<int>(inner.integer("zero", {0, 3}).value_or(0));
-    stack.default_sequence_parallel = inner.boolean("sequence_parallel").value_or(false);
-    stack.default_interleaved = inner.boolean("interleaved").value_or(false);
-    inner.finish();
+}
+
+void read_defaults(const Value* map, StackSpec& stack) {
+  if (map == nullptr) return;
+  MapReader reader(*map, "defaults");
+  reader.required("source");
+  stack.default_zero = static_cast<int>(reader.integer("zero", {0, 3}).value_or(0));
+  stack.default_sequence_parallel = reader.boolean("sequence_parallel").value_or(false);
+  stack.default_interleaved = reader.boolean("interleaved").value_or(false);
+  reader.finish();
+}
+
+void read_launch(const Value* map, StackSpec& stack) {
+  if (map == nullptr) return;
+  MapReader reader(*map, "launch");
+  reader.required("source");
+  const auto seconds = [&reader](std::string_view key) {
+    return Seconds(reader.number(key, Dimension::time, 0, 10).value_or(0));
+  };
+  stack.kernel_launch = seconds("kernel_s");
+  stack.collective_wait = seconds("collective_s");
+  stack.micro_batch_host = seconds("micro_batch_s");
+  stack.iteration_host = seconds("iteration_s");
+  reader.finish();
+}
+
+// How many times the best a group of kernels takes.
+void read_factor(const Value* map, const std::string& group, double& factor) {
+  if (map == nullptr) return;
+  MapReader reader(*map, group);
+  reader.required("source");
+  factor = reader.number("factor", Dimension::count, 0.5, 10).value_or(factor);
+  reader.finish();
+}
+
+}  // namespace
+
+StackSpec read_stack(const Value& map, const std::string& name) {
+  MapReader reader(map, fmt::format("stack '{}'", name));
+  StackSpec stack;
+  stack.name = name;
+  stack.title = reader.text("title").value_or(name);
+  stack.framework = reader.text("framework").value_or("");
+  stack.version = reader.text("version").value_or("");
+  if (const auto kernel = reader.one_of("attention", attention_kernel_names)) {
+    stack.attention = static_cast<AttentionKernel>(*kernel);
   }
-  if (const Value* kernel = reader.optional("fused_attention")) {
-    MapReader inner(*kernel, "fused_attention");
-    inner.required("source");
-    stack.attention_factor = inner.number("factor", Dimension::count, 0.5, 10).value_or(1);
-    inner.finish();
+  if (const auto precision = reader.one_of("gradient_precision", precision_names)) {
+    stack.gradient_precision = static_cast<Precision>(*precision);
   }
-  if (const Value* elementwise = reader.optional("elementwise")) {
-    MapReader inner(*elementwise, "elementwise");
-    inner.required("source");
-    stack.elementwise_factor = inner.number("factor", Dimension::count, 1, 10).value_or(1);
-    inner.finish();
-  }
-  if (const Value* launch = reader.optional("launch")) {
-    MapReader inner(*launch, "launch");
-    inner.required("source");
-    const auto seconds = [&inner](std::string_view key) {
-      return Seconds(inner.number(key, Dimension::time, 0, 10).value_or(0));
-    };
-    stack.kernel_launch = seconds("kernel_s");
-    stack.collective_wait = seconds("collective_s");
-    stack.micro_batch_host = seconds("micro_batch_s");
-    stack.iteration_host = seconds("iteration_s");
-    inner.finish();
-  }
+  read_flags(reader, stack);
+  read_defaults(reader.optional("defaults"), stack);
+  read_launch(reader.optional("launch"), stack);
+  read_factor(reader.optional("fused_attention"), "fused_attention", stack.attention_factor);
+  read_factor(reader.optional("elementwise"), "elementwise", stack.elementwise_factor);
   stack.max_zero = static_cast<int>(reader.integer("max_zero", {0, 3}).value_or(3));
   if (const Value* overlap = reader.optional("overlap"))
     stack.overlap = read_overlap(*overlap, stack.overlap);

@@ -1,6 +1,7 @@
 #include "planner/commands.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -227,10 +228,18 @@ std::string read_text_file(const std::string& file) {
 }
 
 CommandResult refit_constants(const Session& session) {
+  if (session.options.format != Format::text && session.options.format != Format::json) {
+    throw ConfigError({}, "shardplan: validate --fit has no such --format", "allowed: text, json");
+  }
   const auto constants = read_constants(session.options.fit, session.path);
   CommandResult result;
-  result.text = to_string(refit(session.options.operands, constants, session.path,
-                                session.options.leave_one_source_out));
+  const bool shown = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  const auto progress = [shown](const std::string& words) {
+    if (shown) fmt::print(stderr, "{} ...\n", words);
+  };
+  const RefitResult fitted = refit(session.options.operands, constants, session.path,
+                                   session.options.leave_one_source_out, progress);
+  result.text = session.options.format == Format::json ? refit_json(fitted) : to_string(fitted);
   return result;
 }
 

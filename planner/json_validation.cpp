@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "planner/json_report.hpp"
+#include "planner/refit.hpp"
 #include "planner/scorecard.hpp"
 
 namespace planner {
@@ -126,6 +127,30 @@ std::string validation_json(const std::vector<ValidationRow>& rows) {
   summary["left_out"] = left_out_json(card);
   summary["rank"] = rank_json(card.rank);
   return Json{{"rows", list}, {"summary", summary}}.dump(2) + "\n";
+}
+
+std::string refit_json(const RefitResult& fitted) {
+  Json constants = Json::array();
+  for (const auto& c : fitted.constants) {
+    constants.push_back({{"name", c.name},
+                         {"files", c.files},
+                         {"key", c.key},
+                         {"prior", c.prior},
+                         {"fitted", c.value},
+                         {"runs", c.runs}});
+  }
+  Json sources = Json::object();
+  for (const auto& [source, before] : fitted.before) {
+    sources[source] = {{"before_mape_pct", before}, {"mape_pct", fitted.after.at(source)}};
+    const auto left_out = fitted.left_out.find(source);
+    if (left_out != fitted.left_out.end()) sources[source]["left_out_mape_pct"] = left_out->second;
+  }
+  Json json{{"constants", constants},
+            {"by_source", sources},
+            {"before_macro_mape_pct", fitted.macro_before},
+            {"macro_mape_pct", fitted.macro_after}};
+  if (!fitted.left_out.empty()) json["left_out_macro_mape_pct"] = fitted.macro_left_out;
+  return json.dump(2) + "\n";
 }
 
 }  // namespace planner

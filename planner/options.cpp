@@ -269,6 +269,8 @@ Options parse_command_line(int count, const char* const* arguments) {
     if (!options.help && !options.version) usage("no command is given", "see shardplan --help");
     return options;
   }
+  if (options.leave_one_source_out && options.fit.empty())
+    usage("--leave-one-source-out needs constants to fit", "add --fit configs/fit.yaml");
   read_command(values, options);
   return options;
 }

@@ -26,9 +26,10 @@ struct Place {
 
 Place place_of(const std::string& file, const costmodel::Mark& mark) {
   const auto slash = file.find('/');
-  if (slash == std::string::npos)
+  if (slash == std::string::npos) {
     throw ConfigError(mark, fmt::format("'{}' names no configuration", file),
                       "write KIND/NAME, such as devices/a100-sxm4-80gb");
+  }
   return {file.substr(0, slash), file.substr(slash + 1)};
 }
 
@@ -101,22 +102,18 @@ class Fit {
     find_moved();
   }
 
-  void search(std::optional<std::size_t> left_out, int rounds) {
+  // `step`: the first move of a constant's logarithm; it halves where neither way is better.
+  void search(std::optional<std::size_t> left_out, int rounds, double step) {
     left_out_ = left_out;
-    std::vector<double> steps(constants_.size(), 0.08);
+    std::vector<double> steps(constants_.size(), step);
+    constexpr double finest = 0.002;
     for (int round = 0; round < rounds; ++round) {
-      bool any = false;
+      const bool pairs = round % 4 == 3;
       for (std::size_t c = 0; c < constants_.size(); ++c) {
-        if (steps[c] < 0.002 || !touches(c)) continue;
-        if (improve(c, steps[c])) {
-          any = true;
-        } else if (round % 4 == 3 && improve_pairs(c, steps)) {
-          any = true;
-        } else {
-          steps[c] /= 2;
-        }
+        if (steps[c] < finest || !touches(c)) continue;
+        if (!improve(c, steps[c]) && !(pairs && improve_pairs(c, steps))) steps[c] /= 2;
       }
-      if (!any && *std::max_element(steps.begin(), steps.end()) < 0.002) break;
+      if (*std::max_element(steps.begin(), steps.end()) < finest) break;
     }
   }
 
@@ -207,6 +204,8 @@ class Fit {
     return total;
   }
 
+  static constexpr double least_gain = 2e-5;
+
   // Moves of several constants at once: (constant, logarithm of the factor).
   using Move = std::vector<std::pair<std::size_t, double>>;
 
@@ -240,7 +239,7 @@ class Fit {
       set_constant(constants_[c], constants_[c].value, path_);
     }
     for (const std::size_t i : moved) errors_[i] = error_of(i);
-    if (objective() < now - 1e-6) return true;
+    if (objective() < now - least_gain) return true;
     for (std::size_t k = 0; k < move.size(); ++k) {
       constants_[move[k].first].value = values[k];
       set_constant(constants_[move[k].first], values[k], path_);
@@ -309,13 +308,18 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
 
 RefitResult refit(const std::vector<std::string>& operands,
                   const std::vector<FittedConstant>& constants, const ConfigPath& path,
-                  bool cross_validate) {
-  constexpr int rounds = 60;
+                  bool cross_validate, const std::function<void(const std::string&)>& progress) {
+  constexpr int rounds = 60, rounds_left_out = 16;
+  constexpr double step = 0.08, step_left_out = 0.04;  // a source left out starts near its fit
   Fit fit(operands, constants, path);
   RefitResult result;
   result.before = fit.by_source();
   result.macro_before = mean_of(result.before);
-  fit.search({}, rounds);
+  const auto tell = [&progress](const std::string& words) {
+    if (progress) progress(words);
+  };
+  tell(fmt::format("fitting {} constants", constants.size()));
+  fit.search({}, rounds, step);
   result.constants = fit.constants();
   result.after = fit.by_source();
   result.macro_after = mean_of(result.after);
@@ -324,7 +328,8 @@ RefitResult refit(const std::vector<std::string>& operands,
   const auto errors = fit.errors();
   for (std::size_t s = 0; s < fit.sources().size(); ++s) {
     if (!result.after.contains(fit.sources()[s])) continue;
-    fit.search(s, rounds);
+    tell(fmt::format("leaving out {} ({} of {})", fit.sources()[s], s + 1, fit.sources().size()));
+    fit.search(s, rounds_left_out, step_left_out);
     result.left_out[fit.sources()[s]] = fit.source_mape(s).value_or(0);
     fit.restore(best, errors);
   }

@@ -2,6 +2,7 @@
 // cross-validation: how well runs of a source are predicted by constants that never saw it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,11 +41,14 @@ struct RefitResult {
 
 // Minimises the mean over sources of the mean |log(predicted / measured)| of iteration times, plus
 // the priors, by pattern search over the logarithms of the constants. The loaded configurations of
-// `path` hold the fitted values afterwards. `left_out` is filled when `cross_validate`.
+// `path` hold the fitted values afterwards. `left_out` is filled when `cross_validate`; `progress`
+// hears of each source before it is left out.
 RefitResult refit(const std::vector<std::string>& operands,
                   const std::vector<FittedConstant>& constants, const costmodel::ConfigPath& path,
-                  bool cross_validate);
+                  bool cross_validate,
+                  const std::function<void(const std::string&)>& progress = {});
 
 std::string to_string(const RefitResult& result);
+std::string refit_json(const RefitResult& result);
 
 }  // namespace planner

@@ -92,6 +92,27 @@ TEST_CASE("a source left out is predicted by constants of the others") {
   CHECK(result.macro_left_out > result.macro_after - 0.1);
 }
 
+TEST_CASE("the command line: text and JSON, and what it refuses") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml", constants);
+  scratch.write("a.yaml", evidence(1, truth(scratch, 0.7)));
+  const auto text = program::run({"validate", "a.yaml", "--fit", "constants.yaml"}, scratch);
+  CHECK(text.status == 0);
+  CHECK(text.err == "");
+  CHECK(text.out.find("products") != std::string::npos);
+  const auto json = program::run({"validate", "a.yaml", "--fit", "constants.yaml", "--format",
+                                  "json", "--leave-one-source-out"},
+                                 scratch);
+  CHECK(json.status == 0);
+  CHECK(json.out.find("\"left_out_macro_mape_pct\"") != std::string::npos);
+  const auto alone = program::run({"validate", "a.yaml", "--leave-one-source-out"}, scratch);
+  CHECK(alone.status == 2);
+  CHECK(alone.err.find("needs constants to fit; add --fit") != std::string::npos);
+  const auto format =
+      program::run({"validate", "a.yaml", "--fit", "constants.yaml", "--format", "csv"}, scratch);
+  CHECK(format.status == 2);
+}
+
 TEST_CASE("a prior holds a constant that few runs decide") {
   const program::Scratch scratch;
   scratch.write("constants.yaml",
