@@ -105,6 +105,7 @@ class Fit {
   // `step`: the first move of a constant's logarithm; it halves where neither way is better.
   void search(std::optional<std::size_t> left_out, int rounds, double step) {
     left_out_ = left_out;
+    forget();
     std::vector<double> steps(constants_.size(), step);
     constexpr double finest = 0.002;
     for (int round = 0; round < rounds; ++round) {
@@ -176,6 +177,17 @@ class Fit {
       }
       constant.runs = static_cast<int>(moved_[c].size());
       set_constant(constant, constant.value, path_);
+    }
+  }
+
+  // A constant that only the source left out decides is known from its prior alone.
+  void forget() {
+    if (!left_out_) return;
+    for (std::size_t c = 0; c < constants_.size(); ++c) {
+      if (touches(c)) continue;
+      constants_[c].value = std::clamp(constants_[c].prior, constants_[c].low, constants_[c].high);
+      set_constant(constants_[c], constants_[c].value, path_);
+      for (const std::size_t i : moved_[c]) errors_[i] = error_of(i);
     }
   }
 
@@ -309,7 +321,7 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
 RefitResult refit(const std::vector<std::string>& operands,
                   const std::vector<FittedConstant>& constants, const ConfigPath& path,
                   bool cross_validate, const std::function<void(const std::string&)>& progress) {
-  constexpr int rounds = 60, rounds_left_out = 16;
+  constexpr int rounds = 60, rounds_left_out = 8;
   constexpr double step = 0.08, step_left_out = 0.04;  // a source left out starts near its fit
   Fit fit(operands, constants, path);
   RefitResult result;
