@@ -227,6 +227,15 @@ std::string read_text_file(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+// --fail-above: the run of the program fails when `mean`, per cent, is larger.
+void limit_error(double mean, const std::string& what, const Session& session,
+                 CommandResult& result) {
+  if (session.options.fail_above <= 0 || mean <= session.options.fail_above) return;
+  result.status = missed_limit;
+  result.warnings.push_back(fmt::format("{}, {:.2f} %, is above --fail-above {:g}", what, mean,
+                                        session.options.fail_above));
+}
+
 CommandResult refit_constants(const Session& session) {
   if (session.options.format != Format::text && session.options.format != Format::json) {
     throw ConfigError({}, "shardplan: validate --fit has no such --format", "allowed: text, json");
@@ -240,6 +249,11 @@ CommandResult refit_constants(const Session& session) {
   const RefitResult fitted = refit(session.options.operands, constants, session.path,
                                    session.options.leave_one_source_out, progress);
   result.text = session.options.format == Format::json ? refit_json(fitted) : to_string(fitted);
+  const bool cross_validated = session.options.leave_one_source_out;
+  limit_error(
+      cross_validated ? fitted.macro_left_out : fitted.macro_after,
+      cross_validated ? "the mean error over sources left out" : "the mean error over sources",
+      session, result);
   return result;
 }
 
@@ -247,13 +261,7 @@ CommandResult validate_runs(const Session& session) {
   if (!session.options.fit.empty()) return refit_constants(session);
   const auto rows = validate(session.options.operands, session.path);
   CommandResult result;
-  const double mean = summary_of(rows).macro_mape;
-  if (session.options.fail_above > 0 && mean > session.options.fail_above) {
-    result.status = missed_limit;
-    result.warnings.push_back(
-        fmt::format("the mean error over sources, {:.2f} %, is above --fail-above {:g}", mean,
-                    session.options.fail_above));
-  }
+  limit_error(summary_of(rows).macro_mape, "the mean error over sources", session, result);
   if (!session.options.write_residuals.empty()) {
     const auto table = fit_residuals(rows);
     if (!table) {

@@ -285,6 +285,10 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
   const Value& list = reader.required("constants");
   reader.optional("notes");
   reader.finish();
+  if (list.kind != Value::Kind::sequence || list.items.empty()) {
+    throw ConfigError(list.mark, "constants is not a list of constants",
+                      "write - {name: ..., in: [KIND/NAME, ...], key: ...}");
+  }
   std::vector<FittedConstant> constants;
   for (const Value& item : list.items) {
     MapReader one(item, "constant");
@@ -301,6 +305,10 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
     c.spread = number("spread").value_or(0);
     if (const Value* from = one.optional("from")) c.from = read_text(*from, "from");
     one.finish();
+    if (c.low > c.high) {
+      throw ConfigError(one.mark_of("low"),
+                        fmt::format("low {:g} is above high {:g}", c.low, c.high), "exchange them");
+    }
     if (c.files.empty()) throw ConfigError(item.mark, "in: is empty", "name KIND/NAME");
     for (const auto& file : c.files) {
       const Value* now = at_key(loaded_file(file, path), c.key);

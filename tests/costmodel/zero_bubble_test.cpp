@@ -68,7 +68,8 @@ TEST_CASE("zero bubble: memory is what the schedule may hold, and its first rank
 }
 
 TEST_CASE("zero bubble: faster than 1F1B, never below its bound, and adds up") {
-  const ModelSpec model = fixtures::gpt(22, 2048, 16, 51200, 1024);
+  // A vocabulary small enough that the last stage is not what everything waits for.
+  const ModelSpec model = fixtures::gpt(22, 2048, 16, 16384, 1024);
   TrainingSpec training = fixtures::training(24, 1024);
   training.stack.zero_bubble = true;
   training.overlap.pp_overlap = true;
@@ -87,7 +88,7 @@ TEST_CASE("zero bubble: faster than 1F1B, never below its bound, and adds up") {
       CHECK(evaluator.iteration_time(plan).value == e.iteration.value);
       CHECK(e.breakdown.bubble.value >= 0);
       if (kind == ScheduleKind::zero_bubble_h1) h1 = e.iteration.value;
-      if (kind == ScheduleKind::zero_bubble_h2 && validated_after) CHECK(e.iteration.value <= h1);
+      if (kind == ScheduleKind::zero_bubble_h2 && validated_after) CHECK(e.iteration.value < h1);
     }
   }
 }

@@ -124,6 +124,11 @@ TEST_CASE("the command line: text and JSON, and what it refuses") {
   const auto alone = program::run({"validate", "a.yaml", "--leave-one-source-out"}, scratch);
   CHECK(alone.status == 2);
   CHECK(alone.err.find("needs constants to fit; add --fit") != std::string::npos);
+  const auto above = program::run({"validate", "a.yaml", "--fit", "constants.yaml",
+                                   "--leave-one-source-out", "--fail-above", "0.001"},
+                                  scratch);
+  CHECK(above.status == 4);
+  CHECK(above.err.find("left out") != std::string::npos);
   const auto format =
       program::run({"validate", "a.yaml", "--fit", "constants.yaml", "--format", "csv"}, scratch);
   CHECK(format.status == 2);
@@ -154,6 +159,10 @@ TEST_CASE("bad files of constants say where and what") {
   CHECK(fault(start + "devices/a100-sxm4-80gb], key: gemm.size}\n").find("has no key gemm.size") !=
         std::string::npos);
   CHECK(fault(start + "devices/a100], key: gemm.efficiency}\n").find("a100") != std::string::npos);
+  CHECK(fault("constants: 5\n").find("is not a list of constants") != std::string::npos);
+  CHECK(fault("constants: []\n").find("is not a list of constants") != std::string::npos);
+  CHECK(fault(start + "devices/a100-sxm4-80gb], key: gemm.efficiency, low: 0.9, high: 0.5}\n")
+            .find("low 0.9 is above high 0.5; exchange them") != std::string::npos);
   CHECK(fault(start + "a100], key: gemm.efficiency}\n").find("names no configuration") !=
         std::string::npos);
   CHECK(fault(start + "devices/a100-sxm4-80gb], key: title}\n").find("is not a number") !=

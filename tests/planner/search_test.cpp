@@ -46,6 +46,22 @@ std::string random_scenario(std::mt19937& random) {
   return text;
 }
 
+struct BothSearches {
+  planner::SearchResult pruned, all;
+};
+
+// Searches twice, with pruning and by trying every plan, and checks that they agree.
+BothSearches search_both_ways(const Scenario& s) {
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  BothSearches both{planner::search(s, evaluator), planner::brute_force(s, evaluator)};
+  REQUIRE(both.pruned.plans.size() == both.all.plans.size());
+  for (std::size_t k = 0; k < both.all.plans.size(); ++k) {
+    CHECK(both.pruned.plans[k].plan == both.all.plans[k].plan);
+    CHECK(both.pruned.plans[k].iteration == both.all.plans[k].iteration);
+  }
+  return both;
+}
+
 }  // namespace
 
 TEST_CASE("the pruned search finds what trying every plan finds") {
@@ -56,14 +72,7 @@ TEST_CASE("the pruned search finds what trying every plan finds") {
     const std::string yaml = random_scenario(random);
     CAPTURE(yaml);
     const Scenario s = scenario(yaml);
-    Evaluator evaluator(s.model, s.cluster, s.training);
-    const auto pruned = planner::search(s, evaluator);
-    const auto all = planner::brute_force(s, evaluator);
-    REQUIRE(pruned.plans.size() == all.plans.size());
-    for (std::size_t k = 0; k < all.plans.size(); ++k) {
-      CHECK(pruned.plans[k].plan == all.plans[k].plan);
-      CHECK(pruned.plans[k].iteration == all.plans[k].iteration);
-    }
+    const auto [pruned, all] = search_both_ways(s);
     (all.plans.empty() ? without : with_plans) += 1;
     evaluated += pruned.statistics.simulated;
     tried += all.statistics.simulated;
@@ -112,14 +121,7 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
     for (const char* margin : {"0", "0.7"}) {
       const Scenario s =
           scenario(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
-      Evaluator evaluator(s.model, s.cluster, s.training);
-      const auto pruned = planner::search(s, evaluator);
-      const auto all = planner::brute_force(s, evaluator);
-      REQUIRE(pruned.plans.size() == all.plans.size());
-      for (std::size_t k = 0; k < all.plans.size(); ++k) {
-        CHECK(pruned.plans[k].plan == all.plans[k].plan);
-        CHECK(pruned.plans[k].iteration == all.plans[k].iteration);
-      }
+      search_both_ways(s);
     }
   }
   const auto most = [](const Scenario& s) {
