@@ -1,0 +1,35 @@
+// Executes one pipeline rank's actions, in the order the schedule gives, and notes when each ran.
+// What an action is, a backend says: threads and MPI compute, the emulated backend waits.
+#pragma once
+
+#include <vector>
+
+#include "costmodel/schedule.hpp"
+#include "costmodel/timeline.hpp"
+#include "costmodel/units.hpp"
+
+namespace runtime {
+
+// One rank's share of an iteration. `stage` is virtual, as in the schedule; a transfer's stage is
+// the one whose result travels.
+class StageBackend {
+ public:
+  virtual ~StageBackend() = default;
+  virtual void forward(int stage, int micro_batch) = 0;
+  virtual void backward(int stage, int micro_batch) = 0;
+  virtual void weight_gradient(int stage, int micro_batch) = 0;
+  virtual void send_forward(int stage, int micro_batch) = 0;
+  virtual void recv_forward(int stage, int micro_batch) = 0;
+  virtual void send_backward(int stage, int micro_batch) = 0;
+  virtual void recv_backward(int stage, int micro_batch) = 0;
+  // Seconds since the iteration began, on this backend's clock.
+  virtual costmodel::Seconds now() const = 0;
+};
+
+// Runs the actions of `rank` in a lowered schedule (costmodel::lower): the events of its compute
+// and transfer streams, in order. A forward or backward that had to wait for its input starts when
+// it has it.
+std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
+                                      StageBackend& backend);
+
+}  // namespace runtime

@@ -1,0 +1,36 @@
+// The seam between ranks: messages from one to another. Threads of a process and MPI processes each
+// have their own; collectives and the pipeline's transfers are built on it, so that the bytes
+// counted are the bytes sent.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace runtime {
+
+// A rank could not go on: what, where. Ends the run with status 4.
+class RunFault : public std::runtime_error {
+ public:
+  RunFault(int rank, const std::string& what) : std::runtime_error(what), rank_(rank) {}
+  int rank() const { return rank_; }  // the rank at fault
+
+ private:
+  int rank_;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Returns when `message` may be used again; never waits for the receiver. Messages of one tag
+  // between two ranks arrive in order.
+  virtual void send(int to, int tag, std::span<const std::byte> message) = 0;
+  // Waits for the message. Throws RunFault when it is of another size, when the run was given up,
+  // or when nothing came for too long.
+  virtual void recv(int from, int tag, std::span<std::byte> message) = 0;
+};
+
+}  // namespace runtime
