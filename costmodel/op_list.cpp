@@ -82,8 +82,8 @@ std::vector<bool> flags_of(const OpList& list, const std::vector<TensorId>& ids)
   return flags;
 }
 
-// Backward over all nodes with everything in `held` (kept or recomputed) present. Gradients of
-// inputs appear when a node is differentiated, that of its output goes; a held tensor goes when no
+// Backward over all nodes with everything in `held` (kept or recomputed) and the output's gradient
+// present. Gradients of inputs appear when a node is differentiated, that of its output goes; a held tensor goes when no
 // earlier node saved it.
 void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   std::vector<bool> gradient(list.tensors.size(), false);
@@ -91,7 +91,6 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
     return list.tensors[static_cast<std::size_t>(id)].bytes();
   };
   gradient[static_cast<std::size_t>(list.output)] = true;
-  meter.take(bytes(list.output));
   std::vector<int> first_saver(list.tensors.size(), -1);
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     for (const TensorId id : list.nodes[i].saved)
@@ -100,7 +99,8 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
     for (const TensorId id : node.inputs) {
-      if (gradient[static_cast<std::size_t>(id)]) continue;
+      const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
+      if (gradient[static_cast<std::size_t>(id)] || info.role != TensorRole::activation) continue;
       gradient[static_cast<std::size_t>(id)] = true;
       meter.take(bytes(id));
     }
@@ -284,16 +284,18 @@ Footprint footprint(const OpList& list, Recomputed what) {
   walk_forward(list, kept, all, forward);
   result.forward_transient = max(Bytes(0), forward.peak - result.kept);
 
-  // Recomputation brings back what its region saves; then backward consumes everything.
+  // The output's gradient comes in; recomputation brings back what its region saves; then backward
+  // consumes everything.
   std::vector<bool> held = kept;
-  Meter backward{result.kept, result.kept};
+  const Bytes incoming = list.tensors[static_cast<std::size_t>(list.output)].bytes();
+  Meter backward{result.kept + incoming, result.kept + incoming};
   if (what != Recomputed::nothing) {
     const auto everything = flags_of(list, kept_tensors(list, Recomputed::nothing));
     for (std::size_t t = 0; t < held.size(); ++t) held[t] = held[t] || everything[t];
     std::vector<bool> standing = held;
     walk_forward(
         list, standing, [what](const Node& node) { return in_region(node, what); }, backward);
-    backward.now = Bytes(0);  // what recomputation leaves behind: exactly the held tensors
+    backward.now = incoming;  // and what recomputation leaves behind: exactly the held tensors
     for (std::size_t t = 0; t < held.size(); ++t) {
       if (held[t]) backward.now += list.tensors[t].bytes();
     }

@@ -86,22 +86,29 @@ OpList LayerBuilder::head() {
   const TensorId whole = split(normed);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
   const TensorId logits = linear("logits", whole, normed, vocab, model_.hidden, false);
+  // Maximum, exponential sum and loss of each row, and what it should have been.
+  const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
+  const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
   TensorId loss = -1;
   if (context_.fused_cross_entropy) {
-    loss = add("cross-entropy", CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1, {logits});
+    loss = add("cross-entropy", CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1,
+               {logits, labels, rows});
   } else {
-    const TensorId softmax =
-        tensor("fp32 softmax of logits", tokens_, vocab, TensorRole::activation, 4);
-    list_.nodes.push_back(
-        {"cross-entropy", CrossEntropy{tokens_, vocab, false}, {logits}, softmax, {softmax}});
-    loss = softmax;
+    loss = tensor("fp32 softmax of logits", tokens_, vocab, TensorRole::activation, 4);
+    list_.nodes.push_back({"cross-entropy",
+                           CrossEntropy{tokens_, vocab, false},
+                           {logits},
+                           loss,
+                           {loss, labels, rows}});
   }
-  if (context_.tp > 1) {  // row maximum, target logit, sum of exponentials
+  if (context_.tp > 1) {  // among the row statistics
     for (const auto* name : {"logits maximum", "target logit", "exponential sum"}) {
-      loss = add(name,
-                 Collective{CollectiveKind::all_reduce, CollectiveKind::none, Axis::tensor,
-                            Bytes(static_cast<double>(tokens_) * 4)},
-                 {loss}, tokens_, 1);
+      list_.nodes.push_back({name,
+                             Collective{CollectiveKind::all_reduce, CollectiveKind::none,
+                                        Axis::tensor, Bytes(static_cast<double>(tokens_) * 4)},
+                             {loss},
+                             loss,
+                             {}});
     }
   }
   return finish(x, loss);
