@@ -120,7 +120,10 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
   }
   const auto found = layers_.find(key);
   if (found != layers_.end()) return found->second;
-  return layers_.emplace(key, layer_cost(op_list(kind, plan), what, pricing(plan))).first->second;
+  const OpList list = op_list(kind, plan);
+  LayerCost cost = layer_cost(list, what, pricing(plan));
+  cost.partial_weights = partial_weights(list, context(plan));
+  return layers_.emplace(key, std::move(cost)).first->second;
 }
 
 // A split backward's schedule is made for the times of the plan cost() was last asked for.
@@ -286,6 +289,9 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
     sum.add(CollectiveKind::all_gather,
             collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
   }
+  const Bytes partial(c.partial_weights[rank] * gradient_bytes_per_parameter(training));
+  sum.add(CollectiveKind::all_reduce,
+          collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
   if (c.embedding_reduce.value > 0 && (rank == 0 || rank + 1 == ranks)) {
     const double table = vocabulary_table(model, plan.tp);
     sum.add(CollectiveKind::all_reduce,

@@ -53,6 +53,7 @@ struct PlanCost {
       zero_backward;            // exposed parameter gathers and reductions inside a micro-batch
   std::vector<double> weights;  // parameters by pipeline rank, on one device
   std::vector<double> expert_weights;     // of them, of experts
+  std::vector<double> partial_weights;    // of them, with gradients to be summed over tensor ranks
   std::vector<LayerMix> layers;           // by virtual stage
   std::vector<Seconds> gradient_exposed;  // by rank: gradient reduction not hidden by backward
   std::vector<Seconds> gather_exposed;    // by rank: parameter gather not hidden by forward

@@ -78,6 +78,10 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size), forward,
                                     training_.overlap.overlap_param_gather);
     }
+    // All of a rank's in one message, when the micro-batches are through.
+    c.gradient_exposed[r] +=
+        collective_time(CollectiveKind::all_reduce, Bytes(c.partial_weights[r] * gradient_size),
+                        layout_of(Axis::tensor, plan, cluster_), cluster_);
     c.optimizer[r] = optimizer_time(r, plan);
   }
 }

@@ -31,8 +31,9 @@ struct LayerCost {
   Cost input_gradient, weight_gradient;  // the same where a schedule runs them apart
   Cost recompute;
   Footprint footprint;
-  double weights = 0;         // parameters on this device
-  double expert_weights = 0;  // of them, of experts
+  double weights = 0;          // parameters on this device
+  double expert_weights = 0;   // of them, of experts
+  double partial_weights = 0;  // of them, with gradients to be summed over the tensor ranks
 };
 
 // What prices a step, apart from the operator itself.

@@ -83,8 +83,8 @@ std::vector<bool> flags_of(const OpList& list, const std::vector<TensorId>& ids)
 }
 
 // Backward over all nodes with everything in `held` (kept or recomputed) and the output's gradient
-// present. Gradients of inputs appear when a node is differentiated, that of its output goes; a held tensor goes when no
-// earlier node saved it.
+// present. Gradients of inputs appear when a node is differentiated, that of its output goes; a
+// held tensor goes when no earlier node saved it.
 void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   std::vector<bool> gradient(list.tensors.size(), false);
   const auto bytes = [&](TensorId id) {

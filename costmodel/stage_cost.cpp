@@ -37,6 +37,7 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.recompute.assign(n, {});
   c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
   c.expert_weights.assign(static_cast<std::size_t>(plan.pp), 0);
+  c.partial_weights.assign(static_cast<std::size_t>(plan.pp), 0);
   place_layers(plan);
   const bool split = splits_backward(plan.schedule);
   c.weight_gradient.assign(split ? n : 0, {});
@@ -62,6 +63,7 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
           static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
       c.weights[rank] += layers * again.weights;
       c.expert_weights[rank] += layers * again.expert_weights;
+      c.partial_weights[rank] += layers * again.partial_weights;
     }
   };
   const std::int64_t sparse = model_.moe_layers(0, model_.layers);
@@ -73,6 +75,8 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   const auto last = static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, stages - 1));
   c.weights.front() += embedding.weights;
   c.weights[last] += head.weights;
+  c.partial_weights.front() += embedding.partial_weights;
+  c.partial_weights[last] += head.partial_weights;
   const bool tied_here = model_.tie_embeddings && last == 0;  // one table serves both ends
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }

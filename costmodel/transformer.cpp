@@ -144,4 +144,24 @@ double weights_of(const OpList& list) {
   return sum;
 }
 
+double partial_weights(const OpList& list, const LayerContext& context) {
+  if (context.tp == 1) return 0;
+  const bool cut = context.sequence_parallel;
+  double sum = 0;
+  for (const Node& node : list.nodes) {
+    sum += std::visit(
+        Visitor{[&](const Norm& o) {  // a gated norm's gains are cut themselves
+                  const bool whole = node.inputs.size() == 1;
+                  return whole && (cut || o.gains > 1) ? weights_of(node.op) : 0.0;
+                },
+                [&](const BiasDropoutAdd& o) {
+                  return cut && o.bias ? static_cast<double>(o.cols) : 0.0;
+                },
+                [&](const PositionEmbedding&) { return cut ? weights_of(node.op) : 0.0; },
+                [](const auto&) { return 0.0; }},
+        node.op);
+  }
+  return sum;
+}
+
 }  // namespace costmodel

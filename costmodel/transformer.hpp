@@ -48,4 +48,10 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
 // Sum of weights_of over the list: parameters this device holds of the layer.
 double weights_of(const OpList& list);
 
+// Of them, those that every tensor rank holds but sees only a part of the tokens (sequence
+// parallelism) or heads (norms of queries and keys) for: their gradients are summed over the tensor
+// ranks (Megatron's finalize_model_grads.py): norms, biases added after a reduce-scatter,
+// positions.
+double partial_weights(const OpList& list, const LayerContext& context);
+
 }  // namespace costmodel

@@ -145,3 +145,17 @@ TEST_CASE("a vocabulary is padded to 128·t before it is cut") {
   CHECK(weights_of(build_layer(LayerKind::head, model, layer_context(8, false, 1, 128))) ==
         51200.0 / 8 * 64 + 2 * 64);
 }
+
+TEST_CASE("gradients of what every tensor rank holds are summed where each sees a part") {
+  const ModelSpec model = fixtures::gpt(2, 64, 4, 512, 32);
+  const auto of = [&](LayerKind kind, int tp, bool sequence_parallel) {
+    const auto context = fixtures::layer_context(tp, sequence_parallel, 2, 32);
+    return costmodel::partial_weights(build_layer(kind, model, context), context);
+  };
+  // Two norms of gain and shift, two biases behind a reduce-scatter; the final norm; positions.
+  CHECK(of(LayerKind::block, 2, true) == 6 * 64);
+  CHECK(of(LayerKind::head, 2, true) == 2 * 64);
+  CHECK(of(LayerKind::embedding, 2, true) == 32 * 64);
+  CHECK(of(LayerKind::block, 2, false) == 0);
+  CHECK(of(LayerKind::block, 1, false) == 0);
+}
