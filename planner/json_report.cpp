@@ -4,6 +4,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "costmodel/json_estimate.hpp"
+
 namespace planner {
 
 using costmodel::Estimate;
@@ -11,84 +13,6 @@ using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-Json plan_json(const Estimate& e) {
-  const auto& p = e.plan;
-  Json recompute =
-      costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)];
-  if (p.recompute.layers > 0)
-    recompute = Json{{"granularity", recompute}, {"layers", p.recompute.layers}};
-  return {
-      {"tp", p.tp},
-      {"pp", p.pp},
-      {"dp", p.dp},
-      {"cp", p.cp},
-      {"ep", p.ep},
-      {"etp", p.etp},
-      {"vpp", p.vpp},
-      {"micro_batch", p.micro_batch},
-      {"sequence_parallel", p.sequence_parallel},
-      {"schedule", costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]},
-      {"recompute", recompute},
-      {"zero", p.zero},
-      {"cp_comm",
-       p.cp > 1 ? costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none"},
-      {"offload", "none"},
-      {"stage_layers", p.stage_layers},
-      {"rank_order", p.rank_order},
-      {"devices", p.devices()},
-      {"micro_batches", e.micro_batches}};
-}
-
-// One micro-batch through all chunks of each pipeline rank.
-std::vector<double> by_rank(const std::vector<costmodel::Seconds>& by_virtual_stage, int ranks) {
-  std::vector<double> sums(static_cast<std::size_t>(ranks), 0);
-  for (std::size_t k = 0; k < by_virtual_stage.size(); ++k)
-    sums[k % sums.size()] += by_virtual_stage[k].value;
-  return sums;
-}
-
-Json time_json(const Estimate& e) {
-  const auto forward = by_rank(e.stage_forward, e.plan.pp),
-             backward = by_rank(e.stage_backward, e.plan.pp);
-  Json stages = Json::array();
-  for (std::size_t r = 0; r < forward.size(); ++r)
-    stages.push_back({{"forward_s", forward[r]}, {"backward_s", backward[r]}});
-  const auto& b = e.breakdown;
-  return {{"iteration_s", e.iteration.value},
-          {"interval_s", {e.interval.low.value, e.interval.high.value}},
-          {"forward_s", *std::max_element(forward.begin(), forward.end())},
-          {"backward_s", *std::max_element(backward.begin(), backward.end())},
-          {"stages", stages},
-          {"breakdown",
-           {{"compute_s", b.compute.value},
-            {"recompute_s", b.recompute.value},
-            {"tp_comm_s", b.tp_comm.value},
-            {"cp_comm_s", b.cp_comm.value},
-            {"ep_comm_s", b.ep_comm.value},
-            {"pp_comm_s", b.pp_comm.value},
-            {"dp_comm_s", b.dp_comm.value},
-            {"bubble_s", b.bubble.value},
-            {"optimizer_s", b.optimizer.value},
-            {"other_s", b.other.value}}}};
-}
-
-Json memory_json(const Estimate& e) {
-  Json stages = Json::array();
-  for (const auto& s : e.memory) {
-    stages.push_back({{"weights_bytes", s.weights.value},
-                      {"gradients_bytes", s.gradients.value},
-                      {"optimizer_bytes", s.optimizer.value},
-                      {"activations_bytes", s.activations.value},
-                      {"buffers_bytes", s.buffers.value},
-                      {"total_bytes", s.total().value},
-                      {"in_flight_micro_batches", s.in_flight_micro_batches}});
-  }
-  return {{"peak_bytes", e.peak.value},
-          {"capacity_bytes", e.capacity.value},
-          {"fits", e.fits()},
-          {"stages", stages}};
-}
 
 Json throughput_json(const Estimate& e, const Scenario& s) {
   return {{"tokens_per_s", e.tokens_per_s},
@@ -101,20 +25,13 @@ Json throughput_json(const Estimate& e, const Scenario& s) {
 }
 
 Json to_json(const Estimate& e, const Scenario& s) {
-  const auto& t = e.traffic;
   Json json{{"scenario", s.name},
-            {"plan", plan_json(e)},
-            {"time", time_json(e)},
+            {"plan", costmodel::plan_json(e)},
+            {"time", costmodel::time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
             {"throughput", throughput_json(e, s)},
-            {"memory", memory_json(e)},
-            {"communication",
-             {{"per_device",
-               {{"all_reduce_bytes", t.all_reduce.value},
-                {"all_gather_bytes", t.all_gather.value},
-                {"reduce_scatter_bytes", t.reduce_scatter.value},
-                {"all_to_all_bytes", t.all_to_all.value},
-                {"send_bytes", t.send.value}}}}},
+            {"memory", costmodel::memory_json(e)},
+            {"communication", costmodel::communication_json(e.traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;

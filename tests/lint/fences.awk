@@ -16,7 +16,7 @@ BEGIN {
           "^runtime/cuda/")
   library("^mpi\\.h$", "^runtime/transport[^/]*\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/milp\\.cpp$")
-  library("^nlohmann/", "^(costmodel|planner)/json[^/]*\\.[ch]pp$|^tests/")
+  library("^nlohmann/", "^(costmodel|planner|runtime)/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
   library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|poll|time|sched|pthread|signal|spawn|dlfcn)\\.h$", ".")
