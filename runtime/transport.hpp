@@ -31,6 +31,12 @@ class Transport {
   // Waits for the message. Throws RunFault when it is of another size, when the run was given up,
   // or when nothing came for too long.
   virtual void recv(int from, int tag, std::span<std::byte> message) = 0;
+  // Helps sent messages on their way where nobody else does (MPI moves large ones only inside its
+  // calls); never waits. For ranks that compute or sleep long.
+  virtual void progress() {}
 };
+
+// Throws RunFault when the world has another size than `ranks`, which `what` ("the plan") wants.
+void require_size(const Transport& transport, int ranks, const std::string& what);
 
 }  // namespace runtime

@@ -1,0 +1,86 @@
+// Collectives over any Transport, built of its messages, so that the bytes counted are the bytes
+// sent. Ring algorithms (Thakur et al. 2005) send exactly what costmodel::collective_bytes says;
+// where elements do not divide, the mean over the ranks does.
+//
+// The result is the same on every rank and independent of timing: every element is reduced in an
+// order that the group alone decides. All ranks of a group make the same calls in the same order.
+// Each call takes one tag (runtime/tags.hpp). They throw what the transport throws.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "costmodel/op.hpp"
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+// Bytes that this rank sent, by kind (what costmodel::Traffic predicts).
+struct TrafficCount {
+  std::int64_t all_reduce = 0, all_gather = 0, reduce_scatter = 0, all_to_all = 0, send = 0;
+  void add(costmodel::CollectiveKind kind, std::size_t bytes);
+  std::int64_t total() const {
+    return all_reduce + all_gather + reduce_scatter + all_to_all + send;
+  }
+  bool operator==(const TrafficCount&) const = default;
+};
+
+// Part `index` of `count` elements cut into `parts`: sizes differ by one at most, the larger first.
+struct Chunk {
+  std::size_t begin = 0, size = 0;
+};
+Chunk chunk_of(std::size_t count, int parts, int index);
+
+// The ranks of a collective, in ring order, and which of them this one is.
+struct Group {
+  std::vector<int> ranks;
+  int position = 0;
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+// Throws RunFault when `ranks` has not `me` in it, names a rank twice, or one outside the world.
+Group group_of(const Transport& transport, std::vector<int> ranks);
+
+enum class Reduction { sum, max };
+
+class Communicator {
+ public:
+  // All three outlive this.
+  Communicator(Transport& transport, const Group& group, TrafficCount& traffic);
+
+  const Group& group() const { return group_; }
+
+  // Ring; `values` holds the result on every rank.
+  void all_reduce(std::span<float> values, Reduction reduction, int tag);
+  // Binomial tree up and down: fewer messages, for small ones; the same bytes over all ranks.
+  void tree_all_reduce(std::span<float> values, Reduction reduction, int tag);
+  // Ring; chunk `position` of `values` holds the result, the rest partial sums.
+  void reduce_scatter(std::span<float> values, Reduction reduction, int tag);
+  // Ring; from chunk `position` of every rank to all chunks on every rank.
+  void all_gather(std::span<float> values, int tag);
+  // Binomial tree from the rank at position `root`. Counted as send, as the cost model does.
+  void broadcast(std::span<float> values, int root, int tag);
+  // Pairwise: to position i goes out[i], from it comes in[i]; both ends agree on sizes.
+  void all_to_all(std::span<const std::span<const float>> out, std::span<const std::span<float>> in,
+                  int tag);
+  // Returns on no rank before all have called it. Empty messages.
+  void barrier(int tag);
+
+ private:
+  void send(int position, std::span<const float> values, costmodel::CollectiveKind kind, int tag);
+  void recv(int position, std::span<float> values, int tag);
+  void ring_reduce(std::span<float> values, Reduction reduction, costmodel::CollectiveKind kind,
+                   int tag);
+  void ring_gather(std::span<float> values, costmodel::CollectiveKind kind, int tag);
+  void tree_reduce(std::span<float> values, Reduction reduction, int tag);
+  void tree_spread(std::span<float> values, int root, costmodel::CollectiveKind kind, int tag);
+
+  Transport& transport_;
+  const Group& group_;
+  TrafficCount& traffic_;
+  std::vector<float> incoming_;
+};
+
+}  // namespace runtime

@@ -1,0 +1,49 @@
+#include "runtime/tags.hpp"
+
+#include <fmt/format.h>
+
+#include "costmodel/error.hpp"
+
+namespace runtime {
+
+namespace {
+
+// Three bits of kind, then twelve of stage and sixteen of micro-batch, or 28 of a number: MPI
+// promises no more than 31 bits.
+enum Kind { forward, backward, collective, control };
+
+constexpr int number_bits = 28;
+constexpr int batch_bits = 16;
+
+int pack(Kind kind, int number) {
+  return (kind << number_bits) | (number & ((1 << number_bits) - 1));
+}
+
+int pack(Kind kind, int stage, int micro_batch) {
+  SHARDPLAN_CHECK(stage >= 0 && stage < (1 << (number_bits - batch_bits)));
+  return pack(kind, (stage << batch_bits) | (micro_batch & ((1 << batch_bits) - 1)));
+}
+
+}  // namespace
+
+int forward_tag(int stage, int micro_batch) { return pack(forward, stage, micro_batch); }
+int backward_tag(int stage, int micro_batch) { return pack(backward, stage, micro_batch); }
+int collective_tag(int number) { return pack(collective, number); }
+int control_tag(int number) { return pack(control, number); }
+
+std::string tag_text(int tag) {
+  const int number = tag & ((1 << number_bits) - 1);
+  const int stage = number >> batch_bits;
+  const int micro_batch = number & ((1 << batch_bits) - 1);
+  switch (tag >> number_bits) {
+    case forward:
+      return fmt::format("the forward result of stage {}, micro-batch {}", stage, micro_batch);
+    case backward:
+      return fmt::format("the backward result of stage {}, micro-batch {}", stage, micro_batch);
+    case collective: return fmt::format("a message of collective {}", number);
+    case control: return fmt::format("control message {}", number);
+    default: return fmt::format("message {}", tag);
+  }
+}
+
+}  // namespace runtime
