@@ -47,8 +47,8 @@ enum class Reduction { sum, max };
 
 class Communicator {
  public:
-  // All three outlive this.
-  Communicator(Transport& transport, const Group& group, TrafficCount& traffic);
+  // `transport` and `traffic` outlive this.
+  Communicator(Transport& transport, Group group, TrafficCount& traffic);
 
   const Group& group() const { return group_; }
 
@@ -71,6 +71,7 @@ class Communicator {
  private:
   void send(int position, std::span<const float> values, costmodel::CollectiveKind kind, int tag);
   void recv(int position, std::span<float> values, int tag);
+  void recv_reduce(int position, std::span<float> values, Reduction reduction, int tag);
   void ring_reduce(std::span<float> values, Reduction reduction, costmodel::CollectiveKind kind,
                    int tag);
   void ring_gather(std::span<float> values, costmodel::CollectiveKind kind, int tag);
@@ -78,7 +79,7 @@ class Communicator {
   void tree_spread(std::span<float> values, int root, costmodel::CollectiveKind kind, int tag);
 
   Transport& transport_;
-  const Group& group_;
+  Group group_;
   TrafficCount& traffic_;
   std::vector<float> incoming_;
 };

@@ -1,0 +1,180 @@
+#include "runtime/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "costmodel/error.hpp"
+
+namespace runtime {
+
+namespace {
+
+using costmodel::CollectiveKind;
+
+void reduce_into(std::span<float> values, std::span<const float> other, Reduction reduction) {
+  if (reduction == Reduction::sum) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += other[i];
+  } else {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::max(values[i], other[i]);
+  }
+}
+
+std::span<float> part(std::span<float> values, int parts, int index) {
+  const Chunk chunk = chunk_of(values.size(), parts, (index % parts + parts) % parts);
+  return values.subspan(chunk.begin, chunk.size);
+}
+
+}  // namespace
+
+void TrafficCount::add(CollectiveKind kind, std::size_t bytes) {
+  const auto more = static_cast<std::int64_t>(bytes);
+  switch (kind) {  // the columns of costmodel::Traffic::add
+    case CollectiveKind::none: break;
+    case CollectiveKind::all_reduce: all_reduce += more; break;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather: all_gather += more; break;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::scatter: reduce_scatter += more; break;
+    case CollectiveKind::all_to_all: all_to_all += more; break;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::ring:
+    case CollectiveKind::send: send += more; break;
+  }
+}
+
+Chunk chunk_of(std::size_t count, int parts, int index) {
+  SHARDPLAN_CHECK(parts > 0 && index >= 0 && index < parts);
+  const auto n = static_cast<std::size_t>(parts), i = static_cast<std::size_t>(index);
+  const std::size_t whole = count / n, larger = count % n;
+  return {i * whole + std::min(i, larger), whole + (i < larger ? 1 : 0)};
+}
+
+Group group_of(const Transport& transport, std::vector<int> ranks) {
+  const int me = transport.rank();
+  const auto fault = [me](const std::string& what) {
+    return RunFault(me, fmt::format("a group of rank {} {}", me, what));
+  };
+  std::set<int> seen;
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= transport.size())
+      throw fault(fmt::format("names rank {}, but the world has {} ranks", rank, transport.size()));
+    if (!seen.insert(rank).second) throw fault(fmt::format("names rank {} twice", rank));
+  }
+  const auto at = std::ranges::find(ranks, me);
+  if (at == ranks.end()) throw fault("leaves that rank out");
+  const auto position = static_cast<int>(at - ranks.begin());
+  return {std::move(ranks), position};
+}
+
+Communicator::Communicator(Transport& transport, Group group, TrafficCount& traffic)
+    : transport_(transport), group_(std::move(group)), traffic_(traffic) {}
+
+// Nothing travels for an empty part: both ends know that it is empty.
+void Communicator::send(int position, std::span<const float> values, CollectiveKind kind, int tag) {
+  if (values.empty()) return;
+  transport_.send(group_.ranks[static_cast<std::size_t>(position)], tag, std::as_bytes(values));
+  traffic_.add(kind, values.size_bytes());
+}
+
+void Communicator::recv(int position, std::span<float> values, int tag) {
+  if (values.empty()) return;
+  transport_.recv(group_.ranks[static_cast<std::size_t>(position)], tag,
+                  std::as_writable_bytes(values));
+}
+
+void Communicator::recv_reduce(int position, std::span<float> values, Reduction reduction,
+                               int tag) {
+  incoming_.resize(values.size());
+  recv(position, incoming_, tag);
+  reduce_into(values, incoming_, reduction);
+}
+
+// Part c starts at the rank behind its owner and gathers every rank's share on its way round.
+void Communicator::ring_reduce(std::span<float> values, Reduction reduction, CollectiveKind kind,
+                               int tag) {
+  const int n = group_.size(), me = group_.position;
+  for (int step = 1; step < n; ++step) {
+    send((me + 1) % n, part(values, n, me - step), kind, tag);
+    recv_reduce((me + n - 1) % n, part(values, n, me - step - 1), reduction, tag);
+  }
+}
+
+void Communicator::ring_gather(std::span<float> values, CollectiveKind kind, int tag) {
+  const int n = group_.size(), me = group_.position;
+  for (int step = 0; step + 1 < n; ++step) {
+    send((me + 1) % n, part(values, n, me - step), kind, tag);
+    recv((me + n - 1) % n, part(values, n, me - step - 1), tag);
+  }
+}
+
+void Communicator::all_reduce(std::span<float> values, Reduction reduction, int tag) {
+  ring_reduce(values, reduction, CollectiveKind::all_reduce, tag);
+  ring_gather(values, CollectiveKind::all_reduce, tag);
+}
+
+void Communicator::reduce_scatter(std::span<float> values, Reduction reduction, int tag) {
+  ring_reduce(values, reduction, CollectiveKind::reduce_scatter, tag);
+}
+
+void Communicator::all_gather(std::span<float> values, int tag) {
+  ring_gather(values, CollectiveKind::all_gather, tag);
+}
+
+// Position i hands its sum to i without its lowest set bit, after those it got itself.
+void Communicator::tree_reduce(std::span<float> values, Reduction reduction, int tag) {
+  const int n = group_.size(), me = group_.position;
+  for (int bit = 1; bit < n; bit *= 2) {
+    if ((me & bit) != 0) return send(me - bit, values, CollectiveKind::all_reduce, tag);
+    if (me + bit < n) recv_reduce(me + bit, values, reduction, tag);
+  }
+}
+
+void Communicator::tree_spread(std::span<float> values, int root, CollectiveKind kind, int tag) {
+  const int n = group_.size();
+  const int me = (group_.position - root + n) % n;  // counted from the root
+  const auto place = [&](int from_root) { return (from_root + root) % n; };
+  int bit = 1;
+  for (; bit < n && (me & bit) == 0; bit *= 2) {
+  }
+  if (me != 0) recv(place(me - bit), values, tag);
+  for (bit /= 2; bit > 0; bit /= 2)
+    if (me + bit < n) send(place(me + bit), values, kind, tag);
+}
+
+void Communicator::tree_all_reduce(std::span<float> values, Reduction reduction, int tag) {
+  tree_reduce(values, reduction, tag);
+  tree_spread(values, 0, CollectiveKind::all_reduce, tag);
+}
+
+void Communicator::broadcast(std::span<float> values, int root, int tag) {
+  SHARDPLAN_CHECK(root >= 0 && root < group_.size());
+  tree_spread(values, root, CollectiveKind::broadcast, tag);
+}
+
+void Communicator::all_to_all(std::span<const std::span<const float>> out,
+                              std::span<const std::span<float>> in, int tag) {
+  const int n = group_.size(), me = group_.position;
+  const auto own = static_cast<std::size_t>(me);
+  SHARDPLAN_CHECK(out.size() == group_.ranks.size() && in.size() == group_.ranks.size());
+  SHARDPLAN_CHECK(out[own].size() == in[own].size());
+  std::ranges::copy(out[own], in[own].begin());
+  for (int step = 1; step < n; ++step) {
+    const int to = (me + step) % n, from = (me + n - step) % n;
+    send(to, out[static_cast<std::size_t>(to)], CollectiveKind::all_to_all, tag);
+    recv(from, in[static_cast<std::size_t>(from)], tag);
+  }
+}
+
+// Dissemination (Hensgen et al. 1988): after round k everyone has heard of 2^k ranks behind it.
+void Communicator::barrier(int tag) {
+  const int n = group_.size(), me = group_.position;
+  for (int distance = 1; distance < n; distance *= 2) {
+    transport_.send(group_.ranks[static_cast<std::size_t>((me + distance) % n)], tag, {});
+    transport_.recv(group_.ranks[static_cast<std::size_t>((me + n - distance) % n)], tag, {});
+  }
+}
+
+}  // namespace runtime
