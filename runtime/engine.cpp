@@ -26,19 +26,20 @@ bool computes(ActionKind kind) {
 
 }  // namespace
 
+costmodel::Event execute(const Action& action, int rank, StageBackend& backend) {
+  const costmodel::Seconds start = backend.now();
+  perform(action, backend);
+  return {rank,
+          computes(action.kind) ? costmodel::Stream::compute : costmodel::Stream::pipeline_transfer,
+          costmodel::to_text(action), start, backend.now()};
+}
+
 std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
                                       StageBackend& backend) {
   std::vector<costmodel::Event> events;
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
   events.reserve(actions.size());
-  for (const Action& action : actions) {
-    const costmodel::Seconds start = backend.now();
-    perform(action, backend);
-    events.push_back(
-        {rank,
-         computes(action.kind) ? costmodel::Stream::compute : costmodel::Stream::pipeline_transfer,
-         costmodel::to_text(action), start, backend.now()});
-  }
+  for (const Action& action : actions) events.push_back(execute(action, rank, backend));
   return events;
 }
 

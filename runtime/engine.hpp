@@ -26,6 +26,9 @@ class StageBackend {
   virtual costmodel::Seconds now() const = 0;
 };
 
+// Performs one action of `rank`.
+costmodel::Event execute(const costmodel::Action& action, int rank, StageBackend& backend);
+
 // Runs the actions of `rank` in a lowered schedule (costmodel::lower): the events of its compute
 // and transfer streams, in order. A forward or backward that had to wait for its input starts when
 // it has it.

@@ -32,8 +32,8 @@ class Transport {
   // or when nothing came for too long.
   virtual void recv(int from, int tag, std::span<std::byte> message) = 0;
   // Helps sent messages on their way where nobody else does (MPI moves large ones only inside its
-  // calls); never waits. For ranks that compute or sleep long.
-  virtual void progress() {}
+  // calls), without waiting; true while some still are. For ranks that compute or sleep long.
+  virtual bool progress() { return false; }
 };
 
 // Throws RunFault when the world has another size than `ranks`, which `what` ("the plan") wants.
