@@ -43,8 +43,9 @@ Measured measured(const costmodel::Timeline& timeline);
 // Of the events each rank brings; every rank calls it and has the answer.
 Measured measured(Transport& transport, std::span<const costmodel::Event> events);
 
-// What a stage takes longer than it should, from a 1F1B run of short even stages: waking up, and
-// handing over. Every rank calls it and has the answer.
+// What a stage takes longer than it should, from 1F1B runs of short even stages: waking up, and
+// handing over. The least of five runs, since other work on the machine is no overhead. Every rank
+// calls it and has the answer.
 costmodel::Seconds task_overhead(Transport& transport, const RealTimeOptions& options);
 // On threads.
 costmodel::Seconds measure_task_overhead(int ranks, const RealTimeOptions& options);

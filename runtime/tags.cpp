@@ -31,7 +31,10 @@ int backward_tag(int stage, int micro_batch) { return pack(backward, stage, micr
 int collective_tag(int number) { return pack(collective, number); }
 int control_tag(int number) { return pack(control, number); }
 
+int end_tag() { return control_tag(-1); }
+
 std::string tag_text(int tag) {
+  if (tag == end_tag()) return "the word that it has ended";
   const int number = tag & ((1 << number_bits) - 1);
   const int stage = number >> batch_bits;
   const int micro_batch = number & ((1 << batch_bits) - 1);

@@ -16,6 +16,8 @@ int collective_tag(int number);
 
 // What the run itself says between its ranks: start, results, end. `number` is below 2^28.
 int control_tag(int number);
+// The last that ranks say to one another.
+int end_tag();
 
 // "the forward result of stage 3, micro-batch 5", "a message of collective 7".
 std::string tag_text(int tag);

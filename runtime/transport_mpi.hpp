@@ -1,0 +1,36 @@
+// Ranks as MPI processes. Messages are MPI's, collectives our own (runtime/collectives.hpp), so
+// that the bytes counted are the bytes sent. Built without MPI, only `launched` works, and
+// `run_mpi` says why it does not.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "costmodel/units.hpp"
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+// Which rank of how many this process is, as whoever started it says in the environment: mpirun
+// (Open MPI's or PMI variables) or a step of Slurm's srun. MPI is not called.
+struct Launched {
+  int rank = 0, world = 1;
+};
+std::optional<Launched> launched();
+
+// "" where this build can run under MPI, else a sentence that says why not.
+std::string mpi_missing();
+
+struct MpiOptions {
+  costmodel::Seconds patience{
+      60};  // how long a rank waits for one message, and for the others' end
+};
+
+// Runs `program` as this process's rank between MPI_Init and MPI_Finalize, which a process calls
+// once, and returns 0. When it throws, one sentence goes to standard error and the whole run is
+// aborted with status 4, without returning. Built without MPI it prints mpi_missing() and
+// returns 4. Only the calling thread may use the transport.
+int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& program);
+
+}  // namespace runtime
