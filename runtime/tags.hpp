@@ -14,10 +14,12 @@ int backward_tag(int stage, int micro_batch);
 // it; those that run at the same time may not. `number` wraps at 2^28.
 int collective_tag(int number);
 
-// What the run itself says between its ranks: start, results, end. `number` is below 2^28.
+// What the run itself says between its ranks: start, results, end. `number` is below 2^27.
 int control_tag(int number);
-// The last that ranks say to one another.
+// What transports say themselves: that a rank has ended, and who waits for whom.
 int end_tag();
+int question_tag();
+int answer_tag();
 
 // "the forward result of stage 3, micro-batch 5", "a message of collective 7".
 std::string tag_text(int tag);

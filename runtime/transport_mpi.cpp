@@ -12,8 +12,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
-#include <limits>
 #include <list>
 #include <new>
 #include <utility>
@@ -98,6 +98,11 @@ bool poll(costmodel::Seconds patience, Done done) {
   return true;
 }
 
+// A message goes as segments of this size and a last one that is shorter: MPI sends them at once.
+// For longer ones it asks the receiver first, whose answer then waits behind what the receiver
+// itself is sending (over TCP, that halves the rate of two ranks that exchange large messages).
+constexpr std::size_t segment = 60'000;
+
 class MpiTransport : public Transport {
  public:
   explicit MpiTransport(const MpiOptions& options) : options_(options) {
@@ -112,37 +117,34 @@ class MpiTransport : public Transport {
 
   void send(int to, int tag, std::span<const std::byte> message) override {
     check_rank(to, "sends to");
-    Sent& sent = sent_.emplace_back(std::vector(message.begin(), message.end()));
-    check(MPI_Isend(sent.copy.data(), count_of(message.size()), MPI_BYTE, to, tag, MPI_COMM_WORLD,
-                    &sent.request),
-          rank_, "MPI_Isend");
+    for (bool last = false; !last;) {
+      const auto part = message.first(std::min(message.size(), segment));
+      message = message.subspan(part.size());
+      last = part.size() < segment;
+      Sent& sent = sent_.emplace_back(std::vector(part.begin(), part.end()));
+      check(MPI_Isend(sent.copy.data(), static_cast<int>(part.size()), MPI_BYTE, to, tag,
+                      MPI_COMM_WORLD, &sent.request),
+            rank_, "MPI_Isend");
+    }
     progress();
   }
 
   void recv(int from, int tag, std::span<std::byte> message) override {
     check_rank(from, "waits for");
-    MPI_Message found = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    const bool came = poll(options_.patience, [&] {
-      int there = 0;
-      progress();
-      check(MPI_Improbe(from, tag, MPI_COMM_WORLD, &there, &found, &status), rank_, "MPI_Improbe");
-      return there != 0;
-    });
-    if (!came) throw waited_too_long(from, tag, "");
-    int bytes = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &bytes), rank_, "MPI_Get_count");
-    if (static_cast<std::size_t>(bytes) != message.size())
+    std::size_t bytes = 0;
+    for (bool last = false; !last;) {
+      const std::size_t size =
+          recv_segment(from, tag, message.subspan(std::min(bytes, message.size())));
+      bytes += size;
+      last = size < segment;
+    }
+    if (bytes != message.size())
       throw RunFault(from, fmt::format("rank {} sent {} bytes to rank {}, which wants {}: {}", from,
                                        bytes, rank_, message.size(), tag_text(tag)));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Imrecv(message.data(), bytes, MPI_BYTE, &found, &request), rank_, "MPI_Imrecv");
-    if (!poll(options_.patience, [&] { return progress(), completed(request); }))
-      throw waited_too_long(from, tag, " to come whole");
   }
 
   bool progress() override {
-    std::erase_if(sent_, [&](Sent& sent) { return completed(sent.request); });
+    while (!sent_.empty() && completed(sent_.front().request)) sent_.pop_front();
     return !sent_.empty();
   }
 
@@ -172,11 +174,25 @@ class MpiTransport : public Transport {
     return done != 0;
   }
 
-  int count_of(std::size_t bytes) const {
-    if (bytes <= static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      return static_cast<int>(bytes);
-    throw RunFault(rank_, fmt::format("rank {} sends {} bytes at once, more than MPI can count",
-                                      rank_, bytes));
+  // Returns how many bytes came; what does not fit `into` is thrown away.
+  std::size_t recv_segment(int from, int tag, std::span<std::byte> into) {
+    MPI_Message found = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    wait_for(from, tag, [&] {
+      int there = 0;
+      check(MPI_Improbe(from, tag, MPI_COMM_WORLD, &there, &found, &status), rank_, "MPI_Improbe");
+      return there != 0;
+    });
+    int bytes = 0;
+    check(MPI_Get_count(&status, MPI_BYTE, &bytes), rank_, "MPI_Get_count");
+    const auto size = static_cast<std::size_t>(bytes);
+    if (size > into.size()) too_long_.resize(size);
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Imrecv(size > into.size() ? too_long_.data() : into.data(), bytes, MPI_BYTE, &found,
+                     &request),
+          rank_, "MPI_Imrecv");
+    wait_for(from, tag, [&] { return completed(request); });
+    return size;
   }
 
   void check_rank(int other, const char* what) const {
@@ -185,17 +201,76 @@ class MpiTransport : public Transport {
                                       other, size_));
   }
 
-  RunFault waited_too_long(int from, int tag, const char* how) const {
-    return {from, fmt::format("rank {} waited {:g} s for {} from rank {}{}", rank_,
-                              options_.patience.value, tag_text(tag), from, how)};
+  // Waits until `arrived`. A rank that loses patience asks `from` whether it waits itself. If it
+  // does, the fault is not its own, and who waits for the one at fault has as long again to say so.
+  template <class Arrived>
+  void wait_for(int from, int tag, Arrived arrived) {
+    const auto done = [&] {
+      progress();
+      answer(from, tag);
+      return arrived();
+    };
+    if (poll(options_.patience, done)) return;
+    std::byte nothing{};
+    MPI_Request question = MPI_REQUEST_NULL;
+    check(MPI_Isend(&nothing, 0, MPI_BYTE, from, question_tag(), MPI_COMM_WORLD, &question), rank_,
+          "MPI_Isend");
+    Waiting other{-1, -1};
+    bool arrived_late = false;
+    poll(costmodel::Seconds(1), [&] {
+      arrived_late = done();
+      return arrived_late || answered(from, other);
+    });
+    MPI_Request_free(&question);
+    if (arrived_late || (other.rank >= 0 && poll(options_.patience, done))) return;
+    throw RunFault(from,
+                   fmt::format("rank {} waited {:g} s for {} from rank {}, which {}", rank_,
+                               options_.patience.value, tag_text(tag), from,
+                               other.rank < 0 ? "does not answer"
+                                              : fmt::format("waits for {} from rank {}",
+                                                            tag_text(other.tag), other.rank)));
+  }
+
+  struct Waiting {
+    int rank, tag;
+  };
+
+  bool probe(int from, int tag, MPI_Status& status) const {
+    int there = 0;
+    check(MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, &status), rank_, "MPI_Iprobe");
+    return there != 0;
+  }
+
+  // Tells who asks that this rank waits too.
+  void answer(int from, int tag) {
+    MPI_Status status;
+    if (!probe(MPI_ANY_SOURCE, question_tag(), status)) return;
+    check(MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, question_tag(), MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE),
+          rank_, "MPI_Recv");
+    const Waiting self{from, tag};
+    send(status.MPI_SOURCE, answer_tag(), std::as_bytes(std::span(&self, 1)));
+  }
+
+  bool answered(int from, Waiting& other) const {
+    MPI_Status status;
+    if (!probe(from, answer_tag(), status)) return false;
+    check(MPI_Recv(&other, sizeof other, MPI_BYTE, from, answer_tag(), MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE),
+          rank_, "MPI_Recv");
+    return true;
   }
 
   const MpiOptions options_;
+  std::vector<std::byte> too_long_;
   int rank_ = 0, size_ = 1;
-  std::list<Sent> sent_;
+  std::list<Sent> sent_;  // in order
 };
 
-[[noreturn]] void abort_run(const std::string& sentence) {
+// Where several ranks fail at once, the lowest has spoken and ended the others before they do.
+[[noreturn]] void abort_run(int rank, const std::string& sentence) {
+  const timespec turn{0, 50'000'000L * std::min(rank, 15)};
+  nanosleep(&turn, nullptr);
   fmt::print(stderr, "shardplan: {}\n", sentence);
   std::fflush(nullptr);
   MPI_Abort(MPI_COMM_WORLD, 4);
@@ -230,7 +305,7 @@ int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& pr
   }
   MpiTransport transport(options);
   const std::string fault = run(transport, program);
-  if (!fault.empty()) abort_run(fault);
+  if (!fault.empty()) abort_run(transport.rank(), fault);
   MPI_Finalize();
   return 0;
 }
