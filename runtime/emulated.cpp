@@ -77,11 +77,13 @@ class Post {
   void put(const Address& address, std::span<const std::byte> message) {
     mail_[address].emplace_back(message.begin(), message.end());
   }
+  static RunFault not_sent(const Address& address) {
+    return {address[0], fmt::format("rank {} wants {} from rank {} before it was sent", address[0],
+                                    tag_text(address[2]), address[1])};
+  }
   Message take(const Address& address) {
     const auto box = mail_.find(address);
-    if (box == mail_.end())
-      throw RunFault(address[0], fmt::format("rank {} wants {} from rank {} before it was sent",
-                                             address[0], tag_text(address[2]), address[1]));
+    if (box == mail_.end()) throw not_sent(address);
     Message message = std::move(box->second.front());
     box->second.pop_front();
     if (box->second.empty()) mail_.erase(box);
@@ -102,9 +104,10 @@ class PostOffice : public Transport {
   }
   void recv(int from, int tag, std::span<std::byte> message) override {
     const Post::Message came = post_.take({rank_, from, tag});
-    if (came.size() != message.size())
+    if (came.size() != message.size()) {
       throw RunFault(from, fmt::format("rank {} sent {} bytes, {} are wanted: {}", from,
                                        came.size(), message.size(), tag_text(tag)));
+    }
     if (!came.empty()) std::memcpy(message.data(), came.data(), came.size());
   }
 
@@ -170,9 +173,10 @@ costmodel::Timeline emulate_virtual(const costmodel::Schedule& lowered,
   }
   costmodel::Timeline timeline{lowered.ranks, {}};
   for (std::size_t rank = 0; rank < walkers.size(); ++rank) {
-    if (!walkers[rank]->done())
+    if (!walkers[rank]->done()) {
       throw RunFault(static_cast<int>(rank), fmt::format("rank {} waits for ever at {}", rank,
                                                          to_text(walkers[rank]->next())));
+    }
     timeline.events.insert(timeline.events.end(), events[rank].begin(), events[rank].end());
   }
   return timeline;

@@ -17,8 +17,8 @@ namespace runtime {
 
 struct RealTimeOptions {
   std::size_t message_bytes = sizeof(std::int64_t);  // of one transfer; at least those of the stamp
-  // Ranks that only sleep take their turn before all ordinary work, where the system lets them.
-  // Not for ranks that poll.
+  // The ranks, which sleep most of the time, take their turn before all ordinary work, where the
+  // system lets them (root, or a limit on RLIMIT_RTPRIO above 0); else as if this were not set.
   bool urgent = false;
   costmodel::Seconds patience{60};  // emulate_threads: for one message
 };

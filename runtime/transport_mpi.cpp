@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 #ifdef SHARDPLAN_WITH_MPI
 #include <mpi.h>
@@ -16,6 +14,8 @@
 #include <chrono>
 #include <list>
 #include <new>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,36 +23,6 @@
 #endif
 
 namespace runtime {
-
-namespace {
-
-std::optional<long> number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view view(text);
-  long value = 0;
-  const auto [end, fault] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (fault != std::errc() || end != view.data() + view.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-std::optional<Launched> named_by(const char* rank, const char* world) {
-  const auto r = number_in(rank), w = number_in(world);
-  if (!r || !w || *r >= *w) return std::nullopt;
-  return Launched{static_cast<int>(*r), static_cast<int>(*w)};
-}
-
-}  // namespace
-
-std::optional<Launched> launched() {
-  if (const auto by = named_by("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return by;
-  if (const auto by = named_by("PMI_RANK", "PMI_SIZE")) return by;
-  // A batch script and an interactive shell of Slurm have the highest step numbers, and are none.
-  constexpr long first_special_step = 0xfffffff0;
-  const auto step = number_in("SLURM_STEP_ID");
-  if (!step || *step >= first_special_step) return std::nullopt;
-  return named_by("SLURM_PROCID", "SLURM_NTASKS");
-}
 
 #ifndef SHARDPLAN_WITH_MPI
 
@@ -133,14 +103,14 @@ class MpiTransport : public Transport {
     check_rank(from, "waits for");
     std::size_t bytes = 0;
     for (bool last = false; !last;) {
-      const std::size_t size =
-          recv_segment(from, tag, message.subspan(std::min(bytes, message.size())));
+      const std::size_t fits = std::min(bytes, message.size());
+      const std::size_t size = recv_segment(from, tag, message.subspan(fits));
       bytes += size;
       last = size < segment;
     }
-    if (bytes != message.size())
-      throw RunFault(from, fmt::format("rank {} sent {} bytes to rank {}, which wants {}: {}", from,
-                                       bytes, rank_, message.size(), tag_text(tag)));
+    if (bytes == message.size()) return;
+    throw RunFault(from, fmt::format("rank {} sent {} bytes to rank {}, which wants {}: {}", from,
+                                     bytes, rank_, message.size(), tag_text(tag)));
   }
 
   bool progress() override {
@@ -155,9 +125,9 @@ class MpiTransport : public Transport {
       send((rank_ + distance) % size_, end_tag(), {});
       recv((rank_ + size_ - distance) % size_, end_tag(), {});
     }
-    if (!poll(options_.patience, [&] { return !progress(); }))
-      throw RunFault(rank_, fmt::format("rank {}: {} messages were not received within {:g} s",
-                                        rank_, sent_.size(), options_.patience.value));
+    if (poll(options_.patience, [&] { return !progress(); })) return;
+    throw RunFault(rank_, fmt::format("rank {}: {} messages were not received within {:g} s", rank_,
+                                      sent_.size(), options_.patience.value));
   }
 
  private:
@@ -269,8 +239,7 @@ class MpiTransport : public Transport {
 
 // Where several ranks fail at once, the lowest has spoken and ended the others before they do.
 [[noreturn]] void abort_run(int rank, const std::string& sentence) {
-  const timespec turn{0, 50'000'000L * std::min(rank, 15)};
-  nanosleep(&turn, nullptr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200 * std::min(rank, 10)));
   fmt::print(stderr, "shardplan: {}\n", sentence);
   std::fflush(nullptr);
   MPI_Abort(MPI_COMM_WORLD, 4);

@@ -4,20 +4,12 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "costmodel/units.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
-
-// Which rank of how many this process is, as whoever started it says in the environment: mpirun
-// (Open MPI's or PMI variables) or a step of Slurm's srun. MPI is not called.
-struct Launched {
-  int rank = 0, world = 1;
-};
-std::optional<Launched> launched();
 
 // "" where this build can run under MPI, else a sentence that says why not.
 std::string mpi_missing();

@@ -4,7 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <atomic>
 #include <functional>
 #include <numeric>
 #include <thread>

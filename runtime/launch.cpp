@@ -1,0 +1,39 @@
+#include "runtime/launch.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace runtime {
+
+namespace {
+
+std::optional<long> number_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  const std::string_view view(text);
+  long value = 0;
+  const auto [end, fault] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (fault != std::errc() || end != view.data() + view.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::optional<Launched> named_by(const char* rank, const char* world) {
+  const auto r = number_in(rank), w = number_in(world);
+  if (!r || !w || *r >= *w) return std::nullopt;
+  return Launched{static_cast<int>(*r), static_cast<int>(*w)};
+}
+
+}  // namespace
+
+std::optional<Launched> launched() {
+  if (const auto by = named_by("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return by;
+  if (const auto by = named_by("PMI_RANK", "PMI_SIZE")) return by;
+  // A batch script and an interactive shell of Slurm have the highest step numbers, and are none.
+  constexpr long first_special_step = 0xfffffff0;
+  const auto step = number_in("SLURM_STEP_ID");
+  if (!step || *step >= first_special_step) return std::nullopt;
+  return named_by("SLURM_PROCID", "SLURM_NTASKS");
+}
+
+}  // namespace runtime

@@ -1,0 +1,44 @@
+// What the environment says of the rank that a process is.
+#include "runtime/launch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+namespace {
+
+// "" for none, else "RANK of WORLD".
+std::string told_by(const std::map<std::string, std::string>& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                           "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"})
+    unsetenv(name);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const auto told = runtime::launched();
+  for (const auto& [name, value] : environment) unsetenv(name.c_str());
+  return told ? std::to_string(told->rank) + " of " + std::to_string(told->world) : "";
+}
+
+}  // namespace
+
+TEST_CASE("nobody started ranks") {
+  CHECK(told_by({}).empty());
+  CHECK(told_by({{"OMPI_COMM_WORLD_SIZE", "4"}}).empty());
+}
+
+TEST_CASE("mpirun and srun say which rank this is") {
+  CHECK(told_by({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "3 of 4");
+  CHECK(told_by({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}) == "0 of 1");
+  CHECK(told_by({{"SLURM_PROCID", "7"}, {"SLURM_NTASKS", "16"}, {"SLURM_STEP_ID", "0"}}) ==
+        "7 of 16");
+}
+
+TEST_CASE("a batch script or shell of Slurm is no rank, and nonsense is none") {
+  CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}).empty());
+  CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_STEP_ID", "4294967291"}})
+            .empty());
+  CHECK(told_by({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}).empty());
+  CHECK(told_by({{"PMI_RANK", "-1"}, {"PMI_SIZE", "4"}}).empty());
+  CHECK(told_by({{"PMI_RANK", "1x"}, {"PMI_SIZE", "4"}}).empty());
+}
