@@ -16,10 +16,11 @@ int collective_tag(int number);
 
 // What the run itself says between its ranks: start, results, end. `number` is below 2^27.
 int control_tag(int number);
-// What transports say themselves: that a rank has ended, and who waits for whom.
+// What transports say themselves: that a rank has ended, who waits for whom, that the run is over.
 int end_tag();
 int question_tag();
 int answer_tag();
+int given_up_tag();
 
 // "the forward result of stage 3, micro-batch 5", "a message of collective 7".
 std::string tag_text(int tag);

@@ -118,6 +118,31 @@ class MpiTransport : public Transport {
     return !sent_.empty();
   }
 
+  // Where several ranks fail at once, one speaks for all: each gives those below it time to.
+  bool others_gave_up() const {
+    MPI_Status status;
+    return poll(costmodel::Seconds(0.2 * std::min(rank_, 10)), [&] {
+      int there = 0;
+      return MPI_Iprobe(MPI_ANY_SOURCE, given_up_tag(), MPI_COMM_WORLD, &there, &status) ==
+                 MPI_SUCCESS &&
+             there != 0;
+    });
+  }
+
+  void give_up() const {
+    std::vector<MPI_Request> words(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
+    for (int other = 0; other < size_; ++other) {
+      if (other == rank_) continue;
+      MPI_Isend(nullptr, 0, MPI_BYTE, other, given_up_tag(), MPI_COMM_WORLD,
+                &words[static_cast<std::size_t>(other)]);
+    }
+    poll(costmodel::Seconds(1), [&] {  // who does not hear it is none to wait for
+      int done = 0;
+      return MPI_Testall(size_, words.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
+             done != 0;
+    });
+  }
+
   // All ranks have come to their end and all messages are gone: MPI_Finalize, which has no
   // patience, finds nobody missing.
   void end() {
@@ -237,11 +262,12 @@ class MpiTransport : public Transport {
   std::list<Sent> sent_;  // in order
 };
 
-// Where several ranks fail at once, the lowest has spoken and ended the others before they do.
-[[noreturn]] void abort_run(int rank, const std::string& sentence) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(200 * std::min(rank, 10)));
-  fmt::print(stderr, "shardplan: {}\n", sentence);
-  std::fflush(nullptr);
+[[noreturn]] void abort_run(MpiTransport& transport, const std::string& sentence) {
+  if (!transport.others_gave_up()) {
+    fmt::print(stderr, "shardplan: {}\n", sentence);
+    std::fflush(nullptr);
+    transport.give_up();
+  }
   MPI_Abort(MPI_COMM_WORLD, 4);
   std::_Exit(4);
 }
@@ -274,7 +300,7 @@ int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& pr
   }
   MpiTransport transport(options);
   const std::string fault = run(transport, program);
-  if (!fault.empty()) abort_run(transport.rank(), fault);
+  if (!fault.empty()) abort_run(transport, fault);
   MPI_Finalize();
   return 0;
 }
