@@ -58,8 +58,8 @@ class ThreadWorld::State {
     while (true) {
       throw_if_given_up();
       if (auto message = take(wanted)) return *std::move(message);
-      if (finished_[static_cast<std::size_t>(wanted.from)]) throw never_sent(wanted);
-      if (!patient) throw waited_too_long(wanted);
+      if (finished_[static_cast<std::size_t>(wanted.from)]) give_up_and_throw(never_sent(wanted));
+      if (!patient) give_up_and_throw(waited_too_long(wanted));
       patient = waiter.bell.wait_until(lock, deadline) == std::cv_status::no_timeout;
     }
   }
@@ -109,6 +109,13 @@ class ThreadWorld::State {
   void throw_if_given_up() const {
     if (cause_)
       throw RunFault(cause_->rank(), std::string("the run was given up: ") + cause_->what());
+  }
+
+  // Before anyone else, waiting as long, can look and not find this rank among those that wait.
+  [[noreturn]] void give_up_and_throw(const RunFault& cause) {
+    cause_ = cause;
+    wake_all();
+    throw RunFault(cause);
   }
 
   std::optional<Message> take(const Envelope& wanted) {

@@ -27,7 +27,8 @@ class ThreadWorld {
   Transport& of(int rank);
 
   // Ends the run: every rank that waits for a message, or sends or waits later, throws a RunFault
-  // that says "given up: " and this cause. The first cause stands.
+  // that says "the run was given up: " and this cause. The first cause stands. A rank that waited
+  // in vain has given up by itself.
   void give_up(const RunFault& cause);
   std::optional<RunFault> cause() const;
 

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <latch>
 #include <mutex>
 #include <new>
 #include <numeric>
@@ -160,7 +162,9 @@ TEST_CASE("whatever is thrown names its rank") {
 
 TEST_CASE("patience: who waited for what from whom, and who kept them all waiting") {
   Stuck stuck;
+  std::latch ready(3);
   const Ending ending = end_of(3, Seconds(0.2), [&](Transport& t) {
+    ready.arrive_and_wait();
     if (t.rank() == 2) return stuck.wait();
     try {
       t.rank() == 0 ? get(t, 1, runtime::forward_tag(3, 5)) : get(t, 2, runtime::collective_tag(9));
@@ -183,7 +187,9 @@ TEST_CASE("patience: who waited for what from whom, and who kept them all waitin
 }
 
 TEST_CASE("ranks that wait for one another are told so") {
-  const Ending ending = end_of(2, Seconds(0.2), [](Transport& t) {
+  std::latch ready(2);
+  const Ending ending = end_of(2, Seconds(0.2), [&](Transport& t) {
+    ready.arrive_and_wait();
     get(t, 1 - t.rank(), runtime::backward_tag(t.rank(), 0));
   });
   CHECK_MESSAGE(ending.what.ends_with("; they wait for one another"), ending.what);
