@@ -1,0 +1,27 @@
+// y[m, n] = x[m, k] · w[k, n] + bias[n] and its gradients. All throw std::invalid_argument on a
+// tensor of another size.
+#pragma once
+
+#include "costmodel/op.hpp"
+#include "runtime/cpu/view.hpp"
+
+namespace runtime::cpu {
+
+// `bias` may be empty: then nothing is added, whatever op.bias says (the bias of a row-split
+// product is added once, after the sum over ranks).
+template <class T = float>
+void linear_forward(const costmodel::Linear& op, In<T> x, In<T> w, In<T> bias, Out<T> y);
+
+// dx = dy · wᵀ; overwrites.
+template <class T = float>
+void linear_input_gradient(const costmodel::Linear& op, In<T> dy, In<T> w, Out<T> dx);
+
+// dw += xᵀ · dy.
+template <class T = float>
+void linear_weight_gradient(const costmodel::Linear& op, In<T> x, In<T> dy, Out<T> dw);
+
+// dbias[cols] += sums of the columns of dy[rows, cols].
+template <class T = float>
+void bias_gradient(std::int64_t rows, std::int64_t cols, In<T> dy, Out<T> dbias);
+
+}  // namespace runtime::cpu

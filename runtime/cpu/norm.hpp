@@ -1,0 +1,31 @@
+// LayerNorm (Ba et al. 2016, arXiv:1607.06450) and RMSNorm (Zhang and Sennrich 2019,
+// arXiv:1910.07467) over the rows of x[rows, cols], as op.kind says; gain[cols], and shift[cols]
+// for LayerNorm (empty for RMSNorm). All throw std::invalid_argument on a tensor of another size.
+#pragma once
+
+#include "costmodel/op.hpp"
+#include "runtime/cpu/view.hpp"
+
+namespace runtime::cpu {
+
+inline constexpr double norm_epsilon = 1e-5;  // added to the variance or the mean square
+
+// Figures a row keeps for backward: LayerNorm (mean, 1/deviation), RMSNorm (1/root mean square).
+std::int64_t norm_figures(costmodel::Normalization kind);
+
+// Writes y[rows, cols] and statistics[rows, norm_figures].
+template <class T = float>
+void norm_forward(const costmodel::Norm& op, In<T> x, In<T> gain, In<T> shift, Out<T> y,
+                  Out<T> statistics);
+
+// Writes dx[rows, cols]; dx may be dy.
+template <class T = float>
+void norm_input_gradient(const costmodel::Norm& op, In<T> x, In<T> gain, In<T> statistics, In<T> dy,
+                         Out<T> dx);
+
+// Adds to dgain[cols] and, for LayerNorm, dshift[cols].
+template <class T = float>
+void norm_weight_gradient(const costmodel::Norm& op, In<T> x, In<T> statistics, In<T> dy,
+                          Out<T> dgain, Out<T> dshift);
+
+}  // namespace runtime::cpu

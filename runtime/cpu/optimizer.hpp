@@ -1,0 +1,32 @@
+// One update of a shard of parameters. Spans of one call have one size, or std::invalid_argument is
+// thrown. gradient_scale multiplies the gradients first (clipping, averages).
+#pragma once
+
+#include "runtime/cpu/view.hpp"
+
+namespace runtime::cpu {
+
+// Adam with decoupled weight decay (Loshchilov and Hutter 2017, arXiv:1711.05101).
+struct AdamW {
+  double lr;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+};
+// step counts from 1. m and v start as zeros.
+template <class T = float>
+void adamw(Out<T> params, In<T> grads, Out<T> m, Out<T> v, const AdamW& how, std::int64_t step,
+           double gradient_scale = 1);
+
+// velocity = momentum · velocity + gradient + weight_decay · parameter; parameter -= lr · velocity.
+struct Sgd {
+  double lr;
+  double momentum = 0, weight_decay = 0;
+};
+// velocity starts as zeros, and may be empty where momentum is 0.
+template <class T = float>
+void sgd(Out<T> params, In<T> grads, Out<T> velocity, const Sgd& how, double gradient_scale = 1);
+
+// For the norm of the gradients; summed in double, in an order that depends on the size alone.
+template <class T = float>
+double sum_of_squares(In<T> grads);
+
+}  // namespace runtime::cpu

@@ -1,0 +1,35 @@
+// Rotary position embedding (Su et al. 2021, arXiv:2104.09864) of the query and key heads of a qkv
+// tensor; values are copied. Element i of a head is paired with i + head_dim / 2 (not interleaved),
+// and the pair turns by position · base^(-2i / head_dim).
+#pragma once
+
+#include <vector>
+
+#include "costmodel/op.hpp"
+#include "runtime/cpu/head_layout.hpp"
+#include "runtime/cpu/view.hpp"
+
+namespace runtime::cpu {
+
+// Cosines and sines [s, head_dim / 2] of the positions first_position ... first_position + s - 1.
+template <class T = float>
+struct RotaryTable {
+  // Throws std::invalid_argument when head_dim is odd.
+  RotaryTable(std::int64_t s, std::int64_t head_dim, double base = 10000,
+              std::int64_t first_position = 0);
+  std::int64_t s, half;
+  std::vector<T> cosine, sine;
+};
+
+// Writes all of `out`, which may be qkv. op.rows = tokens, op.cols = (heads + kv_heads) · head_dim.
+// Throws std::invalid_argument on a tensor or table of another size.
+template <class T = float>
+void rotary_forward(const costmodel::Rotary& op, const HeadLayout& layout,
+                    const std::type_identity_t<RotaryTable<T>>& table, In<T> qkv, Out<T> out);
+
+// The turn back: dqkv from dout; dqkv may be dout.
+template <class T = float>
+void rotary_gradient(const costmodel::Rotary& op, const HeadLayout& layout,
+                     const std::type_identity_t<RotaryTable<T>>& table, In<T> dout, Out<T> dqkv);
+
+}  // namespace runtime::cpu
