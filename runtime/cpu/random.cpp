@@ -1,0 +1,81 @@
+#include "runtime/cpu/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace runtime::cpu {
+
+namespace {
+
+constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32U); }
+
+// (a, b) as a figure in (0, 1], of 53 bits.
+double uniform(std::uint32_t a, std::uint32_t b) {
+  const std::uint64_t bits = (std::uint64_t{a} << 32U | b) >> 11U;
+  return static_cast<double>(bits + 1) * 0x1p-53;
+}
+
+// ln x for x in (0, 1], by the series of the inverse hyperbolic tangent; the library's may differ
+// between machines in the last bit.
+double logarithm(double x) {
+  int exponent = 0;
+  double m = std::frexp(x, &exponent);  // in [1/2, 1)
+  if (m < std::numbers::sqrt2 / 2) {
+    m *= 2;
+    --exponent;
+  }
+  const double t = (m - 1) / (m + 1), square = t * t;  // square < 0.03
+  double sum = 0;
+  for (int k = 23; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+  return 2 * t * sum + exponent * std::numbers::ln2;
+}
+
+// cos(2πu) for u in [0, 1], by Taylor's series about the nearest multiple of π/2.
+double cosine_of_turn(double u) {
+  const int quarter = static_cast<int>(4 * u + 0.5);
+  const double angle = (4 * u - quarter) * (std::numbers::pi / 2);  // within π/4
+  const bool odd = quarter % 2 != 0;                                // then a sine
+  double term = odd ? angle : 1.0, sum = term;
+  for (int k = odd ? 2 : 1; k < 18; k += 2) {
+    term *= -angle * angle / (k * (k + 1));
+    sum += term;
+  }
+  return quarter == 1 || quarter == 2 ? -sum : sum;
+}
+
+}  // namespace
+
+PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t first = 0xD2511F53ULL * counter[0];
+    const std::uint64_t second = 0xCD9E8D57ULL * counter[2];
+    counter = {high(second) ^ counter[1] ^ key[0], low(second), high(first) ^ counter[3] ^ key[1],
+               low(first)};
+    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
+  }
+  return counter;
+}
+
+PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
+  return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
+}
+
+float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  const PhiloxCounter words = random_block(seed, stream, index);
+  const double radius = std::sqrt(-2 * logarithm(uniform(words[0], words[1])));
+  return static_cast<float>(radius * cosine_of_turn(uniform(words[2], words[3])));
+}
+
+std::int32_t token(std::uint64_t seed, std::uint64_t sample, std::int64_t position,
+                   std::int32_t vocab) {
+  const auto range = static_cast<std::uint64_t>(std::min(vocab, learnable_tokens));
+  const auto place = static_cast<std::uint64_t>(position);
+  const PhiloxCounter words = random_block(seed, sample, place + 1);
+  if (words[0] % 8 == 0) return static_cast<std::int32_t>(words[1] % range);
+  const std::uint64_t start = random_block(seed, sample, 0)[0];
+  return static_cast<std::int32_t>((start + place) % range);
+}
+
+}  // namespace runtime::cpu
