@@ -1,0 +1,83 @@
+// What the tests of the CPU kernels share: random tensors, and gradients by finite differences.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "runtime/cpu/random.hpp"
+
+namespace cpu_test {
+
+using Doubles = std::vector<double>;
+
+template <class T = double>
+std::vector<T> normals(std::int64_t n, std::uint64_t stream) {
+  std::vector<T> values(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(runtime::cpu::normal(7, stream, i));
+  return values;
+}
+
+template <class T = double>
+std::vector<T> zeros(std::int64_t n) {
+  return std::vector<T>(static_cast<std::size_t>(n));
+}
+
+// What kernels that overwrite must not read.
+template <class T = double>
+std::vector<T> unset(std::int64_t n) {
+  return std::vector<T>(static_cast<std::size_t>(n), std::numeric_limits<T>::quiet_NaN());
+}
+
+template <class T>
+std::vector<T> to(const Doubles& from) {
+  return std::vector<T>(from.begin(), from.end());
+}
+
+inline double dot(const Doubles& a, const Doubles& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// The largest difference of two tensors, in units of the largest element of `b`; infinite where
+// anything is NaN or the sizes differ.
+template <class A, class B>
+double distance(const std::vector<A>& a, const std::vector<B>& b) {
+  double worst = 0, largest = 0;
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!(difference <= worst)) worst = difference;
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+// The gradient of loss() by central differences of each element of x, which loss() reads.
+template <class Loss>
+Doubles differences(Doubles& x, Loss loss) {
+  constexpr double step = 1e-4;
+  Doubles gradient;
+  for (double& element : x) {
+    const double middle = element;
+    element = middle + step;
+    const double above = loss();
+    element = middle - step;
+    const double below = loss();
+    element = middle;
+    gradient.push_back((above - below) / (2 * step));
+  }
+  return gradient;
+}
+
+// Third derivatives of order one times step² / 6 leave 1e-9 or so.
+inline constexpr double difference_bound = 1e-7;
+// Of a float kernel from the same in double, for rows of a few dozen elements.
+inline constexpr double float_bound = 1e-6;
+
+}  // namespace cpu_test
