@@ -31,7 +31,7 @@ void expect_layout(const AttentionOp& op, const HeadLayout& layout, std::size_t 
 template <class Visit>
 void for_each_head(const HeadLayout& layout, Visit visit) {
   const auto offset = [](std::int64_t elements) { return static_cast<std::size_t>(elements); };
-  for (std::int64_t sequence = 0; sequence < layout.sequences; ++sequence)
+  for (std::int64_t sequence = 0; sequence < layout.sequences; ++sequence) {
     for (std::int64_t head = 0; head < layout.heads; ++head) {
       const std::int64_t kv = head / layout.share();
       visit(HeadPlace{
@@ -40,6 +40,7 @@ void for_each_head(const HeadLayout& layout, Visit visit) {
           offset((sequence * layout.heads + head) * layout.s * layout.s),
           offset(sequence * layout.s * layout.context_columns() + head * layout.head_dim)});
     }
+  }
 }
 
 }  // namespace

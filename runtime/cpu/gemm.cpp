@@ -52,9 +52,10 @@ void gemm_batched(const Gemm& g, const Batch& batch, In<T> a, In<T> b, Out<T> c)
   expect_room(a.size(), last * batch.stride_a + extent(rows_a, cols_a, full.lda), "a");
   expect_room(b.size(), last * batch.stride_b + extent(rows_b, cols_b, full.ldb), "b");
   expect_room(c.size(), last * batch.stride_c + extent(g.m, g.n, full.ldc), "c");
-  for (std::int64_t i = 0; i < batch.count; ++i)
+  for (std::int64_t i = 0; i < batch.count; ++i) {
     multiply(full, a.data() + i * batch.stride_a, b.data() + i * batch.stride_b,
              c.data() + i * batch.stride_c);
+  }
 }
 
 std::string gemm_provider() { return float_provider; }

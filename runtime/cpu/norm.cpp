@@ -68,10 +68,11 @@ void norm_weight_gradient(const Norm& op, In<T> x, In<T> statistics, In<T> dy, O
   expect_size(dy.size(), op.rows * op.cols, "dy");
   expect_size(dgain.size(), op.cols, "dgain");
   T* shift_data = shift_of(op, dshift);
-  for (std::int64_t row = 0; row < op.rows; ++row)
+  for (std::int64_t row = 0; row < op.rows; ++row) {
     norm_row_weight_gradient(op.cols, statistics_of<T>(op.kind, statistics, row),
                              x.data() + row * op.cols, dy.data() + row * op.cols, dgain.data(),
                              shift_data);
+  }
 }
 
 template decltype(norm_forward<float>) norm_forward<float>;

@@ -34,13 +34,14 @@ T* pointer(std::span<T> vector) {
 // visit(offset of the head's first element, gain, shift) for each query and key head of each token.
 template <class T, class Visit>
 void for_each_head(const HeadLayout& layout, const QkVectors<T>& vectors, Visit visit) {
-  for (std::int64_t token = 0; token < layout.tokens(); ++token)
+  for (std::int64_t token = 0; token < layout.tokens(); ++token) {
     for (std::int64_t head = 0; head < layout.heads + layout.kv_heads; ++head) {
       const bool query = head < layout.heads;
       visit(token * layout.columns() + head * layout.head_dim,
             pointer(query ? vectors.q_gain : vectors.k_gain),
             pointer(query ? vectors.q_shift : vectors.k_shift));
     }
+  }
 }
 
 template <class T>

@@ -34,7 +34,7 @@ double logarithm(double x) {
 
 // cos(2πu) for u in [0, 1], by Taylor's series about the nearest multiple of π/2.
 double cosine_of_turn(double u) {
-  const int quarter = static_cast<int>(4 * u + 0.5);
+  const int quarter = static_cast<int>(std::lround(4 * u));
   const double angle = (4 * u - quarter) * (std::numbers::pi / 2);  // within π/4
   const bool odd = quarter % 2 != 0;                                // then a sine
   double term = odd ? angle : 1.0, sum = term;

@@ -36,9 +36,10 @@ void turn_all(const Rotary& op, const HeadLayout& layout, const RotaryTable<T>& 
     const T* from = x.data() + row * layout.columns();
     T* to = y.data() + row * layout.columns();
     const std::int64_t angles = row % layout.s * table.half;
-    for (std::int64_t head = 0; head < turned; ++head)
+    for (std::int64_t head = 0; head < turned; ++head) {
       turn(table.half, direction, table.cosine.data() + angles, table.sine.data() + angles,
            from + head * dim, to + head * dim);
+    }
     if (to != from) std::copy(from + turned * dim, from + layout.columns(), to + turned * dim);
   }
 }
@@ -52,7 +53,7 @@ RotaryTable<T>::RotaryTable(std::int64_t positions, std::int64_t head_dim, doubl
   if (head_dim % 2 != 0) throw std::invalid_argument("a rotary embedding needs an even head_dim");
   cosine.reserve(static_cast<std::size_t>(s * half));
   sine.reserve(static_cast<std::size_t>(s * half));
-  for (std::int64_t position = 0; position < s; ++position)
+  for (std::int64_t position = 0; position < s; ++position) {
     for (std::int64_t i = 0; i < half; ++i) {
       const double frequency =
           std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
@@ -60,6 +61,7 @@ RotaryTable<T>::RotaryTable(std::int64_t positions, std::int64_t head_dim, doubl
       cosine.push_back(static_cast<T>(std::cos(angle)));
       sine.push_back(static_cast<T>(std::sin(angle)));
     }
+  }
 }
 
 template <class T>

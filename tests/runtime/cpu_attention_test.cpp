@@ -112,7 +112,7 @@ TEST_CASE("a softmax of large scores overflows nowhere, in float as in double") 
   const auto given = to<float>(scores);
   cpu::softmax_forward<double>({128, 64, true}, 0.01, true, Doubles(given.begin(), given.end()), p);
   cpu::softmax_forward({128, 64, true}, 0.01, true, given, narrow);
-  CHECK(distance(narrow, p) < 10 * float_bound);  // exponents about 50 have lost as many digits
+  CHECK(distance(narrow, p) < 6 * float_bound);  // exponents about 50 have lost as many digits
 }
 
 TEST_CASE("scores are products of queries and the keys of their group") {
@@ -144,8 +144,8 @@ TEST_CASE("flash attention equals attention that keeps its scores, across blocks
   for (const HeadLayout& layout : {HeadLayout{2, 7, 4, 2, 6}, HeadLayout{1, 128, 2, 2, 8},
                                    HeadLayout{2, 300, 2, 1, 16}, HeadLayout{1, 257, 1, 1, 4}}) {
     const auto wide = flash_beside_unfused<double>(layout);
-    CHECK(wide.first < 1e-13);
-    CHECK(wide.second < 1e-13);
+    CHECK(wide.first < 1e-14);
+    CHECK(wide.second < 1e-14);
     const auto narrow = flash_beside_unfused<float>(layout);
     CHECK(narrow.first < 2 * float_bound);
     CHECK(narrow.second < 2 * float_bound);

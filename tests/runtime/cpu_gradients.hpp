@@ -75,9 +75,9 @@ Doubles differences(Doubles& x, Loss loss) {
   return gradient;
 }
 
-// Third derivatives of order one times step² / 6 leave 1e-9 or so.
-inline constexpr double difference_bound = 1e-7;
+// Third derivatives of order one times step² / 6 leave 2e-9.
+inline constexpr double difference_bound = 1e-8;
 // Of a float kernel from the same in double, for rows of a few dozen elements.
-inline constexpr double float_bound = 1e-6;
+inline constexpr double float_bound = 5e-7;
 
 }  // namespace cpu_test

@@ -92,7 +92,7 @@ TEST_CASE("a cross-entropy cut over ranks is that of the whole, in float as in d
     CHECK(distance(cut.dlogits, whole.dlogits) < 1e-14);
     const Loss narrow = cross_entropy<float>(5, 12, logits, some_targets, ranks, 0.2);
     CHECK(distance(narrow.loss, whole.loss) < float_bound);
-    CHECK(distance(narrow.dlogits, whole.dlogits) < 10 * float_bound);  // logits of 100 and more
+    CHECK(distance(narrow.dlogits, whole.dlogits) < 6 * float_bound);  // logits of 100 and more
   }
 }
 
