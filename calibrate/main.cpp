@@ -3,14 +3,13 @@
 
 #include <boost/program_options.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "calibrate/command.hpp"
+#include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
+#include "costmodel/output_file.hpp"
 
 namespace {
 
@@ -80,28 +79,6 @@ std::vector<std::string> words(const po::variables_map& values, const char* name
                                  : values[name].as<std::vector<std::string>>();
 }
 
-// --config-path, then $SHARDPLAN_CONFIG_PATH, which `shardplan` sets to all it knows.
-costmodel::ConfigPath config_path(const po::variables_map& values) {
-  costmodel::ConfigPath path{words(values, "config-path")};
-  if (const char* variable = std::getenv("SHARDPLAN_CONFIG_PATH")) {
-    std::istringstream list(variable);
-    for (std::string directory; std::getline(list, directory, ':');)
-      if (!directory.empty()) path.directories.push_back(directory);
-  }
-  return path;
-}
-
-void write_whole(const std::string& file, const std::string& text) {
-  const std::string beside = file + ".part";
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out || std::rename(beside.c_str(), file.c_str()) != 0) {
-    std::remove(beside.c_str());
-    throw ConfigError({file, 0, 0}, "cannot be written", "choose another place");
-  }
-}
-
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
@@ -114,11 +91,12 @@ int run(int count, char** arguments) {
                "FILE fits measurements made elsewhere\n");
     return 2;
   }
-  const auto answer = calibrate::calibrate({.from = words(values, "from"),
-                                            .devices = words(values, "device"),
-                                            .sources = words(values, "source"),
-                                            .base = word(values, "base"),
-                                            .path = config_path(values)});
+  const auto answer =
+      calibrate::calibrate({.from = words(values, "from"),
+                            .devices = words(values, "device"),
+                            .sources = words(values, "source"),
+                            .base = word(values, "base"),
+                            .path = costmodel::config_path(words(values, "config-path"))});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
     return failed;
@@ -129,7 +107,7 @@ int run(int count, char** arguments) {
     if (!quiet) fmt::print(stderr, "{}", answer.report);
     fmt::print("{}", answer.profile);
   } else {
-    write_whole(out, answer.profile);
+    costmodel::write_file(out, answer.profile);
     if (!quiet) fmt::print("{}", answer.report);
   }
   return 0;

@@ -277,6 +277,18 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   return scenario;
 }
 
+std::string scenario_file(const std::string& operand, const ConfigPath& path) {
+  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
+  const std::string name = std::filesystem::path(operand).stem().string();
+  const auto names = config_names(path, "scenarios");
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw ConfigError({},
+                      fmt::format("there is no file '{}', and no scenario of that name", operand),
+                      known_names(name, names));
+  }
+  return find_config(path, "scenarios", name, {operand, 0, 0});
+}
+
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments) {
   Value root = load_yaml(file);

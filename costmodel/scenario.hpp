@@ -61,6 +61,10 @@ struct Scenario {
   SearchLimits search;
 };
 
+// The file of a scenario named by path, or by the name of one in configs/scenarios. Throws
+// ConfigError with the nearest known name.
+std::string scenario_file(const std::string& operand, const ConfigPath& path);
+
 // `assignments` are --set key.path=value. Throws ConfigError.
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments);

@@ -12,12 +12,13 @@
 #include <fstream>
 
 #include "costmodel/assignment.hpp"
+#include "costmodel/config_path.hpp"
 #include "costmodel/hf_config.hpp"
+#include "costmodel/output_file.hpp"
 #include "costmodel/scenario.hpp"
 #include "costmodel/simulator.hpp"
 #include "costmodel/units_text.hpp"
 #include "costmodel/yaml_io.hpp"
-#include "planner/config_path.hpp"
 #include "planner/doctor.hpp"
 #include "planner/explain.hpp"
 #include "planner/export_megatron.hpp"
@@ -35,40 +36,12 @@
 
 namespace planner {
 
+using costmodel::config_path;
 using costmodel::ConfigError;
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
-
-namespace {
-
-// Where the bytes go: a link is followed, so that what it points at is replaced and not the link.
-std::filesystem::path target_of(const std::string& path) {
-  std::error_code status;
-  const auto target = std::filesystem::canonical(path, status);
-  return status ? std::filesystem::path(path) : target;
-}
-
-bool is_stream(const std::filesystem::path& path) {  // a device or a pipe must not be renamed over
-  std::error_code status;
-  return std::filesystem::is_other(path, status);
-}
-
-}  // namespace
-
-void write_file(const std::string& path, const std::string& text) {
-  const auto target = target_of(path);
-  const bool direct = is_stream(target);
-  const std::string beside = target.string() + (direct ? "" : ".part");
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out || (!direct && std::rename(beside.c_str(), target.c_str()) != 0)) {
-    const std::string why = std::strerror(errno);
-    if (!direct) std::remove(beside.c_str());
-    throw ConfigError({path, 0, 0}, "cannot be written: " + why, "choose another place");
-  }
-}
+using costmodel::write_file;
 
 namespace {
 
@@ -91,29 +64,19 @@ struct Session {
   costmodel::ConfigPath path;
 };
 
-// A scenario by path or by the name of one in configs/scenarios.
-std::string scenario_file(const Session& session) {
-  const std::string& operand = session.options.operands.front();
-  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
-  const std::string name = std::filesystem::path(operand).stem().string();
-  const auto names = config_names(session.path, "scenarios");
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw ConfigError({},
-                      fmt::format("there is no file '{}', and no scenario of that name", operand),
-                      costmodel::known_names(name, names));
-  }
-  return find_config(session.path, "scenarios", name, {operand, 0, 0});
+std::string file_of(const Session& session) {
+  return costmodel::scenario_file(session.options.operands.front(), session.path);
 }
 
 Scenario load(const Session& session) {
-  return load_scenario(scenario_file(session), session.path, session.options.assignments);
+  return load_scenario(file_of(session), session.path, session.options.assignments);
 }
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
 
 // The scenario with its plan written out, readable again.
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
-  costmodel::Value root = costmodel::load_yaml(scenario_file(session));
+  costmodel::Value root = costmodel::load_yaml(file_of(session));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, {"--set " + assignment, 0, 0});
   root.set("plan", to_value(plan));
@@ -349,7 +312,7 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "evaluate") return evaluate(session);
   if (options.command == "explain") return explain(session);
   if (options.command == "sweep")
-    return {0, printed(sweep(scenario_file(session), session.path, options), options.format), {}};
+    return {0, printed(sweep(file_of(session), session.path, options), options.format), {}};
   if (options.command == "simulate") return simulate(session);
   if (options.command == "validate") return validate_runs(session);
   if (options.command == "import") return import(session);

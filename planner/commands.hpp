@@ -19,7 +19,4 @@ struct CommandResult {
 // Throws costmodel::ConfigError for bad input.
 CommandResult run_command(const Options& options, const Style& style);
 
-// Replaces the file whole: written beside it, then renamed. Throws ConfigError when that fails.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace planner

@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
-#include "planner/config_path.hpp"
 
 namespace planner {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> programs{"calibrate"};
+constexpr std::array<std::string_view, 2> programs{"calibrate", "run"};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void hand_over(int count, char** arguments) {
         "build or install it there (it needs Eigen)");
   }
   setenv("SHARDPLAN_CONFIG_PATH",
-         fmt::format("{}", fmt::join(config_path({}).directories, ":")).c_str(), 1);
+         fmt::format("{}", fmt::join(costmodel::config_path({}).directories, ":")).c_str(), 1);
   std::vector<char*> words{arguments[0]};
   for (int i = 2; i < count; ++i) words.push_back(arguments[i]);
   words.push_back(nullptr);

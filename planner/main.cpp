@@ -5,6 +5,7 @@
 #include <string>
 
 #include "costmodel/error.hpp"
+#include "costmodel/output_file.hpp"
 #include "planner/commands.hpp"
 #include "planner/hand_over.hpp"
 #include "planner/options.hpp"
@@ -43,7 +44,7 @@ int run(int count, char** arguments) {
                                    "is the disk full?");
     }
   } else {
-    planner::write_file(options.out, result.text);
+    costmodel::write_file(options.out, result.text);
   }
   return result.status;
 }

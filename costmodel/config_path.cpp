@@ -1,4 +1,4 @@
-#include "planner/config_path.hpp"
+#include "costmodel/config_path.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,16 +6,16 @@
 
 #include "costmodel/error.hpp"
 
-namespace planner {
+namespace costmodel {
 
 namespace fs = std::filesystem;
 
-costmodel::ConfigPath config_path(const std::vector<std::string>& given) {
-  costmodel::ConfigPath path;
+ConfigPath config_path(const std::vector<std::string>& given) {
+  ConfigPath path;
   for (const auto& directory : given) {
     if (!fs::is_directory(directory)) {
-      throw costmodel::ConfigError({}, "--config-path " + directory + " is not a directory",
-                                   "name a directory with models/, clusters/, ... in it");
+      throw ConfigError({}, "--config-path " + directory + " is not a directory",
+                        "name a directory with models/, clusters/, ... in it");
     }
     path.directories.push_back(directory);
   }
@@ -36,4 +36,4 @@ costmodel::ConfigPath config_path(const std::vector<std::string>& given) {
   return path;
 }
 
-}  // namespace planner
+}  // namespace costmodel

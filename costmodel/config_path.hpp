@@ -7,8 +7,8 @@
 
 #include "costmodel/config_files.hpp"
 
-namespace planner {
+namespace costmodel {
 
-costmodel::ConfigPath config_path(const std::vector<std::string>& given);
+ConfigPath config_path(const std::vector<std::string>& given);
 
-}  // namespace planner
+}  // namespace costmodel
