@@ -366,7 +366,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.peak = c.peak;
   e.capacity = cluster_.device.memory;
   for (std::size_t r = 0; r < c.weights.size(); ++r) {
-    const Traffic sent = rank_traffic(c, plan, training_, model_, r);
+    const Traffic& sent = e.rank_traffic.emplace_back(rank_traffic(c, plan, training_, model_, r));
     if (sent.total() > e.traffic.total()) e.traffic = sent;
   }
   e.parameters = parameter_count(model_);

@@ -93,7 +93,8 @@ struct Estimate {
   std::vector<StageMemory> memory;  // by pipeline rank
   Bytes peak, capacity;
   bool fits() const { return peak <= capacity; }
-  Traffic traffic;  // of the device that sends most
+  Traffic traffic;                    // of the device that sends most
+  std::vector<Traffic> rank_traffic;  // by pipeline rank, of one of its devices
   double parameters = 0, active_parameters = 0;
   Flops model_flops, hardware_flops;  // of the whole iteration, all devices
   double tokens_per_s = 0;
@@ -154,6 +155,8 @@ class Evaluator {
   Seconds optimizer_time(std::size_t rank, const ParallelPlan& plan) const;
   Layers layers_for(const ParallelPlan& plan);
   Bytes kept_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
+  Bytes working_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
+  Bytes working_on(const Layers& layers, const ParallelPlan& plan, int rank) const;
   Bytes held_by(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
   Bytes buffers_of(const ParallelPlan& plan, double largest_layer) const;
   void price_memory(const ParallelPlan& plan);

@@ -184,6 +184,35 @@ Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, do
   return most;
 }
 
+// The most that the layers of virtual stage k work with, beyond everything that is held when the
+// last of them begins its backward: a layer's own, less what the layers behind it had kept.
+Bytes Evaluator::working_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes most, behind;
+  const auto add = [&](const LayerCost& layer, int count) {
+    if (count == 0) return;
+    const Footprint& own = layer.footprint;
+    most = max(most, max(own.forward_transient, own.backward_transient) - behind);
+    behind += own.kept * count;
+  };
+  if (k == plan.virtual_stages() - 1) add(f.head, 1);
+  add(f.moe_whole, mix.moe - mix.moe_again);
+  add(f.whole, mix.dense - mix.dense_again);
+  add(f.moe_again, mix.moe_again);
+  add(f.again, mix.dense_again);
+  if (k == 0) add(f.embedding, 1);
+  return most;
+}
+
+Bytes Evaluator::working_on(const Layers& f, const ParallelPlan& plan, int rank) const {
+  const int last = plan.virtual_stages() - 1;
+  if (rank_of(plan.schedule, plan.pp, last) == rank) return working_by(f, plan, last);
+  Bytes most;
+  for (int v = 0; v < plan.vpp; ++v)
+    most = max(most, working_by(f, plan, stage_of(plan.schedule, plan.pp, v, rank)));
+  return most;
+}
+
 // Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
 // ZeRO-2 and -3 one layer's whole gradient.
 Bytes Evaluator::buffers_of(const ParallelPlan& plan, double largest_layer) const {
@@ -199,11 +228,6 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const Layers f = layers_for(plan);
   const double block_weights = std::max(f.again.weights, f.moe_again.weights);
-  const auto working_of = [](const Footprint& again, const Footprint& whole) {
-    return max(max(again.backward_transient, again.forward_transient), whole.backward_transient);
-  };
-  const Bytes block_working = max(working_of(f.again.footprint, f.whole.footprint),
-                                  working_of(f.moe_again.footprint, f.moe_whole.footprint));
   const int last = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
   c.memory.assign(static_cast<std::size_t>(plan.pp), {});
   c.shares.forward.assign(c.weight_gradient.size(), 0);
@@ -219,13 +243,7 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   for (int r = 0; r < plan.pp; ++r) {
     StageMemory& s = c.memory[static_cast<std::size_t>(r)];
     const Bytes held = held_by(f, plan, r, s.in_flight_micro_batches);
-    Bytes working = block_working;
-    // The head works when everything is held; the blocks when what the head kept is gone.
-    if (r == last) {
-      working = max(working - f.head.footprint.kept,
-                    max(f.head.footprint.backward_transient, f.head.footprint.forward_transient));
-    }
-    s.activations = held + max(working, Bytes(0));
+    s.activations = held + working_on(f, plan, r);
     const double n = c.weights[static_cast<std::size_t>(r)];
     const bool fp32_shards = plan.zero == 3 && training_.stack.fp32_shards &&
                              training_.stack.master_weights &&
