@@ -46,8 +46,8 @@ void norm_forward(const Norm& op, In<T> x, In<T> gain, In<T> shift, Out<T> y, Ou
 }
 
 template <class T>
-void norm_input_gradient(const Norm& op, In<T> x, In<T> gain, In<T> statistics, In<T> dy,
-                         Out<T> dx) {
+void norm_input_gradient(const Norm& op, In<T> x, In<T> gain, In<T> statistics, In<T> dy, Out<T> dx,
+                         bool accumulate) {
   expect_size(x.size(), op.rows * op.cols, "x");
   expect_size(gain.size(), op.cols, "gain");
   expect_size(statistics.size(), op.rows * norm_figures(op.kind), "statistics");
@@ -56,7 +56,8 @@ void norm_input_gradient(const Norm& op, In<T> x, In<T> gain, In<T> statistics, 
   for (std::int64_t row = 0; row < op.rows; ++row) {
     const std::int64_t first = row * op.cols;
     norm_row_input_gradient(op.kind, op.cols, statistics_of<T>(op.kind, statistics, row),
-                            x.data() + first, gain.data(), dy.data() + first, dx.data() + first);
+                            x.data() + first, gain.data(), dy.data() + first, dx.data() + first,
+                            accumulate);
   }
 }
 

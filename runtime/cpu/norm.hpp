@@ -18,10 +18,10 @@ template <class T = float>
 void norm_forward(const costmodel::Norm& op, In<T> x, In<T> gain, In<T> shift, Out<T> y,
                   Out<T> statistics);
 
-// Writes dx[rows, cols]; dx may be dy.
+// Writes dx[rows, cols], or adds to it; dx may be dy.
 template <class T = float>
 void norm_input_gradient(const costmodel::Norm& op, In<T> x, In<T> gain, In<T> statistics, In<T> dy,
-                         Out<T> dx);
+                         Out<T> dx, bool accumulate = false);
 
 // Adds to dgain[cols] and, for LayerNorm, dshift[cols].
 template <class T = float>

@@ -36,13 +36,18 @@ RUNTIME_CLONES void norm_row_forward(std::int64_t n, const RowStatistics<T>& sta
 template <class T>
 RUNTIME_CLONES void norm_row_input_gradient(Normalization kind, std::int64_t n,
                                             const RowStatistics<T>& statistics, const T* x,
-                                            const T* gain, const T* dy, T* dx) {
+                                            const T* gain, const T* dy, T* dx, bool accumulate) {
   const auto [mean, inverse] = statistics;
   const T count = static_cast<T>(n), m = mean, r = inverse;
   const T along =
       lane_sum<T>(n, [=](std::int64_t i) { return dy[i] * gain[i] * ((x[i] - m) * r); }) / count;
   T level = 0;
   if (kind == Normalization::layernorm) level = row_dot(n, dy, gain) / count;
+  if (accumulate) {
+    for (std::int64_t i = 0; i < n; ++i)
+      dx[i] += r * (dy[i] * gain[i] - level - (x[i] - m) * r * along);
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i)
     dx[i] = r * (dy[i] * gain[i] - level - (x[i] - m) * r * along);
 }

@@ -19,11 +19,11 @@ template <class T>
 void norm_row_forward(std::int64_t n, const RowStatistics<T>& statistics, const T* x, const T* gain,
                       const T* shift, T* y);
 
-// dx may be dy.
+// dx may be dy. `accumulate`: adds to dx.
 template <class T>
 void norm_row_input_gradient(costmodel::Normalization kind, std::int64_t n,
                              const RowStatistics<T>& statistics, const T* x, const T* gain,
-                             const T* dy, T* dx);
+                             const T* dy, T* dx, bool accumulate = false);
 
 // Adds to dgain and, where it is not null, dshift.
 template <class T>

@@ -14,7 +14,7 @@ template <class T>
 using In = std::type_identity_t<std::span<const T>>;
 template <class T>
 using Out = std::type_identity_t<std::span<T>>;
-using Tokens = std::span<const std::int32_t>;
+using Tokens = std::span<const std::int64_t>;
 
 // Throws std::invalid_argument with the name of the tensor when it has not that many elements.
 void expect_size(std::size_t elements, std::int64_t expected, const char* tensor);

@@ -12,7 +12,7 @@ namespace cpu = runtime::cpu;
 
 namespace {
 
-using Ids = std::vector<std::int32_t>;
+using Ids = std::vector<std::int64_t>;
 
 struct Loss {
   Doubles loss, dlogits;
