@@ -20,7 +20,8 @@ TEST_CASE("every stack loads and says what it is") {
     CHECK_FALSE(stack.framework.empty());
     CHECK_FALSE(stack.version.empty());
     CHECK(stack.fragmentation >= 0);
-    CHECK(stack.context.value > 0);
+    // Our own runtime counts its tensors alone; others hold contexts and workspaces too.
+    CHECK((stack.context.value > 0) == (stack.framework != "shardplan"));
     CHECK((found.value.find("sources") != nullptr || found.value.find("source") != nullptr));
     const Value* memory = found.value.find("memory");
     REQUIRE(memory != nullptr);

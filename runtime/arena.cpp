@@ -1,0 +1,80 @@
+#include "runtime/arena.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <utility>
+
+namespace runtime {
+
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+}  // namespace
+
+Block::Block(Block&& other) noexcept
+    : arena_(other.arena_),
+      kind_(other.kind_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Block& Block::operator=(Block&& other) noexcept {
+  if (this == &other) return *this;
+  if (data_ != nullptr) arena_->give_back(kind_, data_, bytes_);
+  arena_ = other.arena_;
+  kind_ = other.kind_;
+  data_ = std::exchange(other.data_, nullptr);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+Block::~Block() {
+  if (data_ != nullptr) arena_->give_back(kind_, data_, bytes_);
+}
+
+void Block::clear() {
+  if (data_ != nullptr) std::memset(data_, 0, bytes_);
+}
+
+Arena::~Arena() {
+  for (const auto& [bytes, list] : spare_)
+    for (void* data : list) ::operator delete(data, alignment);
+}
+
+std::size_t Arena::total() const {
+  return std::accumulate(used_.begin(), used_.end(), std::size_t{0});
+}
+
+Block Arena::take(MemoryKind kind, std::size_t bytes) {
+  if (limit_ > 0 && total() + bytes > limit_) {
+    throw OutOfMemory(fmt::format("out of memory: {} bytes of {} wanted, {} of {} bytes in use",
+                                  bytes, memory_kind_names[index(kind)], total(), limit_));
+  }
+  void* data = nullptr;
+  if (auto& list = spare_[bytes]; !list.empty()) {
+    data = list.back();
+    list.pop_back();
+  } else {
+    data = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+  }
+  used_[index(kind)] += bytes;
+  peaks_[index(kind)] = std::max(peaks_[index(kind)], used_[index(kind)]);
+  peak_ = std::max(peak_, total());
+  return {this, kind, data, bytes};
+}
+
+void Arena::give_back(MemoryKind kind, void* data, std::size_t bytes) {
+  used_[index(kind)] -= bytes;
+  spare_[bytes].push_back(data);
+}
+
+void Arena::restart_marks() {
+  peaks_ = used_;
+  peak_ = total();
+}
+
+}  // namespace runtime

@@ -1,0 +1,70 @@
+// The seam between the engine and what computes: one pass of one operator over tensors in memory.
+// The CPU's is in cpu_device.hpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "costmodel/op_list.hpp"
+
+namespace runtime {
+
+// A tensor of the op list; empty where it is not held or not wanted.
+struct Tensor {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  std::span<float> floats() const { return {static_cast<float*>(data), bytes / sizeof(float)}; }
+  std::span<std::uint8_t> mask() const { return {static_cast<std::uint8_t*>(data), bytes}; }
+  std::span<std::int64_t> ids() const {
+    return {static_cast<std::int64_t*>(data), bytes / sizeof(std::int64_t)};
+  }
+};
+
+// Where a rank's share lies in the whole model and batch.
+struct Place {
+  std::int64_t first_sample = 0;  // of the micro-batch, since training began
+  std::int64_t sequences = 1;     // b
+  std::int64_t sequence = 0;      // s
+  std::int64_t first_row = 0;     // of the rank's tokens in its micro-batch (sequence parallel)
+  std::int64_t heads = 0, kv_heads = 0, first_head = 0, all_heads = 0;  // rank's, and the model's
+  std::int64_t head_dim = 0;
+  std::int64_t first_token = 0;       // of the rank's share of the vocabulary
+  std::int64_t vocab = 0;             // of the model, not padded
+  std::uint64_t seed = 0, layer = 0;  // of the model's layers
+  double dropout = 0;
+  double loss_scale = 1;  // gradient of the loss with respect to one token's
+};
+
+struct OpCall {
+  const costmodel::Node& node;
+  const Place& place;
+  std::array<Tensor, 4> inputs{};  // in the node's order
+  Tensor output;
+  std::array<Tensor, 4> saved{};  // in the node's order
+  std::array<Tensor, 4> input_gradients{};
+  std::array<bool, 4> accumulate{};  // whether to add to what the gradient holds
+  Tensor output_gradient;
+  std::span<const float> matrix, bias;
+  std::span<float> matrix_gradient, bias_gradient;  // added to
+  bool table_layout = false;                        // the matrix is [n, k]
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual void forward(const OpCall& call) = 0;
+  // The gradient of the inputs, and of parameters of operators other than products.
+  virtual void input_gradient(const OpCall& call) = 0;
+  // Of a product; `call.inputs[0]` is what it read, whole.
+  virtual void weight_gradient(const OpCall& call) = 0;
+
+  // Vocabulary-parallel cross-entropy in three parts; the rank's maxima, sums and target logits are
+  // reduced between them. `rows` of each are in the logit statistics.
+  virtual void logits_maximum(const OpCall& call) = 0;
+  virtual void logits_exponentials(const OpCall& call) = 0;
+  virtual void logits_loss(const OpCall& call) = 0;
+};
+
+}  // namespace runtime

@@ -1,0 +1,271 @@
+#include "runtime/layer_runner.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "costmodel/error.hpp"
+#include "runtime/synthetic_data.hpp"
+
+namespace runtime {
+
+using costmodel::Collective;
+using costmodel::CollectiveKind;
+using costmodel::Node;
+using costmodel::TensorId;
+using costmodel::TensorRole;
+
+// Gradients are there in backward only.
+struct LayerRunner::Pass {
+  const LayerRun& run;
+  HeldTensors gradients;
+  HeldTensors replaced;  // made again by recomputation while the first is still held
+
+  const costmodel::OpList& list() const { return run.program.list; }
+  const costmodel::TensorInfo& info(TensorId id) const {
+    return list().tensors[static_cast<std::size_t>(id)];
+  }
+  Block& tensor(TensorId id) { return run.held[static_cast<std::size_t>(id)]; }
+  Block& gradient(TensorId id) { return gradients[static_cast<std::size_t>(id)]; }
+};
+
+namespace {
+
+Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
+
+bool read_by_host(const Node& node) {
+  return std::holds_alternative<costmodel::Embedding>(node.op) ||
+         std::holds_alternative<costmodel::CrossEntropy>(node.op);
+}
+
+// The reductions of cross-entropy stand behind it in the list, and are run with it.
+bool belongs_to_cross_entropy(const Node& node) {
+  const auto* collective = std::get_if<Collective>(&node.op);
+  return collective != nullptr && collective->forward == CollectiveKind::all_reduce &&
+         in_place(node);
+}
+
+template <std::size_t Most>
+void fill(std::array<Tensor, Most>& tensors, const std::vector<TensorId>& ids, HeldTensors& from) {
+  SHARDPLAN_CHECK(ids.size() <= Most);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    tensors[i] = view(from[static_cast<std::size_t>(ids[i])]);
+}
+
+template <class Values>
+Values part_of(const LayerParameters& layout, int parameter, Values all) {
+  if (parameter < 0) return {};
+  const Parameter& p = layout.tensors[static_cast<std::size_t>(parameter)];
+  return all.subspan(p.offset, p.size());
+}
+
+}  // namespace
+
+LayerRunner::LayerRunner(Device& device, Communicator& tensor_group, int tag, Arena& arena)
+    : device_(device), tensor_(tensor_group), tag_(tag), arena_(arena) {}
+
+Block LayerRunner::take(const costmodel::TensorInfo& info) {
+  return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));
+}
+
+// Everything the node may read or write that is there.
+OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
+  const LayerProgram& program = pass.run.program;
+  const Node& node = program.list.nodes[index];
+  OpCall call{.node = node, .place = pass.run.place};
+  fill(call.inputs, node.inputs, pass.run.held);
+  fill(call.saved, node.saved, pass.run.held);
+  call.output = view(pass.tensor(node.output));
+  if (!pass.gradients.empty()) {
+    fill(call.input_gradients, node.inputs, pass.gradients);
+    call.output_gradient = view(pass.gradient(node.output));
+  }
+  const bool logits = node.name == "logits";
+  LayerState& state = logits && pass.run.table != nullptr ? *pass.run.table : pass.run.state;
+  NodeParameters used = pass.run.state.layout().nodes[index];
+  if (logits && pass.run.table != nullptr) used.matrix = 0;  // the table is its layer's first
+  const int of_product = program.bias_of[index];
+  if (of_product == -2) used.bias = -1;
+  if (of_product >= 0)
+    used.bias = pass.run.state.layout().nodes[static_cast<std::size_t>(of_product)].bias;
+  if (used.matrix < 0 && used.bias < 0) return call;
+  call.matrix = part_of(state.layout(), used.matrix, state.weights());
+  call.bias = part_of(state.layout(), used.bias, state.weights());
+  if (!pass.gradients.empty()) {
+    call.matrix_gradient = part_of(state.layout(), used.matrix, state.gradients());
+    call.bias_gradient = part_of(state.layout(), used.bias, state.gradients());
+  }
+  call.table_layout = logits;
+  return call;
+}
+
+void LayerRunner::collective(CollectiveKind kind, const Tensor& from, const Tensor& to) {
+  const auto in = from.floats(), out = to.floats();
+  const Group& group = tensor_.group();
+  const auto own = [&](std::span<float> all) {
+    const Chunk chunk = chunk_of(all.size(), group.size(), group.position);
+    return all.subspan(chunk.begin, chunk.size);
+  };
+  const auto copy = [](std::span<const float> a, std::span<float> b) {
+    if (a.data() != b.data()) std::copy(a.begin(), a.end(), b.begin());
+  };
+  switch (kind) {
+    case CollectiveKind::none: return copy(in, out);
+    case CollectiveKind::all_reduce:
+      copy(in, out);
+      return tensor_.all_reduce(out, Reduction::sum, tag_);
+    case CollectiveKind::all_gather: copy(in, own(out)); return tensor_.all_gather(out, tag_);
+    case CollectiveKind::reduce_scatter:
+      tensor_.reduce_scatter(in, Reduction::sum, tag_);
+      return copy(own(in), out);
+    default: SHARDPLAN_CHECK(!"a collective that the runtime does not take");
+  }
+}
+
+// Masks and statistics are made by the node that keeps them; token ids and labels come from the
+// data.
+void LayerRunner::make_statistics(Pass& pass, const Node& node) {
+  for (const TensorId id : node.saved) {
+    if (pass.info(id).role == TensorRole::activation) continue;
+    pass.tensor(id) = take(pass.info(id));
+  }
+  if (!read_by_host(node)) return;
+  const Place& place = pass.run.place;
+  const bool labels = std::holds_alternative<costmodel::CrossEntropy>(node.op);
+  const Block& ids = pass.tensor(node.saved[labels ? 1 : 0]);
+  fill_tokens(place.seed, place.first_sample, place.sequences, place.sequence, place.vocab, labels,
+              view(ids).ids());
+}
+
+void LayerRunner::cross_entropy(const OpCall& call) {
+  const auto rows = call.saved[2].floats();
+  const std::size_t n = rows.size() / 3;
+  device_.logits_maximum(call);
+  if (tensor_.group().size() > 1) tensor_.all_reduce(rows.first(n), Reduction::max, tag_);
+  device_.logits_exponentials(call);
+  if (tensor_.group().size() > 1) {
+    tensor_.all_reduce(rows.subspan(n, n), Reduction::sum, tag_);
+    tensor_.all_reduce(rows.last(n), Reduction::sum, tag_);
+  }
+  device_.logits_loss(call);
+  const auto losses = rows.last(n);
+  loss_sum_ += std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
+void LayerRunner::run_node(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  if (belongs_to_cross_entropy(node)) return;
+  const OpCall call = call_of(pass, index);
+  if (const auto* exchange = std::get_if<Collective>(&node.op)) {
+    collective(exchange->forward, call.inputs[0], call.output);
+  } else if (std::holds_alternative<costmodel::CrossEntropy>(node.op)) {
+    cross_entropy(call);
+  } else {
+    device_.forward(call);
+  }
+}
+
+// Tensors in `kept` stay; the others go after their last reader.
+void LayerRunner::run_nodes(Pass& pass, const std::vector<bool>& chosen,
+                            const std::vector<bool>& kept, const std::vector<int>& last_reader) {
+  const auto stays = [&](TensorId id) { return kept[static_cast<std::size_t>(id)]; };
+  for (std::size_t i = 0; i < pass.list().nodes.size(); ++i) {
+    if (!chosen[i]) continue;
+    const Node& node = pass.list().nodes[i];
+    if (!in_place(node)) {
+      Block& output = pass.tensor(node.output);
+      if (output) pass.replaced.push_back(std::move(output));
+      output = take(pass.info(node.output));
+    }
+    make_statistics(pass, node);
+    run_node(pass, i);
+    for (const TensorId id : node.saved)
+      if (pass.info(id).role != TensorRole::activation && !stays(id)) pass.tensor(id) = Block();
+    for (const TensorId id : node.inputs) {
+      const bool last = last_reader[static_cast<std::size_t>(id)] == static_cast<int>(i);
+      if (last && !stays(id)) pass.tensor(id) = Block();
+    }
+  }
+}
+
+Block LayerRunner::forward(const LayerRun& run, Block input) {
+  Pass pass{run, {}, {}};
+  const LayerProgram& program = run.program;
+  run.held.resize(program.list.tensors.size());
+  if (program.list.input >= 0) pass.tensor(program.list.input) = std::move(input);
+  run_nodes(pass, std::vector<bool>(program.list.nodes.size(), true), program.kept,
+            program.last_reader);
+  const auto out = static_cast<std::size_t>(program.list.output);
+  return program.kept[out] ? Block() : std::move(run.held[out]);
+}
+
+// Afterwards exactly the held tensors are there.
+void LayerRunner::recompute(Pass& pass) {
+  const LayerProgram& program = pass.run.program;
+  if (program.recomputed == costmodel::Recomputed::nothing) return;
+  run_nodes(pass, program.again, program.held, program.last_reader_again);
+  pass.replaced.clear();
+  for (std::size_t t = 0; t < program.held.size(); ++t)
+    if (!program.held[t]) pass.run.held[t] = Block();
+}
+
+void LayerRunner::input_gradient(Pass& pass, std::size_t index,
+                                 const std::vector<bool>& accumulate) {
+  const Node& node = pass.list().nodes[index];
+  OpCall call = call_of(pass, index);
+  std::copy(accumulate.begin(), accumulate.end(), call.accumulate.begin());
+  if (const auto* exchange = std::get_if<Collective>(&node.op)) {
+    if (belongs_to_cross_entropy(node)) return;
+    SHARDPLAN_CHECK(in_place(node) || !accumulate.front());
+    collective(exchange->backward, call.output_gradient, call.input_gradients[0]);
+  } else {
+    device_.input_gradient(call);
+  }
+}
+
+void LayerRunner::weight_gradient(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  const auto* linear = std::get_if<costmodel::Linear>(&node.op);
+  if (linear == nullptr) return;
+  OpCall call = call_of(pass, index);
+  Block whole;
+  call.inputs[0] = call.saved[0];
+  if (linear->regather) {  // what was kept is the rank's share of the tokens
+    whole = take(pass.info(node.inputs.front()));
+    collective(CollectiveKind::all_gather, call.saved[0], view(whole));
+    call.inputs[0] = view(whole);
+  }
+  device_.weight_gradient(call);
+}
+
+void LayerRunner::differentiate(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  std::vector<bool> accumulate;
+  for (const TensorId id : node.inputs) {
+    accumulate.push_back(static_cast<bool>(pass.gradient(id)));
+    if (accumulate.back() || pass.info(id).role != TensorRole::activation) continue;
+    pass.gradient(id) = take(pass.info(id));
+  }
+  input_gradient(pass, index, accumulate);
+  weight_gradient(pass, index);
+  if (!in_place(node)) pass.gradient(node.output) = Block();
+  const auto& first_saver = pass.run.program.first_saver;
+  for (std::size_t t = 0; t < first_saver.size(); ++t)
+    if (first_saver[t] == static_cast<int>(index)) pass.run.held[t] = Block();
+}
+
+Block LayerRunner::backward(const LayerRun& run, Block gradient) {
+  const LayerProgram& program = run.program;
+  Pass pass{run, HeldTensors(program.list.tensors.size()), {}};
+  // Of the head's losses it is a plain number, place.loss_scale.
+  if (!gradient) gradient = take(pass.info(program.list.output));
+  pass.gradient(program.list.output) = std::move(gradient);
+  // No gradients are asked for while the forward pass is repeated.
+  HeldTensors aside = std::exchange(pass.gradients, {});
+  recompute(pass);
+  pass.gradients = std::move(aside);
+  for (std::size_t i = program.list.nodes.size(); i-- > 0;) differentiate(pass, i);
+  return program.list.input < 0 ? Block() : std::move(pass.gradient(program.list.input));
+}
+
+}  // namespace runtime

@@ -1,0 +1,53 @@
+// The weights, gradients and optimizer states of one layer on one rank, sharded over the ranks that
+// hold the same as ZeRO does (Rajbhandari et al. 2020, arXiv:1910.02054): stage 1 shards optimizer
+// states, 2 gradients too, 3 weights too. A rank's share is its chunk of the layer's flat memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/arena.hpp"
+#include "runtime/collectives.hpp"
+#include "runtime/cpu/optimizer.hpp"
+#include "runtime/parameters.hpp"
+
+namespace runtime {
+
+class LayerState {
+ public:
+  // `replicas`: the ranks that hold the same layer. Arena and communicator outlive this.
+  LayerState(LayerParameters layout, int zero, Communicator& replicas, int tag, Arena& arena,
+             std::uint64_t seed);
+
+  const LayerParameters& layout() const { return layout_; }
+  // The whole layer; with ZeRO-3 between gather() and release().
+  std::span<const float> weights() const;
+  // The whole layer's, to be added to; made (zeros) when there is none.
+  std::span<float> gradients();
+
+  void gather();   // ZeRO-3: the other ranks' shares
+  void release();  // ZeRO-3: forgets them
+  void begin_iteration();
+  // The micro-batch's gradients of this layer are complete: ZeRO-2 and -3 sum them over the
+  // replicas and keep the rank's share.
+  void end_micro_batch();
+  // All micro-batches' are: sums them over the replicas, where that has not been done.
+  void reduce();
+  // Updates the rank's share; step counts from 1. Then gathers the weights (ZeRO-1 and -2).
+  void step(const cpu::AdamW& how, std::int64_t number);
+
+ private:
+  // The rank's share of something held whole, or all of what is held as a share.
+  std::span<float> own(const Block& block, bool shared) const;
+
+  LayerParameters layout_;
+  int zero_;
+  Communicator& replicas_;
+  int tag_;
+  Arena& arena_;
+  Chunk chunk_;
+  Block weights_, gradients_, mean_, square_;
+  Block gathered_, collected_;  // whole layer, for a while
+};
+
+}  // namespace runtime

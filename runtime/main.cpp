@@ -1,0 +1,219 @@
+// shardplan-run, which `shardplan run` hands over to.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "costmodel/config_path.hpp"
+#include "costmodel/error.hpp"
+#include "costmodel/output_file.hpp"
+#include "costmodel/units_text.hpp"
+#include "runtime/comparison.hpp"
+#include "runtime/json_run.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/run_command.hpp"
+#include "runtime/run_report.hpp"
+
+namespace {
+
+namespace po = boost::program_options;
+using costmodel::ConfigError;
+
+constexpr int failed = 4;
+
+constexpr const char* help =
+    "usage: shardplan run SCENARIO [--backend NAME] [flags]\n"
+    "       mpirun -np N shardplan run SCENARIO [flags]\n\n"
+    "execute a scenario's plan and hold time, memory and bytes against the prediction\n\n"
+    "example: shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads\n\n"
+    "flags:\n"
+    "  --backend NAME         threads: ranks of this process compute; mpi: this process is one\n"
+    "                         rank of mpirun's or srun's; emulated: pipeline ranks wait the\n"
+    "                         modelled time (default: mpi where so started, else threads)\n"
+    "  --iterations N         iterations, the first one to warm up (default 3)\n"
+    "  --trace FILE           write the last iteration as a Chrome/Perfetto trace\n"
+    "  --virtual-clock        emulated: count the time instead of waiting\n"
+    "  --seed N               of data, weights and dropout (default 1)\n"
+    "  --memory-limit SIZE    that a rank may use, such as 512 MiB (default: none)\n"
+    "  --patience SECONDS     for one message from another rank (default 60)\n"
+    "  --fail-above PCT       exit with 4 when the iteration time is predicted worse than this\n"
+    "  --format text|json     (default text)\n"
+    "  --out FILE             write there instead of standard output\n"
+    "  --set KEY.PATH=VALUE   override one value of the scenario (repeatable)\n"
+    "  --config-path DIR      search DIR before the installed configs (repeatable)\n"
+    "  --quiet                no progress\n"
+    "  --help                 this text\n";
+
+const std::vector<std::string>& flags() {
+  static const std::vector<std::string> all{
+      "--backend",      "--iterations",  "--trace",      "--virtual-clock", "--seed",
+      "--memory-limit", "--patience",    "--fail-above", "--format",        "--out",
+      "--set",          "--config-path", "--quiet",      "--help"};
+  return all;
+}
+
+po::variables_map parsed(int count, char** arguments) {
+  using Words = std::vector<std::string>;
+  po::options_description all;
+  auto add = all.add_options();
+  for (const char* name : {"scenario", "set", "config-path"})
+    add(name, po::value<Words>()->composing(), "");
+  for (const char* name : {"backend", "trace", "format", "out", "color", "memory-limit"})
+    add(name, po::value<std::string>(), "");
+  add("iterations", po::value<int>()->default_value(3), "");
+  add("seed", po::value<std::uint64_t>()->default_value(1), "");
+  for (const char* name : {"patience", "fail-above"}) add(name, po::value<double>(), "");
+  for (const char* name : {"virtual-clock", "quiet", "help"}) add(name, po::bool_switch(), "");
+  po::positional_options_description positions;
+  positions.add("scenario", -1);
+  po::variables_map values;
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(count, arguments)
+                  .options(all)
+                  .positional(positions)
+                  .style(style)
+                  .run(),
+              values);
+    po::notify(values);
+  } catch (const po::unknown_option& fault) {
+    throw ConfigError({}, "shardplan run: unknown flag '" + fault.get_option_name() + "'",
+                      costmodel::known_names(fault.get_option_name(), flags()));
+  } catch (const po::error& fault) {
+    throw ConfigError({}, std::string("shardplan run: ") + fault.what(),
+                      "see shardplan run --help");
+  }
+  return values;
+}
+
+std::string word(const po::variables_map& values, const char* name, const char* otherwise) {
+  return values.count(name) == 0 ? otherwise : values[name].as<std::string>();
+}
+
+std::vector<std::string> words(const po::variables_map& values, const char* name) {
+  return values.count(name) == 0 ? std::vector<std::string>{}
+                                 : values[name].as<std::vector<std::string>>();
+}
+
+// One of `names`, by its place.
+template <std::size_t N>
+std::size_t chosen(const std::string& given, const char* flag,
+                   const std::array<std::string_view, N>& names) {
+  const auto found = std::find(names.begin(), names.end(), given);
+  if (found == names.end()) {
+    const std::vector<std::string> known(names.begin(), names.end());
+    throw ConfigError({}, fmt::format("shardplan run: {} {} is unknown", flag, given),
+                      costmodel::known_names(given, known));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+double positive(const po::variables_map& values, const char* name, double otherwise) {
+  if (values.count(name) == 0) return otherwise;
+  const double value = values[name].as<double>();
+  if (std::isfinite(value) && value > 0) return value;
+  throw ConfigError({}, fmt::format("shardplan run: --{} {:g} is not positive", name, value),
+                    "give a number above zero");
+}
+
+std::size_t memory_limit(const po::variables_map& values) {
+  const std::string text = word(values, "memory-limit", "0");
+  const auto bytes = costmodel::parse_quantity(text, costmodel::Dimension::size);
+  if (!bytes.value || *bytes.value < 0) {
+    throw ConfigError({}, fmt::format("shardplan run: --memory-limit '{}': {}", text, bytes.why),
+                      "write a size, such as 512 MiB");
+  }
+  return static_cast<std::size_t>(*bytes.value);
+}
+
+costmodel::Scenario scenario_of(const po::variables_map& values) {
+  const auto operands = words(values, "scenario");
+  if (operands.size() != 1) {
+    throw ConfigError({}, fmt::format("shardplan run takes one scenario, not {}", operands.size()),
+                      "see shardplan run --help");
+  }
+  const auto path = costmodel::config_path(words(values, "config-path"));
+  return costmodel::load_scenario(costmodel::scenario_file(operands.front(), path), path,
+                                  words(values, "set"));
+}
+
+runtime::RunRequest request_of(const po::variables_map& values) {
+  runtime::RunRequest request;
+  const char* usual = runtime::launched() ? "mpi" : "threads";
+  const std::string backend = word(values, "backend", usual);
+  if (backend == "cuda") {
+    throw ConfigError({}, "shardplan run: there is no cuda backend yet",
+                      "choose threads, mpi or emulated");
+  }
+  request.backend =
+      static_cast<runtime::BackendKind>(chosen(backend, "--backend", runtime::backend_names));
+  request.iterations = values["iterations"].as<int>();
+  if (request.iterations < 1) {
+    throw ConfigError({}, fmt::format("shardplan run: --iterations {}", request.iterations),
+                      "one at least");
+  }
+  request.seed = values["seed"].as<std::uint64_t>();
+  request.memory_limit = memory_limit(values);
+  request.virtual_clock = values["virtual-clock"].as<bool>();
+  request.patience = costmodel::Seconds(positive(values, "patience", 60));
+  request.scenario = scenario_of(values);
+  return request;
+}
+
+int run(int count, char** arguments) {
+  const auto values = parsed(count, arguments);
+  if (values["help"].as<bool>()) {
+    fmt::print("{}", help);
+    return 0;
+  }
+  constexpr std::array<std::string_view, 2> formats{"text", "json"};
+  const bool json = chosen(word(values, "format", "text"), "--format", formats) == 1;
+  const double limit = positive(values, "fail-above", INFINITY);
+  runtime::RunRequest request = request_of(values);
+  if (!values["quiet"].as<bool>() && isatty(STDERR_FILENO) == 1) {
+    request.progress = [&](int iteration, costmodel::Seconds time) {
+      fmt::print(stderr, "\riteration {} of {}: {}   {}", iteration + 1, request.iterations,
+                 costmodel::format_seconds(time), iteration + 1 == request.iterations ? "\n" : "");
+    };
+  }
+  const auto result = runtime::run(request);
+  if (!result) return 0;  // another rank speaks
+  const std::string trace = word(values, "trace", "");
+  if (!trace.empty()) costmodel::write_file(trace, to_chrome_trace(result->measured.timeline));
+  const std::string text =
+      json ? runtime::run_json(*result) : runtime::run_report(*result, request.scenario);
+  const std::string out = word(values, "out", "");
+  if (out.empty()) {
+    fmt::print("{}", text);
+  } else {
+    costmodel::write_file(out, text);
+  }
+  const double error = std::abs(*runtime::compare(*result).front().error_pct);
+  if (error <= limit) return 0;
+  fmt::print(stderr, "the iteration time is predicted {:.1f} % wrong, above --fail-above {:g}\n",
+             error, limit);
+  return failed;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    return run(count, arguments);
+  } catch (const ConfigError& fault) {
+    fmt::print(stderr, "{}\n", fault.what());
+    return 2;
+  } catch (const runtime::RunFault& fault) {
+    fmt::print(stderr, "shardplan run: {}\n", fault.what());
+    return failed;
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "shardplan run: internal fault: {}\n", fault.what());
+    return 1;
+  }
+}

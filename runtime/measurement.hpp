@@ -1,0 +1,61 @@
+// What one rank of a run saw, and what all of them together say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/timeline.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/collectives.hpp"
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+// One action of the last iteration.
+struct ActionTime {
+  costmodel::Action action;
+  costmodel::Seconds start, end;
+};
+
+struct RankMeasurement {
+  int pipeline_rank = 0;
+  std::vector<costmodel::Seconds> iterations;  // each from the common start to this rank's end
+  std::vector<double> loss_sums;               // by iteration; of the last stage
+  // Over all iterations but the first: mean of one micro-batch, by virtual stage (0 on others).
+  std::vector<costmodel::Seconds> forward, backward;
+  costmodel::Seconds pipeline_end, reduced, end;               // of the last iteration
+  std::vector<ActionTime> actions;                             // of the last iteration
+  TrafficCount traffic;                                        // of one iteration
+  std::array<std::int64_t, memory_kind_names.size()> peaks{};  // bytes, by memory kind
+  std::int64_t peak = 0;
+};
+
+// Everybody's measurements on rank 0 (by rank); empty elsewhere.
+std::vector<RankMeasurement> gather_measurements(Transport& transport, const RankMeasurement& own);
+
+struct RunSummary {
+  costmodel::Seconds iteration;  // median over iterations but the first (of one: that one)
+  std::vector<double> loss;      // mean over the tokens of the batch, in nats, by iteration
+  std::vector<costmodel::Seconds> stage_forward, stage_backward;  // by virtual stage
+  double bubble_fraction = 0;  // of the pipeline rank that is busy longest: idle / busy
+  // By pipeline rank: the most of its ranks.
+  std::vector<std::array<std::int64_t, memory_kind_names.size()>> memory;
+  std::vector<std::int64_t> peak;
+  // By pipeline rank: bytes a device sends in an iteration, the mean of its ranks.
+  std::vector<costmodel::Traffic> traffic;
+  costmodel::Timeline timeline;  // of the last iteration, of the first rank of each stage
+};
+
+RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
+                     std::int64_t tokens_per_batch);
+
+// Stage times and bubble from summary.timeline alone, of so many micro-batches.
+void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches,
+                      RunSummary& summary);
+
+// FNV-1a over the losses' bits: equal exactly when the trajectories are.
+std::uint64_t checksum(const std::vector<double>& losses);
+
+}  // namespace runtime

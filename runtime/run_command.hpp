@@ -1,0 +1,47 @@
+// `shardplan run`: executes a scenario's plan and holds what it measures against the prediction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "runtime/measurement.hpp"
+
+namespace runtime {
+
+enum class BackendKind { threads, mpi, emulated };
+inline constexpr std::array<std::string_view, 3> backend_names{"threads", "mpi", "emulated"};
+
+struct RunRequest {
+  costmodel::Scenario scenario;
+  BackendKind backend = BackendKind::threads;
+  int iterations = 3;
+  std::uint64_t seed = 1;
+  std::size_t memory_limit = 0;  // bytes a rank may use; 0: none
+  bool virtual_clock = false;    // emulated: no waiting, the simulator's own times
+  costmodel::Seconds patience{60};
+  std::function<void(int, costmodel::Seconds)> progress;  // of rank 0
+};
+
+struct RunResult {
+  std::string backend;
+  costmodel::ParallelPlan plan;
+  int iterations = 0;
+  RunSummary measured;
+  costmodel::Estimate predicted;
+  bool computed = true;  // false: emulated, without losses and memory
+  std::vector<std::string> notes;
+};
+
+// On rank 0 (threads and emulated: always); nothing on other MPI ranks. Throws ConfigError when the
+// plan cannot be executed, RunFault when a rank fails; under MPI a failing rank ends the process
+// with status 4.
+std::optional<RunResult> run(const RunRequest& request);
+
+}  // namespace runtime

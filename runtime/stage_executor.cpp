@@ -1,0 +1,301 @@
+#include "runtime/stage_executor.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "costmodel/error.hpp"
+#include "costmodel/plan_shape.hpp"
+#include "runtime/tags.hpp"
+
+namespace runtime {
+
+using costmodel::Axis;
+using costmodel::LayerKind;
+using costmodel::ParallelPlan;
+
+namespace {
+
+enum Channel { tensor_channel = 1, replica_channel, ends_channel };
+
+std::vector<int> as_ints(const std::vector<std::int64_t>& ranks) {
+  return {ranks.begin(), ranks.end()};
+}
+
+}  // namespace
+
+Group StageExecutor::group_along(Axis axis) const {
+  return group_of(transport_, as_ints(mesh_.group(axis, transport_.rank())));
+}
+
+// First and last stage, which hold the tied token table both; others are alone.
+Group StageExecutor::ends() const {
+  const int me = transport_.rank();
+  const int last = costmodel::rank_of(plan_.schedule, plan_.pp, plan_.virtual_stages() - 1);
+  if ((at_.pp != 0 && at_.pp != last) || last == 0) return group_of(transport_, {me});
+  costmodel::Coordinates first_at = at_, last_at = at_;
+  first_at.pp = 0;
+  last_at.pp = last;
+  return group_of(transport_,
+                  {static_cast<int>(mesh_.rank(first_at)), static_cast<int>(mesh_.rank(last_at))});
+}
+
+StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const ParallelPlan& plan,
+                             Transport& transport, Device& device, const ExecutorOptions& options)
+    : evaluator_(evaluator),
+      plan_(plan),
+      transport_(transport),
+      options_(options),
+      mesh_(plan),
+      at_(mesh_.coordinates(transport.rank())),
+      tensor_group_(group_along(Axis::tensor)),
+      replica_group_(group_along(Axis::data)),
+      ends_group_(ends()),
+      tensor_(transport, tensor_group_, traffic_),
+      replicas_(transport, replica_group_, traffic_),
+      ends_(transport, ends_group_, traffic_),
+      arena_(options.memory_limit),
+      runner_(device, tensor_, collective_tag(tensor_channel), arena_),
+      begin_(std::chrono::steady_clock::now()) {
+  for (int chunk = 0; chunk < plan_.vpp; ++chunk)
+    build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
+}
+
+const LayerProgram& StageExecutor::program_of(LayerKind kind, bool recomputed) {
+  const auto found = programs_.find({kind, recomputed});
+  if (found != programs_.end()) return found->second;
+  const auto what = recomputed ? costmodel::region_of(plan_.recompute.granularity)
+                               : costmodel::Recomputed::nothing;
+  return programs_
+      .emplace(std::pair{kind, recomputed}, layer_program(evaluator_.op_list(kind, plan_), what))
+      .first->second;
+}
+
+void StageExecutor::build_stage(int stage) {
+  stages_[stage];
+  if (stage == 0) add_layer(stage, LayerKind::embedding, 0, false);
+  std::int64_t first = 0;
+  for (int k = 0; k < stage; ++k) first += costmodel::layers_of(plan_, evaluator_.model(), k);
+  const int layers = costmodel::layers_of(plan_, evaluator_.model(), stage);
+  const int again = costmodel::recomputed_layers(plan_, layers);
+  for (int i = 0; i < layers; ++i) add_layer(stage, LayerKind::block, first + i, i < again);
+  if (stage + 1 == plan_.virtual_stages()) add_layer(stage, LayerKind::head, 0, false);
+}
+
+void StageExecutor::add_layer(int stage, LayerKind kind, std::int64_t number, bool recomputed) {
+  const bool tied = evaluator_.model().tie_embeddings;
+  LayerState* borrowed = kind == LayerKind::head && tied ? table_ : nullptr;
+  ParallelPlan whole = plan_;
+  whole.tp = 1;
+  whole.sequence_parallel = false;
+  const LayerProgram& program = program_of(kind, recomputed);
+  states_.emplace_back(
+      layer_parameters(program.list, evaluator_.op_list(kind, whole), evaluator_.model(),
+                       {kind, number, at_.tp, borrowed != nullptr}, plan_.sequence_parallel),
+      plan_.zero, replicas_, collective_tag(replica_channel), arena_, options_.seed);
+  LayerState& state = states_.back();
+  if (kind == LayerKind::embedding && tied) table_ = &state;
+  if (kind == LayerKind::head && tied && borrowed == nullptr) table_copy_ = &state;
+  // Streams of dropout: 0 is the embedding's.
+  const auto stream = kind == LayerKind::block ? static_cast<std::uint64_t>(number) + 1 : 0;
+  stages_[stage].push_back({&program, &state, borrowed, stream, {}});
+}
+
+void StageExecutor::begin_iteration(std::int64_t number) {
+  iteration_ = number;
+  runner_.clear_loss();
+  for (LayerState& state : states_) state.begin_iteration();
+  begin_ = std::chrono::steady_clock::now();
+}
+
+costmodel::Seconds StageExecutor::now() const {
+  return costmodel::Seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
+}
+
+Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
+  const auto& model = evaluator_.model();
+  const auto& training = evaluator_.training();
+  const std::int64_t tokens = plan_.micro_batch * training.sequence;
+  const std::int64_t heads = model.heads / plan_.tp, kv_heads = model.kv_heads / plan_.tp;
+  const std::int64_t in_batch = (std::int64_t{micro_batch} * plan_.dp + at_.dp) * plan_.micro_batch;
+  return {.first_sample = iteration_ * training.global_batch + in_batch,
+          .sequences = plan_.micro_batch,
+          .sequence = training.sequence,
+          .first_row = plan_.sequence_parallel ? tokens / plan_.tp * at_.tp : 0,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .first_head = heads * at_.tp,
+          .all_heads = model.heads,
+          .head_dim = model.head_dim,
+          .first_token = costmodel::padded_vocab(model.vocab, plan_.tp) / plan_.tp * at_.tp,
+          .vocab = model.vocab,
+          .seed = options_.seed,
+          .layer = layer.number,
+          .dropout = model.dropout,
+          .loss_scale = 1.0 / static_cast<double>(training.global_batch * training.sequence)};
+}
+
+// The table that a head borrows stays gathered until the other end of the micro-batch is through
+// with it, as the root of an FSDP model does.
+void StageExecutor::enter(Layer& layer) {
+  layer.state->gather();
+  if (layer.table != nullptr) layer.table->gather();
+}
+
+void StageExecutor::leave(Layer& layer, bool backward) {
+  // The only stage's head borrows the table.
+  const bool shared = layer.state == table_ && plan_.virtual_stages() == 1;
+  if (backward) {
+    if (plan_.zero >= 2) reduce_partial(*layer.state);
+    layer.state->end_micro_batch();
+    layer.state->release();
+    return;
+  }
+  if (!shared) layer.state->release();
+  if (layer.table != nullptr) layer.table->release();
+}
+
+void StageExecutor::forward(int stage, int micro_batch) {
+  Block x;
+  if (stage > 0) x = std::move(results_.at({stage - 1, micro_batch}));
+  results_.erase({stage - 1, micro_batch});
+  for (Layer& layer : stages_.at(stage)) {
+    enter(layer);
+    const Place place = place_of(layer, micro_batch);
+    x = runner_.forward({*layer.program, *layer.state, layer.table, place, layer.held[micro_batch]},
+                        std::move(x));
+    leave(layer, false);
+  }
+  if (stage + 1 < plan_.virtual_stages()) results_[{stage, micro_batch}] = std::move(x);
+}
+
+void StageExecutor::backward(int stage, int micro_batch) {
+  Block gradient;
+  if (stage + 1 < plan_.virtual_stages()) {
+    gradient = std::move(gradients_.at({stage + 1, micro_batch}));
+    gradients_.erase({stage + 1, micro_batch});
+  }
+  auto& layers = stages_.at(stage);
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    Layer& layer = layers[i];
+    enter(layer);
+    const Place place = place_of(layer, micro_batch);
+    gradient = runner_.backward(
+        {*layer.program, *layer.state, layer.table, place, layer.held[micro_batch]},
+        std::move(gradient));
+    layer.held.erase(micro_batch);
+    leave(layer, true);
+  }
+  if (stage > 0) gradients_[{stage, micro_batch}] = std::move(gradient);
+}
+
+void StageExecutor::weight_gradient(int, int) {
+  SHARDPLAN_CHECK(!"a schedule with split backward, which unsupported() refuses");
+}
+
+int StageExecutor::rank_of_stage(int stage) const {
+  costmodel::Coordinates there = at_;
+  there.pp = costmodel::rank_of(plan_.schedule, plan_.pp, stage);
+  return static_cast<int>(mesh_.rank(there));
+}
+
+bool StageExecutor::splits_transfers() const {
+  return plan_.tp > 1 && !plan_.sequence_parallel && evaluator_.training().stack.scatter_gather;
+}
+
+void StageExecutor::send(const Block& block, int to_stage, int tag) {
+  auto values = block.floats();
+  if (splits_transfers()) {
+    const Chunk chunk = chunk_of(values.size(), plan_.tp, at_.tp);
+    values = values.subspan(chunk.begin, chunk.size);
+  }
+  transport_.send(rank_of_stage(to_stage), tag, std::as_bytes(values));
+  traffic_.add(costmodel::CollectiveKind::send, values.size_bytes());
+}
+
+Block StageExecutor::receive(int from_stage, int tag) {
+  const auto& training = evaluator_.training();
+  const std::int64_t tokens = plan_.micro_batch * training.sequence;
+  const std::int64_t rows = plan_.sequence_parallel ? tokens / plan_.tp : tokens;
+  const auto elements = static_cast<std::size_t>(rows * evaluator_.model().hidden);
+  Block block = arena_.take(MemoryKind::activations, elements * sizeof(float));
+  auto values = block.floats();
+  if (splits_transfers()) {
+    const Chunk chunk = chunk_of(elements, plan_.tp, at_.tp);
+    values = values.subspan(chunk.begin, chunk.size);
+  }
+  transport_.recv(rank_of_stage(from_stage), tag, std::as_writable_bytes(values));
+  if (splits_transfers()) tensor_.all_gather(block.floats(), collective_tag(tensor_channel));
+  return block;
+}
+
+void StageExecutor::send_forward(int stage, int micro_batch) {
+  const auto found = results_.find({stage, micro_batch});
+  send(found->second, stage + 1, forward_tag(stage, micro_batch));
+  results_.erase(found);
+}
+
+void StageExecutor::recv_forward(int stage, int micro_batch) {
+  results_[{stage, micro_batch}] = receive(stage, forward_tag(stage, micro_batch));
+}
+
+void StageExecutor::send_backward(int stage, int micro_batch) {
+  const auto found = gradients_.find({stage, micro_batch});
+  send(found->second, stage - 1, backward_tag(stage, micro_batch));
+  gradients_.erase(found);
+}
+
+void StageExecutor::recv_backward(int stage, int micro_batch) {
+  gradients_[{stage, micro_batch}] = receive(stage, backward_tag(stage, micro_batch));
+}
+
+void StageExecutor::reduce_partial(LayerState& state) {
+  if (plan_.tp == 1) return;
+  std::size_t elements = 0;
+  for (const Parameter& p : state.layout().tensors) elements += p.partial ? p.size() : 0;
+  if (elements == 0) return;
+  Block packed = arena_.take(MemoryKind::buffers, elements * sizeof(float));
+  const auto gradients = state.gradients();
+  const auto each = [&](auto copy) {
+    std::size_t at = 0;
+    for (const Parameter& p : state.layout().tensors) {
+      if (!p.partial) continue;
+      copy(gradients.subspan(p.offset, p.size()), packed.floats().subspan(at, p.size()));
+      at += p.size();
+    }
+  };
+  each([](auto gradient, auto part) { std::copy(gradient.begin(), gradient.end(), part.begin()); });
+  tensor_.all_reduce(packed.floats(), Reduction::sum, collective_tag(tensor_channel));
+  each([](auto gradient, auto part) { std::copy(part.begin(), part.end(), gradient.begin()); });
+}
+
+// Both ends add the other's gradient of the table, which is the first tensor of the one and the
+// last of the other.
+void StageExecutor::reduce_tied_table() {
+  if (ends_group_.size() == 1) return;
+  LayerState& state = table_ != nullptr ? *table_ : *table_copy_;
+  for (const Parameter& p : state.layout().tensors) {
+    if (p.name != token_table_name) continue;
+    ends_.all_reduce(state.gradients().subspan(p.offset, p.size()), Reduction::sum,
+                     collective_tag(ends_channel));
+  }
+}
+
+void StageExecutor::reduce_gradients() {
+  if (plan_.zero < 2) {
+    for (LayerState& state : states_) reduce_partial(state);
+  }
+  if (evaluator_.model().tie_embeddings) reduce_tied_table();
+  for (LayerState& state : states_) state.reduce();
+}
+
+void StageExecutor::step() {
+  for (LayerState& state : states_) state.step(options_.optimizer, iteration_ + 1);
+}
+
+void StageExecutor::restart_counts() {
+  arena_.restart_marks();
+  traffic_ = {};
+}
+
+}  // namespace runtime

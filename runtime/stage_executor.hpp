@@ -1,0 +1,106 @@
+// One rank of a plan, for real: its stages' layers forward and backward, ZeRO's gathers and
+// reductions around them, the pipeline's transfers between stages, and the end of an iteration.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/mesh.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/collectives.hpp"
+#include "runtime/device.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/layer_runner.hpp"
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+struct ExecutorOptions {
+  std::uint64_t seed = 1;
+  std::size_t memory_limit = 0;  // bytes; 0: none
+  cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+};
+
+class StageExecutor : public StageBackend {
+ public:
+  // The plan is valid and one that unsupported() takes; `evaluator` makes its op lists. All outlive
+  // this. Throws OutOfMemory when weights and states do not fit.
+  StageExecutor(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+                Transport& transport, Device& device, const ExecutorOptions& options);
+
+  const costmodel::Coordinates& coordinates() const { return at_; }
+  void begin_iteration(std::int64_t number);  // from 0
+  // Gradients summed over all that hold the same; the optimizer's step.
+  void reduce_gradients();
+  void step();
+  // Of the last stage: the iteration's losses summed over the tokens this rank has seen; else 0.
+  double loss_sum() const { return runner_.loss_sum(); }
+
+  void forward(int stage, int micro_batch) override;
+  void backward(int stage, int micro_batch) override;
+  void weight_gradient(int stage, int micro_batch) override;
+  void send_forward(int stage, int micro_batch) override;
+  void recv_forward(int stage, int micro_batch) override;
+  void send_backward(int stage, int micro_batch) override;
+  void recv_backward(int stage, int micro_batch) override;
+  costmodel::Seconds now() const override;
+
+  const Arena& arena() const { return arena_; }
+  const TrafficCount& traffic() const { return traffic_; }
+  void restart_counts();  // memory marks and traffic
+
+ private:
+  struct Layer {
+    const LayerProgram* program;
+    LayerState* state;
+    LayerState* table;  // that its output projection borrows, or nullptr
+    std::uint64_t number;
+    std::map<int, HeldTensors> held;  // by micro-batch
+  };
+  using Key = std::pair<int, int>;  // stage, micro-batch
+
+  Group group_along(costmodel::Axis axis) const;
+  Group ends() const;
+  void build_stage(int stage);
+  void add_layer(int stage, costmodel::LayerKind kind, std::int64_t number, bool recomputed);
+  const LayerProgram& program_of(costmodel::LayerKind kind, bool recomputed);
+  Place place_of(const Layer& layer, int micro_batch) const;
+  // What a layer needs of its weights around a pass, and its end.
+  void enter(Layer& layer);
+  void leave(Layer& layer, bool backward);
+  void send(const Block& block, int to_stage, int tag);
+  Block receive(int from_stage, int tag);
+  int rank_of_stage(int stage) const;
+  bool splits_transfers() const;
+  // Gradients of what every tensor rank holds, but sees a part of the tokens for.
+  void reduce_partial(LayerState& state);
+  void reduce_tied_table();
+
+  const costmodel::Evaluator& evaluator_;
+  costmodel::ParallelPlan plan_;
+  Transport& transport_;
+  ExecutorOptions options_;
+  costmodel::Mesh mesh_;
+  costmodel::Coordinates at_;
+  TrafficCount traffic_;
+  Group tensor_group_, replica_group_, ends_group_;
+  Communicator tensor_, replicas_, ends_;
+  Arena arena_;
+  LayerRunner runner_;
+  std::map<std::pair<costmodel::LayerKind, bool>, LayerProgram> programs_;
+  std::deque<LayerState> states_;  // of each layer, in order
+  LayerState* table_ = nullptr;    // of this rank, with the token table, where it is tied
+  LayerState* table_copy_ = nullptr;
+  std::map<int, std::vector<Layer>> stages_;
+  std::map<Key, Block> results_, gradients_;  // come, or to go
+  std::int64_t iteration_ = 0;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace runtime

@@ -1,0 +1,27 @@
+// Trains for some iterations as one rank of a plan, and measures it.
+#pragma once
+
+#include <functional>
+
+#include "costmodel/estimate.hpp"
+#include "runtime/measurement.hpp"
+#include "runtime/stage_executor.hpp"
+
+namespace runtime {
+
+struct TrainingOptions {
+  int iterations = 3;
+  ExecutorOptions executor;
+  // After each iteration, on the calling rank: its number from 0 and what it took here.
+  std::function<void(int, costmodel::Seconds)> progress;
+};
+
+// The schedule of a plan the runtime executes, transfers included.
+costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
+                                     std::int64_t micro_batches);
+
+// All ranks of the transport make the same call. Throws RunFault, OutOfMemory.
+RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+                      Transport& transport, Device& device, const TrainingOptions& options);
+
+}  // namespace runtime

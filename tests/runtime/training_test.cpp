@@ -1,0 +1,227 @@
+// Real training on threads: every way of cutting a model learns what one device learns, sends the
+// bytes and holds the memory that the cost model says.
+#include "runtime/training_run.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "costmodel/scenario.hpp"
+#include "costmodel/yaml_io.hpp"
+#include "runtime/cpu_device.hpp"
+#include "runtime/supported.hpp"
+#include "runtime/thread_transport.hpp"
+
+using costmodel::Estimate;
+using costmodel::Evaluator;
+using costmodel::Scenario;
+using runtime::RunSummary;
+
+namespace {
+
+Scenario scenario(const std::string& model, const std::string& training, const std::string& plan,
+                  int devices) {
+  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
+  const std::string yaml = fmt::format(
+      "model: {}\ncluster: {{base: laptop-cpu, devices: {}, devices_per_node: {}}}\n"
+      "training: {{global_batch: 16, sequence: 16, precision: fp32, {}}}\nplan: {}\n",
+      model, devices, devices, training, plan);
+  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
+}
+
+struct Outcome {
+  Estimate predicted;
+
+  RunSummary measured;
+};
+
+Outcome trained(const Scenario& s, int iterations) {
+  const costmodel::ParallelPlan plan = costmodel::resolve_plan(s);
+  REQUIRE(runtime::unsupported(s.model, s.training, plan).empty());
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  Outcome outcome;
+  outcome.predicted = evaluator.estimate(plan);
+
+  runtime::run_ranks(static_cast<int>(plan.devices()), {}, [&](runtime::Transport& transport) {
+    runtime::CpuDevice device;
+    const auto own = runtime::train(evaluator, plan, transport, device, {.iterations = iterations});
+    const auto all = runtime::gather_measurements(transport, own);
+    if (transport.rank() == 0)
+      outcome.measured =
+          runtime::summarise(all, plan, s.training.global_batch * s.training.sequence);
+  });
+  return outcome;
+}
+
+constexpr const char* gpt =
+    "{kind: gpt, layers: 8, hidden: 32, heads: 4, vocab: 480, max_positions: 32, dropout: 0.1}";
+constexpr const char* llama =
+    "{kind: llama, layers: 8, hidden: 32, heads: 8, kv_heads: 4, ffn_hidden: 96, vocab: 480, "
+    "tie_embeddings: false}";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int steps = 3;
+#else
+constexpr int steps = 20;
+#endif
+
+// One way of cutting and running a model: an index into the choices of each dimension.
+struct Dimension {
+  const char* name;
+  std::vector<std::string> choices;
+};
+
+const std::vector<Dimension>& dimensions() {
+  static const std::vector<Dimension> all{
+      {"model", {gpt, llama}},
+      {"attention", {"flash", "unfused"}},
+      {"pp", {"1", "2", "4"}},
+      {"tp", {"1", "2", "4"}},
+      {"dp", {"1", "2", "4"}},
+      {"schedule", {"serial", "gpipe", "1f1b", "interleaved"}},
+      {"zero", {"0", "1", "2", "3"}},
+      {"recompute", {"none", "selective", "full", "{granularity: full, layers: 1}"}},
+      {"sequence_parallel", {"false", "true"}},
+      {"micro_batch", {"1", "2"}},
+      {"stages", {"even", "uneven"}},
+  };
+  return all;
+}
+
+using Combination = std::vector<std::size_t>;
+
+const std::string& choice(const Combination& c, const char* name) {
+  const auto& all = dimensions();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (std::string(all[i].name) == name) return all[i].choices[c[i]];
+  throw std::logic_error(name);
+}
+
+std::string text_of(const Combination& c) {
+  std::string text;
+  for (std::size_t i = 0; i < c.size(); ++i)
+    text += fmt::format("{} {}, ", dimensions()[i].name,
+                        i == 0 ? (c[0] == 0 ? "gpt" : "llama") : dimensions()[i].choices[c[i]]);
+  return text;
+}
+
+// The scenario, or nothing where such a plan is not valid or not executed.
+std::optional<Scenario> scenario_of(const Combination& c) {
+  const auto number = [&](const char* name) { return std::stoi(choice(c, name)); };
+  const int pp = number("pp");
+  const bool interleaved = choice(c, "schedule") == "interleaved";
+  std::string plan = fmt::format(
+      "{{pp: {}, tp: {}, dp: {}, schedule: {}, vpp: {}, zero: {}, recompute: {}, "
+      "sequence_parallel: {}, micro_batch: {}",
+      pp, number("tp"), number("dp"), choice(c, "schedule"), interleaved ? 2 : 1, choice(c, "zero"),
+      choice(c, "recompute"), choice(c, "sequence_parallel"), choice(c, "micro_batch"));
+  if (choice(c, "stages") == "uneven") {
+    if (pp != 2) return std::nullopt;
+    plan += interleaved ? ", stage_layers: [3, 1, 2, 2]" : ", stage_layers: [3, 5]";
+  }
+  const int devices = pp * number("tp") * number("dp");
+  if (devices > 8) return std::nullopt;
+  try {
+    Scenario s = scenario(choice(c, "model"), "stack: shardplan-cpu", plan + "}", devices);
+    if (choice(c, "attention") == "unfused")
+      s.training.stack.attention = costmodel::AttentionKernel::unfused;
+    const auto resolved = costmodel::resolve_plan(s);
+    if (!runtime::unsupported(s.model, s.training, resolved).empty()) return std::nullopt;
+    return s;
+  } catch (const costmodel::ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+// Combinations that are executed, chosen so that every pair of choices that can stand together
+// does so twice, in a shuffled order that is the same everywhere.
+std::vector<Combination> pairwise_covering() {
+  std::vector<Combination> valid{{}};
+  for (const Dimension& d : dimensions()) {
+    std::vector<Combination> longer;
+    for (const Combination& c : valid) {
+      for (std::size_t i = 0; i < d.choices.size(); ++i) {
+        longer.push_back(c);
+        longer.back().push_back(i);
+      }
+    }
+    valid = std::move(longer);
+  }
+  std::mt19937 random(7);
+  for (std::size_t i = valid.size(); i > 1; --i) std::swap(valid[i - 1], valid[random() % i]);
+  std::map<std::array<std::size_t, 4>, int> covered;
+  std::vector<Combination> chosen;
+  for (const Combination& c : valid) {
+    std::vector<std::array<std::size_t, 4>> fresh;
+    for (std::size_t i = 0; i < c.size(); ++i)
+      for (std::size_t j = i + 1; j < c.size(); ++j)
+        if (covered[{i, c[i], j, c[j]}] < 2) fresh.push_back({i, c[i], j, c[j]});
+    if (fresh.empty() || !scenario_of(c)) continue;
+    for (const auto& pair : fresh) ++covered[pair];
+    chosen.push_back(c);
+  }
+  return chosen;
+}
+
+// Attention dropout is of the unfused kernels, so that each has a reference of its own.
+const std::vector<double>& single_device_loss(const std::string& model,
+                                              const std::string& attention) {
+  static std::map<std::pair<std::string, std::string>, std::vector<double>> found;
+  auto& loss = found[{model, attention}];
+  if (!loss.empty()) return loss;
+  Scenario s = scenario(model, "stack: shardplan-cpu", "{micro_batch: 4}", 1);
+  if (attention == "unfused") s.training.stack.attention = costmodel::AttentionKernel::unfused;
+  return loss = trained(s, steps).measured.loss;
+}
+
+}  // namespace
+
+TEST_CASE("a small model learns on one device") {
+  for (const char* model : {gpt, llama}) {
+    const auto& loss = single_device_loss(model, "flash");
+    REQUIRE(loss.size() == steps);
+    CHECK(loss.front() == doctest::Approx(std::log(480)).epsilon(0.01));
+    if (steps == 20) CHECK(loss.back() < loss.front() - 0.2);
+  }
+}
+
+TEST_CASE(
+    "however a model is cut, it learns what one device learns, and sends and holds what the "
+    "cost model says") {
+  const auto combinations = pairwise_covering();
+  MESSAGE(combinations.size() << " combinations");
+  CHECK(combinations.size() >= 60);
+  for (const Combination& c : combinations) {
+    const std::string what = text_of(c);
+    CAPTURE(what);
+    const auto outcome = trained(*scenario_of(c), steps);
+    const auto& reference = single_device_loss(choice(c, "model"), choice(c, "attention"));
+    double worst = 0;
+    for (std::size_t i = 0; i < reference.size(); ++i)
+      worst = std::max(worst, std::abs(outcome.measured.loss[i] / reference[i] - 1));
+    CHECK(worst <= 1e-5);
+    const auto& held = outcome.measured.memory;
+    REQUIRE(held.size() == outcome.predicted.memory.size());
+    for (std::size_t p = 0; p < held.size(); ++p) {
+      CAPTURE(p);
+      const auto& predicted = outcome.predicted.memory[p];
+      CHECK(held[p][0] == predicted.weights.value);
+      CHECK(held[p][1] == predicted.gradients.value);
+      CHECK(held[p][2] == predicted.optimizer.value);
+      CHECK(held[p][3] == predicted.activations.value);
+      const auto& sent = outcome.measured.traffic[p];
+      const auto& said = outcome.predicted.rank_traffic[p];
+      CHECK(sent.all_reduce.value == said.all_reduce.value);
+      CHECK(sent.all_gather.value == said.all_gather.value);
+      CHECK(sent.reduce_scatter.value == said.reduce_scatter.value);
+      CHECK(sent.send.value == said.send.value);
+    }
+  }
+}
