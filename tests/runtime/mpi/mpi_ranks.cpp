@@ -153,7 +153,7 @@ Compared emulate_once(Transport& transport, int micro_batches) {
     times.backward.emplace_back(2 * times.forward.back().value);
   }
   times.transfer = Seconds(5e-4);
-  const RealTimeOptions options{.message_bytes = 100'000, .urgent = true};
+  const RealTimeOptions options{.message_bytes = 4096, .urgent = true};
   const auto schedule =
       costmodel::generate(costmodel::ScheduleKind::one_f_one_b, p, 1, micro_batches);
   const auto expected = with_overhead(times, task_overhead(transport, options));
