@@ -29,6 +29,15 @@ std::span<float> part(std::span<float> values, int parts, int index) {
 
 }  // namespace
 
+TrafficCount& TrafficCount::operator+=(const TrafficCount& o) {
+  all_reduce += o.all_reduce;
+  all_gather += o.all_gather;
+  reduce_scatter += o.reduce_scatter;
+  all_to_all += o.all_to_all;
+  send += o.send;
+  return *this;
+}
+
 void TrafficCount::add(CollectiveKind kind, std::size_t bytes) {
   const auto more = static_cast<std::int64_t>(bytes);
   switch (kind) {  // the columns of costmodel::Traffic::add

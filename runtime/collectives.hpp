@@ -24,6 +24,7 @@ struct TrafficCount {
   std::int64_t total() const {
     return all_reduce + all_gather + reduce_scatter + all_to_all + send;
   }
+  TrafficCount& operator+=(const TrafficCount& o);
   bool operator==(const TrafficCount&) const = default;
 };
 

@@ -50,12 +50,17 @@ class Numbers {
     (*this)(a.start);
     (*this)(a.end);
   }
+  void operator()(TimeSpan& span) {
+    (*this)(span.start);
+    (*this)(span.end);
+  }
   void operator()(RankMeasurement& m) {
     (*this)(m.pipeline_rank);
     for (auto* list : {&m.iterations, &m.forward, &m.backward}) (*this)(*list);
     (*this)(m.loss_sums);
     for (auto* time : {&m.pipeline_end, &m.reduced, &m.end}) (*this)(*time);
     (*this)(m.actions);
+    (*this)(m.reductions);
     TrafficCount& t = m.traffic;
     for (auto* bytes : {&t.all_reduce, &t.all_gather, &t.reduce_scatter, &t.all_to_all, &t.send})
       (*this)(*bytes);
@@ -114,8 +119,9 @@ void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
     timeline.events.push_back({at, computes(a.action) ? Stream::compute : Stream::pipeline_transfer,
                                costmodel::to_text(a.action), a.start, a.end});
   }
-  timeline.events.push_back(
-      {at, Stream::data_parallel, "gradient reduction", rank.pipeline_end, rank.reduced});
+  for (const TimeSpan& span : rank.reductions)
+    timeline.events.push_back(
+        {at, Stream::data_parallel, "gradient reduction", span.start, span.end});
   timeline.events.push_back({at, Stream::optimizer, "optimizer step", rank.reduced, rank.end});
 }
 

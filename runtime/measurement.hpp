@@ -9,6 +9,7 @@
 #include "costmodel/timeline.hpp"
 #include "runtime/arena.hpp"
 #include "runtime/collectives.hpp"
+#include "runtime/gradient_reducer.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -25,9 +26,10 @@ struct RankMeasurement {
   std::vector<double> loss_sums;               // by iteration; of the last stage
   // Over all iterations but the first: mean of one micro-batch, by virtual stage (0 on others).
   std::vector<costmodel::Seconds> forward, backward;
-  costmodel::Seconds pipeline_end, reduced, end;               // of the last iteration
-  std::vector<ActionTime> actions;                             // of the last iteration
-  TrafficCount traffic;                                        // of one iteration
+  costmodel::Seconds pipeline_end, reduced, end;  // of the last iteration
+  std::vector<TimeSpan> reductions;               // of gradients, of the last iteration
+  std::vector<ActionTime> actions;                // of the last iteration
+  TrafficCount traffic;                           // of one iteration
   std::array<std::int64_t, memory_kind_names.size()> peaks{};  // bytes, by memory kind
   std::int64_t peak = 0;
 };

@@ -51,11 +51,15 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
       replica_group_(group_along(Axis::data)),
       ends_group_(ends()),
       tensor_(transport, tensor_group_, traffic_),
-      replicas_(transport, replica_group_, traffic_),
+      replicas_(transport, replica_group_, replica_traffic_),
       ends_(transport, ends_group_, traffic_),
       arena_(options.memory_limit),
       runner_(device, tensor_, collective_tag(tensor_channel), arena_),
+      reducer_(evaluator.training().overlap.overlap_grad_reduce && plan.zero < 2 &&
+                   replica_group_.size() > 1 && transport.any_thread(),
+               [this] { return now(); }),
       begin_(std::chrono::steady_clock::now()) {
+  micro_batches_ = plan_.micro_batches(evaluator.training().global_batch);
   for (int chunk = 0; chunk < plan_.vpp; ++chunk)
     build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
 }
@@ -185,6 +189,7 @@ void StageExecutor::backward(int stage, int micro_batch) {
         std::move(gradient));
     layer.held.erase(micro_batch);
     leave(layer, true);
+    if (micro_batch + 1 == micro_batches_) finish_layer(*layer.state);
   }
   if (stage > 0) gradients_[{stage, micro_batch}] = std::move(gradient);
 }
@@ -281,12 +286,28 @@ void StageExecutor::reduce_tied_table() {
   }
 }
 
-void StageExecutor::reduce_gradients() {
-  if (plan_.zero < 2) {
-    for (LayerState& state : states_) reduce_partial(state);
-  }
+bool StageExecutor::is_tied_end(const LayerState& state) const {
+  return ends_group_.size() > 1 && (&state == table_ || &state == table_copy_);
+}
+
+// What the other end of the pipeline adds to comes last.
+void StageExecutor::finish_layer(LayerState& state) {
+  if (plan_.zero >= 2) return;
+  reduce_partial(state);
+  if (reducer_.beside() && !is_tied_end(state)) reducer_.add(state);
+}
+
+std::vector<TimeSpan> StageExecutor::reduce_gradients() {
   if (evaluator_.model().tie_embeddings) reduce_tied_table();
-  for (LayerState& state : states_) state.reduce();
+  for (LayerState& state : states_)
+    if (!reducer_.beside() || is_tied_end(state)) reducer_.add(state);
+  return reducer_.finish();
+}
+
+TrafficCount StageExecutor::traffic() const {
+  TrafficCount sum = traffic_;
+  sum += replica_traffic_;
+  return sum;
 }
 
 void StageExecutor::step() {
@@ -295,7 +316,7 @@ void StageExecutor::step() {
 
 void StageExecutor::restart_counts() {
   arena_.restart_marks();
-  traffic_ = {};
+  traffic_ = replica_traffic_ = {};
 }
 
 }  // namespace runtime

@@ -16,6 +16,7 @@
 #include "runtime/collectives.hpp"
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/gradient_reducer.hpp"
 #include "runtime/layer_runner.hpp"
 #include "runtime/transport.hpp"
 
@@ -36,9 +37,9 @@ class StageExecutor : public StageBackend {
 
   const costmodel::Coordinates& coordinates() const { return at_; }
   void begin_iteration(std::int64_t number);  // from 0
-  // Gradients summed over all that hold the same; the optimizer's step.
-  void reduce_gradients();
-  void step();
+  // Gradients summed over all that hold the same: when each layer's were, in the time of now().
+  std::vector<TimeSpan> reduce_gradients();
+  void step();  // the optimizer's
   // Of the last stage: the iteration's losses summed over the tokens this rank has seen; else 0.
   double loss_sum() const { return runner_.loss_sum(); }
 
@@ -52,7 +53,7 @@ class StageExecutor : public StageBackend {
   costmodel::Seconds now() const override;
 
   const Arena& arena() const { return arena_; }
-  const TrafficCount& traffic() const { return traffic_; }
+  TrafficCount traffic() const;
   void restart_counts();  // memory marks and traffic
 
  private:
@@ -81,6 +82,9 @@ class StageExecutor : public StageBackend {
   // Gradients of what every tensor rank holds, but sees a part of the tokens for.
   void reduce_partial(LayerState& state);
   void reduce_tied_table();
+  // The iteration's gradients of a layer are complete.
+  void finish_layer(LayerState& state);
+  bool is_tied_end(const LayerState& state) const;
 
   const costmodel::Evaluator& evaluator_;
   costmodel::ParallelPlan plan_;
@@ -88,7 +92,7 @@ class StageExecutor : public StageBackend {
   ExecutorOptions options_;
   costmodel::Mesh mesh_;
   costmodel::Coordinates at_;
-  TrafficCount traffic_;
+  TrafficCount traffic_, replica_traffic_;  // of two threads, where reductions run beside
   Group tensor_group_, replica_group_, ends_group_;
   Communicator tensor_, replicas_, ends_;
   Arena arena_;
@@ -99,7 +103,8 @@ class StageExecutor : public StageBackend {
   LayerState* table_copy_ = nullptr;
   std::map<int, std::vector<Layer>> stages_;
   std::map<Key, Block> results_, gradients_;  // come, or to go
-  std::int64_t iteration_ = 0;
+  GradientReducer reducer_;
+  std::int64_t iteration_ = 0, micro_batches_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };
 

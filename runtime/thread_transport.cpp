@@ -170,6 +170,7 @@ class ThreadWorld::Rank : public Transport {
   Rank(State& state, int rank) : state_(state), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return state_.size(); }
+  bool any_thread() const override { return true; }
 
   void send(int to, int tag, std::span<const std::byte> message) override {
     check(to, "sends to");

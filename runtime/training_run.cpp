@@ -82,7 +82,7 @@ RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::Pa
     executor.begin_iteration(i);
     const auto events = execute(schedule, own.pipeline_rank, executor);
     own.pipeline_end = executor.now();
-    executor.reduce_gradients();
+    own.reductions = executor.reduce_gradients();
     own.reduced = executor.now();
     executor.step();
     own.end = executor.now();

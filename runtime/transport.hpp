@@ -25,6 +25,8 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Whether any thread of the rank may use it, several at once.
+  virtual bool any_thread() const { return false; }
   // Returns when `message` may be used again; never waits for the receiver. Messages of one tag
   // between two ranks arrive in order.
   virtual void send(int to, int tag, std::span<const std::byte> message) = 0;

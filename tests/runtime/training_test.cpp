@@ -91,6 +91,7 @@ const std::vector<Dimension>& dimensions() {
       {"sequence_parallel", {"false", "true"}},
       {"micro_batch", {"1", "2"}},
       {"stages", {"even", "uneven"}},
+      {"overlap", {"false", "true"}},
   };
   return all;
 }
@@ -129,7 +130,10 @@ std::optional<Scenario> scenario_of(const Combination& c) {
   const int devices = pp * number("tp") * number("dp");
   if (devices > 8) return std::nullopt;
   try {
-    Scenario s = scenario(choice(c, "model"), "stack: shardplan-cpu", plan + "}", devices);
+    Scenario s = scenario(
+        choice(c, "model"),
+        "stack: shardplan-cpu, overlap: {overlap_grad_reduce: " + choice(c, "overlap") + "}",
+        plan + "}", devices);
     if (choice(c, "attention") == "unfused")
       s.training.stack.attention = costmodel::AttentionKernel::unfused;
     const auto resolved = costmodel::resolve_plan(s);
@@ -223,5 +227,21 @@ TEST_CASE(
       CHECK(sent.reduce_scatter.value == said.reduce_scatter.value);
       CHECK(sent.send.value == said.send.value);
     }
+  }
+}
+
+TEST_CASE("overlapped, the first layer's gradients are summed before the last backward ends") {
+  for (const bool overlap : {false, true}) {
+    const auto outcome = trained(
+        scenario(gpt,
+                 fmt::format("stack: shardplan-cpu, overlap: {{overlap_grad_reduce: {}}}", overlap),
+                 "{dp: 2, micro_batch: 2}", 2),
+        2);
+    costmodel::Seconds first(1e9), last_backward(0);
+    for (const auto& event : outcome.measured.timeline.events) {
+      if (event.stream == costmodel::Stream::data_parallel) first = min(first, event.start);
+      if (event.stream == costmodel::Stream::compute) last_backward = max(last_backward, event.end);
+    }
+    CHECK((first < last_backward) == overlap);
   }
 }
