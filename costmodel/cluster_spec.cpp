@@ -88,6 +88,13 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
     spec.idle_boost = inner.number("idle_boost", Dimension::count, 0, 0.9).value_or(0);
     inner.finish();
   }
+  if (const Value* host = device.optional("host")) {
+    MapReader inner(*host, "host");
+    inner.required("source");
+    spec.host_bandwidth = BytesPerSecond(
+        required_number(inner, "bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e15));
+    inner.finish();
+  }
   MapReader launch = group(device, "launch");
   spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));
   launch.finish();

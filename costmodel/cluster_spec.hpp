@@ -42,6 +42,7 @@ struct DeviceSpec {
       0;  // ... and heads of d reach d / (d + this): softmax beside products
   double memory_efficiency = 0.8;  // of bandwidth, large element-wise kernels
   Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
+  BytesPerSecond host_bandwidth;  // to host memory, one direction; 0: not said
   double idle_boost = 0;  // a device idle for a share f of the time computes 1 - f · this as long
                           // in the rest: under its power limit it clocks higher
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster

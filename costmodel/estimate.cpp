@@ -66,19 +66,22 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
           .fused_bias_activation = stack.fused_bias_activation || compiled,
           .fused_bias_dropout_add = stack.fused_bias_dropout_add || compiled,
           .fused_cross_entropy = stack.fused_cross_entropy,
+          .fp32_logits = stack.fp32_logits,
+          .expert_group = stack.expert_group,
           .causal_skip = stack.causal_skip};
 }
 
 namespace {
 
-// A weight gradient joins its buffer. In fp32, in the product's own epilogue: read 4 bytes and
-// write 4 instead of 2, half of it not hidden (measured on 136 A100 and 384 B200 products of
-// SimuMax's tables). In 16 bits, by a kernel of its own: read both, write one. ZeRO-3 scatters it
-// at once.
+// A weight gradient joins its buffer. In fp32 (and in 16 bits, where the framework has the kernel),
+// in the product's own epilogue: read 4 bytes and write 4 instead of 2, half of it not hidden
+// (measured on 136 A100 and 384 B200 products of SimuMax's tables). Else by a kernel of its own:
+// read both, write one. ZeRO-3 scatters it at once.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (plan.zero == 3) return 0;
   const double gradient = gradient_bytes_per_parameter(training);
-  return gradient > 2 ? (2 * gradient - 2) / 2 : 3 * gradient;
+  const bool fused = gradient > 2 || training.stack.fused_accumulation;
+  return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
 }
 
 }  // namespace
@@ -318,6 +321,7 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
     b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
     b.other += m * stack.micro_batch_host;
   }
+  b.other += m * c.offload_exposed;
   b.other += stack.iteration_host + end.waiting;
   b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
   if (end.critical == 0 || end.critical + 1 == ranks) b.dp_comm += c.embedding_reduce;
@@ -364,9 +368,11 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.stage_forward = c.times.forward;
   e.memory = c.memory;
   e.peak = c.peak;
+  e.reported_peak = reported_peak(c.peak, training_.stack);
   e.capacity = cluster_.device.memory;
+  const ParallelPlan real = as_run(plan);
   for (std::size_t r = 0; r < c.weights.size(); ++r) {
-    const Traffic& sent = e.rank_traffic.emplace_back(rank_traffic(c, plan, training_, model_, r));
+    const Traffic& sent = e.rank_traffic.emplace_back(rank_traffic(c, real, training_, model_, r));
     if (sent.total() > e.traffic.total()) e.traffic = sent;
   }
   e.parameters = parameter_count(model_);
@@ -383,6 +389,10 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const double peak = cluster_.device.peak_of(training_.precision).value;
   e.mfu = e.model_rate_per_device.value / peak;
   e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
+  if (c.offloaded_layers > 0) {
+    e.notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
+                                  c.offloaded_layers, model_.layers));
+  }
   if (!model_.assumed.empty()) {
     e.notes.push_back(fmt::format("model: the {} family's usual {}",
                                   model_kind_names[static_cast<std::size_t>(model_.kind)],

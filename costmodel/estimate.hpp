@@ -62,6 +62,8 @@ struct PlanCost {
   Bytes transfer_bytes;                   // of one pipeline transfer, by one device
   Bytes gradient_bytes;                   // largest rank's gradient message
   std::vector<StageMemory> memory;        // by rank
+  int offloaded_layers = 0;               // whose activations wait in host memory
+  Seconds offload_exposed;                // of their transfers, in a micro-batch
   Bytes peak;
   Seconds pipeline_bound;  // no schedule of these stages ends earlier
   Seconds lower_bound;     // no simulated iteration is shorter
@@ -92,6 +94,7 @@ struct Estimate {
                                     // gradient in backward
   std::vector<StageMemory> memory;  // by pipeline rank
   Bytes peak, capacity;
+  Bytes reported_peak;  // the peak as the framework's own log would give it
   bool fits() const { return peak <= capacity; }
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, of one of its devices
@@ -145,7 +148,9 @@ class Evaluator {
   struct Layers;
   LayerContext context(const ParallelPlan& plan) const;
   Pricing pricing(const ParallelPlan& plan) const;
+  ParallelPlan as_run(const ParallelPlan& requested) const;
   void price_stages(const ParallelPlan& plan);
+  void price_offload(const ParallelPlan& plan);
   void raise_clocks(const ParallelPlan& plan);
   void price_zero(const ParallelPlan& plan);
   void price_transfer(const ParallelPlan& plan);
@@ -178,7 +183,7 @@ class Evaluator {
   TrainingSpec training_;
   Flops model_flops_;
   PlanCost cost_;
-  ParallelPlan halved_;  // the plan being priced, where the stack's selective recomputation is half
+  ParallelPlan as_run_;  // the plan being priced, where the framework makes another of it
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;

@@ -1,4 +1,6 @@
 // A mixture of experts: routing, dispatch, grouped products, and the way back.
+#include <algorithm>
+
 #include "costmodel/layer_builder.hpp"
 
 namespace costmodel {
@@ -12,7 +14,12 @@ TensorId LayerBuilder::experts(TensorId x) {
   list_.nodes.push_back(
       {"top-k routing", Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
   const TensorId places = tensor("places of rows", tokens * k, 1, TensorRole::statistics, 8);
-  TensorId rows = add("permute", Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
+  TensorId rows = -1;
+  if (context_.expert_group > 0) {
+    rows = to_places("dispatch product", {x, chosen}, tokens * k);
+  } else {
+    rows = add("permute", Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
+  }
   const std::int64_t local = model_.experts / context_.ep;
   const std::int64_t all_rows = tokens * k * context_.etp;
   rows = dispatched("dispatch", rows, tokens * k, true);
@@ -21,7 +28,21 @@ TensorId LayerBuilder::experts(TensorId x) {
   rows = expert_mlp(rows, all_rows, local);
   if (sorts) rows = add("sort by sender", Permute{all_rows, h, 1}, {rows}, all_rows, h);
   rows = dispatched("combine", rows, tokens * k, false);
+  if (context_.expert_group > 0) return to_places("combine product", {rows, chosen}, tokens);
   return add("unpermute", Permute{tokens, h, k}, {rows}, tokens, h);
+}
+
+// GShard's dispatch and combine (Lepikhin et al. 2020, arXiv:2006.16668, algorithm 1: einsum
+// GSEC,GSM->EGCM and back): in every group of S tokens a product with a mask of S x E·C = top_k·S,
+// whose shape and gradients are those of P · V.
+TensorId LayerBuilder::to_places(std::string_view name, const std::vector<TensorId>& inputs,
+                                 std::int64_t rows) {
+  const std::int64_t k = model_.top_k;
+  const std::int64_t group = std::min<std::int64_t>(context_.expert_group, local_tokens_);
+  const TensorId mask =
+      tensor("mask of places", local_tokens_, k * group, TensorRole::beside, context_.element);
+  return add(name, AttentionContext{k * local_tokens_ / group, group, model_.hidden}, inputs, rows,
+             model_.hidden, {mask, inputs.front()});
 }
 
 TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int64_t own,

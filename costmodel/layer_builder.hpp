@@ -51,6 +51,9 @@ class LayerBuilder {
   // Q, K, V: from all heads of a part of the sequence to a part of the heads of all of it; the
   // result back.
   TensorId ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
+  TensorId to_places(std::string_view name, const std::vector<TensorId>& inputs, std::int64_t rows);
+  // `saved` beside the softmax.
+  TensorId unfused_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved);
   TensorId unfused(TensorId qkv, std::int64_t heads);
   TensorId mlp(TensorId x, TensorId kept);
   TensorId mlp(TensorId x, TensorId kept, std::int64_t width);

@@ -256,7 +256,8 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     s.weights = Bytes(kept(3) * weight);
     const bool both = training_.stack.bf16_optimizer && training_.precision == Precision::bf16;
     const double narrow = both ? storage_bytes(training_.precision) : 0;
-    s.gradients = Bytes(kept(2) * (gradient_bytes_per_parameter(training_) + narrow));
+    const double gradients = training_.stack.whole_gradients ? n : kept(2);
+    s.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training_) + narrow));
     s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
     if (r == 0) largest_layer = std::max(largest_layer, f.embedding.weights);

@@ -12,8 +12,9 @@
 namespace costmodel {
 
 // mask: one byte an element from dropout. statistics: per-row figures (norm means, log-sum-exp,
-// token ids), which the published closed forms leave out.
-enum class TensorRole { activation, mask, statistics };
+// token ids), which the published closed forms leave out. beside: an activation that its operator
+// makes and keeps beside its output.
+enum class TensorRole { activation, mask, statistics, beside };
 
 struct TensorInfo {
   std::string_view name;

@@ -31,6 +31,8 @@ void read_memory(const Value* map, StackSpec& stack) {
   MapReader reader(*map, "memory");
   stack.context = Bytes(reader.number("context_bytes", Dimension::size, 0, 1e12).value_or(0));
   stack.fragmentation = reader.number("fragmentation", Dimension::count, 0, 1).value_or(0);
+  if (const auto kind = reader.one_of("reported", reported_memory_names))
+    stack.reported = static_cast<ReportedMemory>(*kind);
   reader.optional("source");
   reader.finish();
 }
@@ -45,6 +47,9 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("fused_bias_activation", stack.fused_bias_activation);
   flag("fused_bias_dropout_add", stack.fused_bias_dropout_add);
   flag("fused_cross_entropy", stack.fused_cross_entropy);
+  flag("fused_accumulation", stack.fused_accumulation);
+  stack.expert_group = static_cast<int>(reader.integer("expert_group", {0, 1 << 20}).value_or(0));
+  flag("fp32_logits", stack.fp32_logits);
   flag("causal_skip", stack.causal_skip);
   flag("narrow_saved_inputs", stack.narrow_saved_inputs);
   flag("bf16_optimizer", stack.bf16_optimizer);
@@ -54,6 +59,9 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("backward_tp_overlap", stack.backward_tp_overlap);
   flag("embedding_all_reduce", stack.embedding_all_reduce);
   flag("zero_prefetch", stack.zero_prefetch);
+  flag("activation_offload", stack.activation_offload);
+  flag("whole_in_pipeline", stack.whole_in_pipeline);
+  flag("whole_gradients", stack.whole_gradients);
   flag("sequence_parallel", stack.sequence_parallel);
   flag("selective_recompute", stack.selective_recompute);
   flag("selective_half", stack.selective_half);
@@ -98,6 +106,13 @@ void read_factor(const Value* map, const std::string& group, double& factor) {
 }
 
 }  // namespace
+
+Bytes reported_peak(Bytes peak, const StackSpec& stack) {
+  if (stack.reported == ReportedMemory::device) return peak;
+  const Bytes reserved = peak - stack.context;
+  return stack.reported == ReportedMemory::reserved ? reserved
+                                                    : reserved / (1 + stack.fragmentation);
+}
 
 StackSpec read_stack(const Value& map, const std::string& name) {
   MapReader reader(map, fmt::format("stack '{}'", name));

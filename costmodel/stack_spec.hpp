@@ -16,6 +16,13 @@ enum class AttentionKernel { unfused, flash, flash2 };
 inline constexpr std::array<std::string_view, 3> attention_kernel_names{"unfused", "flash",
                                                                         "flash2"};
 
+// What a framework's own log calls its peak memory: the whole device (nvidia-smi), the allocator
+// with what it keeps in reserve, or only what it handed out. Whether a plan fits is a matter of the
+// whole device.
+enum class ReportedMemory { device, reserved, allocated };
+inline constexpr std::array<std::string_view, 3> reported_memory_names{"device", "reserved",
+                                                                       "allocated"};
+
 // Communication hidden behind computation, and launch-saving compilation. `training.overlap`
 // overrides single keys.
 struct Overlap {
@@ -41,9 +48,15 @@ struct StackSpec {
   int fused_softmax_batches = 1;  // ... when sequences · heads on a rank is a multiple of this
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
-  bool fused_cross_entropy = false;                // no fp32 copy of the logits is kept
-  bool causal_skip = true;                         // the attention kernel skips the masked half
+  bool fused_cross_entropy = false;  // no fp32 copy of the logits is kept
+  bool fp32_logits = false;  // ... and without that, their fp32 copy has a gradient of its own
+                             // (PyTorch's cross-entropy; Megatron's works in place)
+  bool causal_skip = true;   // the attention kernel skips the masked half
   Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
+  bool fused_accumulation = false;  // 16-bit gradients join their buffer inside the product, as
+                                    // fp32 ones do (wgrad_gemm_accum_fp16, Transformer Engine)
+  int expert_group = 0;  // tokens that are dispatched to experts together, by a product with the
+                         // one-hot mask of their places (GShard); 0: rows are copied there
   bool narrow_saved_inputs = false;  // fp8 products keep their cast inputs (Transformer Engine)
   bool bf16_optimizer = false;  // bf16 runs shard as ZeRO-1 and accumulate fp32 gradients beside
                                 // the bf16 ones (DeepSpeed's BF16_Optimizer)
@@ -56,8 +69,14 @@ struct StackSpec {
   bool embedding_all_reduce =
       true;                   // tied embedding gradients are summed between first and last stage
   bool zero_prefetch = true;  // ZeRO-3 gathers the next layer while this one computes
-  int max_zero = 3;           // highest ZeRO stage the framework offers
-  int default_zero = 0;       // what its own recipes set where a plan says nothing
+  bool activation_offload = false;  // its ZeRO-3 recipes keep the activations of as many layers in
+                                    // host memory as it takes to fit
+  bool whole_in_pipeline = false;   // with pp > 1 ZeRO-3 keeps what it gathered and its gradients
+                                    // whole, gathers and scatters once an iteration (FSDP2)
+  bool whole_gradients = false;     // ZeRO-2 and 3 scatter no gradient before all are there (XLA
+                                    // combines the collectives)
+  int max_zero = 3;                 // highest ZeRO stage the framework offers
+  int default_zero = 0;             // what its own recipes set where a plan says nothing
   bool default_sequence_parallel = false;  // with tp > 1
   bool default_interleaved = false;        // its recipes interleave wherever the layers divide
   bool sequence_parallel = true;           // what else it offers
@@ -81,7 +100,11 @@ struct StackSpec {
   Overlap overlap;
   Bytes context;             // CUDA and NCCL contexts, outside the allocator
   double fragmentation = 0;  // allocator reserve as a fraction of what is allocated
+  ReportedMemory reported = ReportedMemory::device;
 };
+
+// A peak of the whole device as the framework's log would give it.
+Bytes reported_peak(Bytes peak, const StackSpec& stack);
 
 StackSpec read_stack(const Value& map, const std::string& name);
 

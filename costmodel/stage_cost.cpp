@@ -170,11 +170,25 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
   }
 }
 
+// What the framework makes of a plan: torchtitan's selective recomputation repeats every second
+// layer; in a pipeline FSDP2 neither reshards after forward nor reduces before the last micro-batch
+// (torchtitan, parallelize_llama.py: reshard_after_forward; torch.distributed.pipelining, stage.py:
+// set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.
+ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
+  ParallelPlan plan = requested;
+  const StackSpec& stack = training_.stack;
+  if (stack.selective_half && plan.recompute.granularity == Recomputation::selective)
+    plan = half_recomputed(plan, model_);
+  if (stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
+  return plan;
+}
+
 const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   PlanCost& c = cost_;
   const bool halves =
       training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;
-  const ParallelPlan& plan = halves ? (halved_ = half_recomputed(requested, model_)) : requested;
+  const bool whole = training_.stack.whole_in_pipeline && requested.pp > 1 && requested.zero > 1;
+  const ParallelPlan& plan = halves || whole ? (as_run_ = as_run(requested)) : requested;
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
   price_stages(plan);
@@ -197,6 +211,7 @@ const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   price_data_parallel(plan);
   price_embedding(plan);
   price_memory(plan);
+  price_offload(plan);
   bound(plan);
   return c;
 }

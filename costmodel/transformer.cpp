@@ -94,12 +94,7 @@ OpList LayerBuilder::head() {
     loss = add("cross-entropy", CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1,
                {logits, labels, rows});
   } else {
-    loss = tensor("fp32 softmax of logits", tokens_, vocab, TensorRole::activation, 4);
-    list_.nodes.push_back({"cross-entropy",
-                           CrossEntropy{tokens_, vocab, false},
-                           {logits},
-                           loss,
-                           {loss, labels, rows}});
+    loss = unfused_loss(logits, vocab, {labels, rows});
   }
   if (context_.tp > 1) {  // among the row statistics
     for (const auto* name : {"logits maximum", "target logit", "exponential sum"}) {
@@ -112,6 +107,22 @@ OpList LayerBuilder::head() {
     }
   }
   return finish(x, loss);
+}
+
+// Megatron makes the softmax, and in backward its gradient, in one fp32 buffer (core/
+// tensor_parallel/cross_entropy.py: exp(out=...), grad_input = softmax). PyTorch's cross-entropy of
+// fp32 logits makes three: log-softmax, its gradient, and that of the logits.
+TensorId LayerBuilder::unfused_loss(TensorId logits, std::int64_t vocab,
+                                    std::vector<TensorId> saved) {
+  const bool in_place = !context_.fp32_logits;
+  const CrossEntropy op{tokens_, vocab, false};
+  const TensorId softmax = tensor("fp32 softmax of logits", tokens_, vocab,
+                                  in_place ? TensorRole::beside : TensorRole::activation, 4);
+  saved.insert(saved.begin(), softmax);
+  if (in_place) return add("cross-entropy", op, {logits}, tokens_, 1, saved);
+  list_.tensors[static_cast<std::size_t>(logits)].element_bytes = 4;
+  list_.nodes.push_back({"cross-entropy", op, {logits}, softmax, saved});
+  return softmax;
 }
 
 TensorId LayerBuilder::mlp(TensorId x, TensorId kept) { return mlp(x, kept, model_.ffn_hidden); }

@@ -32,6 +32,8 @@ struct LayerContext {
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   bool fused_cross_entropy = false;
+  bool fp32_logits = false;
+  int expert_group = 0;
   bool causal_skip = true;
 };
 

@@ -128,7 +128,7 @@ void add_rows(const Run& run, const std::string& source, const costmodel::Config
     if (e != nullptr) rows.back().interval = e->interval;
   }
   if (run.measured.peak_memory)
-    add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->peak.value : 0);
+    add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);
   // A run that was timed ran: it fitted.
   if (run.measured.fits || run.measured.iteration) {
     add("fits", run.measured.fits.value_or(true) ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
