@@ -389,18 +389,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const double peak = cluster_.device.peak_of(training_.precision).value;
   e.mfu = e.model_rate_per_device.value / peak;
   e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
-  if (c.offloaded_layers > 0) {
-    e.notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
-                                  c.offloaded_layers, model_.layers));
-  }
-  if (!model_.assumed.empty()) {
-    e.notes.push_back(fmt::format("model: the {} family's usual {}",
-                                  model_kind_names[static_cast<std::size_t>(model_.kind)],
-                                  fmt::join(model_.assumed, ", ")));
-  }
-  for (const auto& assumption : training_.assumed) e.notes.push_back("training: " + assumption);
-  for (const auto& assumption : cluster_.assumed) e.notes.push_back("cluster: " + assumption);
-  e.notes.push_back(training_.error_band.basis);
+  e.notes = notes();
   return e;
 }
 

@@ -151,6 +151,7 @@ class Evaluator {
   ParallelPlan as_run(const ParallelPlan& requested) const;
   void price_stages(const ParallelPlan& plan);
   void price_offload(const ParallelPlan& plan);
+  std::vector<std::string> notes() const;
   void raise_clocks(const ParallelPlan& plan);
   void price_zero(const ParallelPlan& plan);
   void price_transfer(const ParallelPlan& plan);

@@ -1,5 +1,7 @@
 #include "costmodel/layer_cost.hpp"
 
+#include <algorithm>
+
 #include "costmodel/device_time.hpp"
 
 namespace costmodel {
@@ -135,6 +137,8 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   for (const Node& node : list.nodes) {
     const double weights = weights_of(node.op);
     cost.weights += weights;
+    cost.largest_weights = std::max(cost.largest_weights, weights);
+    cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
     if (is_expert(node.op)) cost.expert_weights += weights;
   }
   return cost;

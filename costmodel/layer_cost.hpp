@@ -34,6 +34,8 @@ struct LayerCost {
   double weights = 0;          // parameters on this device
   double expert_weights = 0;   // of them, of experts
   double partial_weights = 0;  // of them, with gradients to be summed over the tensor ranks
+  double largest_weights = 0;  // of its operators, the most that one holds
+  int products = 0;            // operators with a matrix
 };
 
 // What prices a step, apart from the operator itself.

@@ -227,7 +227,10 @@ Bytes Evaluator::buffers_of(const ParallelPlan& plan, double largest_layer) cons
 void Evaluator::price_memory(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const Layers f = layers_for(plan);
-  const double block_weights = std::max(f.again.weights, f.moe_again.weights);
+  const auto gathered = [this](const LayerCost& layer) {
+    return training_.stack.zero_by_module ? layer.largest_weights : layer.weights;
+  };
+  const double block_weights = std::max(gathered(f.again), gathered(f.moe_again));
   const int last = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
   c.memory.assign(static_cast<std::size_t>(plan.pp), {});
   c.shares.forward.assign(c.weight_gradient.size(), 0);
@@ -260,8 +263,8 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     s.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training_) + narrow));
     s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
-    if (r == 0) largest_layer = std::max(largest_layer, f.embedding.weights);
-    if (r == last) largest_layer = std::max(largest_layer, f.head.weights);
+    if (r == 0) largest_layer = std::max(largest_layer, gathered(f.embedding));
+    if (r == last) largest_layer = std::max(largest_layer, gathered(f.head));
     s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     c.peak = max(c.peak, s.total());

@@ -112,6 +112,13 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
 // The llama family's usual choices: rotary positions, RMSNorm, gated SiLU, no biases, no dropout.
 bool is_llama(const ModelSpec& model) { return model.kind != ModelKind::gpt; }
 
+// Nemotron-3 and 4, known by their activation, are gpt without biases and dropout and with rotary
+// positions (arXiv:2402.16819, section 2; NVIDIA/NeMo r2.3.0, nemo/collections/llm/gpt/model/
+// nemotron.py).
+bool is_nemotron(const ModelSpec& model) {
+  return model.activation == ActivationFunction::squared_relu;
+}
+
 void read_mlp(MapReader& reader, ModelSpec& model) {
   if (model.kind == ModelKind::mamba) return;
   const bool llama = is_llama(model);
@@ -160,7 +167,8 @@ void read_experts(MapReader& reader, ModelSpec& model) {
 void read_positions(MapReader& reader, ModelSpec& model) {
   const bool llama = is_llama(model);
   const auto table = reader.integer("max_positions", {0, 1'000'000'000});
-  auto usual = static_cast<std::size_t>(llama ? Positions::rotary : Positions::learned);
+  const bool rotary = llama || is_nemotron(model);
+  auto usual = static_cast<std::size_t>(rotary ? Positions::rotary : Positions::learned);
   if (model.kind == ModelKind::mamba) {
     model.positions = Positions::none;
     return;
@@ -185,8 +193,9 @@ void read_rest(MapReader& reader, ModelSpec& model) {
       static_cast<std::size_t>(llama ? Normalization::rmsnorm : Normalization::layernorm);
   model.normalization = static_cast<Normalization>(
       reader.one_of("normalization", normalization_names).value_or(usual_norm));
-  model.linear_bias = or_assumed(reader.boolean("linear_bias"), !llama, "linear_bias",
-                                 llama ? "false" : "true", model);
+  const bool plain = llama || is_nemotron(model);
+  model.linear_bias = or_assumed(reader.boolean("linear_bias"), !plain, "linear_bias",
+                                 plain ? "false" : "true", model);
   model.qkv_bias = reader.boolean("qkv_bias").value_or(model.linear_bias);
   if (model.latent_attention() && (model.linear_bias || model.qkv_bias)) {
     throw ConfigError(reader.mark_of("kv_lora_rank"), "latent attention has no biases",
@@ -195,8 +204,8 @@ void read_rest(MapReader& reader, ModelSpec& model) {
   model.qk_norm = reader.boolean("qk_norm").value_or(false);
   model.embedding_norm = reader.boolean("embedding_norm").value_or(false);
   model.parallel_block = reader.boolean("parallel_block").value_or(false);
-  model.dropout = or_assumed(reader.number("dropout", Dimension::count, 0, 0.99), llama ? 0 : 0.1,
-                             "dropout", llama ? "0" : "0.1", model);
+  model.dropout = or_assumed(reader.number("dropout", Dimension::count, 0, 0.99), plain ? 0 : 0.1,
+                             "dropout", plain ? "0" : "0.1", model);
   model.published_parameters = reader.number("published_parameters", Dimension::count, 1, 1e18);
   reader.text("published_note");
   model.source = reader.text("source").value_or("");

@@ -59,6 +59,7 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("backward_tp_overlap", stack.backward_tp_overlap);
   flag("embedding_all_reduce", stack.embedding_all_reduce);
   flag("zero_prefetch", stack.zero_prefetch);
+  flag("zero_by_module", stack.zero_by_module);
   flag("activation_offload", stack.activation_offload);
   flag("whole_in_pipeline", stack.whole_in_pipeline);
   flag("whole_gradients", stack.whole_gradients);

@@ -67,8 +67,9 @@ struct StackSpec {
   bool backward_tp_overlap =
       false;  // input-gradient collectives run beside the weight-gradient product
   bool embedding_all_reduce =
-      true;                   // tied embedding gradients are summed between first and last stage
-  bool zero_prefetch = true;  // ZeRO-3 gathers the next layer while this one computes
+      true;                     // tied embedding gradients are summed between first and last stage
+  bool zero_prefetch = true;    // ZeRO-3 gathers the next layer while this one computes
+  bool zero_by_module = false;  // ZeRO-3 gathers and scatters each product's weights, not a layer's
   bool activation_offload = false;  // its ZeRO-3 recipes keep the activations of as many layers in
                                     // host memory as it takes to fit
   bool whole_in_pipeline = false;   // with pp > 1 ZeRO-3 keeps what it gathered and its gradients

@@ -112,6 +112,12 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const GroupLayout expert_group =
       model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
   const bool gathers = plan.zero == 3;
+  const LayerKind kind_of_all =
+      model_.moe_layers(0, model_.layers) < model_.layers ? LayerKind::block : LayerKind::moe;
+  const double parts =
+      training_.stack.zero_by_module
+          ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute.granularity)).products)
+          : 1;
   for (std::size_t k = 0; k < n; ++k) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
     // before it.
@@ -121,7 +127,8 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
     const double experts = c.expert_weights[rank] / plan.vpp / layers;
     const double weights = c.weights[rank] / plan.vpp / layers - experts;
     const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
-      return collective_time(kind, Bytes(weights * bytes_per_parameter), group, cluster_) +
+      return parts * collective_time(kind, Bytes(weights / parts * bytes_per_parameter), group,
+                                     cluster_) +
              collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, cluster_);
     };
     const Seconds gather =

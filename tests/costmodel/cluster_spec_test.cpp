@@ -55,7 +55,8 @@ TEST_CASE("every device loads, and every group of figures says where it comes fr
                     [](const auto& e) { return e.key == "source"; });
       CHECK(contains(config_error([&] { read_device(without, name); }), "lacks the key 'source'"));
     }
-    CHECK(groups == (device.idle_boost > 0 ? 9 : 8));
+    CHECK(groups ==
+          8 + (device.idle_boost > 0 ? 1 : 0) + (device.host_bandwidth.value > 0 ? 1 : 0));
     CHECK(device.peak_of(Precision::fp32).value > 0);
     CHECK(device.memory.value > 1e9);
     CHECK(device.memory_bandwidth.value > 1e9);
