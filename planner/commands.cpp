@@ -222,8 +222,10 @@ CommandResult refit_constants(const Session& session) {
 
 CommandResult validate_runs(const Session& session) {
   if (!session.options.fit.empty()) return refit_constants(session);
-  const auto rows = validate(session.options.operands, session.path);
+  std::vector<std::string> left_out;
+  const auto rows = validate(session.options.operands, session.path, &left_out);
   CommandResult result;
+  for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
   limit_error(summary_of(rows).macro_mape, "the mean error over sources", session, result);
   if (!session.options.write_residuals.empty()) {
     const auto table = fit_residuals(rows);

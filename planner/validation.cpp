@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "costmodel/config_reader.hpp"
@@ -23,7 +24,18 @@ using costmodel::Value;
 namespace {
 
 // The files named, and those in the folders named.
-std::vector<std::string> evidence_files(const std::vector<std::string>& operands) {
+// Whether a file of a folder has runs in it, and is not what runs refer to.
+bool has_runs(const fs::path& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("runs:", 0) == 0) return true;
+  return false;
+}
+
+// Files as named, and those of folders that hold runs; of folders, the names of the others go to
+// `left_out`.
+std::vector<std::string> evidence_files(const std::vector<std::string>& operands,
+                                        std::vector<std::string>* left_out) {
   std::vector<std::string> files;
   for (const auto& operand : operands) {
     std::error_code status;
@@ -33,10 +45,16 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
     }
     std::vector<std::string> inside;
     for (const auto& entry : fs::directory_iterator(operand, status)) {
-      if (entry.path().extension() == ".yaml") inside.push_back(entry.path().string());
+      if (entry.path().extension() != ".yaml") continue;
+      if (has_runs(entry.path())) {
+        inside.push_back(entry.path().string());
+      } else if (left_out != nullptr) {
+        left_out->push_back(entry.path().string());
+      }
     }
     if (inside.empty())
-      throw ConfigError({operand, 0, 0}, "holds no *.yaml", "name a folder of evidence files");
+      throw ConfigError({operand, 0, 0}, "holds no *.yaml with runs",
+                        "name a folder of evidence files");
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }
@@ -233,7 +251,7 @@ ValidationSummary summary_of(const Rows& rows) {
 
 std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands) {
   std::vector<EvidenceRun> all;
-  for (const auto& file : evidence_files(operands)) {
+  for (const auto& file : evidence_files(operands, nullptr)) {
     const std::string source = fs::path(file).stem().string();
     for (Run& run : read_evidence(file))
       all.push_back({source, std::move(run.id), std::move(run.scenario), run.measured});
@@ -256,9 +274,10 @@ std::optional<double> predicted_iteration(const EvidenceRun& run,
 }
 
 std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
-                                    const costmodel::ConfigPath& path) {
+                                    const costmodel::ConfigPath& path,
+                                    std::vector<std::string>* left_out) {
   std::vector<ValidationRow> rows;
-  for (const auto& file : evidence_files(operands)) {
+  for (const auto& file : evidence_files(operands, left_out)) {
     const std::string source = fs::path(file).stem().string();
     for (const Run& run : read_evidence(file)) add_rows(run, source, path, rows);
   }

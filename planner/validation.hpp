@@ -83,10 +83,11 @@ struct ValidationSummary {
 
 ValidationSummary summary_of(const std::vector<ValidationRow>& rows);
 
-// Reads evidence files, and all *.yaml of a folder (not below it), in order of name. Each run is
-// merged over the file's `defaults`. Bad files throw ConfigError; a run that cannot be predicted is
-// a row with an error.
+// Reads evidence files, and all *.yaml of a folder that have runs (not below it), in order of name;
+// a folder's others are named in `left_out`. Each run is merged over the file's `defaults`. Bad
+// files throw ConfigError; a run that cannot be predicted is a row with an error.
 std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
-                                    const costmodel::ConfigPath& path);
+                                    const costmodel::ConfigPath& path,
+                                    std::vector<std::string>* left_out = nullptr);
 
 }  // namespace planner

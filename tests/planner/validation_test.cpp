@@ -66,6 +66,14 @@ TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie u
   CHECK(told);
   CHECK_THROWS_AS(validate({(scratch.path() / "none.yaml").string()}, path),
                   costmodel::ConfigError);
+  // A folder may hold what its runs refer to; named itself, such a file is a fault.
+  scratch.write("clusters.yaml", "clusters: {}\n");
+  std::vector<std::string> left_out;
+  CHECK(validate({scratch.path().string()}, path, &left_out).size() == rows.size());
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out.front().find("clusters.yaml") != std::string::npos);
+  CHECK_THROWS_AS(validate({(scratch.path() / "clusters.yaml").string()}, path),
+                  costmodel::ConfigError);
 }
 
 // What the model reaches on the published runs, rounded up: no change may lose it unseen.
