@@ -1,0 +1,59 @@
+#include "runtime/arena.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+using runtime::Arena;
+using runtime::Block;
+using runtime::MemoryKind;
+
+TEST_CASE("the arena counts what is in use and the most that ever was") {
+  Arena arena;
+  {
+    const Block weights = arena.take(MemoryKind::weights, 100);
+    CHECK(reinterpret_cast<std::uintptr_t>(weights.data()) % 64 == 0);
+    {
+      const Block a = arena.take(MemoryKind::activations, 40);
+      const Block b = arena.take(MemoryKind::activations, 24);
+      CHECK(arena.in_use(MemoryKind::activations) == 64);
+    }
+    const Block c = arena.take(MemoryKind::activations, 32);
+    CHECK(arena.in_use(MemoryKind::activations) == 32);
+  }
+  CHECK(arena.in_use(MemoryKind::weights) == 0);
+  CHECK(arena.peak(MemoryKind::activations) == 64);
+  CHECK(arena.peak(MemoryKind::weights) == 100);
+  CHECK(arena.peak() == 164);
+  arena.restart_marks();
+  CHECK(arena.peak() == 0);
+}
+
+TEST_CASE("a block moves, and gives its memory back once") {
+  Arena arena;
+  Block first = arena.take(MemoryKind::buffers, 16);
+  first.floats()[3] = 7;
+  Block second = std::move(first);
+  CHECK(second.floats().size() == 4);
+  CHECK(second.floats()[3] == 7);
+  CHECK(arena.in_use(MemoryKind::buffers) == 16);
+  second = arena.take(MemoryKind::buffers, 8);
+  CHECK(arena.in_use(MemoryKind::buffers) == 8);
+  second = Block();
+  CHECK(arena.in_use(MemoryKind::buffers) == 0);
+}
+
+TEST_CASE("more than the limit is refused, and says what was wanted and what there is") {
+  Arena arena(100);
+  const Block held = arena.take(MemoryKind::weights, 60);
+  std::string what;
+  try {
+    arena.take(MemoryKind::activations, 41);
+  } catch (const runtime::OutOfMemory& fault) {
+    what = fault.what();
+  }
+  CHECK(what.find("41 bytes of activations") != std::string::npos);
+  CHECK(what.find("60 of 100 bytes in use") != std::string::npos);
+  CHECK(arena.take(MemoryKind::activations, 40).bytes() == 40);
+}
