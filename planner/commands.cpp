@@ -318,9 +318,9 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "simulate") return simulate(session);
   if (options.command == "validate") return validate_runs(session);
   if (options.command == "import") return import(session);
-  if (options.command == "calibrate") {
-    throw ConfigError({}, "shardplan: flags stand before 'calibrate'",
-                      "write shardplan calibrate first, then its flags");
+  if (options.command == "calibrate" || options.command == "run") {
+    throw ConfigError({}, fmt::format("shardplan: flags stand before '{}'", options.command),
+                      fmt::format("write shardplan {} first, then its flags", options.command));
   }
   if (options.command == "export") return export_plan(session);
   return {0, printed(listing(options.operands.front(), session.path), options.format), {}};

@@ -49,6 +49,10 @@ constexpr std::array commands{
     CommandRecord{"calibrate", "--from FILE", 0, 0, "text",
                   "fit a device's or a network's constants to measurements (a program of its own)",
                   "shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml"},
+    CommandRecord{"run", "SCENARIO", 0, 1, "text json",
+                  "execute the scenario's plan and hold it against the prediction (a program of "
+                  "its own)",
+                  "shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"},
     CommandRecord{"import", "hf|nccl-tests FILE", 2, 2, "text json yaml",
                   "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
                   "nccl-tests: a log)",

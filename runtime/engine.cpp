@@ -35,11 +35,15 @@ costmodel::Event execute(const Action& action, int rank, StageBackend& backend) 
 }
 
 std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
-                                      StageBackend& backend) {
+                                      StageBackend& backend,
+                                      const std::function<void(const Action&)>& begins) {
   std::vector<costmodel::Event> events;
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
   events.reserve(actions.size());
-  for (const Action& action : actions) events.push_back(execute(action, rank, backend));
+  for (const Action& action : actions) {
+    if (begins) begins(action);
+    events.push_back(execute(action, rank, backend));
+  }
   return events;
 }
 

@@ -2,6 +2,7 @@
 // What an action is, a backend says: threads and MPI compute, the emulated backend waits.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "costmodel/schedule.hpp"
@@ -31,8 +32,9 @@ costmodel::Event execute(const costmodel::Action& action, int rank, StageBackend
 
 // Runs the actions of `rank` in a lowered schedule (costmodel::lower): the events of its compute
 // and transfer streams, in order. A forward or backward that had to wait for its input starts when
-// it has it.
-std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
-                                      StageBackend& backend);
+// it has it. `begins`, where given, hears of each action before it is performed.
+std::vector<costmodel::Event> execute(
+    const costmodel::Schedule& lowered, int rank, StageBackend& backend,
+    const std::function<void(const costmodel::Action&)>& begins = {});
 
 }  // namespace runtime

@@ -77,7 +77,9 @@ std::string run_json(const RunResult& r) {
             {"measured", measured_json(r)},
             {"predicted", predicted_json(r)},
             {"error_pct", errors_json(r)},
-            {"notes", r.notes}};
+            {"notes", r.notes},
+            {"interrupted", r.interrupted}};
+  if (r.interrupted) json["cause"] = r.cause;
   return json.dump(2) + "\n";
 }
 

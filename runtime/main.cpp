@@ -3,22 +3,25 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
-#include "costmodel/output_file.hpp"
 #include "costmodel/units_text.hpp"
 #include "runtime/comparison.hpp"
-#include "runtime/json_run.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/run_command.hpp"
-#include "runtime/run_report.hpp"
+#include "runtime/run_output.hpp"
 
 namespace {
 
@@ -44,17 +47,22 @@ constexpr const char* help =
     "  --patience SECONDS     for one message from another rank (default 60)\n"
     "  --fail-above PCT       exit with 4 when the iteration time is predicted worse than this\n"
     "  --format text|json     (default text)\n"
-    "  --out FILE             write there instead of standard output\n"
+    "  --out FILE             write there instead of standard output, whole or not at all\n"
     "  --set KEY.PATH=VALUE   override one value of the scenario (repeatable)\n"
     "  --config-path DIR      search DIR before the installed configs (repeatable)\n"
+    "  --progress             a line an iteration on standard error, terminal or not\n"
     "  --quiet                no progress\n"
-    "  --help                 this text\n";
+    "  --help                 this text\n\n"
+    "A run that ends before its time reports the iterations that were whole until then.\n\n"
+    "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, or\n"
+    "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun has its own:\n"
+    "4 where a rank failed, 137 where one was killed by SIGKILL\n";
 
 const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
       "--backend",      "--iterations",  "--trace",      "--virtual-clock", "--seed",
       "--memory-limit", "--patience",    "--fail-above", "--format",        "--out",
-      "--set",          "--config-path", "--quiet",      "--help"};
+      "--set",          "--config-path", "--progress",   "--quiet",         "--help"};
   return all;
 }
 
@@ -69,7 +77,8 @@ po::variables_map parsed(int count, char** arguments) {
   add("iterations", po::value<int>()->default_value(3), "");
   add("seed", po::value<std::uint64_t>()->default_value(1), "");
   for (const char* name : {"patience", "fail-above"}) add(name, po::value<double>(), "");
-  for (const char* name : {"virtual-clock", "quiet", "help"}) add(name, po::bool_switch(), "");
+  for (const char* name : {"virtual-clock", "progress", "quiet", "help"})
+    add(name, po::bool_switch(), "");
   po::positional_options_description positions;
   positions.add("scenario", -1);
   po::variables_map values;
@@ -126,7 +135,9 @@ std::size_t memory_limit(const po::variables_map& values) {
   const std::string text = word(values, "memory-limit", "0");
   const auto bytes = costmodel::parse_quantity(text, costmodel::Dimension::size);
   if (!bytes.value || *bytes.value < 0) {
-    throw ConfigError({}, fmt::format("shardplan run: --memory-limit '{}': {}", text, bytes.why),
+    throw ConfigError({},
+                      fmt::format("shardplan run: --memory-limit '{}': {}", text,
+                                  bytes.value ? "it is below zero" : bytes.why),
                       "write a size, such as 512 MiB");
   }
   return static_cast<std::size_t>(*bytes.value);
@@ -166,6 +177,18 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   return request;
 }
 
+// On one line that is written over, or, with --progress, on a line each.
+std::function<void(int, costmodel::Seconds)> progress_of(const po::variables_map& values) {
+  const bool lines = values["progress"].as<bool>();
+  if (!lines && (values["quiet"].as<bool>() || isatty(STDERR_FILENO) != 1)) return {};
+  const int all = values["iterations"].as<int>();
+  return [lines, all](int iteration, costmodel::Seconds time) {
+    const bool ends = lines || iteration + 1 == all;
+    fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, all,
+               costmodel::format_seconds(time), ends ? "\n" : "   ");
+  };
+}
+
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
@@ -173,32 +196,32 @@ int run(int count, char** arguments) {
     return 0;
   }
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
-  const bool json = chosen(word(values, "format", "text"), "--format", formats) == 1;
+  const runtime::OutputOptions output{
+      .json = chosen(word(values, "format", "text"), "--format", formats) == 1,
+      .out = word(values, "out", ""),
+      .trace = word(values, "trace", "")};
   const double limit = positive(values, "fail-above", INFINITY);
   runtime::RunRequest request = request_of(values);
-  if (!values["quiet"].as<bool>() && isatty(STDERR_FILENO) == 1) {
-    request.progress = [&](int iteration, costmodel::Seconds time) {
-      fmt::print(stderr, "\riteration {} of {}: {}   {}", iteration + 1, request.iterations,
-                 costmodel::format_seconds(time), iteration + 1 == request.iterations ? "\n" : "");
-    };
-  }
+  request.progress = progress_of(values);
+  request.ended_early = [&](const runtime::RunResult& result) {
+    write_early_end(result, request, output);
+  };
   const auto result = runtime::run(request);
   if (!result) return 0;  // another rank speaks
-  const std::string trace = word(values, "trace", "");
-  if (!trace.empty()) costmodel::write_file(trace, to_chrome_trace(result->measured.timeline));
-  const std::string text =
-      json ? runtime::run_json(*result) : runtime::run_report(*result, request.scenario);
-  const std::string out = word(values, "out", "");
-  if (out.empty()) {
-    fmt::print("{}", text);
-  } else {
-    costmodel::write_file(out, text);
-  }
+  write_report(*result, request.scenario, output);
   const double error = std::abs(*runtime::compare(*result).front().error_pct);
   if (error <= limit) return 0;
   fmt::print(stderr, "the iteration time is predicted {:.1f} % wrong, above --fail-above {:g}\n",
              error, limit);
   return failed;
+}
+
+// Of the ranks that mpirun started, one speaks of a fault that all of them find: the first to end
+// with a status has the others ended.
+void let_others_speak() {
+  constexpr int most = 10;
+  const auto who = runtime::launched();
+  if (who) std::this_thread::sleep_for(std::chrono::milliseconds(200) * std::min(who->rank, most));
 }
 
 }  // namespace
@@ -207,6 +230,7 @@ int main(int count, char** arguments) {
   try {
     return run(count, arguments);
   } catch (const ConfigError& fault) {
+    let_others_speak();
     fmt::print(stderr, "{}\n", fault.what());
     return 2;
   } catch (const runtime::RunFault& fault) {

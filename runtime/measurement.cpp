@@ -1,5 +1,7 @@
 #include "runtime/measurement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -96,7 +98,8 @@ Seconds median(std::vector<Seconds> values) {
 }
 
 bool computes(const costmodel::Action& a) {
-  return a.kind == costmodel::ActionKind::forward || a.kind == costmodel::ActionKind::backward;
+  return a.kind == costmodel::ActionKind::forward || a.kind == costmodel::ActionKind::backward ||
+         a.kind == costmodel::ActionKind::weight_gradient;
 }
 
 // Idle over busy, of the pipeline rank that is busy longest, until the last rank's pipeline ends.
@@ -112,13 +115,19 @@ double bubble_of(const costmodel::Timeline& timeline) {
   return (end - most) / most;
 }
 
-void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
+void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {
   using costmodel::Stream;
   const int at = rank.pipeline_rank;
   for (const ActionTime& a : rank.actions) {
     timeline.events.push_back({at, computes(a.action) ? Stream::compute : Stream::pipeline_transfer,
                                costmodel::to_text(a.action), a.start, a.end});
   }
+}
+
+void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
+  using costmodel::Stream;
+  const int at = rank.pipeline_rank;
+  add_actions(rank, timeline);
   for (const TimeSpan& span : rank.reductions)
     timeline.events.push_back(
         {at, Stream::data_parallel, "gradient reduction", span.start, span.end});
@@ -206,6 +215,12 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   return all;
 }
 
+costmodel::Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int pipeline_ranks) {
+  costmodel::Timeline timeline{pipeline_ranks, {}};
+  for (const RankMeasurement& rank : ranks) add_actions(rank, timeline);
+  return timeline;
+}
+
 void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches,
                       RunSummary& summary) {
   const auto m = static_cast<double>(micro_batches);
@@ -219,6 +234,13 @@ void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_ba
     times[stage] += (event.end - event.start) / m;
   }
   summary.bubble_fraction = bubble_of(summary.timeline);
+}
+
+std::string loss_warning(const std::vector<double>& losses) {
+  const auto bad = std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
+  if (bad == losses.end()) return {};
+  return fmt::format("warning: the loss is {} from iteration {} on", *bad,
+                     bad - losses.begin() + 1);
 }
 
 std::uint64_t checksum(const std::vector<double>& losses) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "costmodel/estimate.hpp"
@@ -53,9 +54,15 @@ struct RunSummary {
 RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
                      std::int64_t tokens_per_batch);
 
+// The actions that each pipeline rank's measurement holds.
+costmodel::Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int pipeline_ranks);
+
 // Stage times and bubble from summary.timeline alone, of so many micro-batches.
 void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches,
                       RunSummary& summary);
+
+// "" or that losses are not numbers from some iteration on.
+std::string loss_warning(const std::vector<double>& losses);
 
 // FNV-1a over the losses' bits: equal exactly when the trajectories are.
 std::uint64_t checksum(const std::vector<double>& losses);

@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <signal.h>
+
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "costmodel/error.hpp"
-#include "costmodel/simulator.hpp"
-#include "costmodel/split_schedule.hpp"
+#include "runtime/agreement.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu_device.hpp"
-#include "runtime/emulated.hpp"
-#include "runtime/real_time.hpp"
+#include "runtime/emulated_run.hpp"
+#include "runtime/interrupt.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/run_progress.hpp"
 #include "runtime/supported.hpp"
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
@@ -20,24 +24,12 @@
 namespace runtime {
 
 using costmodel::ConfigError;
-using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Precision;
 using costmodel::Scenario;
-using costmodel::Seconds;
 
 namespace {
-
-ParallelPlan plan_of(const Scenario& s) {
-  if (!s.plan.automatic.empty()) {
-    throw ConfigError(
-        s.plan.mark_of(s.plan.automatic.front()),
-        fmt::format("plan.{} is auto, and run executes one plan", s.plan.automatic.front()),
-        "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
-  }
-  return costmodel::resolve_plan(s);
-}
 
 void require_supported(const Scenario& s, const ParallelPlan& plan) {
   const auto faults = unsupported(s.model, s.training, plan);
@@ -65,101 +57,142 @@ std::vector<std::string> notes_on_ranks(const ParallelPlan& plan) {
   return notes;
 }
 
-// One rank's part; what all saw, on rank 0.
-std::optional<RunSummary> train_rank(const Evaluator& evaluator, const ParallelPlan& plan,
-                                     const RunRequest& request, Transport& transport) {
-  if (transport.size() != plan.devices()) {
-    throw RunFault(transport.rank(), fmt::format("the plan has {} ranks, and {} were started",
-                                                 plan.devices(), transport.size()));
+// Says once, on rank 0, what a run that ends before its time has seen.
+class EarlyEnd {
+ public:
+  EarlyEnd(const RunRequest& request, const RunResult& begun) : request_(request), begun_(begun) {}
+
+  void add(std::vector<RankMeasurement> iteration) { progress_.add(std::move(iteration)); }
+
+  RunResult result() const {
+    RunResult result = begun_;
+    const auto ranks = progress_.so_far();
+    if (ranks.empty()) return result;
+    const auto& t = request_.scenario.training;
+    result.measured = summarise(ranks, result.plan, t.global_batch * t.sequence);
+    result.iterations = static_cast<int>(result.measured.loss.size());
+    const std::string warning = loss_warning(result.measured.loss);
+    if (!warning.empty()) result.notes.push_back(warning);
+    return result;
   }
+
+  void tell(const std::string& cause) {
+    const std::scoped_lock lock(mutex_);
+    if (told_) return;
+    told_ = true;
+    if (!request_.ended_early) return;
+    RunResult partial = result();
+    partial.interrupted = true;
+    partial.cause = cause;
+    request_.ended_early(partial);
+  }
+
+  void tell_signal(int number) {
+    const std::string cause =
+        fmt::format("interrupted by {}", number == SIGINT ? "SIGINT" : "SIGTERM");
+    fmt::print(stderr, "shardplan run: {}\n", cause);
+    tell(cause);
+  }
+
+ private:
+  const RunRequest& request_;
+  const RunResult& begun_;
+  RunProgress progress_;
+  std::mutex mutex_;
+  bool told_ = false;
+};
+
+void require_world(const Transport& transport, const ParallelPlan& plan) {
+  if (transport.size() == plan.devices()) return;
+  throw RunFault(transport.rank(), wrong_world(plan.devices(), to_string(plan), transport.size()));
+}
+
+// One rank's part; what all saw goes to `end`, on rank 0.
+void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
+                Transport& transport, EarlyEnd& end) {
+  require_agreement(transport,
+                    statements(request.scenario, begun.plan, request.seed, request.iterations));
+  require_world(transport, begun.plan);
   CpuDevice device;
   TrainingOptions options;
   options.iterations = request.iterations;
   options.executor.seed = request.seed;
   options.executor.memory_limit = request.memory_limit;
-  if (transport.rank() == 0) options.progress = request.progress;
-  const auto own = train(evaluator, plan, transport, device, options);
-  const auto all = gather_measurements(transport, own);
-  if (all.empty()) return std::nullopt;
-  const auto& t = evaluator.training();
-  return summarise(all, plan, t.global_batch * t.sequence);
-}
-
-std::optional<RunResult> trained(const RunRequest& request) {
-  Scenario s = request.scenario;
-  const ParallelPlan plan = plan_of(s);
-  require_supported(s, plan);
-  RunResult result;
-  compute_in_fp32(s, result.notes);
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  result.predicted = evaluator.estimate(plan);
-  std::optional<RunSummary> summary;
-  const auto program = [&](Transport& transport) {
-    auto own = train_rank(evaluator, plan, request, transport);
-    if (own) summary = std::move(own);
+  options.each = [&](const RankMeasurement& one) {
+    auto all = gather_measurements(transport, one);
+    if (!all.empty()) end.add(std::move(all));
   };
-  if (request.backend == BackendKind::mpi) {
-    run_mpi({.patience = request.patience}, program);
-  } else {
+  if (transport.rank() == 0) options.progress = request.progress;
+  train(evaluator, begun.plan, transport, device, options);
+}
+
+void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
+                     const std::function<void(Transport&)>& program) {
+  const bool alone = !launched();
+  if (alone && plan.devices() > 1)
+    throw RunFault(0, wrong_world(plan.devices(), to_string(plan), 1));
+  const bool speaks = alone || launched()->rank == 0;
+  MpiOptions options{.patience = request.patience};
+  if (speaks) options.on_fault = [&end](const std::string& cause) { end.tell(cause); };
+  // Other ranks end as signals end programs.
+  std::optional<OnInterrupt> on_interrupt;
+  if (speaks) on_interrupt.emplace([&end](int number) { end.tell_signal(number); });
+  if (run_mpi(options, program) != 0) throw RunFault(0, mpi_missing());
+}
+
+void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
+                      const std::function<void(Transport&)>& program) {
+  const OnInterrupt on_interrupt([&end](int number) { end.tell_signal(number); });
+  try {
     run_ranks(static_cast<int>(plan.devices()), {.patience = request.patience}, program);
+  } catch (const RunFault& fault) {
+    end.tell(fault.what());
+    throw;
   }
-  if (!summary) return std::nullopt;
-  result.measured = std::move(*summary);
-  result.plan = plan;
-  result.iterations = request.iterations;
-  for (auto& note : notes_on_ranks(plan)) result.notes.push_back(std::move(note));
-  return result;
 }
 
-costmodel::Schedule schedule_of(const ParallelPlan& plan, const costmodel::PlanCost& cost) {
-  const auto m = static_cast<int>(cost.micro_batches);
-  if (costmodel::splits_backward(plan.schedule))
-    return costmodel::generate(plan.schedule, plan.pp, plan.vpp, m, cost.times, cost.shares);
-  return costmodel::generate(plan.schedule, plan.pp, plan.vpp, m);
-}
-
-// Pipeline ranks alone: waits of the modelled times, messages between them.
-RunSummary emulated(const RunRequest& request, Evaluator& evaluator, const ParallelPlan& plan,
-                    const Estimate& predicted) {
-  const costmodel::PlanCost cost = evaluator.cost(plan);
-  const auto schedule = schedule_of(plan, cost);
-  const auto lowered = costmodel::lower(schedule);
-  RunSummary summary;
-  summary.timeline = request.virtual_clock
-                         ? emulate_virtual(lowered, cost.times)
-                         : emulate_threads(lowered, cost.times, {.patience = request.patience});
-  std::vector<double> scratch;
-  const Seconds simulated =
-      costmodel::simulate_makespan(costmodel::compile(schedule), cost.times, scratch);
-  summary.iteration = measured(summary.timeline).makespan + (predicted.iteration - simulated);
-  summarise_stages(plan, cost.micro_batches, summary);
-  return summary;
-}
-
-RunResult emulate(const RunRequest& request) {
+std::optional<RunResult> trained(RunRequest request) {
+  RunResult begun;
+  begun.backend = backend_names[static_cast<std::size_t>(request.backend)];
+  begun.plan = executed_plan(request.scenario);
+  begun.iterations = 0;
+  require_supported(request.scenario, begun.plan);
+  compute_in_fp32(request.scenario, begun.notes);
   const Scenario& s = request.scenario;
-  RunResult result;
-  result.computed = false;
-  result.iterations = 1;
-  result.plan = plan_of(s);
   Evaluator evaluator(s.model, s.cluster, s.training);
-  result.predicted = evaluator.estimate(result.plan);
-  result.measured = emulated(request, evaluator, result.plan, result.predicted);
-  result.notes.push_back(
-      fmt::format("{} pipeline ranks {} the modelled time of each stage; what follows the pipeline "
-                  "is taken from the model",
-                  result.plan.pp, request.virtual_clock ? "count" : "wait"));
+  begun.predicted = evaluator.estimate(begun.plan);
+  for (auto& note : notes_on_ranks(begun.plan)) begun.notes.push_back(std::move(note));
+  EarlyEnd end(request, begun);
+  const auto program = [&](Transport& transport) {
+    train_rank(evaluator, begun, request, transport, end);
+  };
+  const bool mpi = request.backend == BackendKind::mpi;
+  (mpi ? train_under_mpi : train_on_threads)(request, begun.plan, end, program);
+  RunResult result = end.result();
+  if (result.iterations == 0) return std::nullopt;  // another rank has it
   return result;
 }
 
 }  // namespace
 
+ParallelPlan executed_plan(const Scenario& s) {
+  if (!s.plan.automatic.empty()) {
+    throw ConfigError(
+        s.plan.mark_of(s.plan.automatic.front()),
+        fmt::format("plan.{} is auto, and run executes one plan", s.plan.automatic.front()),
+        "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
+  }
+  return costmodel::resolve_plan(s);
+}
+
+std::string wrong_world(std::int64_t wanted, const std::string& plan, int started) {
+  return fmt::format(
+      "the plan {} has {} ranks, and {} {} started: start it by mpirun -np {}, or change the plan",
+      plan, wanted, started, started == 1 ? "was" : "were", wanted);
+}
+
 std::optional<RunResult> run(const RunRequest& request) {
-  auto result = request.backend == BackendKind::emulated
-                    ? std::optional<RunResult>(emulate(request))
-                    : trained(request);
-  if (result) result->backend = backend_names[static_cast<std::size_t>(request.backend)];
-  return result;
+  return request.backend == BackendKind::emulated ? emulate(request) : trained(request);
 }
 
 }  // namespace runtime

@@ -27,21 +27,31 @@ struct RunRequest {
   bool virtual_clock = false;    // emulated: no waiting, the simulator's own times
   costmodel::Seconds patience{60};
   std::function<void(int, costmodel::Seconds)> progress;  // of rank 0
+  // Hears, on rank 0 and once, of a run that ends before its time, by a fault or by SIGINT or
+  // SIGTERM; perhaps on a thread of its own. After a signal the process ends.
+  std::function<void(const struct RunResult&)> ended_early;
 };
 
 struct RunResult {
   std::string backend;
   costmodel::ParallelPlan plan;
-  int iterations = 0;
+  int iterations = 0;  // whole ones; 0: nothing was measured
   RunSummary measured;
   costmodel::Estimate predicted;
   bool computed = true;  // false: emulated, without losses and memory
   std::vector<std::string> notes;
+  bool interrupted = false;  // it ended before its time, by `cause`
+  std::string cause;
 };
 
 // On rank 0 (threads and emulated: always); nothing on other MPI ranks. Throws ConfigError when the
 // plan cannot be executed, RunFault when a rank fails; under MPI a failing rank ends the process
 // with status 4.
 std::optional<RunResult> run(const RunRequest& request);
+
+// The one plan of a scenario. Throws ConfigError where it has keys left to a search.
+costmodel::ParallelPlan executed_plan(const costmodel::Scenario& scenario);
+// That a plan of so many ranks cannot run on so few or many, and what to do.
+std::string wrong_world(std::int64_t wanted, const std::string& plan, int started);
 
 }  // namespace runtime

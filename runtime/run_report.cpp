@@ -37,13 +37,14 @@ std::string losses_text(const std::vector<double>& losses) {
 }  // namespace
 
 std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
+  const std::string ranks = r.computed
+                                ? fmt::format("{} ranks, {} iterations, the first one to warm up",
+                                              r.plan.devices(), r.iterations)
+                                : fmt::format("{} pipeline ranks", r.plan.pp);
   std::string text = fmt::format("{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
                                  s.model.name, s.cluster.name, s.training.global_batch,
-                                 s.training.sequence, to_string(r.plan), r.backend,
-                                 r.computed ? fmt::format("{} ranks, {} iterations, the first one "
-                                                          "to warm up",
-                                                          r.plan.devices(), r.iterations)
-                                            : fmt::format("{} pipeline ranks", r.plan.pp));
+                                 s.training.sequence, to_string(r.plan), r.backend, ranks);
+  if (r.interrupted) text += fmt::format("ended early: {}\n\n", r.cause);
   text += fmt::format("{:<26}{:>14}{:>14}{:>16}\n", "", "predicted", "measured", "error");
   for (const Compared& row : compare(r)) {
     if (is_nothing(row)) continue;

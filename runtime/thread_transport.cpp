@@ -58,15 +58,16 @@ class ThreadWorld::State {
     while (true) {
       throw_if_given_up();
       if (auto message = take(wanted)) return *std::move(message);
-      if (finished_[static_cast<std::size_t>(wanted.from)]) give_up_and_throw(never_sent(wanted));
-      if (!patient) give_up_and_throw(waited_too_long(wanted));
+      if (finished_[static_cast<std::size_t>(wanted.from)])
+        give_up_and_throw(never_sent(wanted), wanted.to);
+      if (!patient) give_up_and_throw(waited_too_long(wanted), wanted.to);
       patient = waiter.bell.wait_until(lock, deadline) == std::cv_status::no_timeout;
     }
   }
 
-  void give_up(const RunFault& cause) {
+  void give_up(const RunFault& cause, int by) {
     const std::scoped_lock lock(mutex_);
-    if (!cause_) cause_ = cause;
+    if (!cause_ || (by >= 0 && by == impatient_)) cause_ = cause;
     wake_all();
   }
 
@@ -112,8 +113,9 @@ class ThreadWorld::State {
   }
 
   // Before anyone else, waiting as long, can look and not find this rank among those that wait.
-  [[noreturn]] void give_up_and_throw(const RunFault& cause) {
+  [[noreturn]] void give_up_and_throw(const RunFault& cause, int by) {
     cause_ = cause;
+    impatient_ = by;
     wake_all();
     throw RunFault(cause);
   }
@@ -163,6 +165,7 @@ class ThreadWorld::State {
   std::vector<Waiter*> waiters_;
   std::vector<bool> finished_;
   std::optional<RunFault> cause_;
+  int impatient_ = -1;  // the rank whose wait in vain is the cause, and who may say more of it
 };
 
 class ThreadWorld::Rank : public Transport {
@@ -207,7 +210,7 @@ ThreadWorld::ThreadWorld(int size, const ThreadOptions& options) {
 ThreadWorld::~ThreadWorld() = default;
 
 Transport& ThreadWorld::of(int rank) { return *ranks_.at(static_cast<std::size_t>(rank)); }
-void ThreadWorld::give_up(const RunFault& cause) { state_->give_up(cause); }
+void ThreadWorld::give_up(const RunFault& cause, int by) { state_->give_up(cause, by); }
 std::optional<RunFault> ThreadWorld::cause() const { return state_->cause(); }
 void ThreadWorld::finished(int rank) { state_->finished(rank); }
 
@@ -217,7 +220,7 @@ void run_rank(ThreadWorld& world, int rank, const std::function<void(Transport&)
   try {
     program(world.of(rank));
   } catch (const RunFault& fault) {
-    world.give_up(fault);
+    world.give_up(fault, rank);
   } catch (const std::bad_alloc&) {
     world.give_up({rank, fmt::format("rank {}: memory ran out", rank)});
   } catch (const std::exception& fault) {

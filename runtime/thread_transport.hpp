@@ -28,8 +28,8 @@ class ThreadWorld {
 
   // Ends the run: every rank that waits for a message, or sends or waits later, throws a RunFault
   // that says "the run was given up: " and this cause. The first cause stands. A rank that waited
-  // in vain has given up by itself.
-  void give_up(const RunFault& cause);
+  // in vain has given up by itself; as `by` it may still say more of that.
+  void give_up(const RunFault& cause, int by = -1);
   std::optional<RunFault> cause() const;
 
   // This rank sends no more; who waits for a message from it that never came throws RunFault.

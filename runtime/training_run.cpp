@@ -1,7 +1,13 @@
 #include "runtime/training_run.hpp"
 
-#include <numeric>
+#include <fmt/format.h>
 
+#include <new>
+#include <numeric>
+#include <string>
+
+#include "costmodel/mesh.hpp"
+#include "runtime/run_progress.hpp"
 #include "runtime/tags.hpp"
 
 namespace runtime {
@@ -36,63 +42,112 @@ class StartLine {
   Communicator communicator_;
 };
 
-void add_mean(std::vector<Seconds>& means, const Action& action, Seconds time, double share) {
-  means[static_cast<std::size_t>(action.stage)] += time * share;
-}
+// What a rank is doing, for the sentence that says that it could not go on.
+struct Doing {
+  int rank = 0, pipeline_rank = 0;
+  int iteration = 0;  // from 1; 0: before the first
+  std::string what = "making its weights and states";
 
-// Each rank's events stand in the order of its actions.
+  std::string text() const {
+    const std::string who = fmt::format("rank {}, pipeline rank {}, ", rank, pipeline_rank);
+    return iteration == 0 ? who + what : fmt::format("{}iteration {}, {}", who, iteration, what);
+  }
+};
+
+// Each rank's events stand in the order of its actions. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
-                  double share, RankMeasurement& own) {
-  own.actions.clear();
+                  std::int64_t micro_batches, RankMeasurement& one) {
   for (std::size_t i = 0; i < actions.size(); ++i) {
-    own.actions.push_back({actions[i], events[i].start, events[i].end});
-    if (share == 0) continue;
-    const Seconds time = events[i].end - events[i].start;
-    if (actions[i].kind == ActionKind::forward) add_mean(own.forward, actions[i], time, share);
-    if (actions[i].kind == ActionKind::backward) add_mean(own.backward, actions[i], time, share);
+    one.actions.push_back({actions[i], events[i].start, events[i].end});
+    const Seconds share = (events[i].end - events[i].start) / static_cast<double>(micro_batches);
+    const auto stage = static_cast<std::size_t>(actions[i].stage);
+    if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
+    if (actions[i].kind == ActionKind::backward) one.backward[stage] += share;
   }
 }
 
-void note_counts(const StageExecutor& executor, RankMeasurement& own) {
-  own.traffic = executor.traffic();
-  for (std::size_t k = 0; k < own.peaks.size(); ++k)
-    own.peaks[k] = static_cast<std::int64_t>(executor.arena().peak(static_cast<MemoryKind>(k)));
-  own.peak = static_cast<std::int64_t>(executor.arena().peak());
+void note_counts(const StageExecutor& executor, RankMeasurement& one) {
+  one.traffic = executor.traffic();
+  for (std::size_t k = 0; k < one.peaks.size(); ++k)
+    one.peaks[k] = static_cast<std::int64_t>(executor.arena().peak(static_cast<MemoryKind>(k)));
+  one.peak = static_cast<std::int64_t>(executor.arena().peak());
 }
+
+class Trainer {
+ public:
+  Trainer(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+          Transport& transport, Device& device, const ExecutorOptions& options, Doing& doing)
+      : plan_(plan),
+        micro_batches_(plan.micro_batches(evaluator.training().global_batch)),
+        schedule_(lowered_schedule(plan, micro_batches_)),
+        doing_(doing),
+        executor_(evaluator, plan, transport, device, options),
+        start_(transport) {}
+
+  RankMeasurement iterate(int number) {
+    doing_.iteration = number + 1;
+    doing_.what = "waiting for all to begin";
+    RankMeasurement one;
+    one.pipeline_rank = executor_.coordinates().pp;
+    one.forward.resize(static_cast<std::size_t>(plan_.virtual_stages()));
+    one.backward.resize(one.forward.size());
+    start_.meet();
+    executor_.restart_counts();
+    executor_.begin_iteration(number);
+    const auto events = execute(schedule_, one.pipeline_rank, executor_,
+                                [&](const Action& action) { doing_.what = to_text(action); });
+    one.pipeline_end = executor_.now();
+    finish(one);
+    const auto rank = static_cast<std::size_t>(one.pipeline_rank);
+    note_actions(events, schedule_.actions[rank], micro_batches_, one);
+    note_counts(executor_, one);
+    doing_.what = "telling rank 0 how it went";
+    return one;
+  }
+
+ private:
+  void finish(RankMeasurement& one) {
+    doing_.what = "reducing gradients";
+    one.reductions = executor_.reduce_gradients();
+    one.reduced = executor_.now();
+    doing_.what = "the optimizer's step";
+    executor_.step();
+    one.end = executor_.now();
+    one.iterations = {one.end};
+    one.loss_sums = {executor_.loss_sum()};
+  }
+
+  const costmodel::ParallelPlan& plan_;
+  const std::int64_t micro_batches_;
+  const costmodel::Schedule schedule_;
+  Doing& doing_;
+  StageExecutor executor_;
+  StartLine start_;
+};
 
 }  // namespace
 
 RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       Transport& transport, Device& device, const TrainingOptions& options) {
-  StageExecutor executor(evaluator, plan, transport, device, options.executor);
-  StartLine start(transport);
-  const std::int64_t m = plan.micro_batches(evaluator.training().global_batch);
-  const auto schedule = lowered_schedule(plan, m);
-  RankMeasurement own;
-  own.pipeline_rank = executor.coordinates().pp;
-  const auto& actions = schedule.actions[static_cast<std::size_t>(own.pipeline_rank)];
-  own.forward.resize(static_cast<std::size_t>(plan.virtual_stages()));
-  own.backward.resize(own.forward.size());
-  // The first iteration warms up, unless it is the only one.
-  const int measured = std::max(1, options.iterations - 1);
-  for (int i = 0; i < options.iterations; ++i) {
-    const bool counts = i > 0 || options.iterations == 1;
-    start.meet();
-    executor.restart_counts();
-    executor.begin_iteration(i);
-    const auto events = execute(schedule, own.pipeline_rank, executor);
-    own.pipeline_end = executor.now();
-    own.reductions = executor.reduce_gradients();
-    own.reduced = executor.now();
-    executor.step();
-    own.end = executor.now();
-    own.iterations.push_back(own.end);
-    own.loss_sums.push_back(executor.loss_sum());
-    note_actions(events, actions, counts ? 1.0 / (static_cast<double>(m) * measured) : 0, own);
-    note_counts(executor, own);
-    if (options.progress) options.progress(i, own.end);
+  const int rank = transport.rank();
+  Doing doing{.rank = rank, .pipeline_rank = costmodel::Mesh(plan).coordinates(rank).pp};
+  try {
+    Trainer trainer(evaluator, plan, transport, device, options.executor, doing);
+    RunProgress own;
+    for (int i = 0; i < options.iterations; ++i) {
+      const RankMeasurement one = trainer.iterate(i);
+      own.add({one});
+      if (options.each) options.each(one);
+      if (options.progress) options.progress(i, one.end);
+    }
+    return own.so_far().front();
+  } catch (const RunFault& fault) {
+    throw RunFault(fault.rank(), fmt::format("{} ({})", fault.what(), doing.text()));
+  } catch (const std::bad_alloc&) {
+    throw RunFault(rank, doing.text() + ": the machine's memory ran out");
+  } catch (const std::exception& fault) {
+    throw RunFault(rank, fmt::format("{}: {}", doing.text(), fault.what()));
   }
-  return own;
 }
 
 }  // namespace runtime

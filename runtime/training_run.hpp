@@ -14,13 +14,16 @@ struct TrainingOptions {
   ExecutorOptions executor;
   // After each iteration, on the calling rank: its number from 0 and what it took here.
   std::function<void(int, costmodel::Seconds)> progress;
+  // After each iteration, on every rank and before the next one begins: what it was alone.
+  std::function<void(const RankMeasurement&)> each;
 };
 
 // The schedule of a plan the runtime executes, transfers included.
 costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
                                      std::int64_t micro_batches);
 
-// All ranks of the transport make the same call. Throws RunFault, OutOfMemory.
+// All ranks of the transport make the same call. Throws RunFault, which says which rank failed, of
+// which pipeline rank, in which iteration, and at what.
 RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       Transport& transport, Device& device, const TrainingOptions& options);
 

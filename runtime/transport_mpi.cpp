@@ -300,7 +300,10 @@ int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& pr
   }
   MpiTransport transport(options);
   const std::string fault = run(transport, program);
-  if (!fault.empty()) abort_run(transport, fault);
+  if (!fault.empty()) {
+    if (options.on_fault) options.on_fault(fault);
+    abort_run(transport, fault);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -17,6 +17,8 @@ std::string mpi_missing();
 struct MpiOptions {
   costmodel::Seconds patience{
       60};  // how long a rank waits for one message, and for the others' end
+  // Hears, where given, on a rank that fails why it does, before the run is aborted.
+  std::function<void(const std::string&)> on_fault = {};
 };
 
 // Runs `program` as this process's rank between MPI_Init and MPI_Finalize, which a process calls

@@ -80,10 +80,9 @@ inline int wait_for(pid_t child, std::chrono::seconds patience) {
 
 }  // namespace detail
 
-inline Run run(std::vector<std::string> arguments, const Scratch& scratch,
-               std::chrono::seconds patience = std::chrono::seconds(60),
-               const std::string& out = ".stdout") {
-  const std::string err = ".stderr";
+// The program on its way; `finish` waits for its end.
+inline pid_t start(std::vector<std::string> arguments, const Scratch& scratch,
+                   const std::string& out = ".stdout") {
   arguments.insert(arguments.begin(), "shardplan");
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
@@ -94,17 +93,29 @@ inline Run run(std::vector<std::string> arguments, const Scratch& scratch,
   posix_spawn_file_actions_addchdir_np(&actions, scratch.path().c_str());
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, ".stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = 0;
   const int failed = posix_spawn(&child, SHARDPLAN_EXECUTABLE, &actions, nullptr, words.data(),
                                  environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) throw std::runtime_error(SHARDPLAN_EXECUTABLE " cannot be started");
+  return child;
+}
+
+inline Run finish(pid_t child, const Scratch& scratch,
+                  std::chrono::seconds patience = std::chrono::seconds(60),
+                  const std::string& out = ".stdout") {
   Run result;
   result.status = detail::wait_for(child, patience);
   if (out == ".stdout") result.out = scratch.read(out);
-  result.err = scratch.read(err);
+  result.err = scratch.read(".stderr");
   return result;
+}
+
+inline Run run(std::vector<std::string> arguments, const Scratch& scratch,
+               std::chrono::seconds patience = std::chrono::seconds(60),
+               const std::string& out = ".stdout") {
+  return finish(start(std::move(arguments), scratch, out), scratch, patience, out);
 }
 
 // One word an argument; words hold no spaces.

@@ -1,0 +1,84 @@
+#include "runtime/agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "runtime/tags.hpp"
+
+namespace runtime {
+
+namespace {
+
+std::string model_text(const costmodel::ModelSpec& m) {
+  std::string text = fmt::format(
+      "{}: {} layers, hidden {}, {} heads ({} of keys) of {}, MLP {}{} {}, vocabulary {}{}, {} "
+      "positions up to {}, {}, biases {}{}{}{}",
+      m.name, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden,
+      m.gated_mlp ? " gated" : "",
+      costmodel::activation_names[static_cast<std::size_t>(m.activation)], m.vocab,
+      m.tie_embeddings ? " tied" : "",
+      costmodel::positions_names[static_cast<std::size_t>(m.positions)], m.max_positions,
+      costmodel::normalization_names[static_cast<std::size_t>(m.normalization)],
+      m.linear_bias ? "linear" : "-", m.qkv_bias ? " qkv" : "", m.qk_norm ? ", q and k norm" : "",
+      m.embedding_norm ? ", embedding norm" : "");
+  return text + fmt::format(", dropout {:g}", m.dropout);
+}
+
+// The switches are those that change what is computed, kept or sent.
+std::string stack_text(const costmodel::StackSpec& s) {
+  std::string switches;
+  for (const bool on : {s.attention == costmodel::AttentionKernel::flash, s.fused_softmax,
+                        s.fused_bias_activation, s.fused_bias_dropout_add, s.fused_cross_entropy,
+                        s.scatter_gather, s.embedding_all_reduce, s.selective_half})
+    switches += on ? '1' : '0';
+  return fmt::format("{} (switches {})", s.name, switches);
+}
+
+// A length, then the text; one message of each a value.
+void put(Transport& transport, const std::string& text) {
+  const std::uint64_t size = text.size();
+  transport.send(0, control_tag(2), std::as_bytes(std::span(&size, 1)));
+  transport.send(0, control_tag(2), std::as_bytes(std::span(text)));
+}
+
+std::string get(Transport& transport, int from) {
+  std::uint64_t size = 0;
+  transport.recv(from, control_tag(2), std::as_writable_bytes(std::span(&size, 1)));
+  std::string text(size, ' ');
+  transport.recv(from, control_tag(2), std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+}  // namespace
+
+Statements statements(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
+                      std::uint64_t seed, int iterations) {
+  const auto& t = scenario.training;
+  return {{"plan", to_string(plan)},
+          {"rank order", plan.rank_order},
+          {"model", model_text(scenario.model)},
+          {"training", fmt::format("batch {} of {} tokens", t.global_batch, t.sequence)},
+          {"stack", stack_text(t.stack)},
+          {"seed", fmt::format("{}", seed)},
+          {"iterations", fmt::format("{}", iterations)}};
+}
+
+void require_agreement(Transport& transport, const Statements& own) {
+  if (transport.rank() != 0) {
+    for (const auto& [name, value] : own) put(transport, value);
+    return;
+  }
+  for (int rank = 1; rank < transport.size(); ++rank) {
+    for (const auto& [name, value] : own) {
+      const std::string theirs = get(transport, rank);
+      if (theirs == value) continue;
+      throw RunFault(rank,
+                     fmt::format("rank {} runs {} {}, rank 0 runs {} {}: start all ranks with "
+                                 "the same scenario and flags",
+                                 rank, name, theirs, name, value));
+    }
+  }
+}
+
+}  // namespace runtime

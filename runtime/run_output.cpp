@@ -1,0 +1,35 @@
+#include "runtime/run_output.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "costmodel/output_file.hpp"
+#include "runtime/json_run.hpp"
+#include "runtime/run_report.hpp"
+
+namespace runtime {
+
+void write_report(const RunResult& result, const costmodel::Scenario& scenario,
+                  const OutputOptions& options) {
+  if (!options.trace.empty())
+    costmodel::write_file(options.trace, to_chrome_trace(result.measured.timeline));
+  const std::string text = options.json ? run_json(result) : run_report(result, scenario);
+  if (!options.out.empty()) return costmodel::write_file(options.out, text);
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+void write_early_end(const RunResult& result, const RunRequest& request,
+                     const OutputOptions& options) noexcept {
+  try {
+    fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
+               request.iterations, result.iterations > 0 ? " and are reported" : "");
+    if (result.iterations > 0) write_report(result, request.scenario, options);
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "shardplan run: the report cannot be written: %s\n", fault.what());
+  }
+}
+
+}  // namespace runtime
