@@ -35,18 +35,20 @@ std::string stack_text(const costmodel::StackSpec& s) {
   return fmt::format("{} (switches {})", s.name, switches);
 }
 
+constexpr int said = 2, begin = 3;  // control messages
+
 // A length, then the text; one message of each a value.
 void put(Transport& transport, const std::string& text) {
   const std::uint64_t size = text.size();
-  transport.send(0, control_tag(2), std::as_bytes(std::span(&size, 1)));
-  transport.send(0, control_tag(2), std::as_bytes(std::span(text)));
+  transport.send(0, control_tag(said), std::as_bytes(std::span(&size, 1)));
+  transport.send(0, control_tag(said), std::as_bytes(std::span(text)));
 }
 
 std::string get(Transport& transport, int from) {
   std::uint64_t size = 0;
-  transport.recv(from, control_tag(2), std::as_writable_bytes(std::span(&size, 1)));
+  transport.recv(from, control_tag(said), std::as_writable_bytes(std::span(&size, 1)));
   std::string text(size, ' ');
-  transport.recv(from, control_tag(2), std::as_writable_bytes(std::span(text)));
+  transport.recv(from, control_tag(said), std::as_writable_bytes(std::span(text)));
   return text;
 }
 
@@ -64,21 +66,36 @@ Statements statements(const costmodel::Scenario& scenario, const costmodel::Para
           {"iterations", fmt::format("{}", iterations)}};
 }
 
-void require_agreement(Transport& transport, const Statements& own) {
+std::string wrong_world(std::int64_t wanted, const std::string& plan, int started) {
+  return fmt::format(
+      "the plan {} has {} ranks, and {} {} started: start it by mpirun -np {}, or change the plan",
+      plan, wanted, started, started == 1 ? "was" : "were", wanted);
+}
+
+namespace {
+
+void compare_with(Transport& transport, int rank, const Statements& own) {
+  for (const auto& [name, value] : own) {
+    const std::string theirs = get(transport, rank);
+    if (theirs == value) continue;
+    throw RunFault(rank, fmt::format("rank {} runs {} {}, rank 0 runs {} {}: start all ranks with "
+                                     "the same scenario and flags",
+                                     rank, name, theirs, name, value));
+  }
+}
+
+}  // namespace
+
+void require_agreement(Transport& transport, const Statements& own, std::int64_t ranks,
+                       const std::string& plan) {
   if (transport.rank() != 0) {
     for (const auto& [name, value] : own) put(transport, value);
+    transport.recv(0, control_tag(begin), {});
     return;
   }
-  for (int rank = 1; rank < transport.size(); ++rank) {
-    for (const auto& [name, value] : own) {
-      const std::string theirs = get(transport, rank);
-      if (theirs == value) continue;
-      throw RunFault(rank,
-                     fmt::format("rank {} runs {} {}, rank 0 runs {} {}: start all ranks with "
-                                 "the same scenario and flags",
-                                 rank, name, theirs, name, value));
-    }
-  }
+  if (transport.size() != ranks) throw RunFault(0, wrong_world(ranks, plan, transport.size()));
+  for (int rank = 1; rank < transport.size(); ++rank) compare_with(transport, rank, own);
+  for (int rank = 1; rank < transport.size(); ++rank) transport.send(rank, control_tag(begin), {});
 }
 
 }  // namespace runtime

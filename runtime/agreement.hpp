@@ -1,5 +1,5 @@
-// All ranks of a run must have been started with the same scenario: each tells rank 0 what it runs
-// before any of them begins.
+// All ranks of a run must have been started with the same scenario: each tells rank 0 what it runs,
+// and none begins before rank 0 has heard all.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,13 @@ using Statements = std::vector<std::pair<std::string, std::string>>;
 Statements statements(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                       std::uint64_t seed, int iterations);
 
-// Every rank calls it with the same names. Throws RunFault on rank 0 when one says another thing,
-// with both values of the first that differs.
-void require_agreement(Transport& transport, const Statements& own);
+// Every rank calls it with the same names. Throws RunFault on rank 0, so that one rank speaks: when
+// the world has another size than `ranks`, with wrong_world(ranks, plan, size); when a rank says
+// another thing, with both values of the first that differs.
+void require_agreement(Transport& transport, const Statements& own, std::int64_t ranks,
+                       const std::string& plan);
+
+// That a plan of so many ranks cannot run on so few or many, and what to do.
+std::string wrong_world(std::int64_t wanted, const std::string& plan, int started);
 
 }  // namespace runtime

@@ -67,12 +67,8 @@ std::optional<Emulated> under_mpi(const RunRequest& request, const ParallelPlan&
                                   const Schedule& lowered, const PipelineTimes& times) {
   std::optional<Emulated> emulated;
   const int status = run_mpi({.patience = request.patience}, [&](Transport& transport) {
-    require_agreement(transport, statements(request.scenario, plan, request.seed, 1));
-    if (transport.size() != lowered.ranks) {
-      throw RunFault(transport.rank(),
-                     wrong_world(lowered.ranks, to_string(plan) + ", emulated by pipeline rank,",
-                                 transport.size()));
-    }
+    require_agreement(transport, statements(request.scenario, plan, request.seed, 1), lowered.ranks,
+                      to_string(plan) + ", emulated by pipeline rank,");
     const RealTimeOptions options = options_of(request);
     const Seconds overhead =
         lowered.ranks <= most_measured ? task_overhead(transport, options) : Seconds(0);

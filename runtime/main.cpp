@@ -55,8 +55,8 @@ constexpr const char* help =
     "  --help                 this text\n\n"
     "A run that ends before its time reports the iterations that were whole until then.\n\n"
     "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, or\n"
-    "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun has its own:\n"
-    "4 where a rank failed, 137 where one was killed by SIGKILL\n";
+    "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are 1\n"
+    "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n";
 
 const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
@@ -219,9 +219,9 @@ int run(int count, char** arguments) {
 // Of the ranks that mpirun started, one speaks of a fault that all of them find: the first to end
 // with a status has the others ended.
 void let_others_speak() {
-  constexpr int most = 10;
   const auto who = runtime::launched();
-  if (who) std::this_thread::sleep_for(std::chrono::milliseconds(200) * std::min(who->rank, most));
+  if (who && who->rank > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(800 + 200 * std::min(who->rank, 10)));
 }
 
 }  // namespace

@@ -102,17 +102,12 @@ class EarlyEnd {
   bool told_ = false;
 };
 
-void require_world(const Transport& transport, const ParallelPlan& plan) {
-  if (transport.size() == plan.devices()) return;
-  throw RunFault(transport.rank(), wrong_world(plan.devices(), to_string(plan), transport.size()));
-}
-
 // One rank's part; what all saw goes to `end`, on rank 0.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
   require_agreement(transport,
-                    statements(request.scenario, begun.plan, request.seed, request.iterations));
-  require_world(transport, begun.plan);
+                    statements(request.scenario, begun.plan, request.seed, request.iterations),
+                    begun.plan.devices(), to_string(begun.plan));
   CpuDevice device;
   TrainingOptions options;
   options.iterations = request.iterations;
@@ -183,12 +178,6 @@ ParallelPlan executed_plan(const Scenario& s) {
         "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
   }
   return costmodel::resolve_plan(s);
-}
-
-std::string wrong_world(std::int64_t wanted, const std::string& plan, int started) {
-  return fmt::format(
-      "the plan {} has {} ranks, and {} {} started: start it by mpirun -np {}, or change the plan",
-      plan, wanted, started, started == 1 ? "was" : "were", wanted);
 }
 
 std::optional<RunResult> run(const RunRequest& request) {

@@ -51,7 +51,5 @@ std::optional<RunResult> run(const RunRequest& request);
 
 // The one plan of a scenario. Throws ConfigError where it has keys left to a search.
 costmodel::ParallelPlan executed_plan(const costmodel::Scenario& scenario);
-// That a plan of so many ranks cannot run on so few or many, and what to do.
-std::string wrong_world(std::int64_t wanted, const std::string& plan, int started);
 
 }  // namespace runtime

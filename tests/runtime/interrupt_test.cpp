@@ -1,0 +1,68 @@
+// A run that is interrupted ends at once and reports what it has.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "tests/run_program.hpp"
+
+using nlohmann::json;
+using program::Run;
+using program::Scratch;
+
+namespace {
+
+const std::string endless =
+    "run tiny-gpt-cpu --set training.sequence=16 --set training.global_batch=4 "
+    "--set plan.micro_batch=1 --iterations 1000000 --progress ";
+
+struct Interrupted {
+  Run run;
+  double seconds = 0;  // from the signal to the end
+};
+
+// Sends the signal when the third iteration has ended.
+Interrupted interrupted(const Scratch& scratch, const std::string& command, int signal) {
+  const pid_t child = program::start(program::words_of(command), scratch);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (scratch.read(".stderr").find("iteration 3 of ") == std::string::npos &&
+         std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto sent = std::chrono::steady_clock::now();
+  kill(child, signal);
+  Interrupted done{program::finish(child, scratch)};
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - sent).count();
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("Ctrl-C ends a run within two seconds, and it reports the iterations that were whole") {
+  const Scratch scratch;
+  const auto done = interrupted(scratch, endless + "--format json", SIGINT);
+  CHECK(done.run.status == 130);
+  CHECK(done.seconds < 2);
+  CHECK(done.run.err.find("shardplan run: interrupted by SIGINT\n") != std::string::npos);
+  CHECK(done.run.err.find(" of 1000000 iterations were whole and are reported") !=
+        std::string::npos);
+  const json all = json::parse(done.run.out);
+  CHECK(all["interrupted"] == true);
+  CHECK(all["cause"] == "interrupted by SIGINT");
+  CHECK(all["iterations"] >= 3);
+  CHECK(all["loss"].size() == all["iterations"]);
+  CHECK(all["measured"]["communication"] == all["predicted"]["communication"]);
+}
+
+TEST_CASE("SIGTERM does the same, and a file is written whole") {
+  const Scratch scratch;
+  const auto done = interrupted(scratch, endless + "--out report.txt --trace trace.json", SIGTERM);
+  CHECK(done.run.status == 143);
+  CHECK(done.seconds < 2);
+  CHECK(done.run.out == "");
+  const std::string report = scratch.read("report.txt");
+  CHECK(report.find("ended early: interrupted by SIGTERM\n") != std::string::npos);
+  CHECK(report.find("checksum ") != std::string::npos);
+  CHECK(json::parse(scratch.read("trace.json"))["traceEvents"].size() > 4);
+}
