@@ -1,8 +1,11 @@
 #include "runtime/launch.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 namespace runtime {
 
@@ -34,6 +37,12 @@ std::optional<Launched> launched() {
   const auto step = number_in("SLURM_STEP_ID");
   if (!step || *step >= first_special_step) return std::nullopt;
   return named_by("SLURM_PROCID", "SLURM_NTASKS");
+}
+
+void let_others_speak() {
+  const auto who = launched();
+  if (who && who->rank > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(800 + 200 * std::min(who->rank, 10)));
 }
 
 }  // namespace runtime

@@ -12,4 +12,8 @@ struct Launched {
 };
 std::optional<Launched> launched();
 
+// To be called before a rank says a fault that the others find too and ends with a status: the
+// first to end has the others ended, so that the higher ranks wait a little for rank 0.
+void let_others_speak();
+
 }  // namespace runtime

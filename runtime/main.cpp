@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "costmodel/config_path.hpp"
@@ -177,18 +174,6 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   return request;
 }
 
-// On one line that is written over, or, with --progress, on a line each.
-std::function<void(int, costmodel::Seconds)> progress_of(const po::variables_map& values) {
-  const bool lines = values["progress"].as<bool>();
-  if (!lines && (values["quiet"].as<bool>() || isatty(STDERR_FILENO) != 1)) return {};
-  const int all = values["iterations"].as<int>();
-  return [lines, all](int iteration, costmodel::Seconds time) {
-    const bool ends = lines || iteration + 1 == all;
-    fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, all,
-               costmodel::format_seconds(time), ends ? "\n" : "   ");
-  };
-}
-
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
@@ -202,7 +187,9 @@ int run(int count, char** arguments) {
       .trace = word(values, "trace", "")};
   const double limit = positive(values, "fail-above", INFINITY);
   runtime::RunRequest request = request_of(values);
-  request.progress = progress_of(values);
+  const bool lines = values["progress"].as<bool>();
+  if (lines || (!values["quiet"].as<bool>() && isatty(STDERR_FILENO) == 1))
+    request.progress = runtime::progress(request.iterations, lines);
   request.ended_early = [&](const runtime::RunResult& result) {
     write_early_end(result, request, output);
   };
@@ -216,21 +203,13 @@ int run(int count, char** arguments) {
   return failed;
 }
 
-// Of the ranks that mpirun started, one speaks of a fault that all of them find: the first to end
-// with a status has the others ended.
-void let_others_speak() {
-  const auto who = runtime::launched();
-  if (who && who->rank > 0)
-    std::this_thread::sleep_for(std::chrono::milliseconds(800 + 200 * std::min(who->rank, 10)));
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
     return run(count, arguments);
   } catch (const ConfigError& fault) {
-    let_others_speak();
+    runtime::let_others_speak();
     fmt::print(stderr, "{}\n", fault.what());
     return 2;
   } catch (const runtime::RunFault& fault) {

@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include <cstdio>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -81,10 +83,14 @@ class EarlyEnd {
     if (told_) return;
     told_ = true;
     if (!request_.ended_early) return;
-    RunResult partial = result();
-    partial.interrupted = true;
-    partial.cause = cause;
-    request_.ended_early(partial);
+    try {
+      RunResult partial = result();
+      partial.interrupted = true;
+      partial.cause = cause;
+      request_.ended_early(partial);
+    } catch (const std::exception& fault) {  // nobody could catch it, and the run ends anyway
+      fmt::print(stderr, "shardplan run: what was seen cannot be reported: {}\n", fault.what());
+    }
   }
 
   void tell_signal(int number) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <exception>
 
 #include "costmodel/output_file.hpp"
+#include "costmodel/units_text.hpp"
 #include "runtime/json_run.hpp"
 #include "runtime/run_report.hpp"
 
@@ -22,14 +22,19 @@ void write_report(const RunResult& result, const costmodel::Scenario& scenario,
 }
 
 void write_early_end(const RunResult& result, const RunRequest& request,
-                     const OutputOptions& options) noexcept {
-  try {
-    fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
-               request.iterations, result.iterations > 0 ? " and are reported" : "");
-    if (result.iterations > 0) write_report(result, request.scenario, options);
-  } catch (const std::exception& fault) {
-    std::fprintf(stderr, "shardplan run: the report cannot be written: %s\n", fault.what());
-  }
+                     const OutputOptions& options) {
+  fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
+             request.iterations, result.iterations > 0 ? " and are reported" : "");
+  if (result.iterations > 0) write_report(result, request.scenario, options);
+}
+
+// On one line that is written over, or on a line each.
+std::function<void(int, costmodel::Seconds)> progress(int iterations, bool lines) {
+  return [lines, iterations](int iteration, costmodel::Seconds time) {
+    const bool ends = lines || iteration + 1 == iterations;
+    fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, iterations,
+               costmodel::format_seconds(time), ends ? "\n" : "   ");
+  };
 }
 
 }  // namespace runtime
