@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <mutex>
@@ -135,9 +136,12 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   const bool speaks = alone || launched()->rank == 0;
   MpiOptions options{.patience = request.patience};
   if (speaks) options.on_fault = [&end](const std::string& cause) { end.tell(cause); };
-  // Other ranks end as signals end programs.
-  std::optional<OnInterrupt> on_interrupt;
-  if (speaks) on_interrupt.emplace([&end](int number) { end.tell_signal(number); });
+  // MPI ends rank 0 where it finds another rank gone: they give it time to speak. mpirun kills a
+  // second after SIGTERM.
+  const OnInterrupt on_interrupt([&end, speaks](int number) {
+    if (speaks) return end.tell_signal(number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  });
   if (run_mpi(options, program) != 0) throw RunFault(0, mpi_missing());
 }
 

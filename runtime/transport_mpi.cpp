@@ -118,10 +118,11 @@ class MpiTransport : public Transport {
     return !sent_.empty();
   }
 
-  // Where several ranks fail at once, one speaks for all: each gives those below it time to.
+  // Where several ranks fail at once, one speaks for all: each gives those below it time to. A word
+  // that was just sent takes a while where ranks share cores.
   bool others_gave_up() const {
     MPI_Status status;
-    return poll(costmodel::Seconds(0.2 * std::min(rank_, 10)), [&] {
+    return poll(costmodel::Seconds(0.2 + 0.4 * std::min(rank_, 5)), [&] {
       int there = 0;
       return MPI_Iprobe(MPI_ANY_SOURCE, given_up_tag(), MPI_COMM_WORLD, &there, &status) ==
                  MPI_SUCCESS &&
@@ -129,13 +130,16 @@ class MpiTransport : public Transport {
     });
   }
 
-  void give_up() const {
+  // Says `sentence` for all ranks.
+  void give_up(const std::string& sentence) const {
     std::vector<MPI_Request> words(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
     for (int other = 0; other < size_; ++other) {
       if (other == rank_) continue;
       MPI_Isend(nullptr, 0, MPI_BYTE, other, given_up_tag(), MPI_COMM_WORLD,
                 &words[static_cast<std::size_t>(other)]);
     }
+    fmt::print(stderr, "shardplan: {}\n", sentence);
+    std::fflush(nullptr);
     poll(costmodel::Seconds(1), [&] {  // who does not hear it is none to wait for
       int done = 0;
       return MPI_Testall(size_, words.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
@@ -263,11 +267,7 @@ class MpiTransport : public Transport {
 };
 
 [[noreturn]] void abort_run(MpiTransport& transport, const std::string& sentence) {
-  if (!transport.others_gave_up()) {
-    fmt::print(stderr, "shardplan: {}\n", sentence);
-    std::fflush(nullptr);
-    transport.give_up();
-  }
+  if (!transport.others_gave_up()) transport.give_up(sentence);
   MPI_Abort(MPI_COMM_WORLD, 4);
   std::_Exit(4);
 }
