@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,8 @@ constexpr const char* help =
     "  --progress             a line an iteration on standard error, terminal or not\n"
     "  --quiet                no progress\n"
     "  --help                 this text\n\n"
-    "A run that ends before its time reports the iterations that were whole until then.\n\n"
+    "A run that ends before its time reports the iterations that were whole until then; a --out\n"
+    "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
     "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, or\n"
     "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are 1\n"
     "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n";
@@ -193,6 +195,12 @@ int run(int count, char** arguments) {
   request.ended_early = [&](const runtime::RunResult& result) {
     write_early_end(result, request, output);
   };
+  // Where it is written over, a file also outlives what ends rank 0 itself.
+  if (!output.out.empty() && !std::filesystem::is_other(output.out)) {
+    request.so_far = [&](const runtime::RunResult& result) {
+      write_report(result, request.scenario, output);
+    };
+  }
   const auto result = runtime::run(request);
   if (!result) return 0;  // another rank speaks
   write_report(*result, request.scenario, output);

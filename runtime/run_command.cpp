@@ -65,7 +65,14 @@ class EarlyEnd {
  public:
   EarlyEnd(const RunRequest& request, const RunResult& begun) : request_(request), begun_(begun) {}
 
-  void add(std::vector<RankMeasurement> iteration) { progress_.add(std::move(iteration)); }
+  void add(std::vector<RankMeasurement> iteration) {
+    progress_.add(std::move(iteration));
+    if (!request_.so_far || Clock::now() < next_) return;
+    const std::scoped_lock lock(mutex_);
+    if (told_) return;
+    request_.so_far(partial("still running when this was written"));
+    next_ = Clock::now() + std::chrono::seconds(1);
+  }
 
   RunResult result() const {
     RunResult result = begun_;
@@ -85,10 +92,7 @@ class EarlyEnd {
     told_ = true;
     if (!request_.ended_early) return;
     try {
-      RunResult partial = result();
-      partial.interrupted = true;
-      partial.cause = cause;
-      request_.ended_early(partial);
+      request_.ended_early(partial(cause));
     } catch (const std::exception& fault) {  // nobody could catch it, and the run ends anyway
       fmt::print(stderr, "shardplan run: what was seen cannot be reported: {}\n", fault.what());
     }
@@ -102,8 +106,18 @@ class EarlyEnd {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  RunResult partial(const std::string& cause) const {
+    RunResult partial = result();
+    partial.interrupted = true;
+    partial.cause = cause;
+    return partial;
+  }
+
   const RunRequest& request_;
   const RunResult& begun_;
+  Clock::time_point next_;
   RunProgress progress_;
   std::mutex mutex_;
   bool told_ = false;

@@ -30,6 +30,8 @@ struct RunRequest {
   // Hears, on rank 0 and once, of a run that ends before its time, by a fault or by SIGINT or
   // SIGTERM; perhaps on a thread of its own. After a signal the process ends.
   std::function<void(const struct RunResult&)> ended_early;
+  // Hears, on rank 0 and between iterations, of those that were whole, at most once a second.
+  std::function<void(const struct RunResult&)> so_far;
 };
 
 struct RunResult {

@@ -122,7 +122,7 @@ class MpiTransport : public Transport {
   // that was just sent takes a while where ranks share cores.
   bool others_gave_up() const {
     MPI_Status status;
-    return poll(costmodel::Seconds(0.2 + 0.4 * std::min(rank_, 5)), [&] {
+    return poll(costmodel::Seconds(0.2 + 0.2 * std::min(rank_, 10)), [&] {
       int there = 0;
       return MPI_Iprobe(MPI_ANY_SOURCE, given_up_tag(), MPI_COMM_WORLD, &there, &status) ==
                  MPI_SUCCESS &&

@@ -66,3 +66,14 @@ TEST_CASE("SIGTERM does the same, and a file is written whole") {
   CHECK(report.find("checksum ") != std::string::npos);
   CHECK(json::parse(scratch.read("trace.json"))["traceEvents"].size() > 4);
 }
+
+TEST_CASE("what kills a run outright leaves the file with the iterations it had") {
+  const Scratch scratch;
+  const auto done = interrupted(scratch, endless + "--format json --out report.json", SIGKILL);
+  CHECK(done.run.status == 137);
+  const json all = json::parse(scratch.read("report.json"));
+  CHECK(all["interrupted"] == true);
+  CHECK(all["cause"] == "still running when this was written");
+  CHECK(all["iterations"] >= 1);
+  CHECK(all["loss"].size() == all["iterations"]);
+}
