@@ -52,7 +52,7 @@ TEST_CASE("a rank that runs something else is named, with what differs") {
         "rank 3 runs seed 2, rank 0 runs seed 1: start all ranks with the same scenario and flags");
   for (const char* difference :
        {"plan.micro_batch=1", "plan.recompute=full", "training.sequence=64",
-        "training.global_batch=8", "training.stack=shardplan-cpu",
+        "training.global_batch=8", "training.stack=megatron-2021",
         "model={base: gpt-tiny, hidden: 64}", "model={base: gpt-tiny, layers: 8}",
         "model={base: gpt-tiny, dropout: 0.3}", "model={base: gpt-tiny, vocab: 1024}",
         "model={base: gpt-tiny, tie_embeddings: false}"}) {
