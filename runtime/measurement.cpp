@@ -102,17 +102,18 @@ bool computes(const costmodel::Action& a) {
          a.kind == costmodel::ActionKind::weight_gradient;
 }
 
-// Idle over busy, of the pipeline rank that is busy longest, until the last rank's pipeline ends.
+// Idle over busy until its end, of the pipeline rank that ends last: the one that decides.
 double bubble_of(const costmodel::Timeline& timeline) {
-  std::vector<Seconds> busy(static_cast<std::size_t>(timeline.ranks));
-  Seconds end;
+  std::vector<Seconds> busy(static_cast<std::size_t>(timeline.ranks)), end = busy;
   for (const costmodel::Event& event : timeline.events) {
     if (event.stream != costmodel::Stream::compute) continue;
-    busy[static_cast<std::size_t>(event.rank)] += event.end - event.start;
-    end = max(end, event.end);
+    const auto rank = static_cast<std::size_t>(event.rank);
+    busy[rank] += event.end - event.start;
+    end[rank] = max(end[rank], event.end);
   }
-  const Seconds most = *std::max_element(busy.begin(), busy.end());
-  return (end - most) / most;
+  const auto last =
+      static_cast<std::size_t>(std::max_element(end.begin(), end.end()) - end.begin());
+  return (end[last] - busy[last]) / busy[last];
 }
 
 void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {

@@ -42,7 +42,7 @@ struct RunSummary {
   costmodel::Seconds iteration;  // median over iterations but the first (of one: that one)
   std::vector<double> loss;      // mean over the tokens of the batch, in nats, by iteration
   std::vector<costmodel::Seconds> stage_forward, stage_backward;  // by virtual stage
-  double bubble_fraction = 0;  // of the pipeline rank that is busy longest: idle / busy
+  double bubble_fraction = 0;  // of the pipeline rank that ends last: idle / busy
   // By pipeline rank: the most of its ranks.
   std::vector<std::array<std::int64_t, memory_kind_names.size()>> memory;
   std::vector<std::int64_t> peak;
