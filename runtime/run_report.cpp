@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "costmodel/units_text.hpp"
 #include "runtime/comparison.hpp"
 
@@ -21,7 +23,8 @@ std::string value_text(Unit unit, double value) {
 std::string error_text(const Compared& row) {
   if (!row.error_pct) return "-";
   if (row.unit == Unit::bytes && row.predicted == row.measured) return "exact";
-  return fmt::format("{:+.1f} {}", *row.error_pct, row.unit == Unit::fraction ? "points" : "%");
+  const double tenths = std::round(10 * *row.error_pct) / 10 + 0.0;  // no negative zero
+  return fmt::format("{:+.1f} {}", tenths, row.unit == Unit::fraction ? "points" : "%");
 }
 
 bool is_nothing(const Compared& row) {
