@@ -100,6 +100,15 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
   launch.finish();
 }
 
+void read_measured(MapReader& device, DeviceSpec& spec) {
+  const Value* operators = device.optional("operators");
+  if (operators == nullptr) return;
+  MapReader reader(*operators, "operators");
+  reader.required("source");
+  spec.measured = read_rate_tables(reader.required("tables"));
+  reader.finish();
+}
+
 Tier read_tier(const Value& value) {
   MapReader reader(value, "tier");
   Tier tier;
@@ -182,9 +191,11 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   processors.finish();
   read_device_memory(reader, device);
   read_kernels(reader, device);
+  read_measured(reader, device);
   reader.optional("source");
   reader.optional("notes");
-  reader.optional("fit");  // what `shardplan calibrate` fitted it to; read by people
+  reader.optional("machine");  // what `shardplan calibrate --backend` measured; read by people
+  reader.optional("fit");      // what `shardplan calibrate` fitted it to; read by people
   reader.finish();
   return device;
 }
@@ -215,6 +226,7 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   cluster.devices_per_node = per_node.value_or(cluster.tiers.front().devices);
   reader.optional("source");
   reader.optional("notes");
+  reader.optional("machine");
   reader.optional("fit");  // as of a device
   reader.finish();
   cluster.known_tiers = cluster.tiers;

@@ -10,6 +10,7 @@
 
 #include "costmodel/config_value.hpp"
 #include "costmodel/precision.hpp"
+#include "costmodel/rate_table.hpp"
 #include "costmodel/units.hpp"
 
 namespace costmodel {
@@ -46,6 +47,7 @@ struct DeviceSpec {
   double idle_boost = 0;  // a device idle for a share f of the time computes 1 - f · this as long
                           // in the rest: under its power limit it clocks higher
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
+  std::vector<RateTable> measured;  // operators as measured, instead of the formulas
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
   double gemm_efficiency_of(Precision p) const {
     const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];

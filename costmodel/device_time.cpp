@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "costmodel/measured_time.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -161,6 +163,7 @@ Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device) {
 }
 
 Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
+  if (const auto measured = measured_time(op, pass, device, precision)) return *measured;
   return std::visit([&](const auto& o) { return time(o, pass, device, precision); }, op);
 }
 

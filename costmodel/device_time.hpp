@@ -22,7 +22,8 @@ double tile_fill(double batch, double m, double n, int multiprocessors);
 // A chain of kernels that move bytes.
 Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device);
 
-// Device time of a pass, launches not counted. Collectives take none here: the network prices them.
+// Device time of a pass, as measured on the device where it has a table for it, launches not
+// counted. Collectives take none here: the network prices them.
 Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision);
 
 }  // namespace costmodel

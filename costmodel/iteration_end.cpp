@@ -7,6 +7,7 @@
 #include "costmodel/closed_form.hpp"
 #include "costmodel/collective.hpp"
 #include "costmodel/device_time.hpp"
+#include "costmodel/measured_time.hpp"
 #include "costmodel/mesh.hpp"
 #include "costmodel/plan_shape.hpp"
 
@@ -19,6 +20,8 @@ Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) co
   const double gradient_size = gradient_bytes_per_parameter(training_);
   const double weights = cost_.weights[rank], experts = cost_.expert_weights[rank];
   const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
+  const Bytes parameters(own * weight_bytes_per_parameter(training_));
+  if (const auto measured = measured_optimizer(parameters, cluster_.device)) return *measured;
   const double states = optimizer_bytes_per_parameter(training_);
   const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
   const Bytes moved(kept_gradients * gradient_size +

@@ -82,9 +82,20 @@ TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, 
   return add(name, Linear{tokens_, n, k, bias, regather}, {x}, tokens_, n, {kept});
 }
 
+// The residual adds the bias of the product that made `x`; a collective may lie between.
+void LayerBuilder::leave_bias(TensorId x) {
+  for (auto node = list_.nodes.rbegin(); node != list_.nodes.rend(); ++node) {
+    if (node->output != x) continue;
+    if (auto* product = std::get_if<Linear>(&node->op)) product->bias_in_residual = true;
+    if (!std::holds_alternative<Collective>(node->op)) return;
+    x = node->inputs.front();
+  }
+}
+
 TensorId LayerBuilder::residual(std::string_view name, TensorId x, TensorId skip) {
   const BiasDropoutAdd op{local_tokens_, model_.hidden, model_.linear_bias, dropout_,
                           context_.fused_bias_dropout_add};
+  if (op.bias) leave_bias(x);
   const TensorId out = add(name, op, {x, skip}, local_tokens_, model_.hidden);
   if (dropout_) {
     const TensorId mask = tensor("dropout mask", local_tokens_, model_.hidden, TensorRole::mask, 1);

@@ -64,6 +64,7 @@ class LayerBuilder {
   TensorId dispatched(std::string_view name, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
   TensorId residual(std::string_view name, TensorId x, TensorId skip);
+  void leave_bias(TensorId x);
   OpList finish(TensorId input, TensorId output);
 
   const ModelSpec& model_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/device_time.hpp"
+#include "costmodel/measured_time.hpp"
 
 namespace costmodel {
 
@@ -98,11 +99,14 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   for (const Step& step : steps) {
     const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
     const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
+    const bool measured =
+        measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
     const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
-    cost.compute += attention                   ? time * pricing.attention_factor
+    cost.compute += measured                    ? time
+                    : attention                 ? time * pricing.attention_factor
                     : is_product(step.node->op) ? time
                                                 : time * pricing.elementwise_factor;
-    if (step.pass == Pass::weight_gradient) {
+    if (step.pass == Pass::weight_gradient && !measured) {
       cost.compute +=
           streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
     }

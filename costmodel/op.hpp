@@ -1,10 +1,6 @@
 // The operators one device executes, with local (sharded) shapes. An Op is a variant with named
 // fields; every visitor lists every operator, so that a new one does not compile until each of them
 // knows it.
-//
-// An operator is executed in passes: forward; then, in backward, the gradient of its input and,
-// where it holds weights, the gradient of the weights (two passes, because zero-bubble schedules
-// tell them apart).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +10,10 @@
 
 #include "costmodel/mesh.hpp"
 #include "costmodel/model_spec.hpp"
+#include "costmodel/pass.hpp"
 #include "costmodel/units.hpp"
 
 namespace costmodel {
-
-enum class Pass { forward, input_gradient, weight_gradient };
 
 enum class CollectiveKind {
   none,
@@ -42,6 +37,7 @@ struct Linear {
   bool bias;
   bool regather;  // its saved input is sharded over the sequence and gathered again for the weight
                   // gradient
+  bool bias_in_residual = false;  // the residual behind it adds the bias, and has its gradient
 };
 // The same for `experts` matrices at once, each with an equal share of the m rows (a grouped
 // product): the router is taken to balance its load, as its auxiliary loss wants it to.
