@@ -1,12 +1,18 @@
 // shardplan-calibrate, which `shardplan calibrate` hands over to.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "calibrate/command.hpp"
+#include "calibrate/compare_command.hpp"
+#include "calibrate/cpu_command.hpp"
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/output_file.hpp"
@@ -19,11 +25,17 @@ using costmodel::ConfigError;
 constexpr int failed = 4;
 
 constexpr const char* help =
-    "usage: shardplan calibrate --from FILE ... --base NAME [flags]\n\n"
-    "fit a device's or a network's constants to published or imported microbenchmarks\n\n"
+    "usage: shardplan calibrate --from FILE ... --base NAME [flags]\n"
+    "       shardplan calibrate --backend cpu --out DEVICE.yaml [flags]\n"
+    "       shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]\n"
+    "       shardplan calibrate --backend cpu --check DEVICE.yaml\n\n"
+    "fit a device's or a network's constants to published or imported microbenchmarks, or measure\n"
+    "this machine\n\n"
     "example: shardplan calibrate --from configs/microbench/gemm.yaml --device A100-PCIe-80GB "
-    "--base a100-pcie-80gb --out mine.yaml\n\n"
-    "flags:\n"
+    "--base a100-pcie-80gb --out mine.yaml\n"
+    "example: shardplan calibrate --backend cpu --out cpu.yaml --cluster-out machine.yaml\n"
+    "example: shardplan run tiny-gpt-cpu --calibrated machine.yaml\n\n"
+    "flags, from files:\n"
     "  --from FILE ...        microbenchmarks: configs/microbench, or of shardplan import "
     "nccl-tests\n"
     "  --device NAME          only measurements of this device, as the source names it "
@@ -33,10 +45,32 @@ constexpr const char* help =
     "  --base NAME            the device or cluster that has all other constants: a name or a "
     "file\n"
     "  --out FILE             write the profile there and the report to standard output\n"
+    "flags, of this machine:\n"
+    "  --backend cpu|cuda     measure it (cuda is not built yet)\n"
+    "  --out FILE             the device's profile; FILE.part holds raw measurements until all "
+    "are\n"
+    "                         there: a call that was ended is taken up by the same call again\n"
+    "  --cluster-out FILE     the cluster's: so many such devices as it has cores\n"
+    "  --minutes N            about how long (default 3; with --quick 0.5)\n"
+    "  --quick                fewer and smaller shapes\n"
+    "  --then-run SCENARIO    shardplan run SCENARIO --calibrated with what was written\n"
+    "  --compare SCENARIO     time each operator of the scenario's model on one device against "
+    "its\n"
+    "                         prediction; --profile FILE: by this device\n"
+    "  --check FILE           predict 20 models that no calibration measures by this device, and\n"
+    "                         time them\n"
+    "flags, both:\n"
     "  --config-path DIR      search DIR before the installed configs (repeatable)\n"
-    "  --backend cpu|cuda     measure this machine (not built yet)\n"
     "  --quiet                no report\n"
     "  --help                 this text\n";
+
+const std::vector<std::string>& flags() {
+  static const std::vector<std::string> all{
+      "--from",    "--device",  "--source", "--base",    "--out",     "--config-path",
+      "--backend", "--quiet",   "--help",   "--quick",   "--minutes", "--cluster-out",
+      "--compare", "--profile", "--check",  "--then-run"};
+  return all;
+}
 
 po::variables_map parsed(int count, char** arguments) {
   using Words = std::vector<std::string>;
@@ -46,10 +80,11 @@ po::variables_map parsed(int count, char** arguments) {
   add("device", po::value<Words>()->composing(), "");
   add("source", po::value<Words>()->composing(), "");
   add("config-path", po::value<Words>()->composing(), "");
-  for (const char* name : {"base", "out", "backend", "color"})
+  for (const char* name : {"base", "out", "backend", "color", "cluster-out", "then-run", "compare",
+                           "profile", "check"})
     add(name, po::value<std::string>(), "");
-  add("quiet", po::bool_switch(), "");
-  add("help,h", po::bool_switch(), "");
+  add("minutes", po::value<double>(), "");
+  for (const char* name : {"quiet", "quick", "help,h"}) add(name, po::bool_switch(), "");
   po::variables_map values;
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
@@ -60,9 +95,7 @@ po::variables_map parsed(int count, char** arguments) {
     po::notify(values);
   } catch (const po::unknown_option& fault) {
     throw ConfigError({}, "shardplan calibrate: unknown flag '" + fault.get_option_name() + "'",
-                      costmodel::known_names(fault.get_option_name(),
-                                             {"--from", "--device", "--source", "--base", "--out",
-                                              "--config-path", "--backend", "--quiet", "--help"}));
+                      costmodel::known_names(fault.get_option_name(), flags()));
   } catch (const po::error& fault) {
     throw ConfigError({}, std::string("shardplan calibrate: ") + fault.what(),
                       "see shardplan calibrate --help");
@@ -79,17 +112,87 @@ std::vector<std::string> words(const po::variables_map& values, const char* name
                                  : values[name].as<std::vector<std::string>>();
 }
 
+double minutes(const po::variables_map& values, bool quick) {
+  if (values.count("minutes") == 0) return quick ? 0.5 : 3;
+  const double given = values["minutes"].as<double>();
+  if (given > 0 && given <= 600) return given;
+  throw ConfigError({}, fmt::format("shardplan calibrate: --minutes {:g}", given),
+                    "give a number above zero, 600 at most");
+}
+
+// Where the words came from a shell, as it would read them again.
+std::string command_line(int count, char** arguments) {
+  std::string text = "shardplan calibrate";
+  for (int i = 1; i < count; ++i) text += fmt::format(" {}", arguments[i]);
+  return text;
+}
+
+// Only on one that reads it.
+void show_progress(std::size_t done, std::size_t all, const std::string& name, double left) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r{} of {}, {:.0f} s left: {:<48}", done, all, left, name);
+}
+
+void then_run(const std::string& scenario, const std::string& profile) {
+  namespace fs = std::filesystem;
+  std::error_code status;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
+  std::string program = (folder / "shardplan-run").string(), first = scenario,
+              flag = "--calibrated", second = profile;
+  std::array<char*, 5> words{program.data(), first.data(), flag.data(), second.data(), nullptr};
+  std::fflush(nullptr);
+  execv(program.c_str(), words.data());
+  throw ConfigError({}, fmt::format("shardplan calibrate: {} cannot be started", program),
+                    "build or install it there");
+}
+
+int measure_this_machine(const po::variables_map& values, const std::string& command) {
+  const bool quiet = values["quiet"].as<bool>();
+  const auto path = costmodel::config_path(words(values, "config-path"));
+  if (values.count("compare") != 0) {
+    fmt::print("{}",
+               calibrate::compare_scenario(word(values, "compare"), word(values, "profile"), path));
+    return 0;
+  }
+  if (values.count("check") != 0) {
+    fmt::print("{}", calibrate::check_profile(word(values, "check"), path));
+    return 0;
+  }
+  calibrate::CpuRequest request;
+  request.out = word(values, "out");
+  request.cluster_out = word(values, "cluster-out");
+  if (request.out.empty()) {
+    throw ConfigError({}, "shardplan calibrate: --backend cpu has no place to write to",
+                      "write --out FILE: the device's profile");
+  }
+  request.quick = values["quick"].as<bool>();
+  request.minutes = minutes(values, request.quick);
+  request.command = command;
+  if (!quiet) request.progress = show_progress;
+  const std::string report = calibrate::calibrate_cpu(request);
+  if (!quiet) fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+  const bool cluster = !request.cluster_out.empty();
+  if (values.count("then-run") != 0)
+    then_run(word(values, "then-run"), cluster ? request.cluster_out : request.out);
+  return 0;
+}
+
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
     fmt::print("{}", help);
     return 0;
   }
-  if (values.count("backend") != 0) {
-    fmt::print(stderr,
-               "shardplan calibrate: measuring this machine (--backend) is not built yet; --from "
-               "FILE fits measurements made elsewhere\n");
-    return 2;
+  const std::string backend = word(values, "backend");
+  if (backend == "cpu") return measure_this_machine(values, command_line(count, arguments));
+  if (!backend.empty()) {
+    throw ConfigError({}, fmt::format("shardplan calibrate: there is no backend {} yet", backend),
+                      "choose cpu, or --from FILE: measurements made elsewhere");
+  }
+  for (const char* name : {"cluster-out", "minutes", "compare", "profile", "check", "then-run"}) {
+    if (values.count(name) == 0) continue;
+    throw ConfigError({}, fmt::format("shardplan calibrate: --{} is a flag of --backend cpu", name),
+                      "write --backend cpu as well");
   }
   const auto answer =
       calibrate::calibrate({.from = words(values, "from"),

@@ -1,0 +1,188 @@
+#include "calibrate/cpu_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/fit_network.hpp"
+#include "calibrate/measured_tables.hpp"
+#include "costmodel/collective.hpp"
+
+namespace calibrate {
+
+using costmodel::scalar_value;
+using costmodel::Value;
+
+namespace {
+
+Value quoted(const std::string& text) {
+  Value value = scalar_value(text);
+  value.quoted = true;
+  return value;
+}
+
+Value figure(double value, const char* unit = "") {
+  return scalar_value(fmt::format("{:.6g}{}", value, unit));
+}
+
+using Entries = std::vector<std::pair<std::string, Value>>;
+
+Value group(const Entries& entries, const std::string& source) {
+  Value map;
+  for (const auto& [key, value] : entries) map.set(key, value);
+  map.set("source", quoted(source));
+  return map;
+}
+
+Value machine_value(const Machine& machine, const std::string& command) {
+  Value map;
+  for (const auto& [key, value] : machine.listed()) map.set(key, quoted(value));
+  map.set("command", quoted(command));
+  return map;
+}
+
+double best_rate(const std::vector<Record>& records, const std::string& op, costmodel::Pass pass) {
+  double best = 0;
+  for (const Record& r : records)
+    if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.median.value);
+  return best;
+}
+
+// Of the copy or triad whose tensors are largest.
+double bandwidth(const std::vector<Record>& records) {
+  double size = 0, rate = 0;
+  for (const Record& r : records) {
+    if (r.op != "copy" && r.op != "triad") continue;
+    if (r.amount > size) rate = r.amount / r.time.median.value;
+    size = std::max(size, r.amount);
+  }
+  return rate;
+}
+
+double call_time(const std::vector<Record>& records) {
+  for (const Record& r : records)
+    if (r.op == "call") return r.time.median.value;
+  return 0;
+}
+
+double share_of(double rate, double peak) {
+  return rate > 0 && peak > 0 ? std::clamp(rate / peak, 1e-3, 1.0) : 0.5;
+}
+
+std::string measured_by(const Machine& machine) {
+  return fmt::format("measured by shardplan calibrate, {}, {}", machine.date, machine.processor);
+}
+
+}  // namespace
+
+Value device_profile(const std::vector<Record>& records, const Machine& machine,
+                     const std::string& command) {
+  using costmodel::Pass;
+  const std::string by = measured_by(machine);
+  const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
+  const double bytes_per_s = std::max(1.0, bandwidth(records)), call = call_time(records);
+  const auto attention = [&](Pass pass) {
+    return figure(share_of(best_rate(records, "flash attention", pass), peak));
+  };
+  Value map;
+  map.set("title", quoted(fmt::format("{}, one core", machine.processor)));
+  map.set("peak_flops_per_s",
+          group({{"fp32", figure(peak)}}, by + ": the fastest product (" + machine.products + ")"));
+  map.set("vector_flops_per_s",
+          group({{"value", figure(peak / 2)}}, "assumed: half the product's rate"));
+  map.set("multiprocessors", group({{"value", scalar_value("1")}}, "one core is one device"));
+  map.set("memory", group({{"bytes", figure(std::floor(machine.memory_bytes / machine.cores))},
+                           {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
+                          by + ": a core's share of the memory; the largest triad"));
+  map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
+                        "the peak is a product's rate; half_k assumed; `operators` comes first"));
+  map.set("attention", group({{"forward_efficiency", attention(Pass::forward)},
+                              {"backward_efficiency", attention(Pass::input_gradient)}},
+                             by + ": the fastest attention; `operators` comes first"));
+  map.set(
+      "memory_efficiency",
+      group({{"large", scalar_value("1")}, {"half_bytes", figure(call * bytes_per_s)}},
+            "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
+  map.set("launch", group({{"kernel_s", figure(call)}}, by + ": a product of one by one"));
+  map.set("operators", group({{"tables", to_value(tables_of(records))}},
+                             by + ": medians, by the runtime's own device"));
+  map.set("machine", machine_value(machine, command));
+  return map;
+}
+
+namespace {
+
+std::vector<Measurement> collectives_of(const std::vector<Record>& records) {
+  std::vector<Measurement> all;
+  const auto& names = costmodel::collective_names;
+  for (const Record& r : records) {
+    const auto kind = std::find(names.begin(), names.end(), r.op);
+    if (kind == names.end()) continue;
+    Measurement m;
+    m.id = m.title = r.task;
+    m.what = CollectiveRun{static_cast<costmodel::CollectiveKind>(kind - names.begin()),
+                           costmodel::Bytes(r.amount), static_cast<int>(r.point[1]), 1};
+    m.time = r.time.median;
+    all.push_back(m);
+  }
+  return all;
+}
+
+double best_bus_rate(const std::vector<Measurement>& measurements) {
+  double best = 1e6;
+  for (const Measurement& m : measurements) {
+    const auto& run = std::get<CollectiveRun>(m.what);
+    const auto sent = costmodel::collective_bytes(run.kind, run.message, run.ranks);
+    best = std::max(best, sent.value / m.time.value);
+  }
+  return best;
+}
+
+}  // namespace
+
+Value cluster_profile(const std::vector<Record>& records, const Machine& machine,
+                      const std::string& command, const std::string& device) {
+  const auto measurements = collectives_of(records);
+  const std::string name = "threads";
+  costmodel::ClusterSpec base;
+  costmodel::Tier tier;
+  tier.name = name;
+  base.devices = base.devices_per_node = tier.devices = std::max(2, machine.cores);
+  tier.bandwidth = costmodel::BytesPerSecond(best_bus_rate(measurements));
+  tier.latency = costmodel::Seconds(5e-6);
+  tier.fixed = costmodel::Seconds(1e-6);
+  tier.efficiency = 0.8;
+  base.tiers = base.known_tiers = {tier};
+  std::vector<Unused> unused;
+  const auto groups = fit_network(base, measurements, unused);
+  Entries entries{{"name", scalar_value(name)},
+                  {"devices", scalar_value(std::to_string(machine.cores))},
+                  {"bandwidth_bytes_per_s", figure(tier.bandwidth.value)}};
+  for (const char* key : {"latency_s", "fixed_s"}) entries.emplace_back(key, scalar_value("0"));
+  std::string errors = "no collective was measured: one core";
+  for (const auto& fitted : groups) {
+    for (const auto& constant : fitted.constants) {
+      const std::string key = constant.name.substr(constant.name.rfind('.') + 1);
+      std::erase_if(entries, [&](const auto& entry) { return entry.first == key; });
+      entries.emplace_back(key, figure(constant.after));
+    }
+    errors = fmt::format(
+        "{} collectives of threads, fitted: median error {:.1f} %, 90th percentile "
+        "{:.1f} %",
+        fitted.points, fitted.after.median, fitted.after.p90);
+  }
+  Value tiers;
+  tiers.kind = Value::Kind::sequence;
+  tiers.items = {group(entries, measured_by(machine) + ": " + errors)};
+  Value map;
+  map.set("title", quoted(fmt::format("{}, a process a core", machine.processor)));
+  map.set("device", quoted(device));
+  map.set("devices", scalar_value(std::to_string(machine.cores)));
+  map.set("devices_per_node", scalar_value(std::to_string(machine.cores)));
+  map.set("tiers", tiers);
+  map.set("machine", machine_value(machine, command));
+  return map;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,176 @@
+#include "calibrate/cpu_tasks.hpp"
+
+#include <fmt/format.h>
+
+#include "calibrate/network_bench.hpp"
+#include "calibrate/op_bench.hpp"
+#include "calibrate/stage_probe.hpp"
+#include "costmodel/measured_time.hpp"
+
+namespace calibrate {
+
+using costmodel::CollectiveKind;
+using costmodel::FlashAttention;
+using costmodel::Linear;
+using costmodel::Op;
+using costmodel::Pass;
+using costmodel::Precision;
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+constexpr double kB = 1024, MB = 1024 * kB;
+
+Record record_of(const std::string& task, const Op& op, Pass pass, const Timing& time) {
+  const auto work = costmodel::measured_work(op, pass, Precision::fp32);
+  return {task, std::string(costmodel::measured_name(op)), pass, work.point, work.amount, time};
+}
+
+Record streamed(const std::string& task, const char* what, Pass pass, double bytes,
+                const Timing& time) {
+  return {task, what, pass, {bytes}, bytes, time};
+}
+
+void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
+            const std::vector<Pass>& passes) {
+  // A pass of a nanosecond a product's hundred operations, and what any task costs.
+  const double share = 1e-2 + 1e-11 * costmodel::work_of(op, Pass::forward, 4).executed.value *
+                                  static_cast<double>(passes.size());
+  tasks.push_back({name, share, [=](const StopRule& rule) {
+                     StopRule each = rule;
+                     each.longest *= 1 / static_cast<double>(passes.size());
+                     std::vector<Record> records;
+                     for (const Pass pass : passes)
+                       records.push_back(record_of(name, op, pass, time_op(op, pass, each)));
+                     return records;
+                   }});
+}
+
+void add_products(std::vector<Task>& tasks, bool quick) {
+  const Sizes rows = quick ? Sizes{64, 512} : Sizes{32, 128, 512, 2048};
+  const Sizes sides = quick ? Sizes{128, 512, 2048} : Sizes{64, 256, 512, 1024, 4096};
+  for (const auto m : rows)
+    for (const auto n : sides)
+      for (const auto k : sides)
+        add_op(tasks, fmt::format("product {} x {} x {}", m, n, k), Linear{m, n, k, false, false},
+               {Pass::forward, Pass::input_gradient, Pass::weight_gradient});
+}
+
+void add_attention(std::vector<Task>& tasks, bool quick) {
+  const std::vector<Pass> passes{Pass::forward, Pass::input_gradient};
+  const Sizes lengths = quick ? Sizes{128, 512} : Sizes{32, 64, 128, 256, 512, 1024};
+  const Sizes heads = quick ? Sizes{64} : Sizes{32, 64, 128};
+  constexpr std::int64_t together = 4;  // heads
+  for (const auto s : lengths) {
+    for (const auto d : heads) {
+      add_op(tasks, fmt::format("flash attention {} x {}", s, d),
+             FlashAttention{1, s, together, together, d, true}, passes);
+      add_op(tasks, fmt::format("attention scores {} x {}", s, d),
+             costmodel::AttentionScores{together, s, d}, passes);
+      add_op(tasks, fmt::format("attention context {} x {}", s, d),
+             costmodel::AttentionContext{together, s, d}, passes);
+    }
+  }
+}
+
+void add_biases(std::vector<Task>& tasks, bool quick) {
+  const Sizes rows = quick ? Sizes{64, 1024} : Sizes{16, 64, 256, 1024, 2048};
+  for (const auto m : rows) {
+    const std::int64_t n = m < 256 ? 512 : 2048;
+    const std::string name = fmt::format("bias {} x {}", m, n);
+    tasks.push_back({name, 0.02, [=](const StopRule& rule) {
+                       const double bytes = 4.0 * static_cast<double>(m) * static_cast<double>(n);
+                       std::vector<Record> records;
+                       for (const Pass pass : {Pass::forward, Pass::weight_gradient})
+                         records.push_back(
+                             streamed(name, "bias", pass, bytes, time_bias(m, n, pass, rule)));
+                       return records;
+                     }});
+  }
+}
+
+void add_memory(std::vector<Task>& tasks, bool quick) {
+  for (const double bytes : quick ? std::vector<double>{64 * kB, 64 * MB}
+                                  : std::vector<double>{64 * kB, MB, 16 * MB, 128 * MB}) {
+    const std::string name = fmt::format("memory {:.0f} kB", bytes / kB);
+    tasks.push_back(
+        {name, 0.05, [=](const StopRule& rule) {
+           const auto size = static_cast<std::int64_t>(bytes);
+           return std::vector{
+               streamed(name, "copy", Pass::forward, 2 * bytes, time_copy(size, rule)),
+               streamed(name, "triad", Pass::forward, 3 * bytes, time_triad(size, rule))};
+         }});
+  }
+  const std::string call = "call";
+  tasks.push_back(
+      {call, 0.02, [=](const StopRule& rule) {
+         const Timing time = time_op(Linear{1, 1, 1, false, false}, Pass::forward, rule);
+         return std::vector{streamed(call, "call", Pass::forward, 1, time)};
+       }});
+}
+
+void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
+  const std::vector<double> sizes =
+      quick ? std::vector<double>{4 * kB, 256 * kB, 4 * MB}
+            : std::vector<double>{kB, 16 * kB, 64 * kB, 256 * kB, MB, 4 * MB, 16 * MB};
+  for (const int ranks : {2, 4}) {
+    if (ranks > cores) continue;
+    for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                            CollectiveKind::reduce_scatter, CollectiveKind::send}) {
+      if (kind == CollectiveKind::send && ranks > 2) continue;
+      const std::string what(costmodel::collective_names[static_cast<std::size_t>(kind)]);
+      for (const double bytes : sizes) {
+        const std::string name = fmt::format("{} of {} ranks {:.0f} kB", what, ranks, bytes / kB);
+        tasks.push_back(
+            {name, 0.05, [=](const StopRule& rule) {
+               const auto time =
+                   time_collective(kind, static_cast<std::int64_t>(bytes), ranks, rule);
+               return std::vector<Record>{
+                   {name, what, Pass::forward, {bytes, static_cast<double>(ranks)}, bytes, time}};
+             }});
+      }
+    }
+  }
+}
+
+void add_probes(std::vector<Task>& tasks, bool quick) {
+  for (const SmallModel& model : probed_models(quick)) {
+    const auto tokens = static_cast<double>(model.sequence * model.micro_batch);
+    const auto h = static_cast<double>(model.hidden);
+    const double flops = 3 * 2 * tokens * h * (16 * h + static_cast<double>(model.vocab));
+    tasks.push_back({model.name(), 0.1 + 1e-11 * flops * 6,
+                     [model](const StopRule& rule) { return probe(model, rule); }});
+  }
+}
+
+}  // namespace
+
+std::vector<Record> probe(const SmallModel& model, const StopRule& rule) {
+  const auto evaluator = evaluator_of(model, {});
+  const StageTimes times = time_stage(evaluator, plan_of(model), rule);
+  std::vector<Record> records;
+  for (const auto& entry : times.ops) {
+    const std::string_view name = costmodel::measured_name(entry.op);
+    if (name.empty() || costmodel::keys_of(name).axes.size() > 1) continue;
+    records.push_back(record_of(model.name(), entry.op, entry.pass, summarised(entry.times)));
+  }
+  const double parameters =
+      4 * costmodel::parameter_count(evaluator.model());  // vocabularies are not padded here
+  records.push_back(
+      streamed(model.name(), "optimizer", Pass::forward, parameters, times.optimizer));
+  return records;
+}
+
+std::vector<Task> cpu_tasks(bool quick, int cores) {
+  std::vector<Task> tasks;
+  add_memory(tasks, quick);
+  add_products(tasks, quick);
+  add_attention(tasks, quick);
+  add_biases(tasks, quick);
+  add_probes(tasks, quick);
+  add_collectives(tasks, quick, cores);
+  return tasks;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,32 @@
+// What is measured of this machine: products over a grid, attention over sequences and head sizes,
+// everything else inside small models, memory, and messages between threads.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrate/part_file.hpp"
+#include "calibrate/small_model.hpp"
+
+namespace calibrate {
+
+struct Task {
+  std::string name;
+  double share = 1;  // of the time, against other tasks
+  std::function<std::vector<Record>(const StopRule&)> run;
+};
+
+// `quick` has fewer shapes and smaller ones.
+std::vector<Task> cpu_tasks(bool quick, int cores);
+
+// The models in which operators are measured; `held_out`, those that predictions are held against:
+// no shape of them is in the others.
+std::vector<SmallModel> probed_models(bool quick);
+std::vector<SmallModel> held_out_models();
+
+// Every operator of a model that has a curve over bytes, and the optimizer, as one stage's times
+// say.
+std::vector<Record> probe(const SmallModel& model, const StopRule& rule);
+
+}  // namespace calibrate

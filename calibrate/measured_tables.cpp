@@ -1,0 +1,103 @@
+#include "calibrate/measured_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "costmodel/measured_time.hpp"
+
+namespace calibrate {
+
+using costmodel::Pass;
+using costmodel::RateTable;
+
+namespace {
+
+using Point = std::vector<double>;
+using Rates = std::map<Point, std::vector<double>>;  // measured at each point
+
+constexpr double one_point = 1.125;  // ratio of sizes
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
+}
+
+// Neighbours become one: the geometric mean of their sizes, the median of their rates.
+void fill_curve(const Rates& rates, RateTable& table) {
+  table.axes = {{}};
+  for (auto at = rates.begin(); at != rates.end();) {
+    const double first = at->first.front();
+    double logarithms = 0, count = 0;
+    std::vector<double> here;
+    for (; at != rates.end() && at->first.front() < first * one_point; ++at, ++count) {
+      logarithms += std::log(at->first.front());
+      here.push_back(median_of(at->second));
+    }
+    table.axes.front().push_back(std::exp(logarithms / count));
+    table.rates.push_back(median_of(here));
+  }
+}
+
+std::vector<double> coordinates(const Rates& rates, std::size_t axis) {
+  std::set<double> all;
+  for (const auto& [point, values] : rates) all.insert(point[axis]);
+  return {all.begin(), all.end()};
+}
+
+// Points in the order of the axes, the first slowest.
+void add_points(const RateTable& table, Point& point, std::vector<Point>& all) {
+  if (point.size() == table.axes.size()) {
+    all.push_back(point);
+    return;
+  }
+  for (const double x : table.axes[point.size()]) {
+    point.push_back(x);
+    add_points(table, point, all);
+    point.pop_back();
+  }
+}
+
+bool lacks(const Rates& rates, const Point& point) { return rates.find(point) == rates.end(); }
+
+void fill_grid(const Rates& rates, RateTable& table) {
+  for (std::size_t i = 0; i < rates.begin()->first.size(); ++i)
+    table.axes.push_back(coordinates(rates, i));
+  std::vector<Point> points;
+  Point empty;
+  add_points(table, empty, points);
+  for (const Point& point : points)
+    if (lacks(rates, point)) std::erase(table.axes.front(), point.front());
+  std::erase_if(points, [&](const Point& point) {
+    const auto& kept = table.axes.front();
+    return std::find(kept.begin(), kept.end(), point.front()) == kept.end();
+  });
+  for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
+}
+
+}  // namespace
+
+std::vector<RateTable> tables_of(const std::vector<Record>& records) {
+  std::map<std::pair<std::string, Pass>, Rates> measured;
+  const auto names = costmodel::measured_names();
+  for (const Record& r : records) {
+    if (std::find(names.begin(), names.end(), r.op) == names.end()) continue;
+    measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.median.value);
+  }
+  std::vector<RateTable> tables;
+  for (const auto& [key, rates] : measured) {
+    RateTable table;
+    table.op = key.first;
+    table.pass = key.second;
+    const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
+    (curve ? fill_curve : fill_grid)(rates, table);
+    if (!table.rates.empty()) tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,50 @@
+// A device that notes how long each pass of each operator takes on the device behind it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/measurement.hpp"
+#include "costmodel/op_list.hpp"
+#include "runtime/device.hpp"
+
+namespace calibrate {
+
+class OpRecorder : public runtime::Device {
+ public:
+  struct Entry {
+    std::string node;
+    costmodel::Op op;
+    costmodel::Pass pass = costmodel::Pass::forward;
+    std::vector<double> times;  // seconds, one a call
+  };
+
+  // `device` outlives this.
+  OpRecorder(runtime::Device& device, Clock clock) : device_(device), clock_(std::move(clock)) {}
+
+  // What passes between two operators (memory taken, ids drawn, data copied) belongs to the second;
+  // of the first after this, from here on.
+  void begin();
+  void forget();  // all times so far
+  // By layer and position; the op lists they came from need not live any more.
+  std::vector<Entry> entries() const;
+
+  void forward(const runtime::OpCall& call) override;
+  void input_gradient(const runtime::OpCall& call) override;
+  void weight_gradient(const runtime::OpCall& call) override;
+  void logits_maximum(const runtime::OpCall& call) override;
+  void logits_exponentials(const runtime::OpCall& call) override;
+  void logits_loss(const runtime::OpCall& call) override;
+
+ private:
+  void note(const runtime::OpCall& call, costmodel::Pass pass);
+
+  runtime::Device& device_;
+  Clock clock_;
+  costmodel::Seconds mark_;
+  std::map<std::pair<const costmodel::Node*, costmodel::Pass>, Entry> entries_;
+};
+
+}  // namespace calibrate
