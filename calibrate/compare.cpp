@@ -53,13 +53,13 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
         entry.op, entry.pass, evaluator.cluster().device, evaluator.training().precision);
     const auto pass = costmodel::pass_names[static_cast<std::size_t>(entry.pass)];
     add_row(rows, fmt::format("{}, {}", entry.node, pass), calls * predicted,
-            calls * summarised(entry.times).median);
+            calls * summarised(entry.times).least);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.measured > b.measured; });
-  rows.push_back({"stage forward", cost.times.forward.front(), times.forward.median});
-  rows.push_back({"stage backward", cost.times.backward.front(), times.backward.median});
-  rows.push_back({"optimizer", cost.optimizer.front(), times.optimizer.median});
+  rows.push_back({"stage forward", cost.times.forward.front(), times.forward.least});
+  rows.push_back({"stage backward", cost.times.backward.front(), times.backward.least});
+  rows.push_back({"optimizer", cost.optimizer.front(), times.optimizer.least});
   return rows;
 }
 
@@ -69,8 +69,8 @@ std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::De
   const auto plan = plan_of(model);
   const StageTimes times = time_stage(evaluator, plan, rule);
   const auto& cost = evaluator.cost(plan);
-  return {{model.name() + ", forward", cost.times.forward.front(), times.forward.median},
-          {model.name() + ", backward", cost.times.backward.front(), times.backward.median}};
+  return {{model.name() + ", forward", cost.times.forward.front(), times.forward.least},
+          {model.name() + ", backward", cost.times.backward.front(), times.backward.least}};
 }
 
 std::string table_of(const std::vector<Compared>& rows) {

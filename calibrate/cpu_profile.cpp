@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "calibrate/fit_network.hpp"
 #include "calibrate/measured_tables.hpp"
@@ -45,7 +46,7 @@ Value machine_value(const Machine& machine, const std::string& command) {
 double best_rate(const std::vector<Record>& records, const std::string& op, costmodel::Pass pass) {
   double best = 0;
   for (const Record& r : records)
-    if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.median.value);
+    if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.least.value);
   return best;
 }
 
@@ -54,7 +55,7 @@ double bandwidth(const std::vector<Record>& records) {
   double size = 0, rate = 0;
   for (const Record& r : records) {
     if (r.op != "copy" && r.op != "triad") continue;
-    if (r.amount > size) rate = r.amount / r.time.median.value;
+    if (r.amount > size) rate = r.amount / r.time.least.value;
     size = std::max(size, r.amount);
   }
   return rate;
@@ -62,7 +63,7 @@ double bandwidth(const std::vector<Record>& records) {
 
 double call_time(const std::vector<Record>& records) {
   for (const Record& r : records)
-    if (r.op == "call") return r.time.median.value;
+    if (r.op == "call") return r.time.least.value;
   return 0;
 }
 
@@ -72,6 +73,25 @@ double share_of(double rate, double peak) {
 
 std::string measured_by(const Machine& machine) {
   return fmt::format("measured by shardplan calibrate, {}, {}", machine.date, machine.processor);
+}
+
+// Each number of ranks that computed at once, against one alone.
+Value together_value(const std::vector<Record>& records, const std::string& by) {
+  std::map<double, double> times;  // least, by ranks
+  for (const Record& r : records) {
+    if (r.op != "together") continue;
+    const auto [at, fresh] = times.try_emplace(r.point.front(), r.time.median.value);
+    if (!fresh) at->second = std::min(at->second, r.time.median.value);
+  }
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const auto& [ranks, time] : times) {
+    if (ranks < 2) continue;
+    list.items.push_back(group({{"devices", figure(ranks)},
+                                {"slowdown", figure(std::max(1.0, time / times.begin()->second))}},
+                               by + ": a model of two layers on each"));
+  }
+  return list;
 }
 
 }  // namespace
@@ -106,7 +126,9 @@ Value device_profile(const std::vector<Record>& records, const Machine& machine,
             "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
   map.set("launch", group({{"kernel_s", figure(call)}}, by + ": a product of one by one"));
   map.set("operators", group({{"tables", to_value(tables_of(records))}},
-                             by + ": medians, by the runtime's own device"));
+                             by + ": least times, by the runtime's own device"));
+  const Value together = together_value(records, by);
+  if (!together.items.empty()) map.set("together", together);
   map.set("machine", machine_value(machine, command));
   return map;
 }
@@ -123,7 +145,7 @@ std::vector<Measurement> collectives_of(const std::vector<Record>& records) {
     m.id = m.title = r.task;
     m.what = CollectiveRun{static_cast<costmodel::CollectiveKind>(kind - names.begin()),
                            costmodel::Bytes(r.amount), static_cast<int>(r.point[1]), 1};
-    m.time = r.time.median;
+    m.time = r.time.least;
     all.push_back(m);
   }
   return all;

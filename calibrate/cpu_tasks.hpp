@@ -17,7 +17,8 @@ struct Task {
   std::function<std::vector<Record>(const StopRule&)> run;
 };
 
-// `quick` has fewer shapes and smaller ones.
+// `quick` has fewer shapes and smaller ones. Everything in rounds, so that a time when the machine
+// did other things does not spoil one measurement in all its repetitions.
 std::vector<Task> cpu_tasks(bool quick, int cores);
 
 // The models in which operators are measured; `held_out`, those that predictions are held against:

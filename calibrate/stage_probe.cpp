@@ -85,4 +85,23 @@ StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::Pa
           summarised(probe.samples.optimizer), probe.entries()};
 }
 
+Timing time_together(const SmallModel& model, int ranks, const StopRule& rule) {
+  const auto evaluator = evaluator_of(model, {});
+  std::vector<Samples> samples(static_cast<std::size_t>(ranks));
+  const Clock wall = wall_clock();
+  const costmodel::Seconds end = wall() + rule.longest;
+  runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
+    Probe probe(evaluator, plan_of(model));
+    probe.iterate();
+    probe.forget();
+    while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();
+    samples[static_cast<std::size_t>(transport.rank())] = probe.samples;
+  });
+  std::vector<double> times;
+  for (const Samples& s : samples)
+    for (std::size_t i = 0; i < s.forward.size(); ++i)
+      times.push_back(s.forward[i] + s.backward[i]);
+  return summarised(std::move(times));
+}
+
 }  // namespace calibrate

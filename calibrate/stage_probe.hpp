@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/op_recorder.hpp"
+#include "calibrate/small_model.hpp"
 #include "costmodel/estimate.hpp"
 
 namespace calibrate {
@@ -20,5 +21,8 @@ struct StageTimes {
 // ConfigError when the runtime does not take the model.
 StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       const StopRule& rule);
+
+// Forward and backward of a micro-batch while `ranks` threads do the same, of the usual rank.
+Timing time_together(const SmallModel& model, int ranks, const StopRule& rule);
 
 }  // namespace calibrate

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "costmodel/config_reader.hpp"
@@ -109,6 +110,27 @@ void read_measured(MapReader& device, DeviceSpec& spec) {
   reader.finish();
 }
 
+void read_together(MapReader& device, DeviceSpec& spec) {
+  const Value* list = device.optional("together");
+  if (list == nullptr) return;
+  if (list->kind != Value::Kind::sequence) {
+    throw ConfigError(list->mark, "together is not a list",
+                      "write a list of {devices, slowdown, source}");
+  }
+  double last = 1;
+  for (const Value& item : list->items) {
+    MapReader reader(item, "together");
+    reader.required("source");
+    const double devices = required_number(reader, "devices", Dimension::count, 2, 1e6);
+    if (devices <= last)
+      throw ConfigError(item.mark, "devices does not grow", "list fewer devices first");
+    spec.together.push_back(
+        {devices, required_number(reader, "slowdown", Dimension::count, 1, 1e6)});
+    reader.finish();
+    last = devices;
+  }
+}
+
 Tier read_tier(const Value& value) {
   MapReader reader(value, "tier");
   Tier tier;
@@ -170,6 +192,18 @@ double straggler_factor(const ClusterSpec& cluster) {
   return nodes > 1 ? 1 + cluster.straggler_per_doubling * std::log2(nodes) : 1;
 }
 
+double slowdown_together(const DeviceSpec& device, double devices) {
+  DeviceSpec::Together below{1, 1};
+  for (const auto& here : device.together) {
+    if (devices <= here.devices) {
+      const double share = (devices - below.devices) / (here.devices - below.devices);
+      return below.slowdown + std::max(0.0, share) * (here.slowdown - below.slowdown);
+    }
+    below = here;
+  }
+  return device.together.empty() ? 1 : below.slowdown * devices / below.devices;
+}
+
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices) {
   ClusterSpec other = cluster;
   other.devices = devices;
@@ -192,6 +226,7 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   read_device_memory(reader, device);
   read_kernels(reader, device);
   read_measured(reader, device);
+  read_together(reader, device);
   reader.optional("source");
   reader.optional("notes");
   reader.optional("machine");  // what `shardplan calibrate --backend` measured; read by people

@@ -48,6 +48,12 @@ struct DeviceSpec {
                           // in the rest: under its power limit it clocks higher
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
   std::vector<RateTable> measured;  // operators as measured, instead of the formulas
+  // So many devices of a node that compute at once take so many times as long each as one alone:
+  // they share caches, memory or cores. Growing; empty: they share nothing.
+  struct Together {
+    double devices, slowdown;
+  };
+  std::vector<Together> together;
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
   double gemm_efficiency_of(Precision p) const {
     const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];
@@ -84,6 +90,10 @@ struct ClusterSpec {
 // How much longer than one node's an iteration is because every collective waits for the slowest
 // node: 1 + straggler_per_doubling · log2(nodes).
 double straggler_factor(const ClusterSpec& cluster);
+
+// How many times as long as alone a device computes while `devices` of its node do: 1 for one,
+// linear between the measured numbers, proportional above the last, where devices take turns.
+double slowdown_together(const DeviceSpec& device, double devices);
 
 // The same cluster with another number of devices: its tiers as described, cut or stretched again.
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);

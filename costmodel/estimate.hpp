@@ -152,6 +152,8 @@ class Evaluator {
   void price_stages(const ParallelPlan& plan);
   void price_offload(const ParallelPlan& plan);
   std::vector<std::string> notes() const;
+  double computing_together(const ParallelPlan& plan) const;
+  void share_node(const ParallelPlan& plan);
   void raise_clocks(const ParallelPlan& plan);
   void price_zero(const ParallelPlan& plan);
   void price_transfer(const ParallelPlan& plan);

@@ -21,7 +21,10 @@ Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) co
   const double weights = cost_.weights[rank], experts = cost_.expert_weights[rank];
   const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
   const Bytes parameters(own * weight_bytes_per_parameter(training_));
-  if (const auto measured = measured_optimizer(parameters, cluster_.device)) return *measured;
+  if (const auto measured = measured_optimizer(parameters, cluster_.device)) {
+    const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
+    return *measured * slowdown_together(cluster_.device, static_cast<double>(ranks));
+  }
   const double states = optimizer_bytes_per_parameter(training_);
   const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
   const Bytes moved(kept_gradients * gradient_size +

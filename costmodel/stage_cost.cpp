@@ -81,6 +81,22 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
+// Ranks on one node, which compute at once but for the pipeline's bubble.
+double Evaluator::computing_together(const ParallelPlan& plan) const {
+  const double wait = plan.pp - 1;
+  const double idle =
+      wait / (static_cast<double>(plan.vpp) * static_cast<double>(cost_.micro_batches) + wait);
+  const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
+  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle);
+}
+
+void Evaluator::share_node(const ParallelPlan& plan) {
+  if (cluster_.device.together.empty()) return;
+  const double factor = slowdown_together(cluster_.device, computing_together(plan));
+  for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient})
+    for (Cost& cost : *costs) cost.compute *= factor;
+}
+
 // A power-limited device that waits in the pipeline's bubble, (p - 1) / (v·m + p - 1) of the time,
 // computes faster in the rest of it; not where the host's launches are what takes the time.
 void Evaluator::raise_clocks(const ParallelPlan& plan) {
@@ -199,6 +215,7 @@ const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
   price_stages(plan);
+  share_node(plan);
   raise_clocks(plan);
   price_zero(plan);
   const std::size_t n = c.forward.size();
