@@ -32,9 +32,10 @@ void add_stages(const RunResult& r, Rows& rows) {
     const auto seen = costmodel::by_rank(
         backward ? r.measured.stage_backward : r.measured.stage_forward, r.plan.pp);
     const char* name = backward ? "backward" : "forward";
-    for (std::size_t p = 0; p < said.size(); ++p)
+    for (std::size_t p = 0; p < said.size(); ++p) {
       rows.add(fmt::format("stages.{}.{}_s", p, name), fmt::format("stage {} {}", p, name),
                Unit::seconds, said[p], seen[p]);
+    }
   }
 }
 

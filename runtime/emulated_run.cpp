@@ -65,6 +65,7 @@ RankMeasurement noted(int rank, const Schedule& lowered,
 
 std::optional<Emulated> under_mpi(const RunRequest& request, const ParallelPlan& plan,
                                   const Schedule& lowered, const PipelineTimes& times) {
+  if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
   std::optional<Emulated> emulated;
   const int status = run_mpi({.patience = request.patience}, [&](Transport& transport) {
     require_agreement(transport, statements(request.scenario, plan, request.seed, 1), lowered.ranks,
@@ -76,7 +77,7 @@ std::optional<Emulated> under_mpi(const RunRequest& request, const ParallelPlan&
     const auto all = gather_measurements(transport, noted(transport.rank(), lowered, events));
     if (!all.empty()) emulated = {timeline_of(all, lowered.ranks), overhead};
   });
-  if (status != 0) throw RunFault(0, mpi_missing());
+  if (status != 0) throw RunFault(0, "MPI did not start");
   return emulated;
 }
 

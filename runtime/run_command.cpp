@@ -144,6 +144,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
 
 void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
                      const std::function<void(Transport&)>& program) {
+  if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
   const bool alone = !launched();
   if (alone && plan.devices() > 1)
     throw RunFault(0, wrong_world(plan.devices(), to_string(plan), 1));
@@ -156,7 +157,7 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
     if (speaks) return end.tell_signal(number);
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
   });
-  if (run_mpi(options, program) != 0) throw RunFault(0, mpi_missing());
+  if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
 }
 
 void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
