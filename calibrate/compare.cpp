@@ -18,7 +18,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// Two micro-batches are timed together; an operator's samples are of both and of all its layers.
+// An operator's samples are of all micro-batches and of all its layers.
 double calls_a_micro_batch(const OpRecorder::Entry& entry, int micro_batches) {
   return static_cast<double>(entry.times.size()) / micro_batches;
 }
@@ -53,13 +53,14 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
         entry.op, entry.pass, evaluator.cluster().device, evaluator.training().precision);
     const auto pass = costmodel::pass_names[static_cast<std::size_t>(entry.pass)];
     add_row(rows, fmt::format("{}, {}", entry.node, pass), calls * predicted,
-            calls * summarised(entry.times).least);
+            calls * summarised(entry.times).median);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.measured > b.measured; });
-  rows.push_back({"stage forward", cost.times.forward.front(), times.forward.least});
-  rows.push_back({"stage backward", cost.times.backward.front(), times.backward.least});
-  rows.push_back({"optimizer", cost.optimizer.front(), times.optimizer.least});
+  const PassTimes sum = by_ops(times);
+  rows.push_back({"stage forward", cost.times.forward.front(), sum.forward});
+  rows.push_back({"stage backward", cost.times.backward.front(), sum.backward});
+  rows.push_back({"optimizer", cost.optimizer.front(), times.optimizer.median});
   return rows;
 }
 
@@ -69,8 +70,9 @@ std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::De
   const auto plan = plan_of(model);
   const StageTimes times = time_stage(evaluator, plan, rule);
   const auto& cost = evaluator.cost(plan);
-  return {{model.name() + ", forward", cost.times.forward.front(), times.forward.least},
-          {model.name() + ", backward", cost.times.backward.front(), times.backward.least}};
+  const PassTimes sum = by_ops(times);
+  return {{model.name() + ", forward", cost.times.forward.front(), sum.forward},
+          {model.name() + ", backward", cost.times.backward.front(), sum.backward}};
 }
 
 std::string table_of(const std::vector<Compared>& rows) {

@@ -44,6 +44,7 @@ void run_tasks(const std::vector<Task>& tasks, Seconds time, PartFile& part, con
     const Task& task = tasks[i];
     if (part.has(task.name)) continue;
     const Seconds left = max(time - (clock() - begin), Seconds(0));
+    if (task.repeated && left == Seconds(0)) continue;
     if (progress) progress(i, task.name, left.value);
     StopRule rule;
     rule.longest = left * (task.share / shares);

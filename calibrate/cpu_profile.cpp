@@ -46,7 +46,7 @@ Value machine_value(const Machine& machine, const std::string& command) {
 double best_rate(const std::vector<Record>& records, const std::string& op, costmodel::Pass pass) {
   double best = 0;
   for (const Record& r : records)
-    if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.least.value);
+    if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.median.value);
   return best;
 }
 
@@ -55,7 +55,7 @@ double bandwidth(const std::vector<Record>& records) {
   double size = 0, rate = 0;
   for (const Record& r : records) {
     if (r.op != "copy" && r.op != "triad") continue;
-    if (r.amount > size) rate = r.amount / r.time.least.value;
+    if (r.amount > size) rate = r.amount / r.time.median.value;
     size = std::max(size, r.amount);
   }
   return rate;
@@ -63,7 +63,7 @@ double bandwidth(const std::vector<Record>& records) {
 
 double call_time(const std::vector<Record>& records) {
   for (const Record& r : records)
-    if (r.op == "call") return r.time.least.value;
+    if (r.op == "call") return r.time.median.value;
   return 0;
 }
 
@@ -77,7 +77,7 @@ std::string measured_by(const Machine& machine) {
 
 // Each number of ranks that computed at once, against one alone.
 Value together_value(const std::vector<Record>& records, const std::string& by) {
-  std::map<double, double> times;  // least, by ranks
+  std::map<double, double> times;  // by ranks
   for (const Record& r : records) {
     if (r.op != "together") continue;
     const auto [at, fresh] = times.try_emplace(r.point.front(), r.time.median.value);
@@ -126,7 +126,7 @@ Value device_profile(const std::vector<Record>& records, const Machine& machine,
             "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
   map.set("launch", group({{"kernel_s", figure(call)}}, by + ": a product of one by one"));
   map.set("operators", group({{"tables", to_value(tables_of(records))}},
-                             by + ": least times, by the runtime's own device"));
+                             by + ": medians at the best pace, by the runtime's own device"));
   const Value together = together_value(records, by);
   if (!together.items.empty()) map.set("together", together);
   map.set("machine", machine_value(machine, command));

@@ -137,8 +137,6 @@ void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
   }
 }
 
-// One alone counts with its least time, several at once with their usual one: alone, whatever else
-// the machine does can only make it slower.
 void add_together(std::vector<Task>& tasks, bool quick, int cores) {
   SmallModel model;
   model.hidden = quick ? 256 : 512;
@@ -205,6 +203,7 @@ std::vector<Task> cpu_tasks(bool quick, int cores) {
   for (int round = 1; round <= (quick ? 2 : 3); ++round) {
     for (Task& task : one_round(quick, cores)) {
       task.name = fmt::format("{}, round {}", task.name, round);
+      task.repeated = round > 1;
       task.run = [run = std::move(task.run), name = task.name](const StopRule& rule) {
         auto records = run(rule);
         for (Record& r : records) r.task = name;

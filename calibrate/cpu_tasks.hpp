@@ -15,6 +15,7 @@ struct Task {
   std::string name;
   double share = 1;  // of the time, against other tasks
   std::function<std::vector<Record>(const StopRule&)> run;
+  bool repeated = false;  // left out when time is up: another round has measured the same
 };
 
 // `quick` has fewer shapes and smaller ones. Everything in rounds, so that a time when the machine

@@ -27,10 +27,6 @@ double median_of(std::vector<double> values) {
   return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
 }
 
-double most_of(const std::vector<double>& values) {
-  return *std::max_element(values.begin(), values.end());
-}
-
 // Neighbours become one: the geometric mean of their sizes, the median of their rates.
 void fill_curve(const Rates& rates, RateTable& table) {
   table.axes = {{}};
@@ -40,7 +36,7 @@ void fill_curve(const Rates& rates, RateTable& table) {
     std::vector<double> here;
     for (; at != rates.end() && at->first.front() < first * one_point; ++at, ++count) {
       logarithms += std::log(at->first.front());
-      here.push_back(most_of(at->second));
+      here.push_back(median_of(at->second));
     }
     table.axes.front().push_back(std::exp(logarithms / count));
     table.rates.push_back(median_of(here));
@@ -80,7 +76,7 @@ void fill_grid(const Rates& rates, RateTable& table) {
     const auto& kept = table.axes.front();
     return std::find(kept.begin(), kept.end(), point.front()) == kept.end();
   });
-  for (const Point& point : points) table.rates.push_back(most_of(rates.at(point)));
+  for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
 }
 
 }  // namespace
@@ -90,7 +86,7 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records) {
   const auto names = costmodel::measured_names();
   for (const Record& r : records) {
     if (std::find(names.begin(), names.end(), r.op) == names.end()) continue;
-    measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.least.value);
+    measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.median.value);
   }
   std::vector<RateTable> tables;
   for (const auto& [key, rates] : measured) {

@@ -8,9 +8,9 @@
 
 namespace calibrate {
 
-// One table an operator and pass, of the records that are operators'. The least time
-// counts, also of several measurements of a point: what else the machine does only adds to it. Of a
-// curve over bytes, points closer together than an eighth are one. A grid that lacks points is cut
+// One table an operator and pass, of the records that are operators'. Points measured
+// more than once count with their median; of a curve over bytes, points closer together than an
+// eighth are one. A grid that lacks points is cut
 // to the rows that have all.
 std::vector<costmodel::RateTable> tables_of(const std::vector<Record>& records);
 

@@ -64,15 +64,19 @@ int repeat(const std::function<void()>& run, const StopRule& rule, const Clock& 
   return done;
 }
 
-Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock) {
+Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
+               const Pace& pace) {
   std::vector<double> times;
   int warm_up = rule.warm_up;
+  PaceAround around(pace);
+  around.begin();
   const auto timed = [&] {
     const Seconds begin = clock();
     run();
     const Seconds time = clock() - begin;
+    const double factor = around.factor();
     if (warm_up-- > 0) return;
-    times.push_back(time.value);
+    times.push_back(time.value * factor);
   };
   repeat(timed, rule, clock, [&] { return summarised(times).relative_error; });
   return summarised(std::move(times));

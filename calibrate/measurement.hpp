@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "calibrate/pace.hpp"
 #include "costmodel/units.hpp"
 
 namespace calibrate {
@@ -31,7 +32,9 @@ struct Timing {
 // says: 1.2533 · 1.4826 · MAD / sqrt(n). Of no times: all zero.
 Timing summarised(std::vector<double> times);
 
-Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock);
+// Times are brought to the best pace, where there is one.
+Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
+               const Pace& pace = {});
 
 // The same where a run notes times of its own: `done` is asked after every run.
 int repeat(const std::function<void()>& run, const StopRule& rule, const Clock& clock,

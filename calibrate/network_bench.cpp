@@ -96,7 +96,7 @@ Timing time_copy(std::int64_t bytes, const StopRule& rule) {
     std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
     read_once(to);
   };
-  return measure(copy, rule, thread_clock());
+  return measure(copy, rule, thread_clock(), yardstick());
 }
 
 Timing time_triad(std::int64_t bytes, const StopRule& rule) {
@@ -105,7 +105,7 @@ Timing time_triad(std::int64_t bytes, const StopRule& rule) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + 0.5F * c[i];
     read_once(a);
   };
-  return measure(triad, rule, thread_clock());
+  return measure(triad, rule, thread_clock(), yardstick());
 }
 
 Timing time_collective(CollectiveKind kind, std::int64_t bytes, int ranks, const StopRule& rule) {

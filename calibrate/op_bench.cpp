@@ -149,7 +149,7 @@ class Bench {
 Timing time_op(const Op& op, Pass pass, const StopRule& rule) {
   Bench bench(op);
   bench.run(Pass::forward);  // what backward needs of forward
-  return measure([&] { bench.run(pass); }, rule, thread_clock());
+  return measure([&] { bench.run(pass); }, rule, thread_clock(), yardstick());
 }
 
 Timing time_bias(std::int64_t m, std::int64_t n, Pass pass, const StopRule& rule) {

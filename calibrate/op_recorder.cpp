@@ -5,7 +5,10 @@ namespace calibrate {
 using costmodel::Pass;
 using runtime::OpCall;
 
-void OpRecorder::begin() { mark_ = clock_(); }
+void OpRecorder::begin() {
+  pace_.begin();
+  mark_ = clock_();
+}
 
 void OpRecorder::forget() { entries_.clear(); }
 
@@ -20,7 +23,7 @@ void OpRecorder::note(const OpCall& call, Pass pass) {
   const costmodel::Seconds now = clock_();
   const auto [at, fresh] = entries_.try_emplace({&call.node, pass});
   if (fresh) at->second = {std::string(call.node.name), call.node.op, pass, {}};
-  at->second.times.push_back((now - mark_).value);
+  at->second.times.push_back((now - mark_).value * pace_.factor());
   mark_ = clock_();
 }
 

@@ -22,7 +22,8 @@ class OpRecorder : public runtime::Device {
   };
 
   // `device` outlives this.
-  OpRecorder(runtime::Device& device, Clock clock) : device_(device), clock_(std::move(clock)) {}
+  OpRecorder(runtime::Device& device, Clock clock, Pace pace)
+      : device_(device), clock_(std::move(clock)), pace_(std::move(pace)) {}
 
   // What passes between two operators (memory taken, ids drawn, data copied) belongs to the second;
   // of the first after this, from here on.
@@ -43,6 +44,7 @@ class OpRecorder : public runtime::Device {
 
   runtime::Device& device_;
   Clock clock_;
+  PaceAround pace_;
   costmodel::Seconds mark_;
   std::map<std::pair<const costmodel::Node*, costmodel::Pass>, Entry> entries_;
 };

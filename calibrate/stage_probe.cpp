@@ -1,6 +1,7 @@
 #include "calibrate/stage_probe.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "costmodel/error.hpp"
 #include "runtime/cpu_device.hpp"
@@ -21,10 +22,10 @@ struct Samples {
 
 class Probe {
  public:
-  Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan)
+  Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan, Pace pace)
       : world_(1, {}),
         clock_(thread_clock()),
-        recorder_(device_, clock_),
+        recorder_(device_, clock_, std::move(pace)),
         executor_(evaluator, plan, world_.of(0), recorder_, {}) {}
 
   void iterate() {
@@ -71,7 +72,7 @@ StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::Pa
   const auto faults = runtime::unsupported(evaluator.model(), evaluator.training(), plan);
   if (!faults.empty())
     throw costmodel::ConfigError({}, faults.front().reason, faults.front().remedy);
-  Probe probe(evaluator, plan);
+  Probe probe(evaluator, plan, yardstick());
   for (int i = 0; i < rule.warm_up; ++i) probe.iterate();
   probe.forget();
   StopRule warm = rule;
@@ -85,23 +86,34 @@ StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::Pa
           summarised(probe.samples.optimizer), probe.entries()};
 }
 
+PassTimes by_ops(const StageTimes& times) {
+  PassTimes sum;
+  for (const auto& entry : times.ops) {
+    const double calls = static_cast<double>(entry.times.size()) / times.forward.repeats;
+    const bool forward = entry.pass == costmodel::Pass::forward;
+    (forward ? sum.forward : sum.backward) += calls * summarised(entry.times).median;
+  }
+  return sum;
+}
+
 Timing time_together(const SmallModel& model, int ranks, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {});
-  std::vector<Samples> samples(static_cast<std::size_t>(ranks));
+  std::vector<PassTimes> all(static_cast<std::size_t>(ranks));
   const Clock wall = wall_clock();
   const costmodel::Seconds end = wall() + rule.longest;
   runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
-    Probe probe(evaluator, plan_of(model));
+    Probe probe(evaluator, plan_of(model), ranks > 1 ? Pace() : yardstick());
     probe.iterate();
     probe.forget();
     while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();
-    samples[static_cast<std::size_t>(transport.rank())] = probe.samples;
+    all[static_cast<std::size_t>(transport.rank())] =
+        by_ops({summarised(probe.samples.forward), {}, {}, probe.entries()});
   });
-  std::vector<double> times;
-  for (const Samples& s : samples)
-    for (std::size_t i = 0; i < s.forward.size(); ++i)
-      times.push_back(s.forward[i] + s.backward[i]);
-  return summarised(std::move(times));
+  Timing timing;
+  timing.repeats = ranks;
+  for (const PassTimes& one : all) timing.median += (one.forward + one.backward) / ranks;
+  timing.least = timing.median;
+  return timing;
 }
 
 }  // namespace calibrate

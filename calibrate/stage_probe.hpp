@@ -22,7 +22,14 @@ struct StageTimes {
 StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       const StopRule& rule);
 
-// Forward and backward of a micro-batch while `ranks` threads do the same, of the usual rank.
+// A micro-batch's passes as the sum of their operators' medians, which hold what lies between them
+// too. A yardstick after each operator knows the pace of each; of a whole pass it would not.
+struct PassTimes {
+  costmodel::Seconds forward, backward;
+};
+PassTimes by_ops(const StageTimes& times);
+
+// Forward and backward of a micro-batch while `ranks` threads do the same, over their operators.
 Timing time_together(const SmallModel& model, int ranks, const StopRule& rule);
 
 }  // namespace calibrate

@@ -16,6 +16,7 @@
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/units_text.hpp"
+#include "runtime/calibrated.hpp"
 #include "runtime/comparison.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/run_command.hpp"
@@ -37,6 +38,8 @@ constexpr const char* help =
     "  --backend NAME         threads: ranks of this process compute; mpi: this process is one\n"
     "                         rank of mpirun's or srun's; emulated: pipeline ranks wait the\n"
     "                         modelled time (default: mpi where so started, else threads)\n"
+    "  --calibrated FILE      predict by this machine's profile, a device's or a cluster's, that\n"
+    "                         shardplan calibrate wrote\n"
     "  --iterations N         iterations, the first one to warm up (default 3)\n"
     "  --trace FILE           write the last iteration as a Chrome/Perfetto trace\n"
     "  --virtual-clock        emulated: count the time instead of waiting\n"
@@ -61,7 +64,8 @@ const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
       "--backend",      "--iterations",  "--trace",      "--virtual-clock", "--seed",
       "--memory-limit", "--patience",    "--fail-above", "--format",        "--out",
-      "--set",          "--config-path", "--progress",   "--quiet",         "--help"};
+      "--set",          "--config-path", "--calibrated", "--progress",      "--quiet",
+      "--help"};
   return all;
 }
 
@@ -71,7 +75,8 @@ po::variables_map parsed(int count, char** arguments) {
   auto add = all.add_options();
   for (const char* name : {"scenario", "set", "config-path"})
     add(name, po::value<Words>()->composing(), "");
-  for (const char* name : {"backend", "trace", "format", "out", "color", "memory-limit"})
+  for (const char* name :
+       {"backend", "trace", "format", "out", "color", "memory-limit", "calibrated"})
     add(name, po::value<std::string>(), "");
   add("iterations", po::value<int>()->default_value(3), "");
   add("seed", po::value<std::uint64_t>()->default_value(1), "");
@@ -149,8 +154,11 @@ costmodel::Scenario scenario_of(const po::variables_map& values) {
                       "see shardplan run --help");
   }
   const auto path = costmodel::config_path(words(values, "config-path"));
-  return costmodel::load_scenario(costmodel::scenario_file(operands.front(), path), path,
-                                  words(values, "set"));
+  auto scenario = costmodel::load_scenario(costmodel::scenario_file(operands.front(), path), path,
+                                           words(values, "set"));
+  const std::string profile = word(values, "calibrated", "");
+  if (!profile.empty()) runtime::use_calibrated(scenario, profile, path);
+  return scenario;
 }
 
 runtime::RunRequest request_of(const po::variables_map& values) {
