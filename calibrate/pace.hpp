@@ -11,8 +11,8 @@ namespace calibrate {
 // pace.
 using Pace = std::function<double()>;
 
-// By a small product through the runtime's own GEMM, against its best time in this process; takes
-// about 50 us. Another one for each thread.
+// By a small product through the runtime's own GEMM, against its best time on this thread; takes
+// about 50 us, the thread's first a quarter of a second.
 Pace yardstick();
 
 // The mean of two paces around a sample.

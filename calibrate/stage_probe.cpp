@@ -25,6 +25,7 @@ class Probe {
   Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan, Pace pace)
       : world_(1, {}),
         clock_(thread_clock()),
+        around_(pace),
         recorder_(device_, clock_, std::move(pace)),
         executor_(evaluator, plan, world_.of(0), recorder_, {}) {}
 
@@ -50,14 +51,17 @@ class Probe {
  private:
   template <class Work>
   void timed(std::vector<double>& times, const Work& work) {
+    around_.begin();
     recorder_.begin();
     const costmodel::Seconds begin = clock_();
     work();
-    times.push_back((clock_() - begin).value);
+    const costmodel::Seconds time = clock_() - begin;
+    times.push_back(time.value * around_.factor());
   }
 
   runtime::ThreadWorld world_;
   Clock clock_;
+  PaceAround around_;
   runtime::CpuDevice device_;
   OpRecorder recorder_;
   runtime::StageExecutor executor_;

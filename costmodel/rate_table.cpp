@@ -37,9 +37,10 @@ std::vector<double> read_axis(MapReader& reader, std::string_view key) {
   std::vector<double> axis;
   for (const Value& item : list.items) {
     axis.push_back(read_number(item, std::string(key), Dimension::count, 1, 1e18));
-    if (axis.size() > 1 && axis.back() <= axis[axis.size() - 2])
+    if (axis.size() > 1 && axis.back() <= axis[axis.size() - 2]) {
       throw ConfigError(item.mark, fmt::format("{} does not grow", key),
                         "list smaller sizes first");
+    }
   }
   return axis;
 }

@@ -62,10 +62,9 @@ constexpr const char* help =
 
 const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
-      "--backend",      "--iterations",  "--trace",      "--virtual-clock", "--seed",
-      "--memory-limit", "--patience",    "--fail-above", "--format",        "--out",
-      "--set",          "--config-path", "--calibrated", "--progress",      "--quiet",
-      "--help"};
+      "--backend",    "--iterations", "--trace",  "--virtual-clock", "--seed", "--memory-limit",
+      "--patience",   "--fail-above", "--format", "--out",           "--set",  "--config-path",
+      "--calibrated", "--progress",   "--quiet",  "--help"};
   return all;
 }
 
