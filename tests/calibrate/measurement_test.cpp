@@ -37,16 +37,16 @@ TEST_CASE("unsteady times go on until the median is known") {
   CHECK(timing.relative_error <= 0.01);
   CHECK(timing.repeats > 50);  // 1.86 · 0.05 / sqrt(n) <= 0.01
   CHECK(timing.repeats < 120);
-  CHECK(timing.least == Seconds(0.9));
+  CHECK(timing.least.value == doctest::Approx(0.9));
   CHECK(timing.median.value == doctest::Approx(1).epsilon(0.06));
 }
 
 TEST_CASE("time and number are limits, and two runs are always made") {
-  Runs wild{{1, 100}};
-  CHECK(wild.measure({.warm_up = 0, .least = 5, .longest = Seconds(300)}).repeats == 6);
+  Runs wild{{1, 100, 10, 50, 30, 80}};
+  CHECK(wild.measure({.warm_up = 0, .least = 5, .longest = Seconds(300)}).repeats == 8);
   Runs slow{{50}};
   CHECK(slow.measure({.warm_up = 1, .least = 5, .longest = Seconds(1)}).repeats == 2);
-  Runs many{{1, 2}};
+  Runs many{{1, 2, 4, 8, 16}};
   CHECK(many.measure({.warm_up = 0, .most = 10, .longest = Seconds(1e9)}).repeats == 10);
 }
 
@@ -56,4 +56,16 @@ TEST_CASE("a summary") {
   CHECK(even.median == Seconds(2.5));
   CHECK(even.least == Seconds(1));
   CHECK(even.relative_error == doctest::Approx(1.2533 * 1.4826 * 1 / 2.5 / 2));
+}
+
+TEST_CASE("times are brought to the best pace, the mean of those before and after") {
+  double now = 0;
+  std::vector<double> paces{1, 0.5, 0.5, 1, 0.25};
+  std::size_t next = 0;
+  const auto timing = calibrate::measure(
+      [&] { now += 8; }, {.warm_up = 1, .least = 3, .most = 3, .longest = Seconds(1e9)},
+      [&] { return Seconds(now); }, [&] { return paces[next++]; });
+  CHECK(timing.repeats == 3);
+  CHECK(timing.least == Seconds(4));   // 0.5 before and after
+  CHECK(timing.median == Seconds(5));  // of 4, 6 and 5
 }
