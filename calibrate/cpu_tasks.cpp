@@ -53,11 +53,14 @@ void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
 void add_products(std::vector<Task>& tasks, bool quick) {
   const Sizes rows = quick ? Sizes{64, 512} : Sizes{32, 64, 128, 256, 1024};
   const Sizes sides = quick ? Sizes{128, 512, 2048} : Sizes{128, 256, 512, 1024, 2560};
-  for (const auto m : rows)
-    for (const auto n : sides)
-      for (const auto k : sides)
+  for (const auto m : rows) {
+    for (const auto n : sides) {
+      for (const auto k : sides) {
         add_op(tasks, fmt::format("product {} x {} x {}", m, n, k), Linear{m, n, k, false, false},
                {Pass::forward, Pass::input_gradient, Pass::weight_gradient});
+      }
+    }
+  }
 }
 
 void add_attention(std::vector<Task>& tasks, bool quick) {
@@ -85,9 +88,10 @@ void add_biases(std::vector<Task>& tasks, bool quick) {
     tasks.push_back({name, 0.02, [=](const StopRule& rule) {
                        const double bytes = 4.0 * static_cast<double>(m) * static_cast<double>(n);
                        std::vector<Record> records;
-                       for (const Pass pass : {Pass::forward, Pass::weight_gradient})
-                         records.push_back(
-                             streamed(name, "bias", pass, bytes, time_bias(m, n, pass, rule)));
+                       for (const Pass pass : {Pass::forward, Pass::weight_gradient}) {
+                         const Timing time = time_bias(m, n, pass, rule);
+                         records.push_back(streamed(name, "bias", pass, bytes, time));
+                       }
                        return records;
                      }});
   }
@@ -113,6 +117,12 @@ void add_memory(std::vector<Task>& tasks, bool quick) {
        }});
 }
 
+// Ranks wake one another: a few repetitions say little.
+StopRule long_enough(StopRule rule) {
+  rule.longest = max(rule.longest, costmodel::Seconds(0.1));
+  return rule;
+}
+
 void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
   const std::vector<double> sizes =
       quick ? std::vector<double>{4 * kB, 256 * kB, 4 * MB}
@@ -127,8 +137,8 @@ void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
         const std::string name = fmt::format("{} of {} ranks {:.0f} kB", what, ranks, bytes / kB);
         tasks.push_back(
             {name, 0.05, [=](const StopRule& rule) {
-               const auto time =
-                   time_collective(kind, static_cast<std::int64_t>(bytes), ranks, rule);
+               const auto time = time_collective(kind, static_cast<std::int64_t>(bytes), ranks,
+                                                 long_enough(rule));
                return std::vector<Record>{
                    {name, what, Pass::forward, {bytes, static_cast<double>(ranks)}, bytes, time}};
              }});
@@ -187,12 +197,12 @@ namespace {
 std::vector<Task> one_round(bool quick, int cores) {
   std::vector<Task> tasks;
   add_memory(tasks, quick);
+  add_together(tasks, quick, cores);
+  add_collectives(tasks, quick, cores);
   add_products(tasks, quick);
   add_attention(tasks, quick);
   add_biases(tasks, quick);
   add_probes(tasks, quick);
-  add_together(tasks, quick, cores);
-  add_collectives(tasks, quick, cores);
   return tasks;
 }
 

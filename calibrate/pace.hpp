@@ -12,7 +12,7 @@ namespace calibrate {
 using Pace = std::function<double()>;
 
 // By a small product through the runtime's own GEMM, against its best time on this thread; takes
-// about 50 us, the thread's first a quarter of a second.
+// about 100 us, the thread's first a quarter of a second.
 Pace yardstick();
 
 // The mean of two paces around a sample.

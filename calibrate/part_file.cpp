@@ -31,18 +31,20 @@ std::vector<std::string> split(const std::string& text, char at) {
 double number(const std::string& text, const std::string& line) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (error != std::errc() || end != text.data() + text.size()) {
     throw ConfigError({}, fmt::format("'{}' is no number in the measurement '{}'", text, line),
                       "remove the .part file");
+  }
   return value;
 }
 
 costmodel::Pass pass_named(const std::string& name, const std::string& line) {
   const auto& names = costmodel::pass_names;
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
+  if (found == names.end()) {
     throw ConfigError({}, fmt::format("'{}' is no pass in the measurement '{}'", name, line),
                       "remove the .part file");
+  }
   return static_cast<costmodel::Pass>(found - names.begin());
 }
 
