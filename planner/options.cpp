@@ -47,7 +47,7 @@ constexpr std::array commands{
                   "predict measured runs; the error of each source, device, framework, and of all",
                   "shardplan validate configs/evidence --fail-above 12"},
     CommandRecord{"calibrate", "--from FILE", 0, 0, "text",
-                  "fit a device's or a network's constants to measurements (a program of its own)",
+                  "measure this machine, or fit constants to measurements (a program of its own)",
                   "shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml"},
     CommandRecord{"run", "SCENARIO", 0, 1, "text json",
                   "execute the scenario's plan and hold it against the prediction (a program of "
