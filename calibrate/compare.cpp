@@ -66,7 +66,9 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
 
 std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::DeviceSpec& device,
                                     const StopRule& rule) {
-  auto evaluator = evaluator_of(model, device);
+  costmodel::DeviceSpec at_best = device;  // as time_stage() has it
+  at_best.together.clear();
+  auto evaluator = evaluator_of(model, at_best);
   const auto plan = plan_of(model);
   const StageTimes times = time_stage(evaluator, plan, rule);
   const auto& cost = evaluator.cost(plan);

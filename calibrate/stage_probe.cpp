@@ -100,13 +100,13 @@ PassTimes by_ops(const StageTimes& times) {
   return sum;
 }
 
-Timing time_together(const SmallModel& model, int ranks, const StopRule& rule) {
+Timing time_together(const SmallModel& model, int ranks, bool best_pace, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {});
   std::vector<PassTimes> all(static_cast<std::size_t>(ranks));
   const Clock wall = wall_clock();
   const costmodel::Seconds end = wall() + rule.longest;
   runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
-    Probe probe(evaluator, plan_of(model), ranks > 1 ? Pace() : yardstick());
+    Probe probe(evaluator, plan_of(model), best_pace ? yardstick() : Pace());
     probe.iterate();
     probe.forget();
     while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();

@@ -29,7 +29,8 @@ struct PassTimes {
 };
 PassTimes by_ops(const StageTimes& times);
 
-// Forward and backward of a micro-batch while `ranks` threads do the same, over their operators.
-Timing time_together(const SmallModel& model, int ranks, const StopRule& rule);
+// Forward and backward of a micro-batch while `ranks` threads do the same, over their operators; as
+// they come, or each brought to the machine's best pace.
+Timing time_together(const SmallModel& model, int ranks, bool best_pace, const StopRule& rule);
 
 }  // namespace calibrate

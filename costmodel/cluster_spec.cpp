@@ -117,11 +117,11 @@ void read_together(MapReader& device, DeviceSpec& spec) {
     throw ConfigError(list->mark, "together is not a list",
                       "write a list of {devices, slowdown, source}");
   }
-  double last = 1;
+  double last = 0;
   for (const Value& item : list->items) {
     MapReader reader(item, "together");
     reader.required("source");
-    const double devices = required_number(reader, "devices", Dimension::count, 2, 1e6);
+    const double devices = required_number(reader, "devices", Dimension::count, 1, 1e6);
     if (devices <= last)
       throw ConfigError(item.mark, "devices does not grow", "list fewer devices first");
     spec.together.push_back(
@@ -195,7 +195,7 @@ double straggler_factor(const ClusterSpec& cluster) {
 double slowdown_together(const DeviceSpec& device, double devices) {
   DeviceSpec::Together below{1, 1};
   for (const auto& here : device.together) {
-    if (devices <= here.devices) {
+    if (here.devices > below.devices && devices <= here.devices) {
       const double share = (devices - below.devices) / (here.devices - below.devices);
       return below.slowdown + std::max(0.0, share) * (here.slowdown - below.slowdown);
     }

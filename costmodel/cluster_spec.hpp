@@ -48,8 +48,9 @@ struct DeviceSpec {
                           // in the rest: under its power limit it clocks higher
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
   std::vector<RateTable> measured;  // operators as measured, instead of the formulas
-  // So many devices of a node that compute at once take so many times as long each as one alone:
-  // they share caches, memory or cores. Growing; empty: they share nothing.
+  // So many devices of a node that compute at once take so many times as long each as one alone at
+  // its best: they share caches, memory or cores, and one alone may have neighbours that nobody
+  // here knows. Growing; empty: they share nothing.
   struct Together {
     double devices, slowdown;
   };
@@ -91,8 +92,9 @@ struct ClusterSpec {
 // node: 1 + straggler_per_doubling · log2(nodes).
 double straggler_factor(const ClusterSpec& cluster);
 
-// How many times as long as alone a device computes while `devices` of its node do: 1 for one,
-// linear between the measured numbers, proportional above the last, where devices take turns.
+// How many times as long as alone at its best a device computes while `devices` of its node do: 1
+// for one, where nothing else was measured; linear between the measured numbers, proportional above
+// the last, where devices take turns.
 double slowdown_together(const DeviceSpec& device, double devices);
 
 // The same cluster with another number of devices: its tiers as described, cut or stretched again.
