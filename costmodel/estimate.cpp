@@ -126,7 +126,7 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
   const OpList list = op_list(kind, plan);
   LayerCost cost = layer_cost(list, what, pricing(plan));
   cost.partial_weights = partial_weights(list, context(plan));
-  return layers_.emplace(key, std::move(cost)).first->second;
+  return layers_.emplace(key, cost).first->second;
 }
 
 // A split backward's schedule is made for the times of the plan cost() was last asked for.
