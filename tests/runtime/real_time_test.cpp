@@ -12,6 +12,7 @@
 
 #include "costmodel/simulator.hpp"
 #include "tests/costmodel/fixtures.hpp"
+#include "tests/runtime/stalls.hpp"
 
 using namespace costmodel;
 
@@ -38,43 +39,56 @@ Case uneven(ScheduleKind kind, int p, int v, int m, double transfer, bool blocki
 
 struct Compared {
   double error, bubble_points;  // relative; absolute, of 1
+  double stalled;               // share of the time in which the machine stood still
+  bool within(double most_error, double most_points) const {
+    return std::abs(error) <= most_error && std::abs(bubble_points) <= most_points;
+  }
 };
 
 Compared run(const Case& c, const runtime::RealTimeOptions& options) {
+  stalls::Watch watch;
   const Schedule schedule = generate(c.kind, c.p, c.v, c.m);
   const PipelineTimes expected =
       runtime::with_overhead(c.times, runtime::measure_task_overhead(c.p, options));
   const auto predicted = runtime::measured(simulate_timeline(compile(schedule), expected));
   const auto real = runtime::measured(runtime::emulate_threads(lower(schedule), c.times, options));
-  return {real.makespan.value / predicted.makespan.value - 1, real.bubble - predicted.bubble};
+  return {real.makespan.value / predicted.makespan.value - 1, real.bubble - predicted.bubble,
+          watch.share()};
 }
 
-// The best of eight runs at most: the machine has other work too.
-Compared best_run(const Case& c, double error, double points) {
-  Compared best{1e9, 1e9};
-  for (int attempt = 0; attempt < 8; ++attempt) {
+// The first run within the bounds, or the one with the least error, of those in which the machine
+// stood still for no longer than `stalled`; of none, an error beyond all bounds.
+Compared best_run(const Case& c, double error, double points, double stalled) {
+  Compared best{1e9, 1e9, 1};
+  for (int attempt = 0; attempt < 6; ++attempt) {
     const Compared now = run(c, {.message_bytes = 4096, .urgent = true});
-    if (std::abs(now.error) < std::abs(best.error)) best = now;
-    if (std::abs(best.error) <= error && std::abs(best.bubble_points) <= points) break;
+    if (now.stalled > stalled) continue;
+    if (std::abs(now.error) < std::abs(best.error) || now.within(error, points)) best = now;
+    if (best.within(error, points)) break;
   }
   return best;
 }
 
+// Exactly where the machine lets it, which a busy one does not.
+constexpr double quiet = 0.03;
+
 void check_within(const Case& c, double error, double points) {
-  const Compared best = best_run(c, error, points);
   CAPTURE(c.p);
+  const Compared best = best_run(c, error, points, quiet);
+  if (best.stalled > quiet) {
+    MESSAGE("skipped: the machine stood still too often to hold " << c.p << " ranks to account");
+    return;
+  }
   CHECK(std::abs(best.error) <= error);
   CHECK(std::abs(best.bubble_points) <= points);
 }
 
 }  // namespace
 
-// On a machine with neighbours single runs are off by a fifth: here that the engine waits at all,
-// and for what; how exactly, SHARDPLAN_MEASURE asks below.
 TEST_CASE("eight ranks in real time: makespan and bubble as predicted") {
-  check_within(uneven(ScheduleKind::one_f_one_b, 8, 1, 16, 0, false), 0.25, 0.15);
-  check_within(uneven(ScheduleKind::interleaved, 4, 2, 8, 1e-3, false), 0.25, 0.15);
-  check_within(uneven(ScheduleKind::gpipe, 4, 1, 8, 2e-3, true), 0.25, 0.15);
+  check_within(uneven(ScheduleKind::one_f_one_b, 8, 1, 16, 0, false), 0.03, 0.01);
+  check_within(uneven(ScheduleKind::interleaved, 4, 2, 8, 1e-3, false), 0.03, 0.01);
+  check_within(uneven(ScheduleKind::gpipe, 4, 1, 8, 2e-3, true), 0.03, 0.01);
 }
 
 TEST_CASE("no stage takes less than its time, no message less than the transfer") {
@@ -110,7 +124,7 @@ TEST_CASE("larger pipelines" * doctest::skip(std::getenv("SHARDPLAN_MEASURE") ==
     for (const int m : {32, 64}) {
       for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe}) {
         for (const double transfer : {0.0, 1e-3}) {
-          const Compared best = best_run(uneven(kind, p, 1, m, transfer, false), 0.015, 0.01);
+          const Compared best = best_run(uneven(kind, p, 1, m, transfer, false), 0.015, 0.01, 1);
           fmt::print(
               "p = {}, m = {}, {}, transfer {} s: makespan {:+.2f} %, bubble {:+.2f} points\n", p,
               m, kind == ScheduleKind::gpipe ? "gpipe" : "1f1b", transfer, 100 * best.error,

@@ -22,6 +22,7 @@
 #include "runtime/real_time.hpp"
 #include "runtime/tags.hpp"
 #include "runtime/transport_mpi.hpp"
+#include "tests/runtime/stalls.hpp"
 
 using namespace runtime;
 using costmodel::CollectiveKind;
@@ -143,6 +144,8 @@ void time_all_reduce(Transport& transport) {
 
 struct Compared {
   double error, points;
+  double stalled;  // share of the time in which the machine stood still
+  bool within() const { return std::abs(error) <= 0.03 && std::abs(points) <= 0.01; }
 };
 
 Compared emulate_once(Transport& transport, int micro_batches) {
@@ -156,28 +159,39 @@ Compared emulate_once(Transport& transport, int micro_batches) {
   const RealTimeOptions options{.message_bytes = 4096, .urgent = true};
   const auto schedule =
       costmodel::generate(costmodel::ScheduleKind::one_f_one_b, p, 1, micro_batches);
+  stalls::Watch watch;
   const auto expected = with_overhead(times, task_overhead(transport, options));
   const Measured predicted =
       measured(costmodel::simulate_timeline(costmodel::compile(schedule), expected));
   const auto events = emulate_rank(transport, costmodel::lower(schedule), times, options);
   const Measured real = measured(transport, events);
-  return {real.makespan.value / predicted.makespan.value - 1, real.bubble - predicted.bubble};
+  float stalled = static_cast<float>(watch.share());  // on the rank where it was worst
+  TrafficCount uncounted;
+  Communicator(transport, everyone(transport), uncounted)
+      .all_reduce({&stalled, 1}, Reduction::max, collective_tag(9));
+  return {real.makespan.value / predicted.makespan.value - 1, real.bubble - predicted.bubble,
+          stalled};
 }
 
-// Makespan and bubble of a pipeline as predicted: the best of three runs, for the machine has other
-// work too. All ranks know the same figures, so that they stop together.
+// Makespan and bubble of a pipeline as predicted, in a run in which the machine did not stand
+// still. All ranks know the same figures, so that they stop together.
 void emulate(Transport& transport) {
-  Compared best{1e9, 1e9};
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  constexpr double quiet = 0.03;
+  Compared best{1e9, 1e9, 1};
+  for (int attempt = 0; attempt < 6; ++attempt) {
     const Compared now = emulate_once(transport, 32);
-    if (std::abs(now.error) < std::abs(best.error)) best = now;
-    if (std::abs(best.error) <= 0.03 && std::abs(best.points) <= 0.01) break;
+    if (now.stalled > quiet) continue;
+    if (now.within() || std::abs(now.error) < std::abs(best.error)) best = now;
+    if (best.within()) break;
+  }
+  if (best.stalled > quiet) {
+    if (transport.rank() == 0) std::cout << "skipped: the machine stood still too often\n";
+    return;
   }
   if (transport.rank() == 0)
     std::cout << "makespan " << 100 * best.error << " %, bubble " << 100 * best.points
               << " points from the prediction\n";
-  expect(std::abs(best.error) <= 0.25, "makespan");  // a neighbour on the core costs a fifth
-  expect(std::abs(best.points) <= 0.15, "bubble");
+  expect(best.within(), "makespan and bubble");
 }
 
 void write_pid(const Transport& transport) {
