@@ -198,13 +198,15 @@ Value cluster_profile(const std::vector<Record>& records, const Machine& machine
       entries.emplace_back(key, figure(constant.after));
     }
     errors = fmt::format(
-        "{} collectives of threads, fitted: median error {:.1f} %, 90th percentile "
-        "{:.1f} %",
+        "{} collectives of threads, in `measured`; where that has none, fitted: median error "
+        "{:.1f} %, 90th percentile {:.1f} %",
         fitted.points, fitted.after.median, fitted.after.p90);
   }
   Value tiers;
   tiers.kind = Value::Kind::sequence;
   tiers.items = {group(entries, measured_by(machine) + ": " + errors)};
+  if (!measurements.empty())
+    tiers.items.front().set("measured", to_value(collective_tables_of(records)));
   Value map;
   map.set("title", quoted(fmt::format("{}, a process a core", machine.processor)));
   map.set("device", quoted(device));

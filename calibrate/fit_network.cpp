@@ -34,14 +34,16 @@ std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec
   return layout;
 }
 
-// With room for the largest run.
+// With room for the largest run, and without measured times.
 ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>& measurements) {
   std::int64_t most = base.devices;
   for (const auto& m : measurements) {
     if (const auto* run = std::get_if<CollectiveRun>(&m.what))
       most = std::max<std::int64_t>(most, run->ranks);
   }
-  return most == base.devices ? base : costmodel::resized(base, most);
+  ClusterSpec cluster = most == base.devices ? base : costmodel::resized(base, most);
+  for (Tier& tier : cluster.tiers) tier.measured.clear();  // they would hide the formulas
+  return cluster;
 }
 
 ClusterSpec with_constants(ClusterSpec cluster, std::size_t tier,

@@ -100,4 +100,24 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records) {
   return tables;
 }
 
+std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records) {
+  std::map<std::pair<std::size_t, int>, Rates> measured;
+  const auto& names = costmodel::collective_names;
+  for (const Record& r : records) {
+    const auto kind = std::find(names.begin(), names.end(), r.op);
+    if (kind == names.end()) continue;
+    const std::pair key(static_cast<std::size_t>(kind - names.begin()),
+                        static_cast<int>(r.point.at(1)));
+    measured[key][{r.point.front()}].push_back(r.amount / r.time.median.value);
+  }
+  std::vector<costmodel::CollectiveTable> tables;
+  for (const auto& [key, rates] : measured) {
+    costmodel::CollectiveTable table{
+        static_cast<costmodel::CollectiveKind>(key.first), key.second, {}};
+    fill_curve(rates, table.curve);
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
 }  // namespace calibrate

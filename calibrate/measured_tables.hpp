@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "calibrate/part_file.hpp"
+#include "costmodel/collective_table.hpp"
 #include "costmodel/rate_table.hpp"
 
 namespace calibrate {
@@ -13,5 +14,8 @@ namespace calibrate {
 // eighth are one. A grid that lacks points is cut
 // to the rows that have all.
 std::vector<costmodel::RateTable> tables_of(const std::vector<Record>& records);
+
+// The same of those that are collectives': a table a kind and number of ranks.
+std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records);
 
 }  // namespace calibrate

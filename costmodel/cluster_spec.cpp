@@ -145,6 +145,8 @@ Tier read_tier(const Value& value) {
   tier.latency = Seconds(required_number(reader, "latency_s", Dimension::time, 0, 10));
   tier.fixed = Seconds(reader.number("fixed_s", Dimension::time, 0, 10).value_or(0));
   tier.efficiency = reader.number("efficiency", Dimension::count, tiny, 1).value_or(1);
+  if (const Value* list = reader.optional("measured"))
+    tier.measured = read_collective_tables(*list);
   reader.optional("source");
   reader.finish();
   return tier;

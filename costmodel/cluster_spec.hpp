@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/collective_table.hpp"
 #include "costmodel/config_value.hpp"
 #include "costmodel/precision.hpp"
 #include "costmodel/rate_table.hpp"
@@ -73,6 +74,7 @@ struct Tier {
   double efficiency = 1;     // of the bandwidth, large messages
   // Of one device while its neighbours are silent; 0: no more than `bandwidth`.
   BytesPerSecond single;
+  std::vector<CollectiveTable> measured;  // within this tier, instead of the formulas
 };
 
 struct ClusterSpec {

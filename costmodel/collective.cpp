@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "costmodel/error.hpp"
 
@@ -32,6 +33,15 @@ void for_each_tier(const GroupLayout& group, Visit visit) {
 Seconds fixed_of(const GroupLayout& group, const ClusterSpec& cluster) {
   const int outermost = group.outermost();
   return outermost < 0 ? Seconds(0) : cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
+}
+
+// As measured, where one tier joins all ranks and nothing inside it does.
+std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const GroupLayout& group,
+                                   const ClusterSpec& cluster) {
+  const int tier = group.outermost();
+  if (tier < 0 || group.fan[static_cast<std::size_t>(tier)] != group.size) return std::nullopt;
+  const auto& tables = cluster.tiers[static_cast<std::size_t>(tier)].measured;
+  return measured_collective(tables, kind, message, group.size);
 }
 
 // `sent` bytes pass over every edge of the ring, `laps` times round.
@@ -137,6 +147,8 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
 
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster) {
+  if (group.size == 1 || message.value == 0) return Seconds(0);
+  if (const auto measured = as_measured(kind, message, group, cluster)) return *measured;
   const Seconds ring = collective_time(kind, message, group, cluster, Algorithm::ring);
   if (kind != CollectiveKind::all_reduce) return ring;
   return min(ring, collective_time(kind, message, group, cluster, Algorithm::tree));
@@ -146,6 +158,10 @@ Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
                       const ClusterSpec& cluster) {
   SHARDPLAN_CHECK(tier < cluster.tiers.size() && senders >= 1);
   const Tier& t = cluster.tiers[tier];
+  if (tier == 0 || senders == 1) {
+    if (const auto time = measured_collective(t.measured, CollectiveKind::send, message, 2))
+      return *time;
+  }
   double bandwidth = t.bandwidth.value;
   if (tier > 0 && t.single > t.bandwidth) {
     const auto unit = static_cast<double>(cluster.tiers[tier - 1].devices);

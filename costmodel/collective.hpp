@@ -7,7 +7,9 @@
 // Time = fixed + hops·latency + bytes / (bandwidth·efficiency), for the slowest tier crossed. A
 // ring through a unit of r ranks leaves it over r links at once (one a rank, as NCCL's channels
 // do), so tier i offers r_i = the group's ranks in one unit of tier i-1. The all-reduce takes the
-// better of ring and double binary tree (Sanders et al. 2009).
+// better of ring and double binary tree (Sanders et al. 2009). Where a tier has measured times for
+// the kind and the number of ranks, and joins all of them by itself, those are taken instead,
+// unless an algorithm is asked for.
 #pragma once
 
 #include "costmodel/cluster_spec.hpp"

@@ -8,28 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "costmodel/collective_kind.hpp"
 #include "costmodel/mesh.hpp"
 #include "costmodel/model_spec.hpp"
 #include "costmodel/pass.hpp"
 #include "costmodel/units.hpp"
 
 namespace costmodel {
-
-enum class CollectiveKind {
-  none,
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  broadcast,
-  scatter,
-  gather,
-  send,
-  ring  // every rank's block goes round: size - 1 transfers to the neighbour
-};
-inline constexpr std::array<std::string_view, 10> collective_names{
-    "none",      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-    "broadcast", "scatter",    "gather",     "send",           "ring"};
 
 // y[m, n] = x[m, k] · W[k, n] (+ bias). The shapes are this device's.
 struct Linear {

@@ -108,6 +108,18 @@ double rate_at(const RateTable& table, std::span<const double> point) {
   return std::exp(logarithm);
 }
 
+RateTable read_curve(MapReader& reader, std::string_view axis, std::string_view rate) {
+  RateTable curve;
+  curve.axes = {read_axis(reader, axis)};
+  curve.rates = read_rates(reader, rate, curve.axes.front().size());
+  return curve;
+}
+
+void set_curve(Value& map, const RateTable& curve, std::string_view axis, std::string_view rate) {
+  map.set(std::string(axis), listed(curve.axes.front()));
+  map.set(std::string(rate), listed(curve.rates));
+}
+
 TableKeys keys_of(std::string_view op) {
   if (op == "linear") return {{"m", "n", "k"}, "flops_per_s"};
   if (op == "flash attention" || op == "attention scores" || op == "attention context")

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/config_reader.hpp"
 #include "costmodel/config_value.hpp"
 #include "costmodel/pass.hpp"
 #include "costmodel/precision.hpp"
@@ -41,5 +42,9 @@ TableKeys keys_of(std::string_view op);
 // axes that do not grow, too few or too many rates, a table twice.
 std::vector<RateTable> read_rate_tables(const Value& list);
 Value to_value(const std::vector<RateTable>& tables);
+
+// A table of one axis that is part of a larger map: two lists of the same length under these keys.
+RateTable read_curve(MapReader& reader, std::string_view axis, std::string_view rate);
+void set_curve(Value& map, const RateTable& curve, std::string_view axis, std::string_view rate);
 
 }  // namespace costmodel

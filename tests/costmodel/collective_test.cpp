@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/yaml_io.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
 using namespace costmodel;
@@ -178,4 +179,77 @@ TEST_CASE("devices of a node share its links; a device alone has at most its own
   CHECK(relative_error(rate(4), network.bandwidth.value * 2) <= 1e-12);
   CHECK(relative_error(rate(8), network.bandwidth.value) <= 1e-12);
   CHECK(relative_error(rate(32), network.bandwidth.value) <= 1e-12);
+}
+
+TEST_CASE("measured times come before the formulas, for the ranks and the tier they are of") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  CollectiveTable table{all_reduce, 8, {}};
+  table.curve.axes = {{1e6, 1e8}};
+  table.curve.rates = {1e9, 1e11};
+  cluster.tiers[0].measured = {table};
+  const GroupLayout node = layout_of(8, 1, cluster);
+  const auto time = [&](double bytes) {
+    return collective_time(all_reduce, Bytes(bytes), node, cluster).value;
+  };
+  CHECK(relative_error(time(1e6), 1e-3) <= 1e-12);
+  CHECK(relative_error(time(1e8), 1e-3) <= 1e-12);
+  CHECK(relative_error(time(1e7), 1e-3) <= 1e-12);  // 1e10 bytes a second between the two
+  CHECK(relative_error(time(1e9), 1e-2) <= 1e-12);  // at the rate of the largest
+  CHECK(relative_error(time(10), 1e-3) <= 1e-12);   // as long as the smallest
+  CHECK(time(0) == 0);
+
+  const ClusterSpec formulas = fixtures::cluster(64);
+  for (const GroupLayout& other :
+       {layout_of(4, 1, cluster), layout_of(64, 1, cluster), layout_of(8, 8, cluster)}) {
+    CHECK(collective_time(all_reduce, Bytes(1e7), other, cluster) ==
+          collective_time(all_reduce, Bytes(1e7), other, formulas));
+  }
+  CHECK(collective_time(all_gather, Bytes(1e7), node, cluster) ==
+        collective_time(all_gather, Bytes(1e7), node, formulas));
+  CHECK(collective_time(all_reduce, Bytes(1e7), node, cluster, Algorithm::ring) ==
+        collective_time(all_reduce, Bytes(1e7), node, formulas, Algorithm::ring));
+}
+
+TEST_CASE("a measured transfer") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  CollectiveTable table{send, 2, {}};
+  table.curve.axes = {{1e6}};
+  table.curve.rates = {1e9};
+  cluster.tiers[0].measured = cluster.tiers[1].measured = {table};
+  CHECK(relative_error(transfer_time(Bytes(1e6), 0, 4, cluster).value, 1e-3) <= 1e-12);
+  CHECK(relative_error(transfer_time(Bytes(1e6), 1, 1, cluster).value, 1e-3) <= 1e-12);
+  // Several that share a link were not measured.
+  CHECK(transfer_time(Bytes(1e6), 1, 4, cluster) ==
+        transfer_time(Bytes(1e6), 1, 4, fixtures::cluster(64)));
+}
+
+TEST_CASE("measured times read back as they were written, and their faults") {
+  CollectiveTable table{reduce_scatter, 4, {}};
+  table.curve.axes = {{1e3, 2e6}};
+  table.curve.rates = {5e8, 7e9};
+  const auto parsed = [](const std::string& text) {
+    return read_collective_tables(parse_yaml(text, "t.yaml"));
+  };
+  const auto read = parsed(to_yaml(to_value(std::vector{table})));
+  REQUIRE(read.size() == 1);
+  CHECK(read[0].kind == reduce_scatter);
+  CHECK(read[0].ranks == 4);
+  CHECK(read[0].curve.axes == table.curve.axes);
+  CHECK(read[0].curve.rates == table.curve.rates);
+
+  const auto fault = [&](const std::string& text) {
+    try {
+      parsed(text);
+    } catch (const ConfigError& told) {
+      return std::string(told.what());
+    }
+    return std::string("none");
+  };
+  const std::string whole = "- {collective: all-reduce, ranks: 2, bytes: [1], bytes_per_s: [1]}\n";
+  CHECK(fault("{}").find("not a list") != std::string::npos);
+  CHECK(fault("- {collective: none, ranks: 2}").find("'none'") != std::string::npos);
+  CHECK(fault("- {collective: send, ranks: 1}").find("ranks") != std::string::npos);
+  CHECK(fault("- {collective: send, ranks: 2, bytes: [2, 1], bytes_per_s: [1, 1]}")
+            .find("does not grow") != std::string::npos);
+  CHECK(fault(whole + whole).find("all-reduce of 2 ranks has two tables") != std::string::npos);
 }

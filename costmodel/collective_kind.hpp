@@ -1,0 +1,25 @@
+// What ranks of a group do together.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace costmodel {
+
+enum class CollectiveKind {
+  none,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  scatter,
+  gather,
+  send,
+  ring  // every rank's block goes round: size - 1 transfers to the neighbour
+};
+inline constexpr std::array<std::string_view, 10> collective_names{
+    "none",      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+    "broadcast", "scatter",    "gather",     "send",           "ring"};
+
+}  // namespace costmodel
