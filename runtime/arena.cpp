@@ -3,18 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <numeric>
 #include <utility>
 
 namespace runtime {
-
-namespace {
-
-constexpr std::align_val_t alignment{64};
-
-}  // namespace
 
 Block::Block(Block&& other) noexcept
     : arena_(other.arena_),
@@ -37,12 +29,12 @@ Block::~Block() {
 }
 
 void Block::clear() {
-  if (data_ != nullptr) std::memset(data_, 0, bytes_);
+  if (data_ != nullptr) arena_->memory_.clear(data_, bytes_);
 }
 
 Arena::~Arena() {
   for (const auto& [bytes, list] : spare_)
-    for (void* data : list) ::operator delete(data, alignment);
+    for (void* data : list) memory_.release(data);
 }
 
 std::size_t Arena::total() const {
@@ -59,7 +51,7 @@ Block Arena::take(MemoryKind kind, std::size_t bytes) {
     data = list.back();
     list.pop_back();
   } else {
-    data = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+    data = memory_.allocate(bytes);
   }
   used_[index(kind)] += bytes;
   peaks_[index(kind)] = std::max(peaks_[index(kind)], used_[index(kind)]);

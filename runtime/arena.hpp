@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/memory.hpp"
+
 namespace runtime {
 
 enum class MemoryKind { weights, gradients, optimizer, activations, buffers };
@@ -53,11 +55,14 @@ class Block {
 // Used by one thread. Blocks given back are kept for the next of the same size; they do not count.
 class Arena {
  public:
-  explicit Arena(std::size_t limit = 0) : limit_(limit) {}  // 0: none
+  // `limit` in bytes, 0: none. `memory` outlives this.
+  explicit Arena(std::size_t limit = 0, Memory& memory = host_memory())
+      : limit_(limit), memory_(memory) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  Memory& memory() const { return memory_; }
   // Throws OutOfMemory.
   Block take(MemoryKind kind, std::size_t bytes);
   std::size_t in_use(MemoryKind kind) const { return used_[index(kind)]; }
@@ -73,6 +78,7 @@ class Arena {
   std::size_t total() const;
 
   std::size_t limit_;
+  Memory& memory_;
   std::array<std::size_t, memory_kind_names.size()> used_{}, peaks_{};
   std::size_t peak_ = 0;
   std::map<std::size_t, std::vector<void*>> spare_;  // by size

@@ -14,14 +14,6 @@ namespace {
 
 using costmodel::CollectiveKind;
 
-void reduce_into(std::span<float> values, std::span<const float> other, Reduction reduction) {
-  if (reduction == Reduction::sum) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += other[i];
-  } else {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::max(values[i], other[i]);
-  }
-}
-
 std::span<float> part(std::span<float> values, int parts, int index) {
   const Chunk chunk = chunk_of(values.size(), parts, (index % parts + parts) % parts);
   return values.subspan(chunk.begin, chunk.size);
@@ -78,8 +70,21 @@ Group group_of(const Transport& transport, std::vector<int> ranks) {
   return {std::move(ranks), position};
 }
 
-Communicator::Communicator(Transport& transport, Group group, TrafficCount& traffic)
-    : transport_(transport), group_(std::move(group)), traffic_(traffic) {}
+Communicator::Communicator(Transport& transport, Group group, TrafficCount& traffic, Memory& memory)
+    : transport_(transport), group_(std::move(group)), traffic_(traffic), memory_(memory) {}
+
+Communicator::~Communicator() {
+  if (incoming_.data() != nullptr) memory_.release(incoming_.data());
+}
+
+std::span<float> Communicator::room(std::size_t elements) {
+  if (incoming_.size() < elements) {
+    if (incoming_.data() != nullptr) memory_.release(incoming_.data());
+    incoming_ = {};
+    incoming_ = {static_cast<float*>(memory_.allocate(elements * sizeof(float))), elements};
+  }
+  return incoming_.first(elements);
+}
 
 // Nothing travels for an empty part: both ends know that it is empty.
 void Communicator::send(int position, std::span<const float> values, CollectiveKind kind, int tag) {
@@ -96,9 +101,9 @@ void Communicator::recv(int position, std::span<float> values, int tag) {
 
 void Communicator::recv_reduce(int position, std::span<float> values, Reduction reduction,
                                int tag) {
-  incoming_.resize(values.size());
-  recv(position, incoming_, tag);
-  reduce_into(values, incoming_, reduction);
+  const std::span<float> incoming = room(values.size());
+  recv(position, incoming, tag);
+  memory_.reduce(reduction, incoming, values);
 }
 
 // Part c starts at the rank behind its owner and gathers every rank's share on its way round.
@@ -169,7 +174,7 @@ void Communicator::all_to_all(std::span<const std::span<const float>> out,
   const auto own = static_cast<std::size_t>(me);
   SHARDPLAN_CHECK(out.size() == group_.ranks.size() && in.size() == group_.ranks.size());
   SHARDPLAN_CHECK(out[own].size() == in[own].size());
-  std::ranges::copy(out[own], in[own].begin());
+  memory_.copy(out[own], in[own]);
   for (int step = 1; step < n; ++step) {
     const int to = (me + step) % n, from = (me + n - step) % n;
     send(to, out[static_cast<std::size_t>(to)], CollectiveKind::all_to_all, tag);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "costmodel/op.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -44,12 +45,14 @@ struct Group {
 // Throws RunFault when `ranks` has not `me` in it, names a rank twice, or one outside the world.
 Group group_of(const Transport& transport, std::vector<int> ranks);
 
-enum class Reduction { sum, max };
-
 class Communicator {
  public:
-  // `transport` and `traffic` outlive this.
-  Communicator(Transport& transport, Group group, TrafficCount& traffic);
+  // All outlive this. The vectors lie in `memory`, which the transport can read.
+  Communicator(Transport& transport, Group group, TrafficCount& traffic,
+               Memory& memory = host_memory());
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
   const Group& group() const { return group_; }
 
@@ -70,6 +73,7 @@ class Communicator {
   void barrier(int tag);
 
  private:
+  std::span<float> room(std::size_t elements);  // for a message that comes in
   void send(int position, std::span<const float> values, costmodel::CollectiveKind kind, int tag);
   void recv(int position, std::span<float> values, int tag);
   void recv_reduce(int position, std::span<float> values, Reduction reduction, int tag);
@@ -82,7 +86,8 @@ class Communicator {
   Transport& transport_;
   Group group_;
   TrafficCount& traffic_;
-  std::vector<float> incoming_;
+  Memory& memory_;
+  std::span<float> incoming_;
 };
 
 }  // namespace runtime

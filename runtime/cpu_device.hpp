@@ -12,6 +12,7 @@ namespace runtime {
 
 class CpuDevice : public Device {
  public:
+  Memory& memory() override { return host_memory(); }
   void forward(const OpCall& call) override;
   void input_gradient(const OpCall& call) override;
   void weight_gradient(const OpCall& call) override;

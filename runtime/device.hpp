@@ -1,5 +1,5 @@
-// The seam between the engine and what computes: one pass of one operator over tensors in memory.
-// The CPU's is in cpu_device.hpp.
+// The seam between the engine and what computes: one pass of one operator over tensors in the
+// device's memory (memory.hpp). The CPU's is in cpu_device.hpp.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <span>
 
 #include "costmodel/op_list.hpp"
+#include "runtime/memory.hpp"
 
 namespace runtime {
 
@@ -54,6 +55,7 @@ struct OpCall {
 class Device {
  public:
   virtual ~Device() = default;
+  virtual Memory& memory() = 0;  // where its tensors live, as long as this
   virtual void forward(const OpCall& call) = 0;
   // The gradient of the inputs, and of parameters of operators other than products.
   virtual void input_gradient(const OpCall& call) = 0;

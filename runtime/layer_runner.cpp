@@ -1,7 +1,6 @@
 #include "runtime/layer_runner.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "costmodel/error.hpp"
@@ -106,8 +105,8 @@ void LayerRunner::collective(CollectiveKind kind, const Tensor& from, const Tens
     const Chunk chunk = chunk_of(all.size(), group.size(), group.position);
     return all.subspan(chunk.begin, chunk.size);
   };
-  const auto copy = [](std::span<const float> a, std::span<float> b) {
-    if (a.data() != b.data()) std::copy(a.begin(), a.end(), b.begin());
+  const auto copy = [&](std::span<const float> a, std::span<float> b) {
+    if (a.data() != b.data()) arena_.memory().copy(a, b);
   };
   switch (kind) {
     case CollectiveKind::none: return copy(in, out);
@@ -133,8 +132,10 @@ void LayerRunner::make_statistics(Pass& pass, const Node& node) {
   const Place& place = pass.run.place;
   const bool labels = std::holds_alternative<costmodel::CrossEntropy>(node.op);
   const Block& ids = pass.tensor(node.saved[labels ? 1 : 0]);
-  fill_tokens(place.seed, place.first_sample, place.sequences, place.sequence, place.vocab, labels,
-              view(ids).ids());
+  arena_.memory().write(ids.data(), ids.bytes(), [&](std::span<std::byte> bytes) {
+    fill_tokens(place.seed, place.first_sample, place.sequences, place.sequence, place.vocab,
+                labels, Tensor{bytes.data(), bytes.size()}.ids());
+  });
 }
 
 void LayerRunner::cross_entropy(const OpCall& call) {
@@ -148,8 +149,7 @@ void LayerRunner::cross_entropy(const OpCall& call) {
     tensor_.all_reduce(rows.last(n), Reduction::sum, tag_);
   }
   device_.logits_loss(call);
-  const auto losses = rows.last(n);
-  loss_sum_ += std::accumulate(losses.begin(), losses.end(), 0.0);
+  loss_sum_ += arena_.memory().sum(rows.last(n));
 }
 
 void LayerRunner::run_node(Pass& pass, std::size_t index) {

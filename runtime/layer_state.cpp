@@ -1,19 +1,10 @@
 #include "runtime/layer_state.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "costmodel/error.hpp"
 
 namespace runtime {
-
-namespace {
-
-void add(std::span<const float> from, std::span<float> to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-}
-
-}  // namespace
 
 LayerState::LayerState(LayerParameters layout, int zero, Communicator& replicas, int tag,
                        Arena& arena, std::uint64_t seed)
@@ -26,11 +17,13 @@ LayerState::LayerState(LayerParameters layout, int zero, Communicator& replicas,
   const std::size_t whole = layout_.size * sizeof(float), part = chunk_.size * sizeof(float);
   const auto bytes = [&](int stage) { return zero_ >= stage ? part : whole; };
   Block all = arena_.take(zero_ >= 3 ? MemoryKind::buffers : MemoryKind::weights, whole);
-  initialise(layout_, seed, all.floats());
+  arena_.memory().write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
+    initialise(layout_, seed, {reinterpret_cast<float*>(values.data()), layout_.size});
+  });
   if (zero_ >= 3) {
     weights_ = arena_.take(MemoryKind::weights, part);
     const auto share = all.floats().subspan(chunk_.begin, chunk_.size);
-    std::copy(share.begin(), share.end(), weights_.floats().begin());
+    arena_.memory().copy(share, weights_.floats());
   } else {
     weights_ = std::move(all);
   }
@@ -64,7 +57,7 @@ void LayerState::gather() {
   if (zero_ < 3 || gathered_) return;
   gathered_ = arena_.take(MemoryKind::buffers, layout_.size * sizeof(float));
   const auto share = own(gathered_, false);
-  std::copy(weights_.floats().begin(), weights_.floats().end(), share.begin());
+  arena_.memory().copy(weights_.floats(), share);
   replicas_.all_gather(gathered_.floats(), tag_);
 }
 
@@ -75,7 +68,7 @@ void LayerState::begin_iteration() { gradients_.clear(); }
 void LayerState::end_micro_batch() {
   if (zero_ < 2 || !collected_) return;
   replicas_.reduce_scatter(collected_.floats(), Reduction::sum, tag_);
-  add(own(collected_, false), gradients_.floats());
+  arena_.memory().reduce(Reduction::sum, own(collected_, false), gradients_.floats());
   collected_ = Block();
 }
 
@@ -86,12 +79,12 @@ void LayerState::reduce() {
 
 void LayerState::step(const cpu::AdamW& how, std::int64_t number) {
   if (zero_ == 0) {
-    cpu::adamw(weights_.floats(), gradients_.floats(), mean_.floats(), square_.floats(), how,
-               number);
+    arena_.memory().adamw(weights_.floats(), gradients_.floats(), mean_.floats(), square_.floats(),
+                          how, number);
     return;
   }
-  cpu::adamw(own(weights_, zero_ >= 3), own(gradients_, zero_ >= 2), mean_.floats(),
-             square_.floats(), how, number);
+  arena_.memory().adamw(own(weights_, zero_ >= 3), own(gradients_, zero_ >= 2), mean_.floats(),
+                        square_.floats(), how, number);
   if (zero_ < 3) replicas_.all_gather(weights_.floats(), tag_);
 }
 

@@ -8,7 +8,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/collectives.hpp"
-#include "runtime/cpu/optimizer.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/parameters.hpp"
 
 namespace runtime {

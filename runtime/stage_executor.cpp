@@ -43,17 +43,18 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
                              Transport& transport, Device& device, const ExecutorOptions& options)
     : evaluator_(evaluator),
       plan_(plan),
-      transport_(transport),
+      memory_(device.memory()),
+      transport_(transport, memory_),
       options_(options),
       mesh_(plan),
       at_(mesh_.coordinates(transport.rank())),
       tensor_group_(group_along(Axis::tensor)),
       replica_group_(group_along(Axis::data)),
       ends_group_(ends()),
-      tensor_(transport, tensor_group_, traffic_),
-      replicas_(transport, replica_group_, replica_traffic_),
-      ends_(transport, ends_group_, traffic_),
-      arena_(options.memory_limit),
+      tensor_(transport_, tensor_group_, traffic_, memory_),
+      replicas_(transport_, replica_group_, replica_traffic_, memory_),
+      ends_(transport_, ends_group_, traffic_, memory_),
+      arena_(options.memory_limit, memory_),
       runner_(device, tensor_, collective_tag(tensor_channel), arena_),
       reducer_(evaluator.training().overlap.overlap_grad_reduce && plan.zero < 2 &&
                    replica_group_.size() > 1 && transport.any_thread(),
@@ -171,6 +172,7 @@ void StageExecutor::forward(int stage, int micro_batch) {
     leave(layer, false);
   }
   if (stage + 1 < plan_.virtual_stages()) results_[{stage, micro_batch}] = std::move(x);
+  memory_.wait();
 }
 
 void StageExecutor::backward(int stage, int micro_batch) {
@@ -192,6 +194,7 @@ void StageExecutor::backward(int stage, int micro_batch) {
     if (micro_batch + 1 == micro_batches_) finish_layer(*layer.state);
   }
   if (stage > 0) gradients_[{stage, micro_batch}] = std::move(gradient);
+  memory_.wait();
 }
 
 void StageExecutor::weight_gradient(int, int) {
@@ -269,9 +272,9 @@ void StageExecutor::reduce_partial(LayerState& state) {
       at += p.size();
     }
   };
-  each([](auto gradient, auto part) { std::copy(gradient.begin(), gradient.end(), part.begin()); });
+  each([&](auto gradient, auto part) { memory_.copy(gradient, part); });
   tensor_.all_reduce(packed.floats(), Reduction::sum, collective_tag(tensor_channel));
-  each([](auto gradient, auto part) { std::copy(part.begin(), part.end(), gradient.begin()); });
+  each([&](auto gradient, auto part) { memory_.copy(part, gradient); });
 }
 
 // Both ends add the other's gradient of the table, which is the first tensor of the one and the
@@ -312,6 +315,7 @@ TrafficCount StageExecutor::traffic() const {
 
 void StageExecutor::step() {
   for (LayerState& state : states_) state.step(options_.optimizer, iteration_ + 1);
+  memory_.wait();
 }
 
 void StageExecutor::restart_counts() {

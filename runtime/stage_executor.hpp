@@ -18,6 +18,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/gradient_reducer.hpp"
 #include "runtime/layer_runner.hpp"
+#include "runtime/staged_transport.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -88,7 +89,8 @@ class StageExecutor : public StageBackend {
 
   const costmodel::Evaluator& evaluator_;
   costmodel::ParallelPlan plan_;
-  Transport& transport_;
+  Memory& memory_;
+  StagedTransport transport_;  // of tensors
   ExecutorOptions options_;
   costmodel::Mesh mesh_;
   costmodel::Coordinates at_;

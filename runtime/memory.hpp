@@ -1,0 +1,53 @@
+// The seam to where a rank's tensors live, and the arithmetic on whole vectors that belongs to no
+// operator: the engine never reads or writes a tensor by itself. Host memory is here; a GPU's is in
+// runtime/cuda. Vectors are float; operations are done in the order they are asked for, perhaps
+// later than the call returns: only read(), sum() and wait() wait for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "runtime/cpu/optimizer.hpp"
+
+namespace runtime {
+
+enum class Reduction { sum, max };
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  // Whether the host may read and write it.
+  virtual bool host() const = 0;
+  // Aligned to 64 bytes, not cleared. Throws std::bad_alloc where there is none left.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+
+  virtual void clear(void* data, std::size_t bytes) = 0;  // to zero bytes
+  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
+  virtual void read(const void* from, std::span<std::byte> host) = 0;
+  // What `write` puts into the bytes it is given, which hold nothing before.
+  virtual void write(void* to, std::size_t bytes,
+                     const std::function<void(std::span<std::byte>)>& write) = 0;
+
+  // values = values + other, or the larger, element by element.
+  virtual void reduce(Reduction reduction, std::span<const float> other,
+                      std::span<float> values) = 0;
+  // In double, in an order that the size alone decides.
+  virtual double sum(std::span<const float> values) = 0;
+  // As cpu::adamw.
+  virtual void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
+                     std::span<float> square, const cpu::AdamW& how, std::int64_t step) = 0;
+  // Returns when all that was asked for is done. Throws what went wrong since the last time.
+  virtual void wait() = 0;
+
+  void copy(std::span<const float> from, std::span<float> to) {
+    copy(from.data(), to.data(), from.size_bytes());
+  }
+};
+
+// The memory of this process. Any thread may use it.
+Memory& host_memory();
+
+}  // namespace runtime
