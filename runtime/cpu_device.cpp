@@ -1,7 +1,6 @@
 #include "runtime/cpu_device.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -17,6 +16,7 @@
 #include "runtime/cpu/norm.hpp"
 #include "runtime/cpu/qk_norm.hpp"
 #include "runtime/cpu/softmax.hpp"
+#include "runtime/op_call.hpp"
 
 namespace runtime {
 
@@ -37,35 +37,6 @@ using costmodel::Rotary;
 using costmodel::Softmax;
 using costmodel::Visitor;
 
-cpu::HeadLayout layout_of(const Place& place) {
-  return {place.sequences, place.sequence, place.heads, place.kv_heads, place.head_dim};
-}
-
-cpu::RowPositions positions_of(const Place& place) { return {place.sequence, place.first_row}; }
-
-double softmax_scale(const Place& place) {
-  return 1 / std::sqrt(static_cast<double>(place.head_dim));
-}
-
-// Sites of dropout in a layer draw from streams of their own.
-enum class Site : std::uint64_t { embedding, attention, residual, last_residual };
-
-std::uint64_t stream_of(const Place& place, Site site) {
-  return place.layer * 4 + static_cast<std::uint64_t>(site);
-}
-
-Site residual_site(const OpCall& call) {
-  return call.node.name == "MLP residual" ? Site::last_residual : Site::residual;
-}
-
-// The rows of a rank's tokens in all samples ever seen.
-cpu::DropoutKey token_key(const Place& place, Site site, std::int64_t cols) {
-  return {place.seed, stream_of(place, site), place.first_sample * place.sequence + place.first_row,
-          0, cols};
-}
-
-bool is_qk_norm(const Norm& op) { return op.gains > 1; }
-
 cpu::QkVectors<const float> qk_weights(const OpCall& call) {
   const std::size_t n = call.matrix.size() / 2, m = call.bias.size() / 2;
   return {call.matrix.first(n), call.matrix.last(n), call.bias.first(m), call.bias.last(m)};
@@ -77,30 +48,15 @@ cpu::QkVectors<float> qk_gradients(const OpCall& call) {
           call.bias_gradient.last(m)};
 }
 
-// The dropout of attention probabilities: one call for each sequence, whose heads lie together in
-// the whole.
-template <class Call>
-void for_each_sequence(const OpCall& call, const Dropout& op, Call kernel) {
-  const Place& p = call.place;
-  const std::int64_t rows = p.heads * p.sequence;
-  for (std::int64_t i = 0; i < p.sequences; ++i) {
-    const std::int64_t sample = p.first_sample + i;
-    const std::int64_t first = (sample * p.all_heads + p.first_head) * p.sequence;
-    const cpu::DropoutKey key{p.seed, stream_of(p, Site::attention), first, 0, op.cols};
-    const auto at = static_cast<std::size_t>(i * rows * op.cols);
-    kernel(Dropout{rows, op.cols}, key, at, static_cast<std::size_t>(rows * op.cols));
-  }
-}
-
 void dropout_forward(const OpCall& call, const Dropout& op) {
   const double p = call.place.dropout;
   if (call.node.region != costmodel::Region::attention_core) {
     cpu::dropout_forward(op, call.inputs[0].floats(), p,
-                         token_key(call.place, Site::embedding, op.cols), call.output.floats(),
-                         call.saved[0].mask());
+                         token_key(call.place, DropoutSite::embedding, op.cols),
+                         call.output.floats(), call.saved[0].mask());
     return;
   }
-  for_each_sequence(call, op, [&](const Dropout& part, const auto& key, auto at, auto n) {
+  for_each_sequence(call.place, op, [&](const Dropout& part, const auto& key, auto at, auto n) {
     cpu::dropout_forward(part, call.inputs[0].floats().subspan(at, n), p, key,
                          call.output.floats().subspan(at, n), call.saved[0].mask().subspan(at, n));
   });
@@ -175,26 +131,13 @@ void copy(const Tensor& from, const Tensor& to) {
   throw costmodel::InternalError("unreachable");
 }
 
-struct RowStatistics {
-  std::span<float> maximum, sum, target;
-};
-
-// Three vectors behind one another: maximum, exponential sum, target logit (then the loss).
-RowStatistics statistics_of(const OpCall& call) {
-  const auto all = call.saved[2].floats();
-  const std::size_t rows = all.size() / 3;
-  return {all.first(rows), all.subspan(rows, rows), all.last(rows)};
-}
-
 const CrossEntropy& cross_entropy_of(const OpCall& call) {
   return std::get<CrossEntropy>(call.node.op);
 }
 
-// Columns of the padding that no token has: never chosen, never trained.
 void mask_padding(const OpCall& call) {
   const CrossEntropy& op = cross_entropy_of(call);
-  const std::int64_t real =
-      std::clamp<std::int64_t>(call.place.vocab - call.place.first_token, 0, op.cols);
+  const std::int64_t real = real_columns(call.place, op);
   const auto logits = call.inputs[0].floats();
   for (std::int64_t row = 0; row < op.rows && real < op.cols; ++row) {
     const auto begin = logits.begin() + row * op.cols;
@@ -314,18 +257,18 @@ void CpuDevice::weight_gradient(const OpCall& call) {
 void CpuDevice::logits_maximum(const OpCall& call) {
   mask_padding(call);
   cpu::cross_entropy_row_maximum(cross_entropy_of(call), call.inputs[0].floats(),
-                                 statistics_of(call).maximum);
+                                 logit_statistics(call).maximum);
 }
 
 void CpuDevice::logits_exponentials(const OpCall& call) {
-  const RowStatistics rows = statistics_of(call);
+  const LogitStatistics rows = logit_statistics(call);
   cpu::cross_entropy_exponentials(cross_entropy_of(call), call.inputs[0].floats(), rows.maximum,
                                   call.saved[1].ids(), call.place.first_token,
                                   call.saved[0].floats(), rows.sum, rows.target);
 }
 
 void CpuDevice::logits_loss(const OpCall& call) {
-  const RowStatistics rows = statistics_of(call);
+  const LogitStatistics rows = logit_statistics(call);
   cpu::cross_entropy_finish(cross_entropy_of(call), rows.sum, rows.target, call.saved[0].floats(),
                             rows.target);
 }

@@ -10,18 +10,18 @@ namespace runtime::cpu {
 
 struct HeadLayout {
   std::int64_t sequences, s, heads, kv_heads, head_dim;
-  std::int64_t tokens() const { return sequences * s; }
-  std::int64_t columns() const { return (heads + 2 * kv_heads) * head_dim; }
-  std::int64_t context_columns() const { return heads * head_dim; }
-  std::int64_t share() const { return heads / kv_heads; }
+  constexpr std::int64_t tokens() const { return sequences * s; }
+  constexpr std::int64_t columns() const { return (heads + 2 * kv_heads) * head_dim; }
+  constexpr std::int64_t context_columns() const { return heads * head_dim; }
+  constexpr std::int64_t share() const { return heads / kv_heads; }
   // Where in qkv the first element of a head stands, at position 0 of the sequence.
-  std::int64_t query(std::int64_t sequence, std::int64_t head) const {
+  constexpr std::int64_t query(std::int64_t sequence, std::int64_t head) const {
     return sequence * s * columns() + head * head_dim;
   }
-  std::int64_t key(std::int64_t sequence, std::int64_t kv_head) const {
+  constexpr std::int64_t key(std::int64_t sequence, std::int64_t kv_head) const {
     return query(sequence, heads + kv_head);
   }
-  std::int64_t value(std::int64_t sequence, std::int64_t kv_head) const {
+  constexpr std::int64_t value(std::int64_t sequence, std::int64_t kv_head) const {
     return query(sequence, heads + kv_heads + kv_head);
   }
 };
@@ -32,7 +32,7 @@ struct RowPositions {
   std::int64_t s;
   std::int64_t first_row = 0;
   std::int64_t offset = 0;
-  std::int64_t at(std::int64_t row) const { return (first_row + row) % s + offset; }
+  constexpr std::int64_t at(std::int64_t row) const { return (first_row + row) % s + offset; }
 };
 
 }  // namespace runtime::cpu

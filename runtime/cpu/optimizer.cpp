@@ -10,30 +10,6 @@ namespace runtime::cpu {
 
 namespace {
 
-// The figures of one step, in the type of the parameters.
-template <class T>
-struct AdamFigures {
-  T beta1, rest1, beta2, rest2;  // rest: 1 - beta
-  T rate;                        // lr / (1 - beta1^step)
-  T correction;                  // 1 / (1 - beta2^step)
-  T eps, decay, scale;           // decay: lr · weight_decay
-};
-
-template <class T>
-AdamFigures<T> figures_of(const AdamW& how, std::int64_t step, double scale) {
-  const auto t = [](double figure) { return static_cast<T>(figure); };
-  const auto n = static_cast<double>(step);
-  return {t(how.beta1),
-          t(1 - how.beta1),
-          t(how.beta2),
-          t(1 - how.beta2),
-          t(how.lr / (1 - std::pow(how.beta1, n))),
-          t(1 / (1 - std::pow(how.beta2, n))),
-          t(how.eps),
-          t(how.lr * how.weight_decay),
-          t(scale)};
-}
-
 template <class T>
 RUNTIME_CLONES void adamw_update(std::int64_t n, const AdamFigures<T>& figures, T* params,
                                  const T* grads, T* m, T* v) {
@@ -74,7 +50,7 @@ void adamw(Out<T> params, In<T> grads, Out<T> m, Out<T> v, const AdamW& how, std
   expect_size(grads.size(), n, "grads");
   expect_size(m.size(), n, "m");
   expect_size(v.size(), n, "v");
-  adamw_update(n, figures_of<T>(how, step, gradient_scale), params.data(), grads.data(), m.data(),
+  adamw_update(n, adam_figures<T>(how, step, gradient_scale), params.data(), grads.data(), m.data(),
                v.data());
 }
 

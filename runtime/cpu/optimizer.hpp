@@ -2,6 +2,9 @@
 // thrown. gradient_scale multiplies the gradients first (clipping, averages).
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+
 #include "runtime/cpu/view.hpp"
 
 namespace runtime::cpu {
@@ -11,6 +14,30 @@ struct AdamW {
   double lr;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
+// The figures of one step, in the type of the parameters.
+template <class T>
+struct AdamFigures {
+  T beta1, rest1, beta2, rest2;  // rest: 1 - beta
+  T rate;                        // lr / (1 - beta1^step)
+  T correction;                  // 1 / (1 - beta2^step)
+  T eps, decay, scale;           // decay: lr · weight_decay
+};
+
+template <class T>
+AdamFigures<T> adam_figures(const AdamW& how, std::int64_t step, double scale) {
+  const auto t = [](double figure) { return static_cast<T>(figure); };
+  const auto n = static_cast<double>(step);
+  return {t(how.beta1),
+          t(1 - how.beta1),
+          t(how.beta2),
+          t(1 - how.beta2),
+          t(how.lr / (1 - std::pow(how.beta1, n))),
+          t(1 / (1 - std::pow(how.beta2, n))),
+          t(how.eps),
+          t(how.lr * how.weight_decay),
+          t(scale)};
+}
+
 // step counts from 1. m and v start as zeros.
 template <class T = float>
 void adamw(Out<T> params, In<T> grads, Out<T> m, Out<T> v, const AdamW& how, std::int64_t step,

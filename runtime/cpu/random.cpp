@@ -8,9 +8,6 @@ namespace runtime::cpu {
 
 namespace {
 
-constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
-constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32U); }
-
 // (a, b) as a figure in (0, 1], of 53 bits.
 double uniform(std::uint32_t a, std::uint32_t b) {
   const std::uint64_t bits = (std::uint64_t{a} << 32U | b) >> 11U;
@@ -46,21 +43,6 @@ double cosine_of_turn(double u) {
 }
 
 }  // namespace
-
-PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t first = 0xD2511F53ULL * counter[0];
-    const std::uint64_t second = 0xCD9E8D57ULL * counter[2];
-    counter = {high(second) ^ counter[1] ^ key[0], low(second), high(first) ^ counter[3] ^ key[1],
-               low(first)};
-    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
-  }
-  return counter;
-}
-
-PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
-  return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
-}
 
 float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
   const PhiloxCounter words = random_block(seed, stream, index);

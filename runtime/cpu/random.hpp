@@ -10,10 +10,26 @@ namespace runtime::cpu {
 // Philox-4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
-PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key);
+constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t first = 0xD2511F53ULL * counter[0];
+    const std::uint64_t second = 0xCD9E8D57ULL * counter[2];
+    counter = {static_cast<std::uint32_t>(second >> 32U) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(second),
+               static_cast<std::uint32_t>(first >> 32U) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(first)};
+    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
+  }
+  return counter;
+}
 
 // Block `block` of a stream: its 32-bit words 4 · block ... 4 · block + 3.
-PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block);
+constexpr PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream,
+                                     std::uint64_t block) {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32U); };
+  return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
+}
 
 // Element `index` of a stream of normal figures, mean 0 and variance 1 (Box and Muller 1958).
 float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);

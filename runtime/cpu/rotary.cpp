@@ -55,9 +55,7 @@ RotaryTable<T>::RotaryTable(std::int64_t positions, std::int64_t head_dim, doubl
   sine.reserve(static_cast<std::size_t>(s * half));
   for (std::int64_t position = 0; position < s; ++position) {
     for (std::int64_t i = 0; i < half; ++i) {
-      const double frequency =
-          std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
-      const double angle = static_cast<double>(first_position + position) * frequency;
+      const double angle = rotary_angle(first_position + position, i, head_dim, base);
       cosine.push_back(static_cast<T>(std::cos(angle)));
       sine.push_back(static_cast<T>(std::sin(angle)));
     }

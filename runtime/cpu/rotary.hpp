@@ -3,6 +3,8 @@
 // and the pair turns by position · base^(-2i / head_dim).
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "costmodel/op.hpp"
@@ -11,11 +13,21 @@
 
 namespace runtime::cpu {
 
+inline constexpr double rotary_base = 10000;
+
+// By how much pair i of a head turns at a position.
+inline double rotary_angle(std::int64_t position, std::int64_t i, std::int64_t head_dim,
+                           double base = rotary_base) {
+  const double frequency =
+      std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+  return static_cast<double>(position) * frequency;
+}
+
 // Cosines and sines [s, head_dim / 2] of the positions first_position ... first_position + s - 1.
 template <class T = float>
 struct RotaryTable {
   // Throws std::invalid_argument when head_dim is odd.
-  RotaryTable(std::int64_t s, std::int64_t head_dim, double base = 10000,
+  RotaryTable(std::int64_t s, std::int64_t head_dim, double base = rotary_base,
               std::int64_t first_position = 0);
   std::int64_t s, half;
   std::vector<T> cosine, sine;

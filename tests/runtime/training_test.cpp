@@ -14,58 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
-#include "runtime/cpu_device.hpp"
-#include "runtime/supported.hpp"
-#include "runtime/thread_transport.hpp"
+#include "tests/runtime/trained.hpp"
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
 using costmodel::Scenario;
-using runtime::RunSummary;
+using training_test::gpt;
+using training_test::llama;
+using training_test::scenario;
+using training_test::trained;
 
 namespace {
 
-Scenario scenario(const std::string& model, const std::string& training, const std::string& plan,
-                  int devices) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  const std::string yaml = fmt::format(
-      "model: {}\ncluster: {{base: laptop-cpu, devices: {}, devices_per_node: {}}}\n"
-      "training: {{global_batch: 16, sequence: 16, precision: fp32, {}}}\nplan: {}\n",
-      model, devices, devices, training, plan);
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
-}
-
-struct Outcome {
-  Estimate predicted;
-
-  RunSummary measured;
-};
-
-Outcome trained(const Scenario& s, int iterations) {
-  const costmodel::ParallelPlan plan = costmodel::resolve_plan(s);
-  REQUIRE(runtime::unsupported(s.model, s.training, plan).empty());
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  Outcome outcome;
-  outcome.predicted = evaluator.estimate(plan);
-
-  runtime::run_ranks(static_cast<int>(plan.devices()), {}, [&](runtime::Transport& transport) {
-    runtime::CpuDevice device;
-    const auto own = runtime::train(evaluator, plan, transport, device, {.iterations = iterations});
-    const auto all = runtime::gather_measurements(transport, own);
-    if (transport.rank() == 0)
-      outcome.measured =
-          runtime::summarise(all, plan, s.training.global_batch * s.training.sequence);
-  });
-  return outcome;
-}
-
-constexpr const char* gpt =
-    "{kind: gpt, layers: 8, hidden: 32, heads: 4, vocab: 480, max_positions: 32, dropout: 0.1}";
-constexpr const char* llama =
-    "{kind: llama, layers: 8, hidden: 32, heads: 8, kv_heads: 4, ffn_hidden: 96, vocab: 480, "
-    "tie_embeddings: false}";
 // Of the combinations, every `stride`-th is run: under the sanitizers a step takes ten times as
 // long.
 #if defined(__SANITIZE_THREAD__)

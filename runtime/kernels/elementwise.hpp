@@ -1,0 +1,199 @@
+// Kernels whose elements do not know of one another: called with each index below the count that
+// stands beside them. Tensors, shapes and papers as in runtime/cpu.
+#pragma once
+
+#include "runtime/cpu/head_layout.hpp"
+#include "runtime/cpu/optimizer.hpp"
+#include "runtime/kernels/portable.hpp"
+
+namespace runtime::kernels {
+
+// GELU is x · sigmoid(2u) with u = √(2/π) · (x + 0.044715 · x³).
+inline constexpr float gelu_slope = 1.5957691216057308F;
+inline constexpr float gelu_cubic = gelu_slope * 0.044715F;
+
+template <class T>
+struct Gelu {  // count: elements
+  const T* x;
+  T* y;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const float v = x[i];
+    y[i] = T(v * sigmoid(v * (gelu_slope + gelu_cubic * v * v)));
+  }
+};
+
+template <class T>
+struct GeluGradient {  // count: elements
+  const T* x;
+  const T* dy;
+  T* dx;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const float v = x[i], square = v * v;
+    const float s = sigmoid(v * (gelu_slope + gelu_cubic * square));
+    dx[i] = T(float(dy[i]) * (s + v * s * (1 - s) * (gelu_slope + 3 * gelu_cubic * square)));
+  }
+};
+
+template <class T>
+struct SwiGlu {  // count: elements of y[rows, cols]
+  Index cols;
+  const T* x;
+  T* y;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index at = i / cols * 2 * cols + i % cols;
+    const float gate = x[at], up = x[at + cols];
+    y[i] = T(gate * sigmoid(gate) * up);
+  }
+};
+
+template <class T>
+struct SwiGluGradient {  // count: elements of dy[rows, cols]
+  Index cols;
+  const T* x;
+  const T* dy;
+  T* dx;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index at = i / cols * 2 * cols + i % cols;
+    const float gate = x[at], up = x[at + cols], d = dy[i], s = sigmoid(gate);
+    dx[at] = T(d * up * s * (1 + gate * (1 - s)));
+    dx[at + cols] = T(d * gate * s);
+  }
+};
+
+// The turn of a pair of a query or key head, or a copied value. out may be x.
+template <class T>
+struct Turn {  // count: tokens · per_token()
+  cpu::HeadLayout layout;
+  const float* cosine;
+  const float* sine;
+  float direction;  // -1: back
+  const T* x;
+  T* y;
+  constexpr Index half() const { return layout.head_dim / 2; }
+  constexpr Index pairs() const { return (layout.heads + layout.kv_heads) * half(); }
+  constexpr Index per_token() const { return pairs() + layout.kv_heads * layout.head_dim; }
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index token = i / per_token(), place = i % per_token(), row = token * layout.columns();
+    if (place >= pairs()) {
+      const Index at = row + (layout.heads + layout.kv_heads) * layout.head_dim + place - pairs();
+      y[at] = x[at];
+      return;
+    }
+    const Index angle = token % layout.s * half() + place % half();
+    const Index at = row + place / half() * layout.head_dim + place % half();
+    const float first = x[at], second = x[at + half()];
+    const float c = cosine[angle], s = direction * sine[angle];
+    y[at] = T(first * c - second * s);
+    y[at + half()] = T(second * c + first * s);
+  }
+};
+
+template <class T>
+struct EmbeddingRows {  // count: rows · cols
+  Index cols, vocab, first_token;
+  const std::int64_t* tokens;
+  const T* table;
+  T* y;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index token = tokens[i / cols] - first_token;
+    y[i] = token >= 0 && token < vocab ? table[token * cols + i % cols] : T(0.0F);
+  }
+};
+
+// Each row of the table looks for its tokens, so that sums have one order.
+template <class T>
+struct EmbeddingGradient {  // count: vocab · cols
+  Index rows, cols, first_token;
+  const std::int64_t* tokens;
+  const T* dy;
+  float* dtable;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index token = first_token + i / cols, col = i % cols;
+    float sum = dtable[i];
+    for (Index row = 0; row < rows; ++row)
+      if (tokens[row] == token) sum += float(dy[row * cols + col]);
+    dtable[i] = sum;
+  }
+};
+
+template <class T>
+struct AddPositions {  // count: rows · cols
+  Index cols;
+  cpu::RowPositions rows;
+  const T* x;
+  const T* table;
+  T* y;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    y[i] = T(float(x[i]) + float(table[rows.at(i / cols) * cols + i % cols]));
+  }
+};
+
+template <class T>
+struct PositionGradient {  // count: min(s, positions) · cols
+  Index count, cols;       // rows of dy
+  cpu::RowPositions rows;
+  const T* dy;
+  float* dtable;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index position = i / cols, col = i % cols;
+    const Index first = ((position - rows.first_row) % rows.s + rows.s) % rows.s;
+    float sum = dtable[i];
+    for (Index row = first; row < count; row += rows.s) sum += float(dy[row * cols + col]);
+    dtable[i] = sum;
+  }
+};
+
+// dlogits may be softmax.
+template <class T>
+struct CrossEntropyGradient {  // count: rows · cols
+  Index cols, first_token;
+  const std::int64_t* targets;
+  float scale;
+  const T* softmax;
+  T* dlogits;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const float at_target = targets[i / cols] - first_token == i % cols ? 1.0F : 0.0F;
+    dlogits[i] = T((float(softmax[i]) - at_target) * scale);
+  }
+};
+
+// Values of key and value heads stay as they are where only norms of queries and keys change.
+template <class T>
+struct CopyValues {  // count: tokens · kv_heads · head_dim
+  cpu::HeadLayout layout;
+  const T* from;
+  T* to;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index width = layout.kv_heads * layout.head_dim;
+    const Index at = (i / width + 1) * layout.columns() - width + i % width;
+    to[at] = from[at];
+  }
+};
+
+struct AddTo {  // count: elements
+  const float* other;
+  float* values;
+  RUNTIME_PORTABLE void operator()(Index i) const { values[i] += other[i]; }
+};
+
+struct LargerOf {  // count: elements
+  const float* other;
+  float* values;
+  RUNTIME_PORTABLE void operator()(Index i) const { values[i] = larger(values[i], other[i]); }
+};
+
+struct AdamStep {  // count: elements
+  cpu::AdamFigures<float> f;
+  float* params;
+  const float* grads;
+  float* m;
+  float* v;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const float g = grads[i] * f.scale;
+    m[i] = f.beta1 * m[i] + f.rest1 * g;
+    v[i] = f.beta2 * v[i] + f.rest2 * g * g;
+    params[i] -= f.decay * params[i] + f.rate * m[i] / (square_root(v[i] * f.correction) + f.eps);
+  }
+};
+
+}  // namespace runtime::kernels

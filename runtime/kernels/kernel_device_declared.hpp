@@ -1,0 +1,114 @@
+// A device that computes by the kernels of this folder, wherever an executor runs them: on a GPU
+// (runtime/cuda), or, in tests, on the host. In fp32. kernel_device.hpp has all of it.
+//
+// An Executor runs, in the order asked for:
+//   elements(count, kernel)        kernel(i) for each i below count
+//   rows(count, width, kernel)     kernel(team, row) for each row, of about `width` columns
+//   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
+//   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched; bias[n] is added where not null
+//   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
+//   scratch(floats)                memory that lasts until the next scratch() after this call's
+//   work memory()
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "runtime/cpu/norm.hpp"
+#include "runtime/kernels/attention_products.hpp"
+#include "runtime/kernels/columns.hpp"
+#include "runtime/kernels/dropout.hpp"
+#include "runtime/kernels/elementwise.hpp"
+#include "runtime/kernels/rows.hpp"
+#include "runtime/op_call.hpp"
+
+namespace runtime::kernels {
+
+// The vector's first element; throws std::invalid_argument when it has not so many.
+template <class T>
+T* checked(std::span<T> values, Index elements, const char* name) {
+  if (static_cast<Index>(values.size()) == elements) return values.data();
+  throw std::invalid_argument(std::string(name) + " has " + std::to_string(values.size()) +
+                              " elements, not " + std::to_string(elements));
+}
+
+inline float* checked(const Tensor& tensor, Index elements, const char* name) {
+  return checked(tensor.floats(), elements, name);
+}
+
+template <class Executor>
+class KernelDevice : public Device {
+ public:
+  explicit KernelDevice(Executor& executor) : run_(executor) {}  // which outlives this
+
+  Memory& memory() override { return run_.memory(); }
+  void forward(const OpCall& call) override {
+    std::visit([&](const auto& op) { forward(call, op); }, call.node.op);
+  }
+  void input_gradient(const OpCall& call) override {
+    std::visit([&](const auto& op) { gradient(call, op); }, call.node.op);
+  }
+  void weight_gradient(const OpCall& call) override;
+  void logits_maximum(const OpCall& call) override;
+  void logits_exponentials(const OpCall& call) override;
+  void logits_loss(const OpCall& call) override;
+
+ private:
+  using Attend = costmodel::FlashAttention;
+
+  void forward(const OpCall& call, const costmodel::Linear& op);
+  void forward(const OpCall& call, const costmodel::AttentionScores& op);
+  void forward(const OpCall& call, const costmodel::AttentionContext& op);
+  void forward(const OpCall& call, const costmodel::Softmax& op);
+  void forward(const OpCall& call, const costmodel::FlashAttention& op);
+  void forward(const OpCall& call, const costmodel::Dropout& op);
+  void forward(const OpCall& call, const costmodel::Norm& op);
+  void forward(const OpCall& call, const costmodel::Activation& op);
+  void forward(const OpCall& call, const costmodel::BiasDropoutAdd& op);
+  void forward(const OpCall& call, const costmodel::Rotary& op);
+  void forward(const OpCall& call, const costmodel::Embedding& op);
+  void forward(const OpCall& call, const costmodel::PositionEmbedding& op);
+  template <class Op>
+  void forward(const OpCall& call, const Op&) {
+    refuse(call);
+  }
+  void gradient(const OpCall& call, const costmodel::Linear& op);
+  void gradient(const OpCall& call, const costmodel::AttentionScores& op);
+  void gradient(const OpCall& call, const costmodel::AttentionContext& op);
+  void gradient(const OpCall& call, const costmodel::Softmax& op);
+  void gradient(const OpCall& call, const costmodel::FlashAttention& op);
+  void gradient(const OpCall& call, const costmodel::Dropout& op);
+  void gradient(const OpCall& call, const costmodel::Norm& op);
+  void gradient(const OpCall& call, const costmodel::Activation& op);
+  void gradient(const OpCall& call, const costmodel::BiasDropoutAdd& op);
+  void gradient(const OpCall& call, const costmodel::Rotary& op);
+  void gradient(const OpCall& call, const costmodel::Embedding& op);
+  void gradient(const OpCall& call, const costmodel::PositionEmbedding& op);
+  void gradient(const OpCall& call, const costmodel::CrossEntropy& op);
+  template <class Op>
+  void gradient(const OpCall& call, const Op&) {
+    refuse(call);
+  }
+
+  [[noreturn]] static void refuse(const OpCall& call) {
+    throw std::invalid_argument("the device does not take " + std::string(call.node.name));
+  }
+  void product(const cpu::Gemm& gemm, const float* a, const float* b, const float* bias, float* c) {
+    run_.product(gemm, {1, 0, 0, 0}, a, b, bias, c);
+  }
+  void product(const BatchedProduct& p, const float* a, const float* b, float* c) {
+    run_.product(p.gemm, p.batch, a, b, nullptr, c);
+  }
+  void turn(const OpCall& call, const costmodel::Rotary& op, float direction, const Tensor& from,
+            const Tensor& to);
+  void qk_norm_gradient(const OpCall& call, const costmodel::Norm& op);
+  // Gradients of q, k and v of some heads, from the scores' gradient and the probabilities.
+  void add_score_gradients(const HeadBatch& h, const float* dscores, Index score_step,
+                           const float* qkv, float* dqkv);
+  void add_value_gradient(const HeadBatch& h, const float* probabilities, Index score_step,
+                          const float* dcontext, float* dqkv);
+
+  Executor& run_;
+};
+
+}  // namespace runtime::kernels

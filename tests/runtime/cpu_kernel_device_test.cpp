@@ -1,0 +1,109 @@
+// The kernels of the GPU, run on the host over memory that the host may not touch: whole models
+// learn what they learn on the CPU, so that neither arithmetic nor engine needs a GPU to be tested.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "tests/runtime/host_executor.hpp"
+#include "tests/runtime/op_compare.hpp"
+#include "tests/runtime/trained.hpp"
+
+using training_test::gpt;
+using training_test::llama;
+using training_test::trained;
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int steps = 3, steps_cut = 2;
+#else
+constexpr int steps = 20, steps_cut = 3;
+#endif
+
+// With norms of queries and keys, and an MLP without gates.
+constexpr const char* with_qk_norm =
+    "{kind: gpt, layers: 2, hidden: 32, heads: 4, vocab: 480, max_positions: 32, qk_norm: true}";
+constexpr const char* with_qk_rms_norm =
+    "{kind: llama, layers: 2, hidden: 32, heads: 4, kv_heads: 2, ffn_hidden: 96, vocab: 500, "
+    "qk_norm: true}";
+
+// The largest relative difference of the losses of so many steps.
+double difference(int count, const std::string& model, const std::string& plan, int devices,
+                  bool flash) {
+  auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, devices);
+  s.training.stack.attention =
+      flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
+  const auto own = trained(s, count, std::make_unique<HostKernelDevice>);
+  const auto reference = trained(s, count);
+  REQUIRE(own.measured.loss.size() == static_cast<std::size_t>(count));
+  double worst = 0;
+  for (std::size_t i = 0; i < own.measured.loss.size(); ++i)
+    worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
+  CHECK(own.measured.memory == reference.measured.memory);
+  return worst;
+}
+
+// Whether the host could read it; the kernel is asked, which only refuses.
+bool readable(const void* data) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const bool could = write(ends[1], data, 1) == 1;
+  if (!could) CHECK(errno == EFAULT);
+  for (const int end : ends) close(end);
+  return could;
+}
+
+}  // namespace
+
+TEST_CASE("far memory is closed but to its own operations") {
+  FarMemory memory;
+  auto* const values = static_cast<float*>(memory.allocate(4 * sizeof(float)));
+  CHECK_FALSE(readable(values));
+  memory.clear(values, 4 * sizeof(float));
+  const std::vector<float> more{1, 2, 3, 4};
+  memory.write(values, sizeof(float), [&](auto to) {
+    std::ranges::copy(std::as_bytes(std::span(more).first(1)), to.begin());
+  });
+  CHECK_FALSE(readable(values));
+  CHECK(memory.sum({values, 4}) == 1);
+  const FarMemory::Open open(memory);
+  CHECK(readable(values));
+  CHECK(values[0] == 1);
+}
+
+TEST_CASE("each operator's kernels do what the CPU does, in shapes that are hard on them") {
+  HostKernelDevice device;
+  op_test::compare_with_cpu(device, 2e-6);
+}
+
+TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {
+  for (const char* model : {gpt, llama, with_qk_norm, with_qk_rms_norm}) {
+    for (const bool flash : {false, true}) {
+      CAPTURE(model);
+      CAPTURE(flash);
+      const bool plain = model == gpt || model == llama;
+      CHECK(difference(plain ? steps : steps_cut, model, "{micro_batch: 4}", 1, flash) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("so it does when it is cut over ranks, and the engine touches no tensor by itself") {
+  const char* plans[] = {
+      "{tp: 2, micro_batch: 2}",
+      "{tp: 2, sequence_parallel: true, pp: 2, micro_batch: 2, schedule: 1f1b}",
+      "{pp: 2, vpp: 2, schedule: interleaved, micro_batch: 2, recompute: full}",
+      "{dp: 2, zero: 1, micro_batch: 2, recompute: selective}",
+      "{dp: 2, zero: 2, micro_batch: 2}",
+      "{dp: 2, zero: 3, micro_batch: 2}",
+  };
+  for (const std::string plan : plans) {
+    CAPTURE(plan);
+    const int ranks = plan.find("tp: 2") != plan.npos && plan.find("pp: 2") != plan.npos ? 4 : 2;
+    CHECK(difference(steps_cut, llama, plan, ranks, plan.find("zero") == plan.npos) <= 1e-5);
+    if (plan.find("sequence") != plan.npos)
+      CHECK(difference(steps_cut, gpt, plan, ranks, false) <= 1e-5);
+  }
+}

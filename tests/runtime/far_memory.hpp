@@ -1,0 +1,112 @@
+// Memory that the host may not touch, as a GPU's: its pages are closed, and a read or write by
+// anything but its own operations (or what runs between open() and close()) ends the program.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "runtime/memory.hpp"
+
+class FarMemory : public runtime::Memory {
+ public:
+  FarMemory() {
+    void* const pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    begin_ = static_cast<std::byte*>(pages);
+  }
+  ~FarMemory() override { munmap(begin_, size); }
+  FarMemory(const FarMemory&) = delete;
+  FarMemory& operator=(const FarMemory&) = delete;
+
+  // Several may have it open.
+  class Open {
+   public:
+    explicit Open(FarMemory& memory) : memory_(memory) { memory_.count(1); }
+    ~Open() { memory_.count(-1); }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    FarMemory& memory_;
+  };
+
+  bool host() const override { return false; }
+  void* allocate(std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    const std::size_t rounded = (bytes + 63) / 64 * 64;
+    auto& spare = spare_[rounded];
+    std::byte* data = nullptr;
+    if (!spare.empty()) {
+      data = spare.back();
+      spare.pop_back();
+    } else {
+      if (used_ + rounded > size) throw std::bad_alloc();
+      data = begin_ + used_;
+      used_ += rounded;
+    }
+    sizes_[data] = rounded;
+    return data;
+  }
+  void release(void* data) noexcept override {
+    const std::lock_guard lock(mutex_);
+    auto* const bytes = static_cast<std::byte*>(data);
+    spare_[sizes_[bytes]].push_back(bytes);
+  }
+
+  void clear(void* data, std::size_t bytes) override {
+    host_do([&](auto& m) { m.clear(data, bytes); });
+  }
+  using Memory::copy;
+  void copy(const void* from, void* to, std::size_t bytes) override {
+    host_do([&](auto& m) { m.copy(from, to, bytes); });
+  }
+  void read(const void* from, std::span<std::byte> host) override {
+    host_do([&](auto& m) { m.read(from, host); });
+  }
+  void write(void* to, std::size_t bytes,
+             const std::function<void(std::span<std::byte>)>& write) override {
+    std::vector<std::byte> staged(bytes);
+    write(staged);
+    host_do([&](auto& m) { m.copy(staged.data(), to, bytes); });
+  }
+  void reduce(runtime::Reduction reduction, std::span<const float> other,
+              std::span<float> values) override {
+    host_do([&](auto& m) { m.reduce(reduction, other, values); });
+  }
+  double sum(std::span<const float> values) override {
+    double result = 0;
+    host_do([&](auto& m) { result = m.sum(values); });
+    return result;
+  }
+  void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
+             std::span<float> square, const runtime::cpu::AdamW& how, std::int64_t step) override {
+    host_do([&](auto& m) { m.adamw(params, grads, mean, square, how, step); });
+  }
+  void wait() override {}
+
+ private:
+  static constexpr std::size_t size = std::size_t{1} << 28U;
+
+  template <class Work>
+  void host_do(Work work) {
+    const Open open(*this);
+    work(runtime::host_memory());
+  }
+  void count(int more) {
+    const std::lock_guard lock(mutex_);
+    const bool was = open_ > 0;
+    open_ += more;
+    if (was != (open_ > 0)) mprotect(begin_, size, was ? PROT_NONE : PROT_READ | PROT_WRITE);
+  }
+
+  std::mutex mutex_;
+  std::byte* begin_ = nullptr;
+  std::size_t used_ = 0;
+  int open_ = 0;
+  std::map<std::size_t, std::vector<std::byte*>> spare_;
+  std::map<std::byte*, std::size_t> sizes_;
+};

@@ -1,0 +1,119 @@
+// Runs the kernels of runtime/kernels on the host, over memory that only they may touch.
+#pragma once
+
+#include <algorithm>
+#include <barrier>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/cpu/gemm.hpp"
+#include "runtime/cpu/rotary.hpp"
+#include "runtime/kernels/kernel_device.hpp"
+#include "tests/runtime/far_memory.hpp"
+
+// A team of threads, as a block of a GPU's is one.
+class ThreadTeam {
+ public:
+  struct Shared {
+    explicit Shared(int size) : barrier(size), values(static_cast<std::size_t>(size)) {}
+    std::barrier<> barrier;
+    std::vector<double> values;
+  };
+  ThreadTeam(Shared& shared, int rank) : shared_(shared), rank_(rank) {}
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(shared_.values.size()); }
+  template <class T>
+  T sum(T value) const {
+    T all = 0;
+    each(value, [&](double other) { all += static_cast<T>(other); });
+    return all;
+  }
+  float max(float value) const {
+    float most = value;
+    each(value, [&](double other) { most = std::max(most, static_cast<float>(other)); });
+    return most;
+  }
+
+ private:
+  template <class T, class Visit>
+  void each(T value, Visit visit) const {
+    shared_.values[static_cast<std::size_t>(rank_)] = static_cast<double>(value);
+    shared_.barrier.arrive_and_wait();
+    for (const double other : shared_.values) visit(other);
+    shared_.barrier.arrive_and_wait();
+  }
+  Shared& shared_;
+  int rank_;
+};
+
+// kernel(team, row) of all rows by a team of so many threads.
+template <class Kernel>
+void run_team(int size, std::int64_t rows, const Kernel& kernel) {
+  ThreadTeam::Shared shared(size);
+  std::vector<std::jthread> members;
+  for (int rank = 0; rank < size; ++rank) {
+    members.emplace_back([&, rank] {
+      for (std::int64_t row = 0; row < rows; ++row) kernel(ThreadTeam(shared, rank), row);
+    });
+  }
+}
+
+class HostExecutor {
+ public:
+  runtime::Memory& memory() { return memory_; }
+
+  template <class Kernel>
+  void elements(std::int64_t count, const Kernel& kernel) {
+    const FarMemory::Open open(memory_);
+    for (std::int64_t i = 0; i < count; ++i) kernel(i);
+  }
+  template <class Kernel>
+  void rows(std::int64_t count, std::int64_t, const Kernel& kernel) {
+    const FarMemory::Open open(memory_);
+    for (std::int64_t row = 0; row < count; ++row) kernel(runtime::kernels::Alone{}, row);
+  }
+  template <class Kernel>
+  void columns(std::int64_t rows, std::int64_t cols, const Kernel& kernel) {
+    const FarMemory::Open open(memory_);
+    for (std::int64_t col = 0; col < cols; ++col) {
+      runtime::kernels::Pair sum;
+      for (std::int64_t row = 0; row < rows; ++row) sum = sum + kernel.term(row, col);
+      kernel.add(col, sum);
+    }
+  }
+
+  void product(runtime::cpu::Gemm g, const runtime::cpu::Batch& batch, const float* a,
+               const float* b, const float* bias, float* c) {
+    const FarMemory::Open open(memory_);
+    if (bias != nullptr) {
+      for (std::int64_t row = 0; row < g.m; ++row) std::copy_n(bias, g.n, c + row * g.n);
+      g.beta = 1;
+    }
+    constexpr std::size_t far = std::size_t{1} << 24U;  // the device has looked at sizes already
+    runtime::cpu::gemm_batched(g, batch, {a, far}, {b, far}, {c, far});
+  }
+
+  std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim) {
+    auto& table = tables_.try_emplace({s, head_dim}, s, head_dim).first->second;
+    return {table.cosine.data(), table.sine.data()};
+  }
+  float* scratch(std::int64_t floats) {
+    if (scratch_ != nullptr) memory_.release(scratch_);
+    scratch_ = memory_.allocate(static_cast<std::size_t>(floats) * sizeof(float));
+    return static_cast<float*>(scratch_);
+  }
+
+ private:
+  FarMemory memory_;
+  std::map<std::pair<std::int64_t, std::int64_t>, runtime::cpu::RotaryTable<float>> tables_;
+  void* scratch_ = nullptr;
+};
+
+// A rank's device of kernels, with all it needs.
+class HostKernelDevice : private HostExecutor, public runtime::kernels::KernelDevice<HostExecutor> {
+ public:
+  HostKernelDevice() : KernelDevice(static_cast<HostExecutor&>(*this)) {}
+  using KernelDevice::memory;
+};
