@@ -39,6 +39,13 @@ std::optional<Launched> launched() {
   return named_by("SLURM_PROCID", "SLURM_NTASKS");
 }
 
+int local_rank() {
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "LOCAL_RANK"})
+    if (const auto rank = number_in(variable)) return static_cast<int>(*rank);
+  return 0;
+}
+
 void let_others_speak() {
   const auto who = launched();
   if (who && who->rank > 0)

@@ -12,6 +12,10 @@ struct Launched {
 };
 std::optional<Launched> launched();
 
+// Which of the processes of its machine this one is, so that each takes a GPU of its own; 0 where
+// nobody says.
+int local_rank();
+
 // To be called before a rank says a fault that the others find too and ends with a status: the
 // first to end has the others ended, so that the higher ranks wait a little for rank 0.
 void let_others_speak();

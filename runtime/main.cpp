@@ -37,11 +37,13 @@ constexpr const char* help =
     "flags:\n"
     "  --backend NAME         threads: ranks of this process compute; mpi: this process is one\n"
     "                         rank of mpirun's or srun's; emulated: pipeline ranks wait the\n"
-    "                         modelled time (default: mpi where so started, else threads)\n"
+    "                         modelled time; cuda: ranks compute on GPUs (default: mpi where so\n"
+    "                         started, else threads)\n"
     "  --calibrated FILE      predict by this machine's profile, a device's or a cluster's, that\n"
     "                         shardplan calibrate wrote\n"
     "  --iterations N         iterations, the first one to warm up (default 3)\n"
     "  --trace FILE           write the last iteration as a Chrome/Perfetto trace\n"
+    "  --tf32                 cuda: matrix products in TF32 instead of fp32\n"
     "  --virtual-clock        emulated: count the time instead of waiting\n"
     "  --seed N               of data, weights and dropout (default 1)\n"
     "  --memory-limit SIZE    that a rank may use, such as 512 MiB (default: none)\n"
@@ -64,7 +66,7 @@ const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
       "--backend",    "--iterations", "--trace",  "--virtual-clock", "--seed", "--memory-limit",
       "--patience",   "--fail-above", "--format", "--out",           "--set",  "--config-path",
-      "--calibrated", "--progress",   "--quiet",  "--help"};
+      "--calibrated", "--progress",   "--quiet",  "--help",          "--tf32"};
   return all;
 }
 
@@ -80,7 +82,7 @@ po::variables_map parsed(int count, char** arguments) {
   add("iterations", po::value<int>()->default_value(3), "");
   add("seed", po::value<std::uint64_t>()->default_value(1), "");
   for (const char* name : {"patience", "fail-above"}) add(name, po::value<double>(), "");
-  for (const char* name : {"virtual-clock", "progress", "quiet", "help"})
+  for (const char* name : {"virtual-clock", "progress", "quiet", "help", "tf32"})
     add(name, po::bool_switch(), "");
   po::positional_options_description positions;
   positions.add("scenario", -1);
@@ -164,10 +166,6 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   runtime::RunRequest request;
   const char* usual = runtime::launched() ? "mpi" : "threads";
   const std::string backend = word(values, "backend", usual);
-  if (backend == "cuda") {
-    throw ConfigError({}, "shardplan run: there is no cuda backend yet",
-                      "choose threads, mpi or emulated");
-  }
   request.backend =
       static_cast<runtime::BackendKind>(chosen(backend, "--backend", runtime::backend_names));
   request.iterations = values["iterations"].as<int>();
@@ -178,6 +176,7 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   request.seed = values["seed"].as<std::uint64_t>();
   request.memory_limit = memory_limit(values);
   request.virtual_clock = values["virtual-clock"].as<bool>();
+  request.tf32 = values["tf32"].as<bool>();
   request.patience = costmodel::Seconds(positive(values, "patience", 60));
   request.scenario = scenario_of(values);
   return request;

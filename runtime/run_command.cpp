@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "runtime/agreement.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu_device.hpp"
+#include "runtime/cuda_plugin.hpp"
 #include "runtime/emulated_run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/launch.hpp"
@@ -41,7 +43,7 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
                     faults.front().remedy);
 }
 
-// The CPU computes in fp32, whatever a scenario says of the GPUs it was written for.
+// Every device computes in fp32, whatever a scenario says of the GPUs it was written for.
 void compute_in_fp32(Scenario& s, std::vector<std::string>& notes) {
   auto& t = s.training;
   if (t.precision == Precision::fp32 && t.gradient_precision == Precision::fp32) return;
@@ -49,7 +51,23 @@ void compute_in_fp32(Scenario& s, std::vector<std::string>& notes) {
   t.precision = t.gradient_precision = Precision::fp32;
 }
 
-std::vector<std::string> notes_on_ranks(const ParallelPlan& plan) {
+std::vector<std::string> notes_on_gpus(const RunRequest& request, const ParallelPlan& plan) {
+  const CudaReport report = cuda_plugin().report();
+  std::vector<std::string> notes;
+  const auto gpus = static_cast<std::int64_t>(report.gpus.size());
+  const std::int64_t here = launched() ? 1 : plan.devices();
+  if (here > gpus)
+    notes.push_back(
+        fmt::format("{} ranks share {} GPUs: times are those of taking turns", here, gpus));
+  notes.push_back(fmt::format(
+      "on {}; matrix products by cuBLASLt {} in {}; messages by way of the "
+      "host",
+      report.gpus.front().name, report.versions.cublas, request.tf32 ? "TF32" : "fp32"));
+  return notes;
+}
+
+std::vector<std::string> notes_on_ranks(const RunRequest& request, const ParallelPlan& plan) {
+  if (request.backend == BackendKind::cuda) return notes_on_gpus(request, plan);
   std::vector<std::string> notes;
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   if (cores > 0 && plan.devices() > cores) {
@@ -123,13 +141,22 @@ class EarlyEnd {
   bool told_ = false;
 };
 
+// Ranks take the machine's GPUs in turn.
+std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& transport) {
+  if (request.backend != BackendKind::cuda) return std::make_unique<CpuDevice>();
+  const CudaPlugin& cuda = cuda_plugin();
+  const int number = launched() ? local_rank() : transport.rank();
+  const int index = number % static_cast<int>(cuda.report().gpus.size());
+  return cuda.make_device({.index = index, .tf32 = request.tf32});
+}
+
 // One rank's part; what all saw goes to `end`, on rank 0.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
   require_agreement(transport,
                     statements(request.scenario, begun.plan, request.seed, request.iterations),
                     begun.plan.devices(), to_string(begun.plan));
-  CpuDevice device;
+  const std::unique_ptr<Device> device = device_of(request, transport);
   TrainingOptions options;
   options.iterations = request.iterations;
   options.executor.seed = request.seed;
@@ -139,7 +166,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
     if (!all.empty()) end.add(std::move(all));
   };
   if (transport.rank() == 0) options.progress = request.progress;
-  train(evaluator, begun.plan, transport, device, options);
+  train(evaluator, begun.plan, transport, *device, options);
 }
 
 void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
@@ -181,12 +208,13 @@ std::optional<RunResult> trained(RunRequest request) {
   const Scenario& s = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
   begun.predicted = evaluator.estimate(begun.plan);
-  for (auto& note : notes_on_ranks(begun.plan)) begun.notes.push_back(std::move(note));
+  for (auto& note : notes_on_ranks(request, begun.plan)) begun.notes.push_back(std::move(note));
   EarlyEnd end(request, begun);
   const auto program = [&](Transport& transport) {
     train_rank(evaluator, begun, request, transport, end);
   };
-  const bool mpi = request.backend == BackendKind::mpi;
+  const bool mpi =
+      request.backend == BackendKind::mpi || (request.backend == BackendKind::cuda && launched());
   (mpi ? train_under_mpi : train_on_threads)(request, begun.plan, end, program);
   RunResult result = end.result();
   if (result.iterations == 0) return std::nullopt;  // another rank has it

@@ -15,8 +15,9 @@
 
 namespace runtime {
 
-enum class BackendKind { threads, mpi, emulated };
-inline constexpr std::array<std::string_view, 3> backend_names{"threads", "mpi", "emulated"};
+enum class BackendKind { threads, mpi, emulated, cuda };
+inline constexpr std::array<std::string_view, 4> backend_names{"threads", "mpi", "emulated",
+                                                               "cuda"};
 
 struct RunRequest {
   costmodel::Scenario scenario;
@@ -24,6 +25,7 @@ struct RunRequest {
   int iterations = 3;
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes a rank may use; 0: none
+  bool tf32 = false;             // cuda: products round what they multiply
   bool virtual_clock = false;    // emulated: no waiting, the simulator's own times
   costmodel::Seconds patience{60};
   std::function<void(int, costmodel::Seconds)> progress;  // of rank 0

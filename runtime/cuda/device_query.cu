@@ -3,9 +3,6 @@
 #ifdef SHARDPLAN_WITH_NCCL
 #include <nccl.h>
 #endif
-#ifdef SHARDPLAN_WITH_CUDNN
-#include <cudnn.h>
-#endif
 
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/error_text.hpp"
@@ -13,21 +10,18 @@
 namespace runtime::cuda {
 namespace {
 
-Versions query_versions() {
-  Versions versions;
+CudaVersions query_versions() {
+  CudaVersions versions;
   if (cudaDriverGetVersion(&versions.driver) != cudaSuccess) versions.driver = 0;
   if (cudaRuntimeGetVersion(&versions.runtime) != cudaSuccess) versions.runtime = 0;
   versions.cublas = static_cast<std::int64_t>(cublasLtGetVersion());
 #ifdef SHARDPLAN_WITH_NCCL
   if (ncclGetVersion(&versions.nccl) != ncclSuccess) versions.nccl = 0;
 #endif
-#ifdef SHARDPLAN_WITH_CUDNN
-  versions.cudnn = static_cast<std::int64_t>(cudnnGetVersion());
-#endif
   return versions;
 }
 
-Device describe(const cudaDeviceProp& properties) {
+Gpu describe(const cudaDeviceProp& properties) {
   return {.name = properties.name,
           .compute_major = properties.major,
           .compute_minor = properties.minor,
@@ -37,8 +31,8 @@ Device describe(const cudaDeviceProp& properties) {
 
 }  // namespace
 
-DeviceReport query_devices() {
-  DeviceReport report{.versions = query_versions()};
+CudaReport query_devices() {
+  CudaReport report{.versions = query_versions()};
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     report.error = error_text(status);
@@ -51,7 +45,7 @@ DeviceReport query_devices() {
       report.error = error_text(status);
       return report;
     }
-    report.devices.push_back(describe(properties));
+    report.gpus.push_back(describe(properties));
   }
   return report;
 }

@@ -1,4 +1,4 @@
-# Decides whether runtime/cuda is built: SHARDPLAN_WITH_CUDA, and the targets NCCL::nccl and cuDNN::cudnn where found.
+# Decides whether runtime/cuda is built: SHARDPLAN_WITH_CUDA, and the target NCCL::nccl where found.
 # The planner uses none of it.
 
 set(SHARDPLAN_WITH_CUDA OFF)
@@ -54,7 +54,6 @@ function(shardplan_imported target header library)
   endif()
 endfunction()
 shardplan_imported(NCCL::nccl nccl.h nccl)
-shardplan_imported(cuDNN::cudnn cudnn.h cudnn)
 
 set(SHARDPLAN_WITH_CUDA ON)
 message(STATUS "CUDA: ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")

@@ -8,15 +8,15 @@ namespace runtime::cuda {
 namespace {
 
 TEST_CASE("libraries answer for their versions with or without a GPU") {
-  const Versions versions = query_devices().versions;
+  const CudaVersions versions = query_devices().versions;
   CHECK(versions.runtime >= 12000);
   CHECK(versions.cublas > 0);
 }
 
 TEST_CASE("the machine has devices, or a sentence says why not") {
-  const DeviceReport report = query_devices();
-  CHECK(report.devices.empty() == !report.error.empty());
-  for (const Device& device : report.devices) {
+  const CudaReport report = query_devices();
+  CHECK(report.gpus.empty() == !report.error.empty());
+  for (const Gpu& device : report.gpus) {
     CHECK_FALSE(device.name.empty());
     CHECK(device.compute_major >= 5);
     CHECK(device.memory_bytes > 0);
@@ -33,8 +33,8 @@ TEST_CASE("a triad on the device equals one on the host to the last bit") {
     c[i] = 1.0F / static_cast<float>(i + 1);
   }
   const TriadResult result = triad_on_device(b, c, 3.7F);
-  const DeviceReport report = query_devices();
-  if (report.devices.empty()) {
+  const CudaReport report = query_devices();
+  if (report.gpus.empty()) {
     MESSAGE("skipped: no device");
     CHECK(result.error == report.error);
     return;

@@ -34,6 +34,18 @@ TEST_CASE("mpirun and srun say which rank this is") {
         "7 of 16");
 }
 
+TEST_CASE("each process of a machine takes a number of its own") {
+  CHECK(runtime::local_rank() == 0);
+  setenv("SLURM_LOCALID", "3", 1);
+  CHECK(runtime::local_rank() == 3);
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "5", 1);
+  CHECK(runtime::local_rank() == 5);
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "-5", 1);
+  CHECK(runtime::local_rank() == 3);
+  unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  unsetenv("SLURM_LOCALID");
+}
+
 TEST_CASE("a batch script or shell of Slurm is no rank, and nonsense is none") {
   CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}).empty());
   CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_STEP_ID", "4294967291"}})

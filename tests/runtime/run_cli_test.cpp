@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -169,10 +171,10 @@ TEST_CASE("what cannot be run is refused with place, reason and remedy") {
       {"run tiny-gpt-cpu --set plan.tp=auto", "plan.tp is auto", "shardplan evaluate"},
       {"run tiny-gpt-cpu --set model=mixtral-8x7b", "no experts", "take a gpt or llama model"},
       {"run tiny-gpt-cpu --set plan.dp=3", "3", ""},
-      {"run tiny-gpt-cpu --backend tpu", "--backend tpu is unknown", "threads, mpi, emulated"},
+      {"run tiny-gpt-cpu --backend tpu", "--backend tpu is unknown",
+       "threads, mpi, emulated, cuda"},
       {"run tiny-gpt-cpu --backend thread", "--backend thread is unknown",
        "did you mean 'threads'"},
-      {"run tiny-gpt-cpu --backend cuda", "no cuda backend", "choose threads, mpi or emulated"},
       {"run tiny-gpt-cpu --iterations 0", "--iterations 0", "one at least"},
       {"run tiny-gpt-cpu --iterations none", "none", "see shardplan run --help"},
       {"run tiny-gpt-cpu --memory-limit much", "--memory-limit 'much'", "such as 512 MiB"},
@@ -225,6 +227,40 @@ TEST_CASE("an mpi run without mpirun says how to start it") {
   const bool without = contains(done.err, "this build has no MPI");
   CHECK(
       (without || contains(done.err, " has 4 ranks, and 1 was started: start it by mpirun -np 4")));
+}
+
+TEST_CASE("a cuda run says in a sentence what it misses; where it misses nothing, it computes") {
+  const Scratch scratch;
+  const Run done = run(scratch, tiny + "--backend cuda --iterations 2");
+  if (done.status == 0) {
+    CHECK(contains(done.out, "matrix products by cuBLASLt"));
+    return;
+  }
+  CHECK(done.status == 4);
+  CHECK(done.out == "");
+  CHECK(done.err.starts_with("shardplan run: "));
+  CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
+  CHECK((contains(done.err, "no CUDA driver") || contains(done.err, "no CUDA device") ||
+         contains(done.err, "the CUDA driver serves CUDA") ||
+         contains(done.err, "the CUDA part of this program is not there")));
+}
+
+TEST_CASE("a program without its CUDA part, or with a broken one, says that") {
+  const Scratch scratch;
+  const auto folder = std::filesystem::path(SHARDPLAN_EXECUTABLE).parent_path();
+  std::filesystem::copy(folder / "shardplan-run", scratch.path() / "shardplan-run");
+  const std::string command = "cd " + scratch.path().string() +
+                              " && ./shardplan-run tiny-gpt-cpu --backend cuda --config-path " +
+                              SHARDPLAN_SOURCE_DIR "/configs > out 2> err";
+  const auto fault = [&] {
+    const int status = std::system(command.c_str());  // NOLINT
+    CHECK(WEXITSTATUS(status) == 4);
+    CHECK(scratch.read("out") == "");
+    return scratch.read("err");
+  };
+  CHECK(contains(fault(), "the CUDA part of this program is not there: libshardplan-cuda.so"));
+  scratch.write("libshardplan-cuda.so", "no library\n");
+  CHECK(contains(fault(), "the CUDA part of this program cannot be loaded: "));
 }
 
 TEST_CASE("--fail-above turns a wrong prediction into status 4") {

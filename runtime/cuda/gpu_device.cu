@@ -1,0 +1,64 @@
+#include "runtime/cuda/gpu_device.hpp"
+
+#include <cmath>
+
+#include "runtime/cpu/rotary.hpp"
+#include "runtime/cuda/gpu_executor.cuh"
+#include "runtime/kernels/kernel_device.hpp"
+
+namespace runtime::cuda {
+
+GpuExecutor::GpuExecutor(int device, bool tf32) : memory_(device), products_(tf32) {}
+
+GpuExecutor::~GpuExecutor() {
+  for (const auto& [shape, table] : tables_) memory_.release(table);
+  if (scratch_ != nullptr) memory_.release(scratch_);
+}
+
+std::pair<const float*, const float*> GpuExecutor::rotary(std::int64_t s, std::int64_t head_dim) {
+  const auto half = static_cast<std::size_t>(s * (head_dim / 2));
+  const auto [found, fresh] = tables_.try_emplace({s, head_dim}, nullptr);
+  if (fresh) {
+    const std::size_t bytes = 2 * half * sizeof(float);
+    found->second = static_cast<float*>(memory_.allocate(bytes));
+    memory_.write(found->second, bytes, [&](std::span<std::byte> to) {
+      auto* const cosine = reinterpret_cast<float*>(to.data());
+      for (std::size_t i = 0; i < half; ++i) {
+        const auto at = static_cast<std::int64_t>(i), pairs = head_dim / 2;
+        const double angle = cpu::rotary_angle(at / pairs, at % pairs, head_dim);
+        cosine[i] = static_cast<float>(std::cos(angle));
+        cosine[i + half] = static_cast<float>(std::sin(angle));
+      }
+    });
+  }
+  return {found->second, found->second + half};
+}
+
+float* GpuExecutor::scratch(Index floats) {
+  if (floats > scratch_size_) {
+    memory_.wait();
+    if (scratch_ != nullptr) memory_.release(std::exchange(scratch_, nullptr));
+    scratch_size_ = 0;
+    scratch_ =
+        static_cast<float*>(memory_.allocate(static_cast<std::size_t>(floats) * sizeof(float)));
+    scratch_size_ = floats;
+  }
+  return scratch_;
+}
+
+namespace {
+
+class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor> {
+ public:
+  GpuDevice(int index, bool tf32)
+      : GpuExecutor(index, tf32), KernelDevice(static_cast<GpuExecutor&>(*this)) {}
+  using KernelDevice::memory;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Device> make_gpu_device(int index, bool tf32) {
+  return std::make_unique<GpuDevice>(index, tf32);
+}
+
+}  // namespace runtime::cuda

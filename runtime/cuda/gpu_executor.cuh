@@ -1,0 +1,48 @@
+// Runs the kernels of runtime/kernels on one GPU.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "runtime/cuda/gpu_memory.hpp"
+#include "runtime/cuda/launch.cuh"
+#include "runtime/cuda/products.hpp"
+
+namespace runtime::cuda {
+
+class GpuExecutor {
+ public:
+  GpuExecutor(int device, bool tf32);
+  ~GpuExecutor();
+  GpuExecutor(const GpuExecutor&) = delete;
+  GpuExecutor& operator=(const GpuExecutor&) = delete;
+
+  Memory& memory() { return memory_; }
+  template <class Kernel>
+  void elements(Index count, const Kernel& kernel) {
+    launch_elements(memory_.stream(), count, kernel);
+  }
+  template <class Kernel>
+  void rows(Index count, Index width, const Kernel& kernel) {
+    launch_rows(memory_.stream(), count, width, kernel);
+  }
+  template <class Kernel>
+  void columns(Index rows, Index cols, const Kernel& kernel) {
+    launch_columns(memory_.stream(), rows, cols, kernel);
+  }
+  void product(const cpu::Gemm& gemm, const cpu::Batch& batch, const float* a, const float* b,
+               const float* bias, float* c) {
+    products_.multiply(memory_.stream(), gemm, batch, a, b, bias, c);
+  }
+  std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim);
+  float* scratch(Index floats);
+
+ private:
+  GpuMemory memory_;  // first: it makes the GPU the calling thread's
+  Products products_;
+  std::map<std::pair<std::int64_t, std::int64_t>, float*> tables_;  // cosines, then sines
+  float* scratch_ = nullptr;
+  Index scratch_size_ = 0;
+};
+
+}  // namespace runtime::cuda

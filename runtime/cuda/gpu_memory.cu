@@ -1,0 +1,119 @@
+#include <string>
+#include <vector>
+
+#include "runtime/arena.hpp"
+#include "runtime/cuda/error_text.hpp"
+#include "runtime/cuda/gpu_memory.hpp"
+#include "runtime/cuda/launch.cuh"
+#include "runtime/kernels/elementwise.hpp"
+#include "runtime/kernels/rows.hpp"
+
+namespace runtime::cuda {
+
+namespace {
+
+std::string no_room(int device, std::size_t bytes) {
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return "out of memory: " + std::to_string(bytes) + " bytes wanted on GPU " +
+         std::to_string(device) + ", " + std::to_string(free) + " of " + std::to_string(total) +
+         " bytes free";
+}
+
+Index size_of(std::span<const float> values) { return static_cast<Index>(values.size()); }
+
+void expect_equal(std::size_t a, std::size_t b) {
+  if (a != b) throw std::invalid_argument("vectors of one operation differ in length");
+}
+
+}  // namespace
+
+GpuMemory::GpuMemory(int device) : device_(device) {
+  check(cudaSetDevice(device));
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  check(cudaMalloc(&result_, sizeof(double)));
+}
+
+GpuMemory::~GpuMemory() {
+  cudaSetDevice(device_);
+  cudaStreamSynchronize(stream_);
+  cudaFree(result_);
+  cudaStreamDestroy(stream_);
+}
+
+cudaStream_t GpuMemory::stream() const {
+  check(cudaSetDevice(device_));
+  return stream_;
+}
+
+void* GpuMemory::allocate(std::size_t bytes) {
+  check(cudaSetDevice(device_));
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes > 0 ? bytes : 1);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it is told below, and no later call is at fault
+    throw OutOfMemory(no_room(device_, bytes));
+  }
+  check(status);
+  return data;
+}
+
+void GpuMemory::release(void* data) noexcept {
+  cudaSetDevice(device_);
+  cudaFree(data);
+}
+
+void GpuMemory::clear(void* data, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemsetAsync(data, 0, bytes, stream()));
+}
+
+void GpuMemory::copy(const void* from, void* to, std::size_t bytes) {
+  if (from == to || bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
+}
+
+void GpuMemory::read(const void* from, std::span<std::byte> host) {
+  if (!host.empty())
+    check(cudaMemcpyAsync(host.data(), from, host.size(), cudaMemcpyDeviceToHost, stream()));
+  wait();
+}
+
+void GpuMemory::write(void* to, std::size_t bytes,
+                      const std::function<void(std::span<std::byte>)>& write) {
+  if (bytes == 0) return;
+  std::vector<std::byte> staged(bytes);
+  write(staged);
+  check(cudaMemcpyAsync(to, staged.data(), bytes, cudaMemcpyHostToDevice, stream()));
+  wait();  // `staged` goes
+}
+
+void GpuMemory::reduce(Reduction reduction, std::span<const float> other, std::span<float> values) {
+  expect_equal(other.size(), values.size());
+  if (reduction == Reduction::sum)
+    launch_elements(stream(), size_of(values), kernels::AddTo{other.data(), values.data()});
+  else
+    launch_elements(stream(), size_of(values), kernels::LargerOf{other.data(), values.data()});
+}
+
+double GpuMemory::sum(std::span<const float> values) {
+  const std::lock_guard lock(summing_);
+  const Index n = size_of(values);
+  launch_rows(stream(), 1, n, kernels::SumOf{n, values.data(), result_});
+  double result = 0;
+  read(result_, std::as_writable_bytes(std::span(&result, 1)));
+  return result;
+}
+
+void GpuMemory::adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
+                      std::span<float> square, const cpu::AdamW& how, std::int64_t step) {
+  if (step < 1) throw std::invalid_argument("steps of AdamW count from 1");
+  for (const std::size_t size : {grads.size(), mean.size(), square.size()})
+    expect_equal(size, params.size());
+  launch_elements(stream(), size_of(params),
+                  kernels::AdamStep{cpu::adam_figures<float>(how, step, 1), params.data(),
+                                    grads.data(), mean.data(), square.data()});
+}
+
+void GpuMemory::wait() { check(cudaStreamSynchronize(stream())); }
+
+}  // namespace runtime::cuda

@@ -1,0 +1,47 @@
+// The memory of one GPU, and one stream in which all that is asked for is done in order. Any thread
+// may use it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <mutex>
+
+#include "runtime/memory.hpp"
+
+namespace runtime::cuda {
+
+class GpuMemory : public Memory {
+ public:
+  // Throws std::runtime_error where there is no such GPU.
+  explicit GpuMemory(int device);
+  ~GpuMemory() override;
+  GpuMemory(const GpuMemory&) = delete;
+  GpuMemory& operator=(const GpuMemory&) = delete;
+
+  // Makes this GPU the calling thread's; returns the stream.
+  cudaStream_t stream() const;
+
+  bool host() const override { return false; }
+  // Throws OutOfMemory, which says what is free.
+  void* allocate(std::size_t bytes) override;
+  void release(void* data) noexcept override;
+  void clear(void* data, std::size_t bytes) override;
+  using Memory::copy;
+  void copy(const void* from, void* to, std::size_t bytes) override;
+  void read(const void* from, std::span<std::byte> host) override;
+  void write(void* to, std::size_t bytes,
+             const std::function<void(std::span<std::byte>)>& write) override;
+  void reduce(Reduction reduction, std::span<const float> other, std::span<float> values) override;
+  double sum(std::span<const float> values) override;
+  void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
+             std::span<float> square, const cpu::AdamW& how, std::int64_t step) override;
+  void wait() override;
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  double* result_ = nullptr;  // of sum()
+  std::mutex summing_;
+};
+
+}  // namespace runtime::cuda

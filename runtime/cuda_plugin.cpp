@@ -1,0 +1,61 @@
+#include "runtime/cuda_plugin.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path found_library() {
+  std::error_code status;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
+  for (const fs::path& place : {folder, folder / SHARDPLAN_LIBRARIES}) {
+    const fs::path library = place / cuda_plugin_file;
+    if (fs::exists(library, status)) return library;
+  }
+  throw RunFault(0, fmt::format("the CUDA part of this program is not there: {} stands neither in "
+                                "{} nor beside the installed libraries; build it where nvcc is "
+                                "(cmake -DSHARDPLAN_CUDA=ON)",
+                                cuda_plugin_file, folder.string()));
+}
+
+std::string last_fault() {
+  const char* const text = dlerror();
+  return text == nullptr ? "for no reason given" : text;
+}
+
+const CudaPlugin* loaded() {
+  const fs::path library = found_library();
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw RunFault(0, fmt::format("the CUDA part of this program cannot be loaded: {}; install "
+                                  "CUDA's libraries, or name their folder in LD_LIBRARY_PATH",
+                                  last_fault()));
+  }
+  const auto entry = reinterpret_cast<const CudaPlugin* (*)(int)>(dlsym(handle, cuda_plugin_entry));
+  const CudaPlugin* const plugin = entry == nullptr ? nullptr : entry(cuda_plugin_interface);
+  if (plugin == nullptr) {
+    throw RunFault(0, fmt::format("{} is of another version than this program; build both together",
+                                  library.string()));
+  }
+  return plugin;
+}
+
+}  // namespace
+
+const CudaPlugin& cuda_plugin() {
+  static const CudaPlugin* const plugin = loaded();
+  const CudaReport report = plugin->report();
+  if (!report.error.empty()) throw RunFault(0, report.error);
+  if (report.gpus.empty()) throw RunFault(0, "no CUDA device is visible on this machine");
+  return *plugin;
+}
+
+}  // namespace runtime

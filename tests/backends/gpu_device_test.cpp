@@ -1,0 +1,110 @@
+// A GPU against the CPU: every operator, and whole models. Where there is no GPU each says so.
+#include "runtime/cuda/gpu_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "runtime/cuda/device_query.hpp"
+#include "tests/runtime/op_compare.hpp"
+#include "tests/runtime/trained.hpp"
+
+namespace {
+
+// Null, with a word about it, where there is none.
+std::unique_ptr<runtime::Device> first_gpu(bool tf32 = false) {
+  if (!runtime::cuda::query_devices().error.empty()) {
+    MESSAGE("skipped: no device");
+    return nullptr;
+  }
+  return runtime::cuda::make_gpu_device(0, tf32);
+}
+
+// The largest relative difference of twenty steps' losses.
+double difference(const char* model, const char* plan, int ranks, bool flash) {
+  auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
+  s.training.stack.attention =
+      flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
+  const auto own =
+      training_test::trained(s, 20, [] { return runtime::cuda::make_gpu_device(0, false); });
+  const auto reference = training_test::trained(s, 20);
+  CHECK(own.measured.memory == reference.measured.memory);
+  double worst = 0;
+  for (std::size_t i = 0; i < 20; ++i)
+    worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("without a GPU, a device cannot be made, and says why") {
+  const auto report = runtime::cuda::query_devices();
+  if (report.error.empty()) {
+    CHECK_THROWS(runtime::cuda::make_gpu_device(static_cast<int>(report.gpus.size()), false));
+    return;
+  }
+  CHECK_THROWS_WITH(runtime::cuda::make_gpu_device(0, false), report.error.c_str());
+}
+
+TEST_CASE("each operator does on a GPU what it does on the CPU") {
+  const auto gpu = first_gpu();
+  if (gpu == nullptr) return;
+  op_test::compare_with_cpu(*gpu, 1e-5);
+}
+
+TEST_CASE("in TF32 each operator does it to ten bits") {
+  const auto gpu = first_gpu(true);
+  if (gpu == nullptr) return;
+  op_test::compare_with_cpu(*gpu, 4e-3);
+}
+
+TEST_CASE("vectors in a GPU's memory are copied, summed and stepped as in the host's") {
+  const auto gpu = first_gpu();
+  if (gpu == nullptr) return;
+  runtime::Memory& memory = gpu->memory();
+  constexpr std::size_t n = 100003;
+  std::vector<float> values(n), other(n), back(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    values[i] = runtime::cpu::normal(1, 0, i);
+    other[i] = runtime::cpu::normal(1, 1, i);
+  }
+  const auto place = [&](const std::vector<float>& from) {
+    auto* const to = static_cast<float*>(memory.allocate(n * sizeof(float)));
+    memory.write(to, n * sizeof(float), [&](std::span<std::byte> bytes) {
+      std::ranges::copy(std::as_bytes(std::span(from)), bytes.begin());
+    });
+    return std::span<float>(to, n);
+  };
+  const auto a = place(values), b = place(other), m = place(other), v = place(other);
+  memory.clear(m.data(), m.size_bytes());
+  memory.copy(m, v);
+  std::vector<float> host_m(n), host_v(n);
+  for (const auto reduction : {runtime::Reduction::sum, runtime::Reduction::max}) {
+    memory.reduce(reduction, b, a);
+    runtime::host_memory().reduce(reduction, other, values);
+  }
+  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+  memory.adamw(a, b, m, v, how, 1);
+  runtime::host_memory().adamw(values, other, host_m, host_v, how, 1);
+  memory.read(a.data(), std::as_writable_bytes(std::span(back)));
+  double worst = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    worst = std::max(worst, static_cast<double>(std::abs(back[i] - values[i])));
+  CHECK(worst <= 1e-6);
+  CHECK(memory.sum(b) == doctest::Approx(runtime::host_memory().sum(other)).epsilon(1e-9));
+  for (const auto& span : {a, b, m, v}) memory.release(span.data());
+}
+
+TEST_CASE("models learn on a GPU what they learn on the CPU, to 1e-5 over twenty steps") {
+  if (first_gpu() == nullptr) return;
+  for (const char* model : {training_test::gpt, training_test::llama}) {
+    for (const bool flash : {false, true}) {
+      CAPTURE(model);
+      CAPTURE(flash);
+      CHECK(difference(model, "{micro_batch: 4}", 1, flash) <= 1e-5);
+      CHECK(difference(model, "{tp: 2, pp: 2, micro_batch: 2, schedule: 1f1b}", 4, flash) <= 1e-5);
+    }
+  }
+}
