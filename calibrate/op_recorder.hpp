@@ -32,6 +32,7 @@ class OpRecorder : public runtime::Device {
   // By layer and position; the op lists they came from need not live any more.
   std::vector<Entry> entries() const;
 
+  runtime::Memory& memory() override { return device_.memory(); }
   void forward(const runtime::OpCall& call) override;
   void input_gradient(const runtime::OpCall& call) override;
   void weight_gradient(const runtime::OpCall& call) override;
