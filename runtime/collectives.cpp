@@ -14,8 +14,8 @@ namespace {
 
 using costmodel::CollectiveKind;
 
-std::span<float> part(std::span<float> values, int parts, int index) {
-  const Chunk chunk = chunk_of(values.size(), parts, (index % parts + parts) % parts);
+Vector part(const Vector& values, int parts, int index) {
+  const Chunk chunk = chunk_of(values.size, parts, (index % parts + parts) % parts);
   return values.subspan(chunk.begin, chunk.size);
 }
 
@@ -74,40 +74,42 @@ Communicator::Communicator(Transport& transport, Group group, TrafficCount& traf
     : transport_(transport), group_(std::move(group)), traffic_(traffic), memory_(memory) {}
 
 Communicator::~Communicator() {
-  if (incoming_.data() != nullptr) memory_.release(incoming_.data());
+  if (incoming_ != nullptr) memory_.release(incoming_);
 }
 
-std::span<float> Communicator::room(std::size_t elements) {
-  if (incoming_.size() < elements) {
-    if (incoming_.data() != nullptr) memory_.release(incoming_.data());
-    incoming_ = {};
-    incoming_ = {static_cast<float*>(memory_.allocate(elements * sizeof(float))), elements};
+Vector Communicator::room(const Vector& like) {
+  if (room_ < like.bytes()) {
+    if (incoming_ != nullptr) memory_.release(std::exchange(incoming_, nullptr));
+    room_ = 0;
+    incoming_ = memory_.allocate(like.bytes());
+    room_ = like.bytes();
   }
-  return incoming_.first(elements);
+  return {incoming_, like.size, like.number};
 }
 
 // Nothing travels for an empty part: both ends know that it is empty.
-void Communicator::send(int position, std::span<const float> values, CollectiveKind kind, int tag) {
+void Communicator::send(int position, const Vector& values, CollectiveKind kind, int tag) {
   if (values.empty()) return;
-  transport_.send(group_.ranks[static_cast<std::size_t>(position)], tag, std::as_bytes(values));
-  traffic_.add(kind, values.size_bytes());
+  transport_.send(group_.ranks[static_cast<std::size_t>(position)], tag,
+                  {static_cast<const std::byte*>(values.data), values.bytes()});
+  traffic_.add(kind, values.bytes());
 }
 
-void Communicator::recv(int position, std::span<float> values, int tag) {
+void Communicator::recv(int position, const Vector& values, int tag) {
   if (values.empty()) return;
   transport_.recv(group_.ranks[static_cast<std::size_t>(position)], tag,
-                  std::as_writable_bytes(values));
+                  {static_cast<std::byte*>(values.data), values.bytes()});
 }
 
-void Communicator::recv_reduce(int position, std::span<float> values, Reduction reduction,
-                               int tag) {
-  const std::span<float> incoming = room(values.size());
+void Communicator::recv_reduce(int position, const Vector& values, Reduction reduction, int tag) {
+  if (values.empty()) return;
+  const Vector incoming = room(values);
   recv(position, incoming, tag);
   memory_.reduce(reduction, incoming, values);
 }
 
 // Part c starts at the rank behind its owner and gathers every rank's share on its way round.
-void Communicator::ring_reduce(std::span<float> values, Reduction reduction, CollectiveKind kind,
+void Communicator::ring_reduce(const Vector& values, Reduction reduction, CollectiveKind kind,
                                int tag) {
   const int n = group_.size(), me = group_.position;
   for (int step = 1; step < n; ++step) {
@@ -116,7 +118,7 @@ void Communicator::ring_reduce(std::span<float> values, Reduction reduction, Col
   }
 }
 
-void Communicator::ring_gather(std::span<float> values, CollectiveKind kind, int tag) {
+void Communicator::ring_gather(const Vector& values, CollectiveKind kind, int tag) {
   const int n = group_.size(), me = group_.position;
   for (int step = 0; step + 1 < n; ++step) {
     send((me + 1) % n, part(values, n, me - step), kind, tag);
@@ -124,21 +126,21 @@ void Communicator::ring_gather(std::span<float> values, CollectiveKind kind, int
   }
 }
 
-void Communicator::all_reduce(std::span<float> values, Reduction reduction, int tag) {
+void Communicator::all_reduce(const Vector& values, Reduction reduction, int tag) {
   ring_reduce(values, reduction, CollectiveKind::all_reduce, tag);
   ring_gather(values, CollectiveKind::all_reduce, tag);
 }
 
-void Communicator::reduce_scatter(std::span<float> values, Reduction reduction, int tag) {
+void Communicator::reduce_scatter(const Vector& values, Reduction reduction, int tag) {
   ring_reduce(values, reduction, CollectiveKind::reduce_scatter, tag);
 }
 
-void Communicator::all_gather(std::span<float> values, int tag) {
+void Communicator::all_gather(const Vector& values, int tag) {
   ring_gather(values, CollectiveKind::all_gather, tag);
 }
 
 // Position i hands its sum to i without its lowest set bit, after those it got itself.
-void Communicator::tree_reduce(std::span<float> values, Reduction reduction, int tag) {
+void Communicator::tree_reduce(const Vector& values, Reduction reduction, int tag) {
   const int n = group_.size(), me = group_.position;
   for (int bit = 1; bit < n; bit *= 2) {
     if ((me & bit) != 0) return send(me - bit, values, CollectiveKind::all_reduce, tag);
@@ -146,7 +148,7 @@ void Communicator::tree_reduce(std::span<float> values, Reduction reduction, int
   }
 }
 
-void Communicator::tree_spread(std::span<float> values, int root, CollectiveKind kind, int tag) {
+void Communicator::tree_spread(const Vector& values, int root, CollectiveKind kind, int tag) {
   const int n = group_.size();
   const int me = (group_.position - root + n) % n;  // counted from the root
   const auto place = [&](int from_root) { return (from_root + root) % n; };
@@ -158,12 +160,12 @@ void Communicator::tree_spread(std::span<float> values, int root, CollectiveKind
     if (me + bit < n) send(place(me + bit), values, kind, tag);
 }
 
-void Communicator::tree_all_reduce(std::span<float> values, Reduction reduction, int tag) {
+void Communicator::tree_all_reduce(const Vector& values, Reduction reduction, int tag) {
   tree_reduce(values, reduction, tag);
   tree_spread(values, 0, CollectiveKind::all_reduce, tag);
 }
 
-void Communicator::broadcast(std::span<float> values, int root, int tag) {
+void Communicator::broadcast(const Vector& values, int root, int tag) {
   SHARDPLAN_CHECK(root >= 0 && root < group_.size());
   tree_spread(values, root, CollectiveKind::broadcast, tag);
 }
@@ -177,7 +179,9 @@ void Communicator::all_to_all(std::span<const std::span<const float>> out,
   memory_.copy(out[own], in[own]);
   for (int step = 1; step < n; ++step) {
     const int to = (me + step) % n, from = (me + n - step) % n;
-    send(to, out[static_cast<std::size_t>(to)], CollectiveKind::all_to_all, tag);
+    const auto& message = out[static_cast<std::size_t>(to)];
+    send(to, {const_cast<float*>(message.data()), message.size(), Number::f32},  // only read
+         CollectiveKind::all_to_all, tag);
     recv(from, in[static_cast<std::size_t>(from)], tag);
   }
 }

@@ -57,15 +57,15 @@ class Communicator {
   const Group& group() const { return group_; }
 
   // Ring; `values` holds the result on every rank.
-  void all_reduce(std::span<float> values, Reduction reduction, int tag);
+  void all_reduce(const Vector& values, Reduction reduction, int tag);
   // Binomial tree up and down: fewer messages, for small ones; the same bytes over all ranks.
-  void tree_all_reduce(std::span<float> values, Reduction reduction, int tag);
+  void tree_all_reduce(const Vector& values, Reduction reduction, int tag);
   // Ring; chunk `position` of `values` holds the result, the rest partial sums.
-  void reduce_scatter(std::span<float> values, Reduction reduction, int tag);
+  void reduce_scatter(const Vector& values, Reduction reduction, int tag);
   // Ring; from chunk `position` of every rank to all chunks on every rank.
-  void all_gather(std::span<float> values, int tag);
+  void all_gather(const Vector& values, int tag);
   // Binomial tree from the rank at position `root`. Counted as send, as the cost model does.
-  void broadcast(std::span<float> values, int root, int tag);
+  void broadcast(const Vector& values, int root, int tag);
   // Pairwise: to position i goes out[i], from it comes in[i]; both ends agree on sizes.
   void all_to_all(std::span<const std::span<const float>> out, std::span<const std::span<float>> in,
                   int tag);
@@ -73,21 +73,22 @@ class Communicator {
   void barrier(int tag);
 
  private:
-  std::span<float> room(std::size_t elements);  // for a message that comes in
-  void send(int position, std::span<const float> values, costmodel::CollectiveKind kind, int tag);
-  void recv(int position, std::span<float> values, int tag);
-  void recv_reduce(int position, std::span<float> values, Reduction reduction, int tag);
-  void ring_reduce(std::span<float> values, Reduction reduction, costmodel::CollectiveKind kind,
+  Vector room(const Vector& like);  // for a message that comes in
+  void send(int position, const Vector& values, costmodel::CollectiveKind kind, int tag);
+  void recv(int position, const Vector& values, int tag);
+  void recv_reduce(int position, const Vector& values, Reduction reduction, int tag);
+  void ring_reduce(const Vector& values, Reduction reduction, costmodel::CollectiveKind kind,
                    int tag);
-  void ring_gather(std::span<float> values, costmodel::CollectiveKind kind, int tag);
-  void tree_reduce(std::span<float> values, Reduction reduction, int tag);
-  void tree_spread(std::span<float> values, int root, costmodel::CollectiveKind kind, int tag);
+  void ring_gather(const Vector& values, costmodel::CollectiveKind kind, int tag);
+  void tree_reduce(const Vector& values, Reduction reduction, int tag);
+  void tree_spread(const Vector& values, int root, costmodel::CollectiveKind kind, int tag);
 
   Transport& transport_;
   Group group_;
   TrafficCount& traffic_;
   Memory& memory_;
-  std::span<float> incoming_;
+  void* incoming_ = nullptr;
+  std::size_t room_ = 0;  // bytes
 };
 
 }  // namespace runtime

@@ -38,8 +38,9 @@ using costmodel::Softmax;
 using costmodel::Visitor;
 
 cpu::QkVectors<const float> qk_weights(const OpCall& call) {
-  const std::size_t n = call.matrix.size() / 2, m = call.bias.size() / 2;
-  return {call.matrix.first(n), call.matrix.last(n), call.bias.first(m), call.bias.last(m)};
+  const auto gain = call.matrix.floats(), shift = call.bias.floats();
+  const std::size_t n = gain.size() / 2, m = shift.size() / 2;
+  return {gain.first(n), gain.last(n), shift.first(m), shift.last(m)};
 }
 
 cpu::QkVectors<float> qk_gradients(const OpCall& call) {
@@ -68,8 +69,8 @@ void norm_forward(const OpCall& call, const Norm& op) {
                          call.output.floats());
     return;
   }
-  cpu::norm_forward(op, call.inputs[0].floats(), call.matrix, call.bias, call.output.floats(),
-                    call.saved[1].floats());
+  cpu::norm_forward(op, call.inputs[0].floats(), call.matrix.floats(), call.bias.floats(),
+                    call.output.floats(), call.saved[1].floats());
 }
 
 void norm_gradient(const OpCall& call, const Norm& op) {
@@ -84,19 +85,19 @@ void norm_gradient(const OpCall& call, const Norm& op) {
   cpu::norm_weight_gradient(op, call.inputs[0].floats(), call.saved[1].floats(),
                             call.output_gradient.floats(), call.matrix_gradient,
                             call.bias_gradient);
-  cpu::norm_input_gradient(op, call.inputs[0].floats(), call.matrix, call.saved[1].floats(),
-                           call.output_gradient.floats(), call.input_gradients[0].floats(),
-                           call.accumulate[0]);
+  cpu::norm_input_gradient(op, call.inputs[0].floats(), call.matrix.floats(),
+                           call.saved[1].floats(), call.output_gradient.floats(),
+                           call.input_gradients[0].floats(), call.accumulate[0]);
 }
 
 // [n, k] tables: y = x · Tᵀ, dx = dy · T, dT += dyᵀ · x.
 void table_forward(const OpCall& call, const Linear& op) {
   cpu::gemm({.m = op.m, .n = op.n, .k = op.k, .transpose_b = true}, call.inputs[0].floats(),
-            call.matrix, call.output.floats());
+            call.matrix.floats(), call.output.floats());
 }
 
 void table_input_gradient(const OpCall& call, const Linear& op) {
-  cpu::gemm({.m = op.m, .n = op.k, .k = op.n}, call.output_gradient.floats(), call.matrix,
+  cpu::gemm({.m = op.m, .n = op.k, .k = op.n}, call.output_gradient.floats(), call.matrix.floats(),
             call.input_gradients[0].floats());
 }
 
@@ -161,7 +162,7 @@ void CpuDevice::forward(const OpCall& call) {
       Visitor{
           [&](const Linear& o) {
             if (call.table_layout) return table_forward(call, o);
-            cpu::linear_forward(o, x, call.matrix, call.bias, y);
+            cpu::linear_forward(o, x, call.matrix.floats(), call.bias.floats(), y);
           },
           [&](const AttentionScores& o) {
             cpu::attention_scores_forward(o, layout_of(place), x, y);
@@ -177,16 +178,17 @@ void CpuDevice::forward(const OpCall& call) {
           [&](const Norm& o) { norm_forward(call, o); },
           [&](const Activation& o) { cpu::activation_forward(o, x, y); },
           [&](const BiasDropoutAdd& o) {
-            cpu::bias_dropout_add_forward(o, x, call.bias, call.inputs[1].floats(), place.dropout,
-                                          token_key(place, residual_site(call), o.cols), y,
-                                          call.saved[0].mask());
+            cpu::bias_dropout_add_forward(
+                o, x, call.bias.floats(), call.inputs[1].floats(), place.dropout,
+                token_key(place, residual_site(call), o.cols), y, call.saved[0].mask());
           },
           [&](const Rotary& o) { cpu::rotary_forward(o, layout_of(place), rotary(place), x, y); },
           [&](const Embedding& o) {
-            cpu::embedding_forward(o, call.inputs[0].ids(), place.first_token, call.matrix, y);
+            cpu::embedding_forward(o, call.inputs[0].ids(), place.first_token, call.matrix.floats(),
+                                   y);
           },
           [&](const PositionEmbedding& o) {
-            cpu::position_embedding_forward(o, positions_of(place), x, call.matrix, y);
+            cpu::position_embedding_forward(o, positions_of(place), x, call.matrix.floats(), y);
           },
           [&](const auto&) { unsupported(call); },
       },
@@ -200,7 +202,7 @@ void CpuDevice::input_gradient(const OpCall& call) {
   std::visit(Visitor{
                  [&](const Linear& o) {
                    if (call.table_layout) return table_input_gradient(call, o);
-                   cpu::linear_input_gradient(o, dy, call.matrix, dx);
+                   cpu::linear_input_gradient(o, dy, call.matrix.floats(), dx);
                  },
                  [&](const AttentionScores& o) {
                    cpu::attention_scores_gradient(o, layout_of(place), x, dy, dx);

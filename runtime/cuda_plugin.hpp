@@ -34,8 +34,9 @@ struct CudaReport {
 };
 
 struct GpuOptions {
-  int index = 0;      // among the report's
-  bool tf32 = false;  // products round what they multiply to TF32
+  int index = 0;                // among the report's
+  Number number = Number::f32;  // of weights and activations
+  bool tf32 = false;            // fp32 products round what they multiply to TF32
 };
 
 // What the library offers.
@@ -48,7 +49,7 @@ struct CudaPlugin {
 // The library has one C function of this name, which takes the interface that the caller was
 // compiled with and returns a const CudaPlugin*, or null for another interface.
 inline constexpr const char* cuda_plugin_entry = "shardplan_cuda_plugin";
-inline constexpr int cuda_plugin_interface = 1;
+inline constexpr int cuda_plugin_interface = 2;
 inline constexpr const char* cuda_plugin_file = "libshardplan-cuda.so";
 
 // Loads it, from beside this program or from where it is installed. Throws RunFault, whose sentence

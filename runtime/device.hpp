@@ -17,6 +17,10 @@ struct Tensor {
   void* data = nullptr;
   std::size_t bytes = 0;
   std::span<float> floats() const { return {static_cast<float*>(data), bytes / sizeof(float)}; }
+  template <class T>
+  std::span<T> as() const {
+    return {static_cast<T*>(data), bytes / sizeof(T)};
+  }
   std::span<std::uint8_t> mask() const { return {static_cast<std::uint8_t*>(data), bytes}; }
   std::span<std::int64_t> ids() const {
     return {static_cast<std::int64_t*>(data), bytes / sizeof(std::int64_t)};
@@ -47,7 +51,7 @@ struct OpCall {
   std::array<Tensor, 4> input_gradients{};
   std::array<bool, 4> accumulate{};  // whether to add to what the gradient holds
   Tensor output_gradient;
-  std::span<const float> matrix, bias;
+  Vector matrix, bias;                              // of one format
   std::span<float> matrix_gradient, bias_gradient;  // added to
   bool table_layout = false;                        // the matrix is [n, k]
 };

@@ -32,6 +32,12 @@ namespace {
 
 Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
 
+// Activations are fp32 or bf16.
+Vector vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) {
+  const Number number = info.element_bytes == 2 ? Number::bf16 : Number::f32;
+  return {tensor.data, tensor.bytes / bytes_of(number), number};
+}
+
 bool read_by_host(const Node& node) {
   return std::holds_alternative<costmodel::Embedding>(node.op) ||
          std::holds_alternative<costmodel::CrossEntropy>(node.op);
@@ -98,15 +104,14 @@ OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
   return call;
 }
 
-void LayerRunner::collective(CollectiveKind kind, const Tensor& from, const Tensor& to) {
-  const auto in = from.floats(), out = to.floats();
+void LayerRunner::collective(CollectiveKind kind, const Vector& in, const Vector& out) {
   const Group& group = tensor_.group();
-  const auto own = [&](std::span<float> all) {
-    const Chunk chunk = chunk_of(all.size(), group.size(), group.position);
+  const auto own = [&](const Vector& all) {
+    const Chunk chunk = chunk_of(all.size, group.size(), group.position);
     return all.subspan(chunk.begin, chunk.size);
   };
-  const auto copy = [&](std::span<const float> a, std::span<float> b) {
-    if (a.data() != b.data()) arena_.memory().copy(a, b);
+  const auto copy = [&](const Vector& a, const Vector& b) {
+    if (a.data != b.data) arena_.memory().copy(a, b);
   };
   switch (kind) {
     case CollectiveKind::none: return copy(in, out);
@@ -157,7 +162,8 @@ void LayerRunner::run_node(Pass& pass, std::size_t index) {
   if (belongs_to_cross_entropy(node)) return;
   const OpCall call = call_of(pass, index);
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
-    collective(exchange->forward, call.inputs[0], call.output);
+    collective(exchange->forward, vector_of(pass.info(node.inputs.front()), call.inputs[0]),
+               vector_of(pass.info(node.output), call.output));
   } else if (std::holds_alternative<costmodel::CrossEntropy>(node.op)) {
     cross_entropy(call);
   } else {
@@ -217,7 +223,8 @@ void LayerRunner::input_gradient(Pass& pass, std::size_t index,
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
     if (belongs_to_cross_entropy(node)) return;
     SHARDPLAN_CHECK(in_place(node) || !accumulate.front());
-    collective(exchange->backward, call.output_gradient, call.input_gradients[0]);
+    collective(exchange->backward, vector_of(pass.info(node.output), call.output_gradient),
+               vector_of(pass.info(node.inputs.front()), call.input_gradients[0]));
   } else {
     device_.input_gradient(call);
   }
@@ -232,7 +239,8 @@ void LayerRunner::weight_gradient(Pass& pass, std::size_t index) {
   call.inputs[0] = call.saved[0];
   if (linear->regather) {  // what was kept is the rank's share of the tokens
     whole = take(pass.info(node.inputs.front()));
-    collective(CollectiveKind::all_gather, call.saved[0], view(whole));
+    collective(CollectiveKind::all_gather, vector_of(pass.info(node.saved.front()), call.saved[0]),
+               vector_of(pass.info(node.inputs.front()), view(whole)));
     call.inputs[0] = view(whole);
   }
   device_.weight_gradient(call);

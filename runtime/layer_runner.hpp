@@ -52,7 +52,7 @@ class LayerRunner {
   void input_gradient(Pass& pass, std::size_t index, const std::vector<bool>& accumulate);
   void weight_gradient(Pass& pass, std::size_t index);
   OpCall call_of(Pass& pass, std::size_t index);
-  void collective(costmodel::CollectiveKind kind, const Tensor& from, const Tensor& to);
+  void collective(costmodel::CollectiveKind kind, const Vector& in, const Vector& out);
   Block take(const costmodel::TensorInfo& info);
 
   Device& device_;

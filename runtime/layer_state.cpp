@@ -1,32 +1,26 @@
 #include "runtime/layer_state.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "costmodel/error.hpp"
 
 namespace runtime {
 
-LayerState::LayerState(LayerParameters layout, int zero, Communicator& replicas, int tag,
-                       Arena& arena, std::uint64_t seed)
+LayerState::LayerState(LayerParameters layout, Number number, int zero, Communicator& replicas,
+                       int tag, Arena& arena, std::uint64_t seed)
     : layout_(std::move(layout)),
+      number_(number),
       zero_(zero),
       replicas_(replicas),
       tag_(tag),
       arena_(arena),
       chunk_(chunk_of(layout_.size, replicas.group().size(), replicas.group().position)) {
-  const std::size_t whole = layout_.size * sizeof(float), part = chunk_.size * sizeof(float);
-  const auto bytes = [&](int stage) { return zero_ >= stage ? part : whole; };
-  Block all = arena_.take(zero_ >= 3 ? MemoryKind::buffers : MemoryKind::weights, whole);
-  arena_.memory().write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
-    initialise(layout_, seed, {reinterpret_cast<float*>(values.data()), layout_.size});
-  });
-  if (zero_ >= 3) {
-    weights_ = arena_.take(MemoryKind::weights, part);
-    const auto share = all.floats().subspan(chunk_.begin, chunk_.size);
-    arena_.memory().copy(share, weights_.floats());
-  } else {
-    weights_ = std::move(all);
-  }
+  const auto bytes = [&](int stage) {
+    return (zero_ >= stage ? chunk_.size : layout_.size) * sizeof(float);
+  };
+  make_weights(seed);
   gradients_ = arena_.take(MemoryKind::gradients, bytes(2));
   mean_ = arena_.take(MemoryKind::optimizer, bytes(1));
   square_ = arena_.take(MemoryKind::optimizer, bytes(1));
@@ -34,14 +28,45 @@ LayerState::LayerState(LayerParameters layout, int zero, Communicator& replicas,
   square_.clear();
 }
 
-std::span<float> LayerState::own(const Block& block, bool shared) const {
-  return shared ? block.floats() : block.floats().subspan(chunk_.begin, chunk_.size);
+void LayerState::make_weights(std::uint64_t seed) {
+  Memory& memory = arena_.memory();
+  Block all = arena_.take(zero_ >= 3 ? MemoryKind::buffers : MemoryKind::weights,
+                          layout_.size * bytes_of(number_));
+  const auto floats_in = [](std::span<std::byte> bytes) {
+    return std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+  };
+  if (number_ == Number::f32) {
+    memory.write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
+      initialise(layout_, seed, floats_in(values));
+    });
+  } else {
+    std::vector<float> first(layout_.size);
+    initialise(layout_, seed, first);
+    memory.write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
+      host_memory().round(first, {values.data(), layout_.size, number_});
+    });
+    const auto updated = own(Vector(first), zero_ == 0).floats();
+    master_ = arena_.take(MemoryKind::optimizer, updated.size_bytes());
+    memory.write(master_.data(), master_.bytes(), [&](std::span<std::byte> values) {
+      std::ranges::copy(updated, floats_in(values).begin());
+    });
+  }
+  if (zero_ >= 3) {
+    weights_ = arena_.take(MemoryKind::weights, chunk_.size * bytes_of(number_));
+    memory.copy(own(weights_in(all), false), weights_in(weights_));
+  } else {
+    weights_ = std::move(all);
+  }
 }
 
-std::span<const float> LayerState::weights() const {
-  if (zero_ < 3) return weights_.floats();
+Vector LayerState::own(const Vector& vector, bool shared) const {
+  return shared ? vector : vector.subspan(chunk_.begin, chunk_.size);
+}
+
+Vector LayerState::weights() const {
+  if (zero_ < 3) return weights_in(weights_);
   SHARDPLAN_CHECK(gathered_);
-  return gathered_.floats();
+  return weights_in(gathered_);
 }
 
 std::span<float> LayerState::gradients() {
@@ -55,10 +80,9 @@ std::span<float> LayerState::gradients() {
 
 void LayerState::gather() {
   if (zero_ < 3 || gathered_) return;
-  gathered_ = arena_.take(MemoryKind::buffers, layout_.size * sizeof(float));
-  const auto share = own(gathered_, false);
-  arena_.memory().copy(weights_.floats(), share);
-  replicas_.all_gather(gathered_.floats(), tag_);
+  gathered_ = arena_.take(MemoryKind::buffers, layout_.size * bytes_of(number_));
+  arena_.memory().copy(weights_in(weights_), own(weights_in(gathered_), false));
+  replicas_.all_gather(weights_in(gathered_), tag_);
 }
 
 void LayerState::release() { gathered_ = Block(); }
@@ -68,7 +92,7 @@ void LayerState::begin_iteration() { gradients_.clear(); }
 void LayerState::end_micro_batch() {
   if (zero_ < 2 || !collected_) return;
   replicas_.reduce_scatter(collected_.floats(), Reduction::sum, tag_);
-  arena_.memory().reduce(Reduction::sum, own(collected_, false), gradients_.floats());
+  arena_.memory().reduce(Reduction::sum, own(collected_.floats(), false), gradients_.floats());
   collected_ = Block();
 }
 
@@ -78,14 +102,13 @@ void LayerState::reduce() {
 }
 
 void LayerState::step(const cpu::AdamW& how, std::int64_t number) {
-  if (zero_ == 0) {
-    arena_.memory().adamw(weights_.floats(), gradients_.floats(), mean_.floats(), square_.floats(),
-                          how, number);
-    return;
-  }
-  arena_.memory().adamw(own(weights_, zero_ >= 3), own(gradients_, zero_ >= 2), mean_.floats(),
-                        square_.floats(), how, number);
-  if (zero_ < 3) replicas_.all_gather(weights_.floats(), tag_);
+  Memory& memory = arena_.memory();
+  const Vector updated = own(weights_in(weights_), zero_ == 0 || zero_ >= 3);
+  const auto params = master_ ? master_.floats() : updated.floats();
+  memory.adamw(params, own(gradients_.floats(), zero_ == 0 || zero_ >= 2).floats(), mean_.floats(),
+               square_.floats(), how, number);
+  if (master_) memory.round(params, updated);
+  if (zero_ == 1 || zero_ == 2) replicas_.all_gather(weights_in(weights_), tag_);
 }
 
 }  // namespace runtime

@@ -15,13 +15,15 @@ namespace runtime {
 
 class LayerState {
  public:
-  // `replicas`: the ranks that hold the same layer. Arena and communicator outlive this.
-  LayerState(LayerParameters layout, int zero, Communicator& replicas, int tag, Arena& arena,
-             std::uint64_t seed);
+  // `replicas`: the ranks that hold the same layer. Arena and communicator outlive this. Weights of
+  // another format than fp32 have fp32 ones beside them, which are the optimizer's. Gradients are
+  // fp32.
+  LayerState(LayerParameters layout, Number number, int zero, Communicator& replicas, int tag,
+             Arena& arena, std::uint64_t seed);
 
   const LayerParameters& layout() const { return layout_; }
   // The whole layer; with ZeRO-3 between gather() and release().
-  std::span<const float> weights() const;
+  Vector weights() const;
   // The whole layer's, to be added to; made (zeros) when there is none.
   std::span<float> gradients();
 
@@ -37,16 +39,22 @@ class LayerState {
   void step(const cpu::AdamW& how, std::int64_t number);
 
  private:
+  void make_weights(std::uint64_t seed);
+  Vector weights_in(const Block& block) const {
+    return {block.data(), block.bytes() / bytes_of(number_), number_};
+  }
   // The rank's share of something held whole, or all of what is held as a share.
-  std::span<float> own(const Block& block, bool shared) const;
+  Vector own(const Vector& vector, bool shared) const;
 
   LayerParameters layout_;
+  Number number_;
   int zero_;
   Communicator& replicas_;
   int tag_;
   Arena& arena_;
   Chunk chunk_;
   Block weights_, gradients_, mean_, square_;
+  Block master_;                // fp32 weights, where the others are not: the share that is updated
   Block gathered_, collected_;  // whole layer, for a while
 };
 

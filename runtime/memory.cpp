@@ -11,8 +11,19 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
+template <class T>
+void reduce_into(Reduction reduction, std::span<const T> other, std::span<T> values) {
+  if (reduction == Reduction::sum) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = T(values[i] + other[i]);
+  } else {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = values[i] < other[i] ? other[i] : values[i];
+  }
+}
+
 class HostMemory : public Memory {
  public:
+  using Memory::copy;
   bool host() const override { return true; }
   void* allocate(std::size_t bytes) override {
     return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
@@ -33,12 +44,16 @@ class HostMemory : public Memory {
     write({static_cast<std::byte*>(to), bytes});
   }
 
-  void reduce(Reduction reduction, std::span<const float> other, std::span<float> values) override {
-    if (reduction == Reduction::sum) {
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] += other[i];
-    } else {
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::max(values[i], other[i]);
-    }
+  void reduce(Reduction reduction, const Vector& other, const Vector& values) override {
+    if (values.number == Number::bf16)
+      reduce_into<Bf16>(reduction, other.as<Bf16>(), values.as<Bf16>());
+    else
+      reduce_into<float>(reduction, other.floats(), values.floats());
+  }
+  void round(std::span<const float> from, const Vector& to) override {
+    if (to.number == Number::f32) return copy(from, to.floats());
+    const auto narrow = to.as<Bf16>();
+    for (std::size_t i = 0; i < from.size(); ++i) narrow[i] = Bf16(from[i]);
   }
   double sum(std::span<const float> values) override {
     return std::accumulate(values.begin(), values.end(), 0.0);

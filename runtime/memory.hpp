@@ -1,6 +1,6 @@
 // The seam to where a rank's tensors live, and the arithmetic on whole vectors that belongs to no
 // operator: the engine never reads or writes a tensor by itself. Host memory is here; a GPU's is in
-// runtime/cuda. Vectors are float; operations are done in the order they are asked for, perhaps
+// runtime/cuda. Operations are done in the order they are asked for, perhaps
 // later than the call returns: only read(), sum() and wait() wait for them.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/cpu/optimizer.hpp"
+#include "runtime/number.hpp"
 
 namespace runtime {
 
@@ -31,9 +32,10 @@ class Memory {
   virtual void write(void* to, std::size_t bytes,
                      const std::function<void(std::span<std::byte>)>& write) = 0;
 
-  // values = values + other, or the larger, element by element.
-  virtual void reduce(Reduction reduction, std::span<const float> other,
-                      std::span<float> values) = 0;
+  // values = values + other, or the larger, element by element; both of one format.
+  virtual void reduce(Reduction reduction, const Vector& other, const Vector& values) = 0;
+  // In the format of `to`.
+  virtual void round(std::span<const float> from, const Vector& to) = 0;
   // In double, in an order that the size alone decides.
   virtual double sum(std::span<const float> values) = 0;
   // As cpu::adamw.
@@ -45,6 +47,7 @@ class Memory {
   void copy(std::span<const float> from, std::span<float> to) {
     copy(from.data(), to.data(), from.size_bytes());
   }
+  void copy(const Vector& from, const Vector& to) { copy(from.data, to.data, from.bytes()); }
 };
 
 // The memory of this process. Any thread may use it.

@@ -43,12 +43,29 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
                     faults.front().remedy);
 }
 
-// Every device computes in fp32, whatever a scenario says of the GPUs it was written for.
-void compute_in_fp32(Scenario& s, std::vector<std::string>& notes) {
-  auto& t = s.training;
-  if (t.precision == Precision::fp32 && t.gradient_precision == Precision::fp32) return;
-  notes.push_back("computed in fp32, and predicted so; the scenario says otherwise");
-  t.precision = t.gradient_precision = Precision::fp32;
+// CPUs compute in fp32 whatever a scenario says of the GPUs it was written for; GPUs in fp32, or in
+// bf16 beside fp32 gradients and weights of the optimizer's.
+void compute_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
+                       std::vector<std::string>& notes) {
+  const bool wide = request.backend != BackendKind::cuda || t.precision == Precision::fp32;
+  const Precision precision = wide ? Precision::fp32 : Precision::bf16;
+  auto& stack = t.stack;
+  const bool as_said =
+      t.precision == precision && t.gradient_precision == Precision::fp32 &&
+      (wide || (stack.master_weights && !stack.fp32_shards && !stack.bf16_optimizer));
+  if (as_said) return;
+  notes.push_back(fmt::format("computed in {}, and predicted so; the scenario says otherwise",
+                              wide ? "fp32" : "bf16 with fp32 gradients and optimizer weights"));
+  t.precision = precision;
+  t.gradient_precision = Precision::fp32;
+  if (wide) return;
+  stack.master_weights = true;
+  stack.fp32_shards = stack.bf16_optimizer = false;
+}
+
+const char* products_in(const RunRequest& request) {
+  if (request.scenario.training.precision != Precision::fp32) return "bf16";
+  return request.tf32 ? "TF32" : "fp32";
 }
 
 std::vector<std::string> notes_on_gpus(const RunRequest& request, const ParallelPlan& plan) {
@@ -59,10 +76,10 @@ std::vector<std::string> notes_on_gpus(const RunRequest& request, const Parallel
   if (here > gpus)
     notes.push_back(
         fmt::format("{} ranks share {} GPUs: times are those of taking turns", here, gpus));
-  notes.push_back(fmt::format(
-      "on {}; matrix products by cuBLASLt {} in {}; messages by way of the "
-      "host",
-      report.gpus.front().name, report.versions.cublas, request.tf32 ? "TF32" : "fp32"));
+  notes.push_back(
+      fmt::format("on {}; matrix products by cuBLASLt {} in {}; messages by way of the "
+                  "host",
+                  report.gpus.front().name, report.versions.cublas, products_in(request)));
   return notes;
 }
 
@@ -147,7 +164,9 @@ std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& tr
   const CudaPlugin& cuda = cuda_plugin();
   const int number = launched() ? local_rank() : transport.rank();
   const int index = number % static_cast<int>(cuda.report().gpus.size());
-  return cuda.make_device({.index = index, .tf32 = request.tf32});
+  const bool wide = request.scenario.training.precision == Precision::fp32;
+  return cuda.make_device(
+      {.index = index, .number = wide ? Number::f32 : Number::bf16, .tf32 = request.tf32});
 }
 
 // One rank's part; what all saw goes to `end`, on rank 0.
@@ -204,7 +223,7 @@ std::optional<RunResult> trained(RunRequest request) {
   begun.plan = executed_plan(request.scenario);
   begun.iterations = 0;
   require_supported(request.scenario, begun.plan);
-  compute_in_fp32(request.scenario, begun.notes);
+  compute_as_can_be(request, request.scenario.training, begun.notes);
   const Scenario& s = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
   begun.predicted = evaluator.estimate(begun.plan);

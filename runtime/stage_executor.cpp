@@ -43,6 +43,8 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
                              Transport& transport, Device& device, const ExecutorOptions& options)
     : evaluator_(evaluator),
       plan_(plan),
+      number_(evaluator.training().precision == costmodel::Precision::fp32 ? Number::f32
+                                                                           : Number::bf16),
       memory_(device.memory()),
       transport_(transport, memory_),
       options_(options),
@@ -96,7 +98,7 @@ void StageExecutor::add_layer(int stage, LayerKind kind, std::int64_t number, bo
   states_.emplace_back(
       layer_parameters(program.list, evaluator_.op_list(kind, whole), evaluator_.model(),
                        {kind, number, at_.tp, borrowed != nullptr}, plan_.sequence_parallel),
-      plan_.zero, replicas_, collective_tag(replica_channel), arena_, options_.seed);
+      number_, plan_.zero, replicas_, collective_tag(replica_channel), arena_, options_.seed);
   LayerState& state = states_.back();
   if (kind == LayerKind::embedding && tied) table_ = &state;
   if (kind == LayerKind::head && tied && borrowed == nullptr) table_copy_ = &state;
@@ -211,14 +213,19 @@ bool StageExecutor::splits_transfers() const {
   return plan_.tp > 1 && !plan_.sequence_parallel && evaluator_.training().stack.scatter_gather;
 }
 
+// What this rank sends or receives of a stage's result.
+Vector StageExecutor::transferred(const Block& block) const {
+  const Vector all{block.data(), block.bytes() / bytes_of(number_), number_};
+  if (!splits_transfers()) return all;
+  const Chunk chunk = chunk_of(all.size, plan_.tp, at_.tp);
+  return all.subspan(chunk.begin, chunk.size);
+}
+
 void StageExecutor::send(const Block& block, int to_stage, int tag) {
-  auto values = block.floats();
-  if (splits_transfers()) {
-    const Chunk chunk = chunk_of(values.size(), plan_.tp, at_.tp);
-    values = values.subspan(chunk.begin, chunk.size);
-  }
-  transport_.send(rank_of_stage(to_stage), tag, std::as_bytes(values));
-  traffic_.add(costmodel::CollectiveKind::send, values.size_bytes());
+  const Vector values = transferred(block);
+  transport_.send(rank_of_stage(to_stage), tag,
+                  {static_cast<const std::byte*>(values.data), values.bytes()});
+  traffic_.add(costmodel::CollectiveKind::send, values.bytes());
 }
 
 Block StageExecutor::receive(int from_stage, int tag) {
@@ -226,14 +233,12 @@ Block StageExecutor::receive(int from_stage, int tag) {
   const std::int64_t tokens = plan_.micro_batch * training.sequence;
   const std::int64_t rows = plan_.sequence_parallel ? tokens / plan_.tp : tokens;
   const auto elements = static_cast<std::size_t>(rows * evaluator_.model().hidden);
-  Block block = arena_.take(MemoryKind::activations, elements * sizeof(float));
-  auto values = block.floats();
-  if (splits_transfers()) {
-    const Chunk chunk = chunk_of(elements, plan_.tp, at_.tp);
-    values = values.subspan(chunk.begin, chunk.size);
-  }
-  transport_.recv(rank_of_stage(from_stage), tag, std::as_writable_bytes(values));
-  if (splits_transfers()) tensor_.all_gather(block.floats(), collective_tag(tensor_channel));
+  Block block = arena_.take(MemoryKind::activations, elements * bytes_of(number_));
+  const Vector values = transferred(block);
+  transport_.recv(rank_of_stage(from_stage), tag,
+                  {static_cast<std::byte*>(values.data), values.bytes()});
+  if (splits_transfers())
+    tensor_.all_gather({block.data(), elements, number_}, collective_tag(tensor_channel));
   return block;
 }
 

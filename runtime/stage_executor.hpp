@@ -31,8 +31,8 @@ struct ExecutorOptions {
 
 class StageExecutor : public StageBackend {
  public:
-  // The plan is valid and one that unsupported() takes; `evaluator` makes its op lists. All outlive
-  // this. Throws OutOfMemory when weights and states do not fit.
+  // The plan is valid and one that unsupported() takes, of training in fp32 or bf16; `evaluator`
+  // makes its op lists. All outlive this. Throws OutOfMemory when weights and states do not fit.
   StageExecutor(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                 Transport& transport, Device& device, const ExecutorOptions& options);
 
@@ -76,6 +76,7 @@ class StageExecutor : public StageBackend {
   // What a layer needs of its weights around a pass, and its end.
   void enter(Layer& layer);
   void leave(Layer& layer, bool backward);
+  Vector transferred(const Block& block) const;
   void send(const Block& block, int to_stage, int tag);
   Block receive(int from_stage, int tag);
   int rank_of_stage(int stage) const;
@@ -89,6 +90,7 @@ class StageExecutor : public StageBackend {
 
   const costmodel::Evaluator& evaluator_;
   costmodel::ParallelPlan plan_;
+  Number number_;  // of weights and activations
   Memory& memory_;
   StagedTransport transport_;  // of tensors
   ExecutorOptions options_;

@@ -48,17 +48,20 @@ float* GpuExecutor::scratch(Index floats) {
 
 namespace {
 
-class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor> {
+template <class T>
+class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor, T> {
  public:
-  GpuDevice(int index, bool tf32)
-      : GpuExecutor(index, tf32), KernelDevice(static_cast<GpuExecutor&>(*this)) {}
-  using KernelDevice::memory;
+  using Kernels = kernels::KernelDevice<GpuExecutor, T>;
+  explicit GpuDevice(const GpuOptions& options)
+      : GpuExecutor(options.index, options.tf32), Kernels(static_cast<GpuExecutor&>(*this)) {}
+  using Kernels::memory;
 };
 
 }  // namespace
 
-std::unique_ptr<runtime::Device> make_gpu_device(int index, bool tf32) {
-  return std::make_unique<GpuDevice>(index, tf32);
+std::unique_ptr<runtime::Device> make_gpu_device(const GpuOptions& options) {
+  if (options.number == Number::bf16) return std::make_unique<GpuDevice<Bf16>>(options);
+  return std::make_unique<GpuDevice<float>>(options);
 }
 
 }  // namespace runtime::cuda

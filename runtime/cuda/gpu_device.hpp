@@ -1,14 +1,13 @@
-// A GPU as a device: the kernels of runtime/kernels and cuBLASLt's products on it, in fp32.
+// A GPU as a device: the kernels of runtime/kernels and cuBLASLt's products on it.
 #pragma once
 
 #include <memory>
 
-#include "runtime/device.hpp"
+#include "runtime/cuda_plugin.hpp"
 
 namespace runtime::cuda {
 
-// `index` among the GPUs this process sees; `tf32`: products round what they multiply to TF32.
 // Throws std::runtime_error where there is no such GPU.
-std::unique_ptr<runtime::Device> make_gpu_device(int index, bool tf32);
+std::unique_ptr<runtime::Device> make_gpu_device(const GpuOptions& options);
 
 }  // namespace runtime::cuda

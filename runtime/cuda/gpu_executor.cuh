@@ -30,9 +30,11 @@ class GpuExecutor {
   void columns(Index rows, Index cols, const Kernel& kernel) {
     launch_columns(memory_.stream(), rows, cols, kernel);
   }
-  void product(const cpu::Gemm& gemm, const cpu::Batch& batch, const float* a, const float* b,
-               const float* bias, float* c) {
-    products_.multiply(memory_.stream(), gemm, batch, a, b, bias, c);
+  template <class T, class Result>
+  void product(const cpu::Gemm& gemm, const cpu::Batch& batch, const T* a, const T* b,
+               const T* bias, Result* c) {
+    products_.multiply(memory_.stream(), gemm, batch,
+                       {a, b, bias, c, number_of<T>, number_of<Result>});
   }
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim);
   float* scratch(Index floats);

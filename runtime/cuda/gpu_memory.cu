@@ -22,6 +22,16 @@ std::string no_room(int device, std::size_t bytes) {
 
 Index size_of(std::span<const float> values) { return static_cast<Index>(values.size()); }
 
+template <class T>
+void reduce_into(cudaStream_t stream, Reduction reduction, std::span<T> other,
+                 std::span<T> values) {
+  const auto n = static_cast<Index>(values.size());
+  if (reduction == Reduction::sum)
+    launch_elements(stream, n, kernels::AddTo<T>{other.data(), values.data()});
+  else
+    launch_elements(stream, n, kernels::LargerOf<T>{other.data(), values.data()});
+}
+
 void expect_equal(std::size_t a, std::size_t b) {
   if (a != b) throw std::invalid_argument("vectors of one operation differ in length");
 }
@@ -87,12 +97,19 @@ void GpuMemory::write(void* to, std::size_t bytes,
   wait();  // `staged` goes
 }
 
-void GpuMemory::reduce(Reduction reduction, std::span<const float> other, std::span<float> values) {
-  expect_equal(other.size(), values.size());
-  if (reduction == Reduction::sum)
-    launch_elements(stream(), size_of(values), kernels::AddTo{other.data(), values.data()});
+void GpuMemory::reduce(Reduction reduction, const Vector& other, const Vector& values) {
+  expect_equal(other.bytes(), values.bytes());
+  if (values.number == Number::bf16)
+    reduce_into(stream(), reduction, other.as<Bf16>(), values.as<Bf16>());
   else
-    launch_elements(stream(), size_of(values), kernels::LargerOf{other.data(), values.data()});
+    reduce_into(stream(), reduction, other.floats(), values.floats());
+}
+
+void GpuMemory::round(std::span<const float> from, const Vector& to) {
+  expect_equal(from.size(), to.size);
+  if (to.number == Number::f32) return copy(from.data(), to.data, to.bytes());
+  launch_elements(stream(), size_of(from),
+                  kernels::Rounded<Bf16>{from.data(), to.as<Bf16>().data()});
 }
 
 double GpuMemory::sum(std::span<const float> values) {

@@ -31,7 +31,8 @@ class GpuMemory : public Memory {
   void read(const void* from, std::span<std::byte> host) override;
   void write(void* to, std::size_t bytes,
              const std::function<void(std::span<std::byte>)>& write) override;
-  void reduce(Reduction reduction, std::span<const float> other, std::span<float> values) override;
+  void reduce(Reduction reduction, const Vector& other, const Vector& values) override;
+  void round(std::span<const float> from, const Vector& to) override;
   double sum(std::span<const float> values) override;
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const cpu::AdamW& how, std::int64_t step) override;

@@ -6,7 +6,7 @@
 namespace {
 
 std::unique_ptr<runtime::Device> make_device(const runtime::GpuOptions& options) {
-  return runtime::cuda::make_gpu_device(options.index, options.tf32);
+  return runtime::cuda::make_gpu_device(options);
 }
 
 constexpr runtime::CudaPlugin plugin{.report = runtime::cuda::query_devices,

@@ -19,10 +19,12 @@ void set(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t attribu
   check(cublasLtMatmulDescSetAttribute(descriptor, attribute, &value, sizeof(value)));
 }
 
-cublasLtMatrixLayout_t layout(std::int64_t rows, std::int64_t cols, std::int64_t stride,
-                              std::int64_t count, std::int64_t step) {
+cudaDataType_t type_of(Number number) { return number == Number::f32 ? CUDA_R_32F : CUDA_R_16BF; }
+
+cublasLtMatrixLayout_t layout(Number number, std::int64_t rows, std::int64_t cols,
+                              std::int64_t stride, std::int64_t count, std::int64_t step) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+  check(cublasLtMatrixLayoutCreate(&made, type_of(number), static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(cols), stride));
   const auto matrices = static_cast<std::int32_t>(count);
   check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices,
@@ -33,9 +35,9 @@ cublasLtMatrixLayout_t layout(std::int64_t rows, std::int64_t cols, std::int64_t
 }
 
 // Of a batch's every matrix.
-std::int64_t alignment(const void* first, std::int64_t step) {
+std::int64_t alignment(Number number, const void* first, std::int64_t step) {
   return alignment_of(reinterpret_cast<std::uintptr_t>(first) |
-                      static_cast<std::uint64_t>(step) * sizeof(float));
+                      static_cast<std::uint64_t>(step) * bytes_of(number));
 }
 
 }  // namespace
@@ -93,23 +95,26 @@ void Products::choose(Plan& plan, const Key& key, const cpu::Gemm& gemm) {
 }
 
 Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch,
-                                   bool bias) {
+                                   const Operands& o) {
   const auto found = plans_.find(key);
   if (found != plans_.end()) return found->second;
   Plan& plan = plans_[key];
   const auto p = kernels::column_major(gemm);
   try {
     check(cublasLtMatmulDescCreate(
-        &plan.product, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        &plan.product,
+        tf32_ && o.operand == Number::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+        CUDA_R_32F));
     set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_second ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE,
-        bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
-    plan.first =
-        layout(p.first_rows(), p.first_cols(), p.first_stride, batch.count, batch.stride_b);
-    plan.second =
-        layout(p.second_rows(), p.second_cols(), p.second_stride, batch.count, batch.stride_a);
-    plan.result = layout(p.rows, p.cols, p.result_stride, batch.count, batch.stride_c);
+        o.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(o.result));
+    plan.first = layout(o.operand, p.first_rows(), p.first_cols(), p.first_stride, batch.count,
+                        batch.stride_b);
+    plan.second = layout(o.operand, p.second_rows(), p.second_cols(), p.second_stride, batch.count,
+                         batch.stride_a);
+    plan.result = layout(o.result, p.rows, p.cols, p.result_stride, batch.count, batch.stride_c);
     choose(plan, key, gemm);
   } catch (...) {
     plans_.erase(key);
@@ -119,10 +124,10 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
 }
 
 void Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
-                        const float* a, const float* b, const float* bias, float* c) {
+                        const Operands& o) {
   if (gemm.m == 0 || gemm.n == 0 || batch.count == 0) return;
-  if (bias != nullptr && gemm.beta != 0)
-    throw std::invalid_argument("a product with a bias adds to nothing else");
+  if (o.bias != nullptr && (gemm.beta != 0 || o.operand != o.result))
+    throw std::invalid_argument("a product with a bias adds to nothing else, and keeps its format");
   const Key key{gemm.m,
                 gemm.n,
                 gemm.k,
@@ -130,20 +135,22 @@ void Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::B
                 gemm.lda,
                 gemm.ldb,
                 gemm.ldc,
-                bias != nullptr,
+                o.bias != nullptr,
                 gemm.beta != 0,
                 batch.count,
                 batch.stride_a,
                 batch.stride_b,
                 batch.stride_c,
-                alignment(a, batch.stride_a),
-                alignment(b, batch.stride_b),
-                alignment(c, batch.stride_c)};
-  Plan& plan = plan_for(key, gemm, batch, bias != nullptr);
-  if (bias != nullptr) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+                alignment(o.operand, o.a, batch.stride_a),
+                alignment(o.operand, o.b, batch.stride_b),
+                alignment(o.result, o.c, batch.stride_c),
+                static_cast<std::int64_t>(o.operand),
+                static_cast<std::int64_t>(o.result)};
+  Plan& plan = plan_for(key, gemm, batch, o);
+  if (o.bias != nullptr) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
   const auto alpha = static_cast<float>(gemm.alpha), beta = static_cast<float>(gemm.beta);
-  check(cublasLtMatmul(handle_, plan.product, &alpha, b, plan.first, a, plan.second, &beta, c,
-                       plan.result, c, plan.result, &plan.algorithm, workspace_, workspace_bytes,
+  check(cublasLtMatmul(handle_, plan.product, &alpha, o.b, plan.first, o.a, plan.second, &beta, o.c,
+                       plan.result, o.c, plan.result, &plan.algorithm, workspace_, workspace_bytes,
                        stream));
 }
 

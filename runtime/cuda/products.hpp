@@ -1,4 +1,5 @@
-// Matrix products by cuBLASLt, in fp32: with plain multiplications, or, where asked for, in TF32.
+// Matrix products by cuBLASLt, summed in fp32: of fp32, with plain multiplications or, where asked
+// for, in TF32; and of bf16.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,6 +10,7 @@
 #include <map>
 
 #include "runtime/cpu/gemm.hpp"
+#include "runtime/number.hpp"
 
 namespace runtime::cuda {
 
@@ -20,14 +22,24 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  // As cpu::gemm_batched. bias[n], where not null, is added to every row; then beta is 0.
-  void multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch, const float* a,
-                const float* b, const float* bias, float* c);
+  // As cpu::gemm_batched: c = a · b, whose operands are of one format and whose result is of that
+  // or fp32. bias[n], where not null, is added to every row; then beta is 0 and c of the bias's
+  // format.
+  struct Operands {
+    const void* a;
+    const void* b;
+    const void* bias;
+    void* c;
+    Number operand, result;
+  };
+  void multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
+                const Operands& operands);
 
  private:
   struct Plan;
-  using Key = std::array<std::int64_t, 16>;  // all that an algorithm is chosen by
-  Plan& plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch, bool bias);
+  using Key = std::array<std::int64_t, 18>;  // all that an algorithm is chosen by
+  Plan& plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch,
+                 const Operands& operands);
   void choose(Plan& plan, const Key& key, const cpu::Gemm& gemm);
 
   bool tf32_;

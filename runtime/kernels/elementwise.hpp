@@ -144,12 +144,12 @@ struct PositionGradient {  // count: min(s, positions) · cols
 };
 
 // dlogits may be softmax.
-template <class T>
+template <class Softmax, class T>
 struct CrossEntropyGradient {  // count: rows · cols
   Index cols, first_token;
   const std::int64_t* targets;
   float scale;
-  const T* softmax;
+  const Softmax* softmax;
   T* dlogits;
   RUNTIME_PORTABLE void operator()(Index i) const {
     const float at_target = targets[i / cols] - first_token == i % cols ? 1.0F : 0.0F;
@@ -170,16 +170,29 @@ struct CopyValues {  // count: tokens · kv_heads · head_dim
   }
 };
 
+template <class T>
 struct AddTo {  // count: elements
-  const float* other;
-  float* values;
-  RUNTIME_PORTABLE void operator()(Index i) const { values[i] += other[i]; }
+  const T* other;
+  T* values;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    values[i] = T(float(values[i]) + float(other[i]));
+  }
 };
 
+template <class T>
 struct LargerOf {  // count: elements
-  const float* other;
-  float* values;
-  RUNTIME_PORTABLE void operator()(Index i) const { values[i] = larger(values[i], other[i]); }
+  const T* other;
+  T* values;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    values[i] = T(larger(float(values[i]), float(other[i])));
+  }
+};
+
+template <class T>
+struct Rounded {  // count: elements
+  const float* from;
+  T* to;
+  RUNTIME_PORTABLE void operator()(Index i) const { to[i] = T(from[i]); }
 };
 
 struct AdamStep {  // count: elements

@@ -37,23 +37,23 @@ inline Index context_elements(const cpu::HeadLayout& layout) {
 
 }  // namespace detail
 
-template <class Executor>
-void KernelDevice<Executor>::forward(const OpCall& call, const costmodel::AttentionScores& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::AttentionScores& op) {
   const auto l = detail::attention_layout(op, call.place);
-  const float* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
-  float* scores = checked(call.output, op.batch * op.s * op.s, "scores");
+  const T* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
+  T* scores = checked(call.output, op.batch * op.s * op.s, "scores");
   for_each_batch(l, [&](const HeadBatch& h) {
     product(product_with_keys(h, l.columns(), h.query_step(), h.score_step()), qkv + h.query(),
             qkv + h.key(), scores + h.scores());
   });
 }
 
-template <class Executor>
-void KernelDevice<Executor>::forward(const OpCall& call, const costmodel::AttentionContext& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::AttentionContext& op) {
   const auto l = detail::attention_layout(op, call.place);
-  const float* probabilities = checked(call.inputs[0], op.batch * op.s * op.s, "probabilities");
-  const float* qkv = checked(call.inputs[1], detail::qkv_elements(l), "qkv");
-  float* context = checked(call.output, detail::context_elements(l), "context");
+  const T* probabilities = checked(call.inputs[0], op.batch * op.s * op.s, "probabilities");
+  const T* qkv = checked(call.inputs[1], detail::qkv_elements(l), "qkv");
+  T* context = checked(call.output, detail::context_elements(l), "context");
   for_each_batch(l, [&](const HeadBatch& h) {
     const auto p = product_of_scores(h, {.score_step = h.score_step(),
                                          .row_b = l.columns(),
@@ -64,30 +64,30 @@ void KernelDevice<Executor>::forward(const OpCall& call, const costmodel::Attent
   });
 }
 
-template <class Executor>
-void KernelDevice<Executor>::forward(const OpCall& call, const costmodel::Softmax& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Softmax& op) {
   const Index n = op.rows * op.cols;
   run_.rows(op.rows, op.cols,
-            CausalSoftmax<float>{.cols = op.cols,
-                                 .scale = static_cast<float>(softmax_scale(call.place)),
-                                 .x = checked(call.inputs[0], n, "scores"),
-                                 .y = checked(call.output, n, "probabilities")});
+            CausalSoftmax<T>{.cols = op.cols,
+                             .scale = static_cast<float>(softmax_scale(call.place)),
+                             .x = checked(call.inputs[0], n, "scores"),
+                             .y = checked(call.output, n, "probabilities")});
 }
 
-template <class Executor>
-void KernelDevice<Executor>::forward(const OpCall& call, const Attend& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward(const OpCall& call, const Attend& op) {
   const auto l = detail::flash_layout(op);
-  const float* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
-  float* out = checked(call.output, detail::context_elements(l), "out");
-  float* figures = checked(call.saved[1], l.tokens() * l.heads, "log-sum-exp");
+  const T* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
+  T* out = checked(call.output, detail::context_elements(l), "out");
+  float* figures = checked(call.saved[1].floats(), l.tokens() * l.heads, "log-sum-exp");
   const Index square = l.s * l.s;
-  float* scores = run_.scratch(l.kv_heads * square);
+  T* scores = scratch(l.kv_heads * square);
   for_each_batch(l, [&](const HeadBatch& h) {
     product(product_with_keys(h, l.columns(), h.query_step(), square), qkv + h.query(),
             qkv + h.key(), scores);
     run_.rows(h.count() * l.s, l.s,
-              CausalSoftmax<float>{l.s, detail::scale_of(l), scores, scores, figures + h.figures(),
-                                   RowPlaces{l.s, l.share(), l.heads}});
+              CausalSoftmax<T>{l.s, detail::scale_of(l), scores, scores, figures + h.figures(),
+                               RowPlaces{l.s, l.share(), l.heads}});
     const auto p = product_of_scores(h, {.score_step = square,
                                          .row_b = l.columns(),
                                          .step_b = h.key_step(),
@@ -97,9 +97,9 @@ void KernelDevice<Executor>::forward(const OpCall& call, const Attend& op) {
   });
 }
 
-template <class Executor>
-void KernelDevice<Executor>::add_score_gradients(const HeadBatch& h, const float* dscores,
-                                                 Index score_step, const float* qkv, float* dqkv) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::add_score_gradients(const HeadBatch& h, const T* dscores,
+                                                    Index score_step, const T* qkv, T* dqkv) {
   const Index row = h.layout.columns();
   ScoreProduct p{.add = true,
                  .score_step = score_step,
@@ -113,10 +113,9 @@ void KernelDevice<Executor>::add_score_gradients(const HeadBatch& h, const float
   product(product_of_scores(h, p), dscores, qkv + h.query(), dqkv + h.key());
 }
 
-template <class Executor>
-void KernelDevice<Executor>::add_value_gradient(const HeadBatch& h, const float* probabilities,
-                                                Index score_step, const float* dcontext,
-                                                float* dqkv) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::add_value_gradient(const HeadBatch& h, const T* probabilities,
+                                                   Index score_step, const T* dcontext, T* dqkv) {
   const auto p = product_of_scores(h, {.transposed = true,
                                        .add = true,
                                        .score_step = score_step,
@@ -128,27 +127,28 @@ void KernelDevice<Executor>::add_value_gradient(const HeadBatch& h, const float*
 }
 
 // Adds to dqkv.
-template <class Executor>
-void KernelDevice<Executor>::gradient(const OpCall& call, const costmodel::AttentionScores& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::AttentionScores& op) {
   const auto l = detail::attention_layout(op, call.place);
-  const float* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
-  const float* dscores = checked(call.output_gradient, op.batch * op.s * op.s, "dscores");
-  float* dqkv = checked(call.input_gradients[0], detail::qkv_elements(l), "dqkv");
+  const T* qkv = checked(call.inputs[0], detail::qkv_elements(l), "qkv");
+  const T* dscores = checked(call.output_gradient, op.batch * op.s * op.s, "dscores");
+  T* dqkv = checked(call.input_gradients[0], detail::qkv_elements(l), "dqkv");
   for_each_batch(l, [&](const HeadBatch& h) {
     add_score_gradients(h, dscores + h.scores(), h.score_step(), qkv, dqkv);
   });
 }
 
 // Writes dprobabilities, and all of dqkv: of queries and keys, zeros.
-template <class Executor>
-void KernelDevice<Executor>::gradient(const OpCall& call, const costmodel::AttentionContext& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::gradient(const OpCall& call,
+                                         const costmodel::AttentionContext& op) {
   const auto l = detail::attention_layout(op, call.place);
   const Index scores = op.batch * op.s * op.s;
-  const float* probabilities = checked(call.inputs[0], scores, "probabilities");
-  const float* qkv = checked(call.inputs[1], detail::qkv_elements(l), "qkv");
-  const float* dcontext = checked(call.output_gradient, detail::context_elements(l), "dcontext");
-  float* dprobabilities = checked(call.input_gradients[0], scores, "dprobabilities");
-  float* dqkv = checked(call.input_gradients[1], detail::qkv_elements(l), "dqkv");
+  const T* probabilities = checked(call.inputs[0], scores, "probabilities");
+  const T* qkv = checked(call.inputs[1], detail::qkv_elements(l), "qkv");
+  const T* dcontext = checked(call.output_gradient, detail::context_elements(l), "dcontext");
+  T* dprobabilities = checked(call.input_gradients[0], scores, "dprobabilities");
+  T* dqkv = checked(call.input_gradients[1], detail::qkv_elements(l), "dqkv");
   memory().clear(dqkv, call.input_gradients[1].bytes);
   for_each_batch(l, [&](const HeadBatch& h) {
     product(product_with_keys(h, l.context_columns(), h.query_step(), h.score_step()),
@@ -157,40 +157,40 @@ void KernelDevice<Executor>::gradient(const OpCall& call, const costmodel::Atten
   });
 }
 
-template <class Executor>
-void KernelDevice<Executor>::gradient(const OpCall& call, const costmodel::Softmax& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Softmax& op) {
   const Index n = op.rows * op.cols;
   run_.rows(op.rows, op.cols,
-            SoftmaxGradient<float>{.cols = op.cols,
-                                   .scale = static_cast<float>(softmax_scale(call.place)),
-                                   .p = checked(call.saved[0], n, "probabilities"),
-                                   .dp = checked(call.output_gradient, n, "dprobabilities"),
-                                   .ds = checked(call.input_gradients[0], n, "dscores")});
+            SoftmaxGradient<T>{.cols = op.cols,
+                               .scale = static_cast<float>(softmax_scale(call.place)),
+                               .p = checked(call.saved[0], n, "probabilities"),
+                               .dp = checked(call.output_gradient, n, "dprobabilities"),
+                               .ds = checked(call.input_gradients[0], n, "dscores")});
 }
 
-template <class Executor>
-void KernelDevice<Executor>::gradient(const OpCall& call, const Attend& op) {
+template <class Executor, class T>
+void KernelDevice<Executor, T>::gradient(const OpCall& call, const Attend& op) {
   const auto l = detail::flash_layout(op);
-  const float* qkv = checked(call.saved[0], detail::qkv_elements(l), "qkv");
-  const float* figures = checked(call.saved[1], l.tokens() * l.heads, "log-sum-exp");
-  const float* dout = checked(call.output_gradient, detail::context_elements(l), "dout");
-  float* dqkv = checked(call.input_gradients[0], detail::qkv_elements(l), "dqkv");
+  const T* qkv = checked(call.saved[0], detail::qkv_elements(l), "qkv");
+  const float* figures = checked(call.saved[1].floats(), l.tokens() * l.heads, "log-sum-exp");
+  const T* dout = checked(call.output_gradient, detail::context_elements(l), "dout");
+  T* dqkv = checked(call.input_gradients[0], detail::qkv_elements(l), "dqkv");
   memory().clear(dqkv, call.input_gradients[0].bytes);
   const Index square = l.s * l.s;
   const float scale = detail::scale_of(l);
-  float* p = run_.scratch(2 * l.kv_heads * square);
-  float* dp = p + l.kv_heads * square;
+  T* p = scratch(2 * l.kv_heads * square);
+  T* dp = p + l.kv_heads * square;
   for_each_batch(l, [&](const HeadBatch& h) {
     const Index rows = h.count() * l.s;
     product(product_with_keys(h, l.columns(), h.query_step(), square), qkv + h.query(),
             qkv + h.key(), p);
     run_.rows(rows, l.s,
-              CausalProbabilities<float>{l.s, scale, figures + h.figures(),
-                                         RowPlaces{l.s, l.share(), l.heads}, p, p});
+              CausalProbabilities<T>{l.s, scale, figures + h.figures(),
+                                     RowPlaces{l.s, l.share(), l.heads}, p, p});
     product(product_with_keys(h, l.context_columns(), h.query_step(), square), dout + h.context(),
             qkv + h.value(), dp);
     add_value_gradient(h, p, square, dout, dqkv);
-    run_.rows(rows, l.s, SoftmaxGradient<float>{l.s, scale, p, dp, dp});
+    run_.rows(rows, l.s, SoftmaxGradient<T>{l.s, scale, p, dp, dp});
     add_score_gradients(h, dp, square, qkv, dqkv);
   });
 }

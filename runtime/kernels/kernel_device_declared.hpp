@@ -1,11 +1,12 @@
 // A device that computes by the kernels of this folder, wherever an executor runs them: on a GPU
-// (runtime/cuda), or, in tests, on the host. In fp32. kernel_device.hpp has all of it.
+// (runtime/cuda), or, in tests, on the host. kernel_device.hpp has all of it.
 //
 // An Executor runs, in the order asked for:
 //   elements(count, kernel)        kernel(i) for each i below count
 //   rows(count, width, kernel)     kernel(team, row) for each row, of about `width` columns
 //   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
-//   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched; bias[n] is added where not null
+//   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched, of T into T or float; bias[n] is
+//                                  added where not null, to a result of T
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
 //   scratch(floats)                memory that lasts until the next scratch() after this call's
 //   work memory()
@@ -24,7 +25,8 @@
 
 namespace runtime::kernels {
 
-// The vector's first element; throws std::invalid_argument when it has not so many.
+// The first element of a vector, or of a tensor as T; throws std::invalid_argument when there are
+// not so many.
 template <class T>
 T* checked(std::span<T> values, Index elements, const char* name) {
   if (static_cast<Index>(values.size()) == elements) return values.data();
@@ -32,11 +34,9 @@ T* checked(std::span<T> values, Index elements, const char* name) {
                               " elements, not " + std::to_string(elements));
 }
 
-inline float* checked(const Tensor& tensor, Index elements, const char* name) {
-  return checked(tensor.floats(), elements, name);
-}
-
-template <class Executor>
+// Weights and activations are T: float or Bf16. What rows keep for backward and the gradients of
+// weights are float, and logits may be.
+template <class Executor, class T = float>
 class KernelDevice : public Device {
  public:
   explicit KernelDevice(Executor& executor) : run_(executor) {}  // which outlives this
@@ -93,20 +93,44 @@ class KernelDevice : public Device {
   [[noreturn]] static void refuse(const OpCall& call) {
     throw std::invalid_argument("the device does not take " + std::string(call.node.name));
   }
-  void product(const cpu::Gemm& gemm, const float* a, const float* b, const float* bias, float* c) {
-    run_.product(gemm, {1, 0, 0, 0}, a, b, bias, c);
+  static T* checked(const Tensor& tensor, Index elements, const char* name) {
+    return kernels::checked(tensor.as<T>(), elements, name);
   }
-  void product(const BatchedProduct& p, const float* a, const float* b, float* c) {
-    run_.product(p.gemm, p.batch, a, b, nullptr, c);
+  static const T* checked(const Vector& vector, Index elements, const char* name) {
+    return kernels::checked(vector.as<T>(), elements, name);
   }
+  template <class Value>
+  static Value* checked(std::span<Value> values, Index elements, const char* name) {
+    return kernels::checked(values, elements, name);
+  }
+  // visit(the tensor's first element, which is T or, where its size says so, float).
+  template <class Visit>
+  static void in_its_format(const Tensor& tensor, Index elements, const char* name, Visit visit) {
+    if (tensor.bytes == static_cast<std::size_t>(elements) * sizeof(float))
+      visit(tensor.floats().data());
+    else
+      visit(checked(tensor, elements, name));
+  }
+  T* scratch(Index elements) {
+    const Index in_a_float = sizeof(float) / sizeof(T);
+    return reinterpret_cast<T*>(run_.scratch((elements + in_a_float - 1) / in_a_float));
+  }
+  template <class Result>
+  void product(const cpu::Gemm& gemm, const T* a, const T* b, const T* bias, Result* c) {
+    run_.product(gemm, cpu::Batch{1, 0, 0, 0}, a, b, bias, c);
+  }
+  void product(const BatchedProduct& p, const T* a, const T* b, T* c) {
+    run_.product(p.gemm, p.batch, a, b, static_cast<const T*>(nullptr), c);
+  }
+  const T* result_gradient(const OpCall& call, Index elements);
   void turn(const OpCall& call, const costmodel::Rotary& op, float direction, const Tensor& from,
             const Tensor& to);
   void qk_norm_gradient(const OpCall& call, const costmodel::Norm& op);
   // Gradients of q, k and v of some heads, from the scores' gradient and the probabilities.
-  void add_score_gradients(const HeadBatch& h, const float* dscores, Index score_step,
-                           const float* qkv, float* dqkv);
-  void add_value_gradient(const HeadBatch& h, const float* probabilities, Index score_step,
-                          const float* dcontext, float* dqkv);
+  void add_score_gradients(const HeadBatch& h, const T* dscores, Index score_step, const T* qkv,
+                           T* dqkv);
+  void add_value_gradient(const HeadBatch& h, const T* probabilities, Index score_step,
+                          const T* dcontext, T* dqkv);
 
   Executor& run_;
 };

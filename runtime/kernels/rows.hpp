@@ -251,13 +251,13 @@ struct LogitMaximum {  // count: rows
 };
 
 // out may be logits.
-template <class T>
+template <class T, class Out>
 struct LogitExponentials {  // count: rows
   Index cols, first_token;
   const T* logits;
   const float* maximum;
   const std::int64_t* targets;
-  T* out;
+  Out* out;
   float* sum;
   float* target_logit;
   template <class Team>
@@ -269,7 +269,7 @@ struct LogitExponentials {  // count: rows
       const float below = float(logits[row * cols + col]) - most, e = exponential(below);
       if (col == target) of_target = below;
       all += e;
-      out[row * cols + col] = T(e);
+      out[row * cols + col] = Out(e);
     });
     all = team.sum(all);
     of_target = team.sum(of_target);

@@ -14,23 +14,27 @@
 namespace {
 
 // Null, with a word about it, where there is none.
-std::unique_ptr<runtime::Device> first_gpu(bool tf32 = false) {
+std::unique_ptr<runtime::Device> first_gpu(runtime::Number number = runtime::Number::f32,
+                                           bool tf32 = false) {
   if (!runtime::cuda::query_devices().error.empty()) {
     MESSAGE("skipped: no device");
     return nullptr;
   }
-  return runtime::cuda::make_gpu_device(0, tf32);
+  return runtime::cuda::make_gpu_device({.number = number, .tf32 = tf32});
 }
 
-// The largest relative difference of twenty steps' losses.
-double difference(const char* model, const char* plan, int ranks, bool flash) {
+// The largest relative difference of twenty steps' losses from the CPU's, in fp32.
+double difference(const char* model, const char* plan, int ranks, bool flash,
+                  runtime::Number number = runtime::Number::f32) {
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
   s.training.stack.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
-  const auto own =
-      training_test::trained(s, 20, [] { return runtime::cuda::make_gpu_device(0, false); });
   const auto reference = training_test::trained(s, 20);
-  CHECK(own.measured.memory == reference.measured.memory);
+  const bool narrow = number == runtime::Number::bf16;
+  const auto own = training_test::trained(narrow ? training_test::in_bf16(s) : s, 20, [number] {
+    return runtime::cuda::make_gpu_device({.number = number});
+  });
+  if (!narrow) CHECK(own.measured.memory == reference.measured.memory);
   double worst = 0;
   for (std::size_t i = 0; i < 20; ++i)
     worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
@@ -42,10 +46,10 @@ double difference(const char* model, const char* plan, int ranks, bool flash) {
 TEST_CASE("without a GPU, a device cannot be made, and says why") {
   const auto report = runtime::cuda::query_devices();
   if (report.error.empty()) {
-    CHECK_THROWS(runtime::cuda::make_gpu_device(static_cast<int>(report.gpus.size()), false));
+    CHECK_THROWS(runtime::cuda::make_gpu_device({.index = static_cast<int>(report.gpus.size())}));
     return;
   }
-  CHECK_THROWS_WITH(runtime::cuda::make_gpu_device(0, false), report.error.c_str());
+  CHECK_THROWS_WITH(runtime::cuda::make_gpu_device({}), report.error.c_str());
 }
 
 TEST_CASE("each operator does on a GPU what it does on the CPU") {
@@ -55,7 +59,7 @@ TEST_CASE("each operator does on a GPU what it does on the CPU") {
 }
 
 TEST_CASE("in TF32 each operator does it to ten bits") {
-  const auto gpu = first_gpu(true);
+  const auto gpu = first_gpu(runtime::Number::f32, true);
   if (gpu == nullptr) return;
   op_test::compare_with_cpu(*gpu, 4e-3);
 }
@@ -106,5 +110,13 @@ TEST_CASE("models learn on a GPU what they learn on the CPU, to 1e-5 over twenty
       CHECK(difference(model, "{micro_batch: 4}", 1, flash) <= 1e-5);
       CHECK(difference(model, "{tp: 2, pp: 2, micro_batch: 2, schedule: 1f1b}", 4, flash) <= 1e-5);
     }
+  }
+}
+
+TEST_CASE("in bf16 they do to 1e-3") {
+  if (first_gpu() == nullptr) return;
+  for (const char* model : {training_test::gpt, training_test::llama}) {
+    CAPTURE(model);
+    CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::bf16) <= 1e-3);
   }
 }

@@ -11,6 +11,7 @@
 #include "tests/runtime/op_compare.hpp"
 #include "tests/runtime/trained.hpp"
 
+using runtime::RunSummary;
 using training_test::gpt;
 using training_test::llama;
 using training_test::trained;
@@ -30,20 +31,31 @@ constexpr const char* with_qk_rms_norm =
     "{kind: llama, layers: 2, hidden: 32, heads: 4, kv_heads: 2, ffn_hidden: 96, vocab: 500, "
     "qk_norm: true}";
 
-// The largest relative difference of the losses of so many steps.
-double difference(int count, const std::string& model, const std::string& plan, int devices,
-                  bool flash) {
+double largest_difference(const RunSummary& own, const RunSummary& reference) {
+  REQUIRE(own.loss.size() == reference.loss.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < own.loss.size(); ++i)
+    worst = std::max(worst, std::abs(own.loss[i] / reference.loss[i] - 1));
+  return worst;
+}
+
+costmodel::Scenario scenario_of(const std::string& model, const std::string& plan, int devices,
+                                bool flash) {
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, devices);
   s.training.stack.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
+  return s;
+}
+
+// The largest relative difference of the losses of so many steps.
+double difference(int count, const std::string& model, const std::string& plan, int devices,
+                  bool flash) {
+  const auto s = scenario_of(model, plan, devices, flash);
   const auto own = trained(s, count, std::make_unique<HostKernelDevice>);
   const auto reference = trained(s, count);
-  REQUIRE(own.measured.loss.size() == static_cast<std::size_t>(count));
-  double worst = 0;
-  for (std::size_t i = 0; i < own.measured.loss.size(); ++i)
-    worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
   CHECK(own.measured.memory == reference.measured.memory);
-  return worst;
+  CHECK(own.measured.loss.size() == static_cast<std::size_t>(count));
+  return largest_difference(own.measured, reference.measured);
 }
 
 // Whether the host could read it; the kernel is asked, which only refuses.
@@ -106,4 +118,57 @@ TEST_CASE("so it does when it is cut over ranks, and the engine touches no tenso
     if (plan.find("sequence") != plan.npos)
       CHECK(difference(steps_cut, gpt, plan, ranks, false) <= 1e-5);
   }
+}
+
+TEST_CASE("in bf16 a model learns nearly the same, and holds and sends what the cost model says") {
+  const char* plans[] = {
+      "{micro_batch: 4}",
+      "{tp: 2, sequence_parallel: true, pp: 2, micro_batch: 2, schedule: 1f1b}",
+      "{dp: 2, zero: 1, micro_batch: 2}",
+      "{dp: 2, zero: 3, micro_batch: 2, recompute: full}",
+  };
+  for (const std::string plan : plans) {
+    for (const char* model : {gpt, llama}) {
+      if (model == gpt && plan.find("zero: 3") != plan.npos) continue;  // its table is tied
+      CAPTURE(plan);
+      CAPTURE(model);
+      const bool alone = plan == plans[0];
+      const auto s = scenario_of(model, plan,
+                                 alone                          ? 1
+                                 : plan.find("pp") == plan.npos ? 2
+                                                                : 4,
+                                 model == llama);
+      const int count = alone ? steps : steps_cut;
+      const auto own = trained(training_test::in_bf16(s), count,
+                               std::make_unique<KernelDeviceOnHost<runtime::Bf16>>);
+      CHECK(largest_difference(own.measured, trained(s, count).measured) <= 1e-3);
+      for (std::size_t p = 0; p < own.measured.memory.size(); ++p) {
+        const auto& held = own.measured.memory[p];
+        const auto& predicted = own.predicted.memory[p];
+        CHECK(held[0] == predicted.weights.value);
+        CHECK(held[1] == predicted.gradients.value);
+        CHECK(held[2] == predicted.optimizer.value);
+        CHECK(held[3] == predicted.activations.value);
+        const auto& sent = own.measured.traffic[p];
+        const auto& said = own.predicted.rank_traffic[p];
+        CHECK(sent.all_reduce.value == said.all_reduce.value);
+        CHECK(sent.all_gather.value == said.all_gather.value);
+        CHECK(sent.reduce_scatter.value == said.reduce_scatter.value);
+        CHECK(sent.send.value == said.send.value);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "bf16 keeps what has eight bits, rounds halves to even, and stays infinite or no number") {
+  using runtime::Bf16;
+  for (const float exact : {0.0F, -1.0F, 1.5F, 255.0F, 3.0e38F * 0.0F, -0.0078125F})
+    CHECK(static_cast<float>(Bf16(exact)) == exact);
+  CHECK(static_cast<float>(Bf16(257.0F)) == 256.0F);  // halfway: to the even one
+  CHECK(static_cast<float>(Bf16(259.0F)) == 260.0F);
+  CHECK(static_cast<float>(Bf16(257.1F)) == 258.0F);
+  CHECK(std::isinf(static_cast<float>(Bf16(INFINITY))));
+  CHECK(std::isinf(static_cast<float>(Bf16(3.4028235e38F))));
+  CHECK(std::isnan(static_cast<float>(Bf16(NAN))));
 }

@@ -97,8 +97,8 @@ TEST_CASE("a row is the same whether one or a team computes it") {
   const std::vector<std::int64_t> targets{3, 76, 0, 500, 40};
   expect_teams_agree(
       [&](float* out) {
-        return LogitExponentials<float>{cols,           0,   x.data(), figures.data(),
-                                        targets.data(), out, out + n,  out + n + rows};
+        return LogitExponentials<float, float>{cols,           0,   x.data(), figures.data(),
+                                               targets.data(), out, out + n,  out + n + rows};
       },
       n + 2 * rows);
 }
@@ -171,6 +171,7 @@ TEST_CASE("a row-major product is cuBLASLt's column-major one with its operands 
 
 TEST_CASE("vectors are added, compared and stepped as in the host's memory") {
   const auto start = normals<float>(100, 1), other = normals<float>(100, 2);
+  auto copied = other;
   const auto check = [&](auto make, auto by_host) {
     Floats own = start, reference = start;
     const auto kernel = make(own.data());
@@ -182,14 +183,14 @@ TEST_CASE("vectors are added, compared and stepped as in the host's memory") {
   using runtime::Reduction;
   check(
       [&](float* v) {
-        return runtime::kernels::AddTo{other.data(), v};
+        return runtime::kernels::AddTo<float>{other.data(), v};
       },
-      [&](Floats& v) { runtime::host_memory().reduce(Reduction::sum, other, v); });
+      [&](Floats& v) { runtime::host_memory().reduce(Reduction::sum, copied, v); });
   check(
       [&](float* v) {
-        return runtime::kernels::LargerOf{other.data(), v};
+        return runtime::kernels::LargerOf<float>{other.data(), v};
       },
-      [&](Floats& v) { runtime::host_memory().reduce(Reduction::max, other, v); });
+      [&](Floats& v) { runtime::host_memory().reduce(Reduction::max, copied, v); });
   const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
   Floats mean(100), square(100), host_mean(100), host_square(100);
   check(

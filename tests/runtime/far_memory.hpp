@@ -73,8 +73,11 @@ class FarMemory : public runtime::Memory {
     write(staged);
     host_do([&](auto& m) { m.copy(staged.data(), to, bytes); });
   }
-  void reduce(runtime::Reduction reduction, std::span<const float> other,
-              std::span<float> values) override {
+  void round(std::span<const float> from, const runtime::Vector& to) override {
+    host_do([&](auto& m) { m.round(from, to); });
+  }
+  void reduce(runtime::Reduction reduction, const runtime::Vector& other,
+              const runtime::Vector& values) override {
     host_do([&](auto& m) { m.reduce(reduction, other, values); });
   }
   double sum(std::span<const float> values) override {

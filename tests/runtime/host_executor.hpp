@@ -11,6 +11,7 @@
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu/rotary.hpp"
 #include "runtime/kernels/kernel_device.hpp"
+#include "runtime/kernels/product.hpp"
 #include "tests/runtime/far_memory.hpp"
 
 // A team of threads, as a block of a GPU's is one.
@@ -84,15 +85,32 @@ class HostExecutor {
     }
   }
 
-  void product(runtime::cpu::Gemm g, const runtime::cpu::Batch& batch, const float* a,
-               const float* b, const float* bias, float* c) {
+  // As cuBLASLt: multiplied and added in float, rounded once.
+  template <class T, class Result>
+  void product(const runtime::cpu::Gemm& g, const runtime::cpu::Batch& batch, const T* a,
+               const T* b, const T* bias, Result* c) {
     const FarMemory::Open open(memory_);
-    if (bias != nullptr) {
-      for (std::int64_t row = 0; row < g.m; ++row) std::copy_n(bias, g.n, c + row * g.n);
-      g.beta = 1;
+    const auto p = runtime::kernels::column_major(g);
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      const auto left =
+          dense(a + i * batch.stride_a, p.second_cols(), p.second_rows(), p.second_stride);
+      const auto right =
+          dense(b + i * batch.stride_b, p.first_cols(), p.first_rows(), p.first_stride);
+      std::vector<float> sums(static_cast<std::size_t>(g.m * g.n));
+      runtime::cpu::Gemm packed = g;
+      packed.lda = packed.ldb = packed.ldc = 0;
+      packed.beta = 0;
+      runtime::cpu::gemm(packed, left, right, sums);
+      for (std::int64_t row = 0; row < g.m; ++row) {
+        for (std::int64_t col = 0; col < g.n; ++col) {
+          Result& to = c[i * batch.stride_c + row * p.result_stride + col];
+          float sum = sums[static_cast<std::size_t>(row * g.n + col)];
+          if (g.beta != 0) sum += static_cast<float>(g.beta) * float(to);
+          if (bias != nullptr) sum += float(bias[col]);
+          to = Result(sum);
+        }
+      }
     }
-    constexpr std::size_t far = std::size_t{1} << 24U;  // the device has looked at sizes already
-    runtime::cpu::gemm_batched(g, batch, {a, far}, {b, far}, {c, far});
   }
 
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim) {
@@ -106,14 +124,27 @@ class HostExecutor {
   }
 
  private:
+  template <class T>
+  static std::vector<float> dense(const T* from, std::int64_t rows, std::int64_t cols,
+                                  std::int64_t stride) {
+    std::vector<float> packed;
+    for (std::int64_t row = 0; row < rows; ++row)
+      packed.insert(packed.end(), from + row * stride, from + row * stride + cols);
+    return packed;
+  }
+
   FarMemory memory_;
   std::map<std::pair<std::int64_t, std::int64_t>, runtime::cpu::RotaryTable<float>> tables_;
   void* scratch_ = nullptr;
 };
 
 // A rank's device of kernels, with all it needs.
-class HostKernelDevice : private HostExecutor, public runtime::kernels::KernelDevice<HostExecutor> {
+template <class T>
+class KernelDeviceOnHost : private HostExecutor,
+                           public runtime::kernels::KernelDevice<HostExecutor, T> {
  public:
-  HostKernelDevice() : KernelDevice(static_cast<HostExecutor&>(*this)) {}
-  using KernelDevice::memory;
+  using Kernels = runtime::kernels::KernelDevice<HostExecutor, T>;
+  KernelDeviceOnHost() : Kernels(static_cast<HostExecutor&>(*this)) {}
+  using Kernels::memory;
 };
+using HostKernelDevice = KernelDeviceOnHost<float>;

@@ -33,6 +33,14 @@ inline costmodel::Scenario scenario(const std::string& model, const std::string&
   return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
 }
 
+// The scenario in bf16, with fp32 gradients and the optimizer's fp32 weights.
+inline costmodel::Scenario in_bf16(costmodel::Scenario s) {
+  s.training.precision = costmodel::Precision::bf16;
+  s.training.gradient_precision = costmodel::Precision::fp32;
+  s.training.stack.master_weights = true;
+  return s;
+}
+
 struct Outcome {
   costmodel::Estimate predicted;
   runtime::RunSummary measured;
