@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/cuda/cta.cuh"
 #include "runtime/cuda/gpu_memory.hpp"
 #include "runtime/cuda/launch.cuh"
 #include "runtime/cuda/products.hpp"
@@ -29,6 +30,10 @@ class GpuExecutor {
   template <class Kernel>
   void columns(Index rows, Index cols, const Kernel& kernel) {
     launch_columns(memory_.stream(), rows, cols, kernel);
+  }
+  template <class Kernel>
+  void tiles(Index x, Index y, const Kernel& kernel) {
+    launch_tiles(memory_.stream(), x, y, kernel);
   }
   template <class T, class Result>
   void product(const cpu::Gemm& gemm, const cpu::Batch& batch, const T* a, const T* b,

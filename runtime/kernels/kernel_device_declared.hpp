@@ -7,6 +7,8 @@
 //   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
 //   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched, of T into T or float; bias[n] is
 //                                  added where not null, to a result of T
+//   tiles(x, y, kernel)            kernel(cta, i, j, room) for each i below x and j below y, with
+//                                  Kernel::room bf16 of shared memory (flash.hpp)
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
 //   scratch(floats)                memory that lasts until the next scratch() after this call's
 //   work memory()
@@ -123,6 +125,10 @@ class KernelDevice : public Device {
     run_.product(p.gemm, p.batch, a, b, static_cast<const T*>(nullptr), c);
   }
   const T* result_gradient(const OpCall& call, Index elements);
+  template <int D>
+  void forward_in_tiles(const OpCall& call, const cpu::HeadLayout& layout);
+  template <int D>
+  void gradient_in_tiles(const OpCall& call, const cpu::HeadLayout& layout);
   void turn(const OpCall& call, const costmodel::Rotary& op, float direction, const Tensor& from,
             const Tensor& to);
   void qk_norm_gradient(const OpCall& call, const costmodel::Norm& op);

@@ -12,6 +12,13 @@
 #define RUNTIME_PORTABLE inline
 #endif
 
+// Before a loop whose variable chooses registers.
+#if defined(__CUDA_ARCH__)
+#define RUNTIME_UNROLL _Pragma("unroll")
+#else
+#define RUNTIME_UNROLL
+#endif
+
 namespace runtime::kernels {
 
 using Index = std::int64_t;

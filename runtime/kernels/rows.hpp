@@ -4,6 +4,7 @@
 
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/kernels/portable.hpp"
+#include "runtime/number.hpp"
 
 namespace runtime::kernels {
 
@@ -231,6 +232,12 @@ struct SoftmaxGradient {  // count: rows
   }
 };
 
+// The lowest finite number of a format.
+template <class T>
+inline constexpr float lowest_of = lowest_float;
+template <>
+inline constexpr float lowest_of<Bf16> = -3.3895314e+38F;
+
 // Columns from `real` on become the lowest there is.
 template <class T>
 struct LogitMaximum {  // count: rows
@@ -242,7 +249,7 @@ struct LogitMaximum {  // count: rows
     float most = lowest_float;
     for_columns(team, cols, [&](Index col) {
       T& logit = logits[row * cols + col];
-      if (col >= real) logit = T(lowest_float);
+      if (col >= real) logit = T(lowest_of<T>);
       most = larger(most, float(logit));
     });
     most = team.max(most);

@@ -58,6 +58,12 @@ TEST_CASE("each operator does on a GPU what it does on the CPU") {
   op_test::compare_with_cpu(*gpu, 1e-5);
 }
 
+TEST_CASE("in bf16 each operator does it to eight bits, attention on tensor cores too") {
+  const auto gpu = first_gpu(runtime::Number::bf16);
+  if (gpu == nullptr) return;
+  op_test::compare_with_cpu(*gpu, 2e-2, runtime::Number::bf16);
+}
+
 TEST_CASE("in TF32 each operator does it to ten bits") {
   const auto gpu = first_gpu(runtime::Number::f32, true);
   if (gpu == nullptr) return;

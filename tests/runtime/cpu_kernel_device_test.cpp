@@ -91,6 +91,11 @@ TEST_CASE("each operator's kernels do what the CPU does, in shapes that are hard
   op_test::compare_with_cpu(device, 2e-6);
 }
 
+TEST_CASE("in bf16 they do it to its eight bits") {
+  KernelDeviceOnHost<runtime::Bf16> device;
+  op_test::compare_with_cpu(device, 2e-2, runtime::Number::bf16);
+}
+
 TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {
   for (const char* model : {gpt, llama, with_qk_norm, with_qk_rms_norm}) {
     for (const bool flash : {false, true}) {

@@ -13,6 +13,7 @@
 #include "runtime/kernels/kernel_device.hpp"
 #include "runtime/kernels/product.hpp"
 #include "tests/runtime/far_memory.hpp"
+#include "tests/runtime/host_cta.hpp"
 
 // A team of threads, as a block of a GPU's is one.
 class ThreadTeam {
@@ -83,6 +84,12 @@ class HostExecutor {
       for (std::int64_t row = 0; row < rows; ++row) sum = sum + kernel.term(row, col);
       kernel.add(col, sum);
     }
+  }
+
+  template <class Kernel>
+  void tiles(std::int64_t x, std::int64_t y, const Kernel& kernel) {
+    const FarMemory::Open open(memory_);
+    run_tiles(x, y, kernel);
   }
 
   // As cuBLASLt: multiplied and added in float, rounded once.

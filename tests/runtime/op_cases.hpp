@@ -15,10 +15,11 @@ namespace op_test {
 using costmodel::Op;
 using runtime::Place;
 
-// A tensor's bytes; of floats unless said otherwise.
+// A tensor's bytes; of floats unless said otherwise, which a device of another format has in that
+// one, but for wide ones.
 struct Buffer {
   std::vector<std::byte> bytes;
-  bool floats = true;
+  bool floats = true, wide = false;
 };
 
 // What a call reads and writes, by number of a buffer; -1: nothing.
@@ -33,16 +34,18 @@ struct OpCase {
   bool table = false, accumulate = false;
 
   // Buffers of so many floats: normal ones, or unset.
-  int floats(std::int64_t n) {
+  int floats(std::int64_t n, bool wide = false) {
     Buffer buffer{std::vector<std::byte>(static_cast<std::size_t>(n) * sizeof(float))};
     auto* const to = reinterpret_cast<float*>(buffer.bytes.data());
     for (std::int64_t i = 0; i < n; ++i)
       to[i] = runtime::cpu::normal(3, buffers.size(), static_cast<std::uint64_t>(i));
+    buffer.wide = wide;
     return add(std::move(buffer));
   }
-  int room(std::int64_t n) {  // what overwrites must not read
+  int room(std::int64_t n, bool wide = false) {  // what overwrites must not read
     Buffer buffer{
         std::vector<std::byte>(static_cast<std::size_t>(n) * sizeof(float), std::byte{0xff})};
+    buffer.wide = wide;
     return add(std::move(buffer));
   }
   int mask(std::int64_t n) {
@@ -79,9 +82,9 @@ inline OpCase linear_case(std::int64_t m, std::int64_t n, std::int64_t k, bool b
   c.output_gradient = c.floats(m * n);
   c.input_gradients = {c.room(m * k)};
   c.matrix = c.floats(k * n);
-  c.matrix_gradient = c.floats(k * n);
+  c.matrix_gradient = c.floats(k * n, true);
   if (bias) c.bias = c.floats(n);
-  if (bias) c.bias_gradient = c.floats(n);
+  if (bias) c.bias_gradient = c.floats(n, true);
   return c;
 }
 
@@ -93,13 +96,13 @@ inline OpCase norm_case(std::int64_t rows, std::int64_t cols, bool layernorm, bo
   c.accumulate = accumulate;
   c.inputs = {c.floats(rows * cols)};
   c.output = c.room(rows * cols);
-  c.saved = {c.inputs[0], c.room(rows * (layernorm ? 2 : 1))};
+  c.saved = {c.inputs[0], c.room(rows * (layernorm ? 2 : 1), true)};
   c.output_gradient = c.floats(rows * cols);
   c.input_gradients = {accumulate ? c.floats(rows * cols) : c.room(rows * cols)};
   c.matrix = c.floats(cols);
-  c.matrix_gradient = c.floats(cols);
+  c.matrix_gradient = c.floats(cols, true);
   if (layernorm) c.bias = c.floats(cols);
-  if (layernorm) c.bias_gradient = c.floats(cols);
+  if (layernorm) c.bias_gradient = c.floats(cols, true);
   return c;
 }
 
@@ -138,7 +141,7 @@ inline OpCase residual_case(std::int64_t rows, std::int64_t cols, bool bias, boo
   c.output_gradient = c.floats(rows * cols);
   c.input_gradients = {c.room(rows * cols), c.room(rows * cols)};
   if (bias) c.bias = c.floats(cols);
-  if (bias) c.bias_gradient = c.floats(cols);
+  if (bias) c.bias_gradient = c.floats(cols, true);
   return c;
 }
 
@@ -160,7 +163,7 @@ inline OpCase cross_entropy_case(std::int64_t rows, std::int64_t cols, std::int6
            .node = node_of(costmodel::CrossEntropy{rows, cols, true}),
            .place = {.first_token = first, .vocab = vocab, .loss_scale = 0.01}};
   c.inputs = {c.floats(rows * cols)};
-  c.saved = {c.room(rows * cols), c.ids(rows, vocab), c.room(3 * rows)};
+  c.saved = {c.room(rows * cols), c.ids(rows, vocab), c.room(3 * rows, true)};
   c.input_gradients = {c.room(rows * cols)};
   return c;
 }
@@ -173,7 +176,7 @@ inline OpCase embedding_case(std::int64_t rows, std::int64_t cols, std::int64_t 
   c.output = c.room(rows * cols);
   c.output_gradient = c.floats(rows * cols);
   c.matrix = c.floats(37 * cols);
-  c.matrix_gradient = c.floats(37 * cols);
+  c.matrix_gradient = c.floats(37 * cols, true);
   return c;
 }
 
@@ -186,7 +189,7 @@ inline OpCase position_case(std::int64_t rows, std::int64_t cols) {
   c.output_gradient = c.floats(rows * cols);
   c.input_gradients = {c.room(rows * cols)};
   c.matrix = c.floats(19 * cols);
-  c.matrix_gradient = c.floats(19 * cols);
+  c.matrix_gradient = c.floats(19 * cols, true);
   return c;
 }
 
@@ -228,9 +231,9 @@ inline OpCase qk_norm_case(const Place& p, bool layernorm) {
       p.sequences * p.sequence * (p.heads + p.kv_heads), p.head_dim,
       layernorm ? costmodel::Normalization::layernorm : costmodel::Normalization::rmsnorm, 2};
   c.matrix = c.floats(2 * p.head_dim);
-  c.matrix_gradient = c.floats(2 * p.head_dim);
+  c.matrix_gradient = c.floats(2 * p.head_dim, true);
   if (layernorm) c.bias = c.floats(2 * p.head_dim);
-  if (layernorm) c.bias_gradient = c.floats(2 * p.head_dim);
+  if (layernorm) c.bias_gradient = c.floats(2 * p.head_dim, true);
   return c;
 }
 
@@ -242,7 +245,7 @@ inline OpCase flash_case(const Place& p) {
   const std::int64_t tokens = p.sequences * p.sequence;
   c.inputs = {c.floats(qkv_size(p))};
   c.output = c.room(tokens * p.heads * p.head_dim);
-  c.saved = {c.inputs[0], c.room(tokens * p.heads), c.output};
+  c.saved = {c.inputs[0], c.room(tokens * p.heads, true), c.output};
   c.output_gradient = c.floats(tokens * p.heads * p.head_dim);
   c.input_gradients = {c.room(qkv_size(p))};
   return c;
@@ -316,7 +319,7 @@ inline std::vector<OpCase> all_cases() {
                           position_case(26, 7),
                           position_case(5, 33)};
   for (const Place& p : {head_place(16, 4, 4, 8), head_place(13, 6, 2, 4), head_place(1, 2, 1, 2),
-                         head_place(130, 2, 1, 64)}) {
+                         head_place(130, 2, 1, 64), head_place(70, 1, 1, 128)}) {
     for (auto make :
          {rotary_case, flash_case, scores_case, context_case, softmax_case, attention_dropout_case})
       all.push_back(make(p));

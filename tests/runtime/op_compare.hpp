@@ -13,14 +13,27 @@
 
 namespace op_test {
 
-// A case's buffers where a device's tensors live.
+using runtime::Number;
+
+inline std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// A case's buffers where a device's tensors live, in its format.
 class Placed {
  public:
-  Placed(const OpCase& one, runtime::Memory& memory) : case_(one), memory_(memory) {
+  Placed(const OpCase& one, runtime::Memory& memory, Number number)
+      : case_(one), memory_(memory), number_(number) {
     for (const Buffer& buffer : one.buffers) {
-      places_.push_back(memory.allocate(buffer.bytes.size()));
-      memory.write(places_.back(), buffer.bytes.size(), [&](std::span<std::byte> to) {
-        std::memcpy(to.data(), buffer.bytes.data(), to.size());
+      places_.push_back(memory.allocate(size_of(buffer)));
+      memory.write(places_.back(), size_of(buffer), [&](std::span<std::byte> to) {
+        if (!is_narrow(buffer))
+          std::memcpy(to.data(), buffer.bytes.data(), to.size());
+        else
+          runtime::host_memory().round(floats_of(buffer.bytes),
+                                       {to.data(), to.size() / sizeof(runtime::Bf16), number_});
       });
     }
   }
@@ -40,28 +53,48 @@ class Placed {
     fill(call.input_gradients, case_.input_gradients);
     call.output = tensor(case_.output);
     call.output_gradient = tensor(case_.output_gradient);
-    call.matrix = tensor(case_.matrix).floats();
-    call.bias = tensor(case_.bias).floats();
+    call.matrix = vector(case_.matrix);
+    call.bias = vector(case_.bias);
     call.matrix_gradient = tensor(case_.matrix_gradient).floats();
     call.bias_gradient = tensor(case_.bias_gradient).floats();
     call.table_layout = case_.table;
     call.accumulate[0] = case_.accumulate;
     return call;
   }
+  // As the case has them: floats again.
   std::vector<std::byte> bytes(std::size_t buffer) const {
-    std::vector<std::byte> read(case_.buffers[buffer].bytes.size());
+    std::vector<std::byte> read(size_of(case_.buffers[buffer]));
     memory_.read(places_[buffer], read);
-    return read;
+    if (!is_narrow(case_.buffers[buffer])) return read;
+    std::vector<float> wide(read.size() / sizeof(runtime::Bf16));
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      runtime::Bf16 value;
+      std::memcpy(&value, read.data() + i * sizeof value, sizeof value);
+      wide[i] = value;
+    }
+    const auto bytes = std::as_bytes(std::span(wide));
+    return {bytes.begin(), bytes.end()};
   }
 
  private:
   runtime::Tensor tensor(int id) const {
     if (id < 0) return {};
     const auto at = static_cast<std::size_t>(id);
-    return {places_[at], case_.buffers[at].bytes.size()};
+    return {places_[at], size_of(case_.buffers[at])};
+  }
+  runtime::Vector vector(int id) const {
+    const runtime::Tensor of = tensor(id);
+    return {of.data, of.bytes / runtime::bytes_of(number_), number_};
+  }
+  bool is_narrow(const Buffer& buffer) const {
+    return number_ == Number::bf16 && buffer.floats && !buffer.wide;
+  }
+  std::size_t size_of(const Buffer& buffer) const {
+    return is_narrow(buffer) ? buffer.bytes.size() / 2 : buffer.bytes.size();
   }
   const OpCase& case_;
   runtime::Memory& memory_;
+  Number number_;
   std::vector<void*> places_;
 };
 
@@ -81,27 +114,31 @@ inline void run_passes(runtime::Device& device, const runtime::OpCall& call) {
 // where both are.
 inline double relative_difference(const std::vector<std::byte>& a,
                                   const std::vector<std::byte>& b) {
-  std::vector<float> x(a.size() / sizeof(float)), y(x.size());
-  std::memcpy(x.data(), a.data(), a.size());
-  std::memcpy(y.data(), b.data(), b.size());
+  const std::vector<float> x = floats_of(a), y = floats_of(b);
   double worst = 0, largest = 1e-30;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) != std::isnan(y[i])) return INFINITY;
-    if (std::isnan(y[i])) continue;
+    const bool masked = std::abs(x[i]) > 1e30F && std::abs(y[i]) > 1e30F && std::isfinite(x[i]);
+    if (std::isnan(y[i]) || masked) continue;
     worst = std::max(worst, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
-    if (std::abs(y[i]) < 1e30F) largest = std::max(largest, std::abs(static_cast<double>(y[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(y[i])));
   }
   return worst / largest;
 }
 
-// `tolerance`: of floats; all else is equal.
-inline void compare_with_cpu(runtime::Device& device, double tolerance) {
-  for (const OpCase& one : all_cases()) {
+// `tolerance`: of floats, where the CPU has the same numbers as a device of another format; all
+// else is equal.
+inline void compare_with_cpu(runtime::Device& device, double tolerance,
+                             Number number = Number::f32) {
+  auto cases = all_cases();
+  for (OpCase& one : cases) {
     CAPTURE(one.name);
     const std::size_t first = one.buffers.front().bytes.size();
     CAPTURE(first);
     runtime::CpuDevice cpu;
-    const Placed own(one, device.memory()), reference(one, cpu.memory());
+    const Placed own(one, device.memory(), number);
+    for (std::size_t b = 0; b < one.buffers.size(); ++b) one.buffers[b].bytes = own.bytes(b);
+    const Placed reference(one, cpu.memory(), Number::f32);
     run_passes(device, own.call());
     run_passes(cpu, reference.call());
     for (std::size_t b = 0; b < one.buffers.size(); ++b) {

@@ -1,0 +1,119 @@
+// A block of four warps on the host, a thread each, with tensor cores: fragments lie in lanes as
+// the PTX ISA says of mma.m16n8k16 and ldmatrix.
+#pragma once
+
+#include <array>
+#include <barrier>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "runtime/kernels/flash.hpp"
+
+class HostCta {
+ public:
+  struct Lane {
+    std::array<std::uint32_t, 4> a{};
+    std::array<std::uint32_t, 2> b{};
+    const runtime::Bf16* row = nullptr;
+    float value = 0;
+  };
+  struct Block {
+    Block() : all(runtime::kernels::flash_threads), lanes(runtime::kernels::flash_threads) {
+      for (int warp = 0; warp < runtime::kernels::flash_threads / 32; ++warp)
+        warps.emplace_back(32);
+    }
+    std::barrier<> all;
+    std::deque<std::barrier<>> warps;
+    std::vector<Lane> lanes;
+  };
+  HostCta(Block& block, int thread) : block_(block), thread_(thread) {}
+
+  int thread() const { return thread_; }
+  void sync() const { block_.all.arrive_and_wait(); }
+
+  void mma(runtime::kernels::Sums& d, const runtime::kernels::Fragment& a, std::uint32_t b0,
+           std::uint32_t b1) const {
+    own().a = {a[0], a[1], a[2], a[3]};
+    own().b = {b0, b1};
+    meet();
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane() / 4 + i / 2 * 8, col = lane() % 4 * 2 + i % 2;
+      for (int k = 0; k < 16; ++k) {
+        const auto reg = static_cast<std::size_t>(k / 8);
+        const Lane& left = of_lane(row % 8 * 4 + k % 8 / 2);
+        const Lane& right = of_lane(col * 4 + k % 8 / 2);
+        d[i] += half(left.a[static_cast<std::size_t>(row / 8) + 2 * reg], k % 2) *
+                half(right.b[reg], k % 2);
+      }
+    }
+    meet();
+  }
+  void load(runtime::kernels::Fragment& to, const runtime::Bf16* row) const {
+    own().row = row;
+    meet();
+    for (int m = 0; m < 4; ++m) {
+      const runtime::Bf16* from = of_lane(m * 8 + lane() / 4).row + lane() % 4 * 2;
+      to[m] = packed(from[0], from[1]);
+    }
+    meet();
+  }
+  void load_transposed(runtime::kernels::Fragment& to, const runtime::Bf16* row) const {
+    own().row = row;
+    meet();
+    for (int m = 0; m < 4; ++m) {
+      const int first = m * 8 + lane() % 4 * 2;
+      to[m] = packed(of_lane(first).row[lane() / 4], of_lane(first + 1).row[lane() / 4]);
+    }
+    meet();
+  }
+  float exchange(float value, int apart) const {
+    own().value = value;
+    meet();
+    const float other = of_lane(lane() ^ apart).value;
+    meet();
+    return other;
+  }
+  std::uint32_t pack(float low, float high) const {
+    return packed(runtime::Bf16(low), runtime::Bf16(high));
+  }
+
+ private:
+  static std::uint32_t packed(runtime::Bf16 low, runtime::Bf16 high) {
+    return std::uint32_t{high.bits()} << 16U | low.bits();
+  }
+  static float half(std::uint32_t both, int which) {
+    return std::bit_cast<float>(which == 0 ? both << 16U : both & 0xffff0000U);
+  }
+  int lane() const { return thread_ % 32; }
+  Lane& of_lane(int other) const {
+    return block_.lanes[static_cast<std::size_t>(thread_ / 32 * 32 + other)];
+  }
+  Lane& own() const { return of_lane(lane()); }
+  void meet() const { block_.warps[static_cast<std::size_t>(thread_ / 32)].arrive_and_wait(); }
+
+  Block& block_;
+  int thread_;
+};
+
+// All blocks of a launch, one after the other.
+template <class Kernel>
+void run_tiles(std::int64_t x, std::int64_t y, const Kernel& kernel) {
+  HostCta::Block block;
+  struct alignas(16) Room {
+    std::array<runtime::Bf16, Kernel::room> values;
+  };
+  const auto room = std::make_unique<Room>();
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < runtime::kernels::flash_threads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const HostCta cta(block, thread);
+      for (std::int64_t j = 0; j < y; ++j) {
+        for (std::int64_t i = 0; i < x; ++i) {
+          kernel(cta, i, j, room->values.data());
+          cta.sync();
+        }
+      }
+    });
+  }
+}
