@@ -32,10 +32,33 @@ void Block::clear() {
   if (data_ != nullptr) arena_->memory_.clear(data_, bytes_);
 }
 
-Arena::~Arena() {
-  for (const auto& [bytes, list] : spare_)
-    for (void* data : list) memory_.release(data);
+namespace {
+
+using Spare = std::map<std::size_t, std::vector<void*>>;
+
+// Whether there was any.
+bool release_all(Spare& spare, Memory& memory) {
+  bool any = false;
+  for (const auto& [bytes, list] : std::exchange(spare, {})) {
+    for (void* data : list) memory.release(data);
+    any = any || !list.empty();
+  }
+  return any;
 }
+
+// Where there is no room, what is spare makes some.
+void* allocate(std::size_t bytes, Spare& spare, Memory& memory) {
+  try {
+    return memory.allocate(bytes);
+  } catch (const std::exception&) {
+    if (!release_all(spare, memory)) throw;
+  }
+  return memory.allocate(bytes);
+}
+
+}  // namespace
+
+Arena::~Arena() { release_all(spare_, memory_); }
 
 std::size_t Arena::total() const {
   return std::accumulate(used_.begin(), used_.end(), std::size_t{0});
@@ -51,7 +74,7 @@ Block Arena::take(MemoryKind kind, std::size_t bytes) {
     data = list.back();
     list.pop_back();
   } else {
-    data = memory_.allocate(bytes);
+    data = allocate(bytes, spare_, memory_);
   }
   used_[index(kind)] += bytes;
   peaks_[index(kind)] = std::max(peaks_[index(kind)], used_[index(kind)]);

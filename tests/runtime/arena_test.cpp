@@ -3,7 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <map>
+#include <new>
 #include <string>
+
+#include "tests/runtime/far_memory.hpp"
 
 using runtime::Arena;
 using runtime::Block;
@@ -56,4 +60,40 @@ TEST_CASE("more than the limit is refused, and says what was wanted and what the
   CHECK(what.find("41 bytes of activations") != std::string::npos);
   CHECK(what.find("60 of 100 bytes in use") != std::string::npos);
   CHECK(arena.take(MemoryKind::activations, 40).bytes() == 40);
+}
+
+namespace {
+
+// Has room for so many bytes.
+class Scarce : public FarMemory {
+ public:
+  explicit Scarce(std::size_t bytes) : left_(bytes) {}
+  void* allocate(std::size_t bytes) override {
+    if (bytes > left_) throw std::bad_alloc();
+    left_ -= bytes;
+    void* const data = FarMemory::allocate(bytes);
+    sizes_[data] = bytes;
+    return data;
+  }
+  void release(void* data) noexcept override {
+    left_ += sizes_[data];
+    FarMemory::release(data);
+  }
+
+ private:
+  std::size_t left_;
+  std::map<void*, std::size_t> sizes_;
+};
+
+}  // namespace
+
+TEST_CASE("where there is no room, blocks given back make some") {
+  Scarce memory(100);
+  Arena arena(0, memory);
+  const Block held = arena.take(MemoryKind::weights, 30);
+  arena.take(MemoryKind::activations, 60);
+  CHECK(arena.take(MemoryKind::activations, 70).bytes() == 70);
+  CHECK_THROWS_AS(arena.take(MemoryKind::activations, 71), std::bad_alloc);
+  CHECK(arena.in_use(MemoryKind::weights) == 30);
+  CHECK(arena.take(MemoryKind::activations, 70).bytes() == 70);
 }
