@@ -13,9 +13,11 @@
 #include "calibrate/command.hpp"
 #include "calibrate/compare_command.hpp"
 #include "calibrate/cpu_command.hpp"
+#include "calibrate/gpu_command.hpp"
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/output_file.hpp"
+#include "runtime/transport.hpp"
 
 namespace {
 
@@ -26,7 +28,7 @@ constexpr int failed = 4;
 
 constexpr const char* help =
     "usage: shardplan calibrate --from FILE ... --base NAME [flags]\n"
-    "       shardplan calibrate --backend cpu --out DEVICE.yaml [flags]\n"
+    "       shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]\n"
     "       shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]\n"
     "       shardplan calibrate --backend cpu --check DEVICE.yaml\n\n"
     "fit a device's or a network's constants to published or imported microbenchmarks, or measure\n"
@@ -46,12 +48,12 @@ constexpr const char* help =
     "file\n"
     "  --out FILE             write the profile there and the report to standard output\n"
     "flags, of this machine:\n"
-    "  --backend cpu|cuda     measure it (cuda is not built yet)\n"
+    "  --backend cpu|cuda     measure it: one core, or the first GPU in bf16\n"
     "  --out FILE             the device's profile; FILE.part holds raw measurements until all "
     "are\n"
     "                         there: a call that was ended is taken up by the same call again\n"
     "  --cluster-out FILE     the cluster's: so many such devices as it has cores\n"
-    "  --minutes N            about how long (default 3; with --quick 0.5)\n"
+    "  --minutes N            about how long (default 3, of a GPU 7; with --quick 0.5)\n"
     "  --quick                fewer and smaller shapes\n"
     "  --then-run SCENARIO    shardplan run SCENARIO --calibrated with what was written\n"
     "  --compare SCENARIO     time each operator of the scenario's model on one device against "
@@ -112,8 +114,8 @@ std::vector<std::string> words(const po::variables_map& values, const char* name
                                  : values[name].as<std::vector<std::string>>();
 }
 
-double minutes(const po::variables_map& values, bool quick) {
-  if (values.count("minutes") == 0) return quick ? 0.5 : 3;
+double minutes(const po::variables_map& values, bool quick, double usual) {
+  if (values.count("minutes") == 0) return quick ? 0.5 : usual;
   const double given = values["minutes"].as<double>();
   if (given > 0 && given <= 600) return given;
   throw ConfigError({}, fmt::format("shardplan calibrate: --minutes {:g}", given),
@@ -146,6 +148,35 @@ void then_run(const std::string& scenario, const std::string& profile) {
                     "build or install it there");
 }
 
+calibrate::CpuRequest request_of(const po::variables_map& values, const std::string& command,
+                                 const std::string& backend) {
+  calibrate::CpuRequest request;
+  request.out = word(values, "out");
+  request.cluster_out = word(values, "cluster-out");
+  if (request.out.empty()) {
+    throw ConfigError(
+        {}, fmt::format("shardplan calibrate: --backend {} has no place to write to", backend),
+        "write --out FILE: the device's profile");
+  }
+  request.quick = values["quick"].as<bool>();
+  request.minutes = minutes(values, request.quick, backend == "cuda" ? 7 : 3);
+  request.command = command;
+  if (!values["quiet"].as<bool>()) request.progress = show_progress;
+  return request;
+}
+
+int measure_gpu(const po::variables_map& values, const std::string& command) {
+  for (const char* name : {"cluster-out", "compare", "profile", "check", "then-run"}) {
+    if (values.count(name) == 0) continue;
+    throw ConfigError({}, fmt::format("shardplan calibrate: --{} is a flag of --backend cpu", name),
+                      "leave it out");
+  }
+  const std::string report = calibrate::calibrate_gpu(request_of(values, command, "cuda"));
+  if (!values["quiet"].as<bool>())
+    fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+  return 0;
+}
+
 int measure_this_machine(const po::variables_map& values, const std::string& command) {
   const bool quiet = values["quiet"].as<bool>();
   const auto path = costmodel::config_path(words(values, "config-path"));
@@ -158,17 +189,7 @@ int measure_this_machine(const po::variables_map& values, const std::string& com
     fmt::print("{}", calibrate::check_profile(word(values, "check"), path));
     return 0;
   }
-  calibrate::CpuRequest request;
-  request.out = word(values, "out");
-  request.cluster_out = word(values, "cluster-out");
-  if (request.out.empty()) {
-    throw ConfigError({}, "shardplan calibrate: --backend cpu has no place to write to",
-                      "write --out FILE: the device's profile");
-  }
-  request.quick = values["quick"].as<bool>();
-  request.minutes = minutes(values, request.quick);
-  request.command = command;
-  if (!quiet) request.progress = show_progress;
+  const calibrate::CpuRequest request = request_of(values, command, "cpu");
   const std::string report = calibrate::calibrate_cpu(request);
   if (!quiet) fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
   const bool cluster = !request.cluster_out.empty();
@@ -185,9 +206,10 @@ int run(int count, char** arguments) {
   }
   const std::string backend = word(values, "backend");
   if (backend == "cpu") return measure_this_machine(values, command_line(count, arguments));
+  if (backend == "cuda") return measure_gpu(values, command_line(count, arguments));
   if (!backend.empty()) {
-    throw ConfigError({}, fmt::format("shardplan calibrate: there is no backend {} yet", backend),
-                      "choose cpu, or --from FILE: measurements made elsewhere");
+    throw ConfigError({}, fmt::format("shardplan calibrate: there is no backend {}", backend),
+                      "choose cpu or cuda, or --from FILE: measurements made elsewhere");
   }
   for (const char* name : {"cluster-out", "minutes", "compare", "profile", "check", "then-run"}) {
     if (values.count(name) == 0) continue;
@@ -224,6 +246,9 @@ int main(int count, char** arguments) {
   } catch (const ConfigError& fault) {
     fmt::print(stderr, "{}\n", fault.what());
     return 2;
+  } catch (const runtime::RunFault& fault) {
+    fmt::print(stderr, "shardplan calibrate: {}\n", fault.what());
+    return failed;
   } catch (const std::exception& fault) {
     fmt::print(stderr, "shardplan calibrate: internal fault: {}\n", fault.what());
     return 1;

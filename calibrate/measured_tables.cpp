@@ -81,7 +81,8 @@ void fill_grid(const Rates& rates, RateTable& table) {
 
 }  // namespace
 
-std::vector<RateTable> tables_of(const std::vector<Record>& records) {
+std::vector<RateTable> tables_of(const std::vector<Record>& records,
+                                 costmodel::Precision precision) {
   std::map<std::pair<std::string, Pass>, Rates> measured;
   const auto names = costmodel::measured_names();
   for (const Record& r : records) {
@@ -93,6 +94,8 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records) {
     RateTable table;
     table.op = key.first;
     table.pass = key.second;
+    // The optimizer's parameters are fp32 in every precision.
+    table.precision = table.op == "optimizer" ? costmodel::Precision::fp32 : precision;
     const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
     (curve ? fill_curve : fill_grid)(rates, table);
     if (!table.rates.empty()) tables.push_back(std::move(table));

@@ -13,7 +13,9 @@ namespace calibrate {
 // more than once count with their median; of a curve over bytes, points closer together than an
 // eighth are one. A grid that lacks points is cut
 // to the rows that have all.
-std::vector<costmodel::RateTable> tables_of(const std::vector<Record>& records);
+std::vector<costmodel::RateTable> tables_of(
+    const std::vector<Record>& records,
+    costmodel::Precision precision = costmodel::Precision::fp32);
 
 // The same of those that are collectives': a table a kind and number of ranks.
 std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records);

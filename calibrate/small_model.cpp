@@ -50,7 +50,8 @@ std::string SmallModel::name() const {
                      ffn, sequence, micro_batch);
 }
 
-costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device) {
+costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
+                                  costmodel::Precision precision) {
   costmodel::ClusterSpec cluster;
   cluster.name = "this machine";
   cluster.device = device;
@@ -62,8 +63,10 @@ costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::Devi
   costmodel::TrainingSpec training;
   training.global_batch = model.micro_batch;
   training.sequence = model.sequence;
-  training.precision = training.gradient_precision = costmodel::Precision::fp32;
+  training.precision = precision;
+  training.gradient_precision = costmodel::Precision::fp32;
   training.stack = own_stack(model.flash);
+  training.stack.master_weights = precision != costmodel::Precision::fp32;
   training.overlap = training.stack.overlap;
   return {spec_of(model), cluster, training};
 }

@@ -17,8 +17,10 @@ struct SmallModel {
   std::string name() const;  // "gpt h 256 s 128 b 1"
 };
 
-// In fp32, by this project's own stack, on a machine of one such device.
-costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device);
+// By this project's own stack, on a machine of one such device; in fp32, or in bf16 beside fp32
+// gradients and weights of the optimizer's.
+costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
+                                  costmodel::Precision precision = costmodel::Precision::fp32);
 costmodel::ParallelPlan plan_of(const SmallModel& model);
 
 }  // namespace calibrate

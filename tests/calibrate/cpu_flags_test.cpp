@@ -34,6 +34,19 @@ std::string cpu_fault(std::vector<std::string> more) {
 
 }  // namespace
 
+TEST_CASE("a GPU that cannot be measured is missed in one sentence, and nothing is written") {
+  const Scratch scratch;
+  const auto done =
+      run({"calibrate", "--backend", "cuda", "--out", "a.yaml", "--quick", "--minutes", "0.01"},
+          scratch, std::chrono::seconds(100));
+  if (done.status == 0) return;  // it could
+  CHECK(done.status == 4);
+  CHECK(done.err.starts_with("shardplan calibrate: "));
+  CHECK(holds(done.err, "CUDA"));
+  CHECK(done.err.find('\n') == done.err.size() - 1);
+  CHECK(!std::filesystem::exists(scratch.path() / "a.yaml"));
+}
+
 TEST_CASE("bad flags") {
   CHECK(holds(cpu_fault({}), "write --out FILE"));
   CHECK(holds(cpu_fault({"--out", "a.yaml", "--minutes", "0"}), "above zero"));
@@ -41,7 +54,9 @@ TEST_CASE("bad flags") {
   CHECK(holds(cpu_fault({"--out", "a.yaml", "--quik"}), "did you mean '--quick'"));
   CHECK(holds(cpu_fault({"--check", "none.yaml"}), "no file 'none.yaml'"));
   CHECK(holds(cpu_fault({"--compare", "no-such-scenario"}), "no scenario of that name"));
-  CHECK(holds(fault({"calibrate", "--backend", "cuda"}), "no backend cuda yet"));
+  CHECK(holds(fault({"calibrate", "--backend", "tpu"}), "choose cpu or cuda"));
+  CHECK(holds(fault({"calibrate", "--backend", "cuda"}), "write --out FILE"));
+  CHECK(holds(fault({"calibrate", "--backend", "cuda", "--check", "a.yaml"}), "of --backend cpu"));
   CHECK(holds(fault({"calibrate", "--check", "a.yaml"}), "is a flag of --backend cpu"));
 }
 

@@ -1,0 +1,78 @@
+#include "calibrate/gpu_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calibrate/measured_tables.hpp"
+#include "calibrate/profile_parts.hpp"
+
+namespace calibrate {
+
+using costmodel::Pass;
+using costmodel::scalar_value;
+using costmodel::Value;
+
+namespace {
+
+// 13020 is CUDA 13.2.
+std::string cuda_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Value machine_of(const runtime::CudaReport& report, const std::string& date,
+                 const std::string& command) {
+  const runtime::Gpu& gpu = report.gpus.front();
+  Value map;
+  map.set("date", quoted(date));
+  map.set("processor", quoted(gpu.name));
+  map.set("compute_capability", quoted(fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)));
+  map.set("driver", quoted("CUDA " + cuda_version(report.versions.driver)));
+  map.set("runtime", quoted("CUDA " + cuda_version(report.versions.runtime)));
+  map.set("products", quoted(fmt::format("cuBLASLt {}", report.versions.cublas)));
+  map.set("command", quoted(command));
+  return map;
+}
+
+}  // namespace
+
+Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
+                  const runtime::CudaReport& report, const std::string& date,
+                  const std::string& command) {
+  const runtime::Gpu& gpu = report.gpus.front();
+  const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
+  const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
+  const double bytes_per_s = std::max(1.0, bandwidth(records)), call = call_time(records);
+  const auto attention = [&](Pass pass) {
+    return figure(share_of(best_rate(records, "flash attention", pass), peak));
+  };
+  Value map;
+  map.set("title", quoted(gpu.name));
+  map.set("peak_flops_per_s", group({{std::string(to_string(precision)), figure(peak)}},
+                                    by + ": the fastest product (cuBLASLt), not the data sheet's"));
+  map.set("vector_flops_per_s", group({{"value", figure(peak / 16)}},
+                                      "assumed: a sixteenth of the product's rate, as on Hopper"));
+  map.set("multiprocessors",
+          group({{"value", scalar_value(std::to_string(gpu.multiprocessors))}}, by));
+  map.set("memory", group({{"bytes", figure(static_cast<double>(gpu.memory_bytes))},
+                           {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
+                          by + ": the largest copy, read and written"));
+  map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
+                        "the peak is a product's rate; half_k assumed; `operators` comes first"));
+  map.set("attention", group({{"forward_efficiency", attention(Pass::forward)},
+                              {"backward_efficiency", attention(Pass::input_gradient)}},
+                             by + ": the fastest attention; `operators` comes first"));
+  map.set(
+      "memory_efficiency",
+      group({{"large", scalar_value("1")}, {"half_bytes", figure(call * bytes_per_s)}},
+            "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
+  map.set("launch", group({{"kernel_s", figure(call)}},
+                          by + ": one kernel of many that wait for none but the one before"));
+  map.set("operators",
+          group({{"tables", to_value(tables_of(records, precision))}},
+                by + ": medians, each operator alone and again and again by the runtime's device"));
+  map.set("machine", machine_of(report, date, command));
+  return map;
+}
+
+}  // namespace calibrate

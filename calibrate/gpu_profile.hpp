@@ -1,0 +1,19 @@
+// The device that a calibration of a GPU writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/part_file.hpp"
+#include "costmodel/config_value.hpp"
+#include "costmodel/precision.hpp"
+#include "runtime/cuda_plugin.hpp"
+
+namespace calibrate {
+
+// Constants of the formulas are what the records say of them where a table has no answer.
+costmodel::Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
+                             const runtime::CudaReport& report, const std::string& date,
+                             const std::string& command);
+
+}  // namespace calibrate

@@ -1,0 +1,34 @@
+// What is measured of a GPU: products over a grid, attention over sequences and head sizes, every
+// operator of some models' layers in the shapes it has there, the optimizer, copies, and calls.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/cpu_tasks.hpp"
+#include "costmodel/precision.hpp"
+#include "runtime/device.hpp"
+
+namespace calibrate {
+
+// What the tasks run on, as long as they do.
+struct GpuBench {
+  runtime::Device& device;
+  costmodel::Precision precision;  // fp32 or bf16: the device's
+  Clock clock;
+  runtime::Number number() const {
+    return precision == costmodel::Precision::fp32 ? runtime::Number::f32 : runtime::Number::bf16;
+  }
+};
+
+// The shapes of a calibration.
+struct GpuShapes {
+  std::vector<std::int64_t> rows, sides;         // of products: m; n and k
+  std::vector<std::int64_t> lengths, head_dims;  // of attention
+  std::vector<SmallModel> models;
+  std::vector<std::int64_t> vectors;  // elements copied, and stepped by the optimizer
+};
+GpuShapes gpu_shapes(bool quick);
+
+std::vector<Task> gpu_tasks(const GpuBench& bench, const GpuShapes& shapes);
+
+}  // namespace calibrate
