@@ -143,7 +143,8 @@ TensorId LayerBuilder::unfused(TensorId qkv, std::int64_t heads) {
   const TensorId scores = add("attention scores", AttentionScores{batch, s, model_.head_dim}, {qkv},
                               batch * s, s, {qkv}, core);
   const bool fused = context_.fused_softmax && batch % context_.fused_softmax_batches == 0;
-  TensorId weights = add("softmax", Softmax{batch * s, s, fused}, {scores}, batch * s, s, {}, core);
+  const Softmax softmax{batch * s, s, fused, fused && context_.triangular_softmax};
+  TensorId weights = add("softmax", softmax, {scores}, batch * s, s, {}, core);
   list_.nodes.back().saved.push_back(weights);
   if (dropout_) {
     const TensorId mask = tensor("attention dropout mask", batch * s, s, TensorRole::mask, 1);

@@ -131,6 +131,25 @@ void read_together(MapReader& device, DeviceSpec& spec) {
   }
 }
 
+void read_groups(const Value* list, Tier& tier) {
+  if (list == nullptr) return;
+  if (list->kind != Value::Kind::sequence) {
+    throw ConfigError(list->mark, "groups is not a list of groups",
+                      "write a list of {devices, bandwidth_bytes_per_s}");
+  }
+  for (const Value& item : list->items) {
+    MapReader reader(item, "group");
+    reader.required("devices");
+    const auto devices = static_cast<int>(*reader.integer("devices", {2, 1'000'000}));
+    if (!tier.groups.empty() && devices <= tier.groups.back().devices)
+      throw ConfigError(item.mark, "devices does not grow", "list smaller groups first");
+    tier.groups.push_back(
+        {devices, BytesPerSecond(required_number(reader, "bandwidth_bytes_per_s",
+                                                 Dimension::bandwidth, 1, 1e18))});
+    reader.finish();
+  }
+}
+
 Tier read_tier(const Value& value) {
   MapReader reader(value, "tier");
   Tier tier;
@@ -147,6 +166,7 @@ Tier read_tier(const Value& value) {
   tier.efficiency = reader.number("efficiency", Dimension::count, tiny, 1).value_or(1);
   if (const Value* list = reader.optional("measured"))
     tier.measured = read_collective_tables(*list);
+  read_groups(reader.optional("groups"), tier);
   reader.optional("source");
   reader.finish();
   return tier;
@@ -187,6 +207,14 @@ void fit_tiers(ClusterSpec& cluster) {
 }
 
 }  // namespace
+
+BytesPerSecond Tier::reached(int size) const {
+  BytesPerSecond found(bandwidth.value * efficiency);
+  if (groups.empty() || size > groups.back().devices) return found;
+  for (const Group& group : groups)
+    if (group.devices <= size) found = group.bandwidth;
+  return found;
+}
 
 double straggler_factor(const ClusterSpec& cluster) {
   const double nodes =
@@ -257,6 +285,12 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
     inner.required("source");
     cluster.straggler_per_doubling =
         inner.number("per_doubling", Dimension::count, 0, 1).value_or(0);
+    inner.finish();
+  }
+  if (const Value* blocking = reader.optional("launch_blocking")) {
+    MapReader inner(*blocking, "launch_blocking");
+    inner.required("source");
+    cluster.launch_blocked = Seconds(required_number(inner, "kernel_s", Dimension::time, 0, 1));
     inner.finish();
   }
   read_tiers(reader, cluster);

@@ -75,6 +75,16 @@ struct Tier {
   // Of one device while its neighbours are silent; 0: no more than `bandwidth`.
   BytesPerSecond single;
   std::vector<CollectiveTable> measured;  // within this tier, instead of the formulas
+  // What a device reaches in a group of so many of its unit, where a smaller group has fewer of the
+  // links (NVLink without a switch: a pair has only those between the two). Growing.
+  struct Group {
+    int devices;
+    BytesPerSecond bandwidth;
+  };
+  std::vector<Group> groups;
+  // Of large messages in a group of `size` within a unit: the largest of `groups` that is not
+  // larger than it; all of the tier's beyond them.
+  BytesPerSecond reached(int size) const;
 };
 
 struct ClusterSpec {
@@ -84,8 +94,10 @@ struct ClusterSpec {
   std::int64_t devices = 0;
   std::int64_t devices_per_node = 0;
   double straggler_per_doubling =
-      0;                          // an iteration is this share longer with each doubling of nodes
-  std::vector<Tier> tiers;        // strictly growing `devices`; the last holds the whole cluster
+      0;                    // an iteration is this share longer with each doubling of nodes
+  Seconds launch_blocked;   // idle time after each kernel where jobs set CUDA_LAUNCH_BLOCKING: the
+                            // host launches the next when it has seen the last one end
+  std::vector<Tier> tiers;  // strictly growing `devices`; the last holds the whole cluster
   std::vector<Tier> known_tiers;  // as described, before they were fitted to `devices`
   std::vector<std::string> assumed;
 };

@@ -47,9 +47,9 @@ std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const Gro
 // `sent` bytes pass over every edge of the ring, `laps` times round.
 Seconds ring_time(Bytes sent, double laps, const GroupLayout& group, const ClusterSpec& cluster) {
   Seconds transfer, latency;
-  for_each_tier(group, [&](std::size_t i, double rails, double hops, int) {
+  for_each_tier(group, [&](std::size_t i, double rails, double hops, int fan) {
     const Tier& tier = cluster.tiers[i];
-    transfer = max(transfer, sent / BytesPerSecond(tier.bandwidth.value * tier.efficiency * rails));
+    transfer = max(transfer, sent / (tier.reached(fan) * rails));
     latency += laps * hops * tier.latency;
   });
   return fixed_of(group, cluster) + latency + transfer;
@@ -62,8 +62,7 @@ Seconds tree_time(Bytes message, const GroupLayout& group, const ClusterSpec& cl
     // Inside a node the tree is a chain cut at every member: each sends its pieces up and down but
     // its own. Outside, the message goes up once and down once.
     const double share = i == 0 ? 2 * (fan - 1.0) / fan : 2;
-    transfer = max(
-        transfer, share * message / BytesPerSecond(tier.bandwidth.value * tier.efficiency * rails));
+    transfer = max(transfer, share * message / (tier.reached(fan) * rails));
     latency += 2 * (i == 0 ? fan - 1.0 : rounds(fan)) * tier.latency;
   });
   return fixed_of(group, cluster) + latency + transfer;
@@ -81,8 +80,7 @@ Seconds exchange_time(Bytes message, const GroupLayout& group, const ClusterSpec
                                  ? here - inside
                                  : n - inside;
       const Tier& tier = cluster.tiers[i];
-      transfer = max(transfer, message * (leaving / n) /
-                                   BytesPerSecond(tier.bandwidth.value * tier.efficiency));
+      transfer = max(transfer, message * (leaving / n) / tier.reached(group.fan[i]));
       latency += rounds(group.fan[i]) * tier.latency;
     }
     inside *= group.fan[i];
@@ -94,7 +92,7 @@ Seconds broadcast_time(Bytes message, const GroupLayout& group, const ClusterSpe
   Seconds transfer, latency;
   for_each_tier(group, [&](std::size_t i, double, double, int fan) {
     const Tier& tier = cluster.tiers[i];
-    transfer = max(transfer, message / BytesPerSecond(tier.bandwidth.value * tier.efficiency));
+    transfer = max(transfer, message / tier.reached(fan));
     latency += rounds(fan) * tier.latency;
   });
   return fixed_of(group, cluster) + latency + transfer;
@@ -162,8 +160,9 @@ Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
     if (const auto time = measured_collective(t.measured, CollectiveKind::send, message, 2))
       return *time;
   }
+  if (tier == 0) return t.fixed + t.latency + message / t.reached(2);  // a pair of one unit
   double bandwidth = t.bandwidth.value;
-  if (tier > 0 && t.single > t.bandwidth) {
+  if (t.single > t.bandwidth) {
     const auto unit = static_cast<double>(cluster.tiers[tier - 1].devices);
     bandwidth =
         std::min(t.single.value, bandwidth * unit / std::min(unit, static_cast<double>(senders)));

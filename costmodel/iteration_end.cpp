@@ -77,8 +77,9 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
     if (plan.zero < 2) {
       const auto kind =
           plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-      c.gradient_exposed[r] =
-          exposed(alone(kind, gradient_size), backward, training_.overlap.overlap_grad_reduce);
+      const bool beside = training_.overlap.overlap_grad_reduce &&
+                          !(training_.stack.one_collective_queue && plan.tp > 1);
+      c.gradient_exposed[r] = exposed(alone(kind, gradient_size), backward, beside);
     }
     if (plan.zero == 1 || plan.zero == 2) {
       c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size), forward,

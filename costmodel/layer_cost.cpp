@@ -30,8 +30,8 @@ Cost Cost::operator*(double times) const {
           model * times,   executed * times, traffic * times, launches};
 }
 
-Seconds exposed_beside(Seconds alone, Seconds window) {
-  return (overlap_slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
+Seconds exposed_beside(Seconds alone, Seconds window, double slowdown) {
+  return (slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
 }
 
 Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks) {
@@ -125,8 +125,13 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     part += exposed_time(step, alone, pricing);
     cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
   }
-  if (!pricing.overlap.cuda_graph)
-    cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch);
+  // The device works through kernels and collectives while the host launches those to come; what it
+  // waits for the host counts as computation.
+  if (!pricing.overlap.cuda_graph) {
+    const Seconds communication = cost.time() - cost.compute;
+    cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
+    cost.compute += cost.kernels * pricing.blocked;
+  }
   return cost;
 }
 

@@ -46,6 +46,7 @@ struct Pricing {
   Overlap overlap;
   bool backward_tp_overlap = false;
   Seconds kernel_launch;  // host time a kernel
+  Seconds blocked;        // device idle after a kernel, where the host waits for each to end
   double elementwise_factor = 1;
   const GroupLayout& group_of(Axis axis) const;
   double accumulation_bytes =
@@ -61,7 +62,7 @@ inline constexpr double overlap_slowdown = 1.1256;
 
 // What a collective of `alone` seconds adds to a computation of `window` seconds beside it: the
 // part that sticks out, and the slow-down of the part that does not.
-Seconds exposed_beside(Seconds alone, Seconds window);
+Seconds exposed_beside(Seconds alone, Seconds window, double slowdown = overlap_slowdown);
 
 // The same when the collective is cut into `ranks` pieces that feed or drain the product
 // (userbuffers; Isaev et al. 2023, Calculon): one piece is always exposed.

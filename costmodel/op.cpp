@@ -85,9 +85,11 @@ Work work(const AttentionContext& o, Pass pass, double e) {
 
 Work work(const Softmax& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
-  if (pass != Pass::forward) return elementwise(n, o.fused ? 3 * e : 5 * e, o.fused ? 1 : 2);
-  return o.fused ? elementwise(n, 2 * e, 1)
-                 : elementwise(n, 6 * e, 3);  // scale, mask, softmax apart
+  const double read = o.triangular ? 0.5 : 1;
+  if (o.fused) return elementwise(n, ((pass == Pass::forward ? 1 : 2) * read + 1) * e, 1);
+  // Apart, in fp32 as queries and keys scaled by the layer ask for (Megatron-LM,
+  // FusedScaleMaskSoftmax.forward_torch_softmax): cast, scale, mask, softmax, cast back.
+  return pass == Pass::forward ? elementwise(n, 2 * e + 32, 5) : elementwise(n, 2 * e + 36, 5);
 }
 
 Work work(const FlashAttention& o, Pass pass, double e) {

@@ -62,6 +62,7 @@ struct AttentionContext {
 struct Softmax {
   std::int64_t rows, cols;
   bool fused;
+  bool triangular = false;  // the kernel reads what the causal mask leaves, and writes it all
 };
 // Attention in one kernel that keeps no scores (Dao 2022, arXiv:2205.14135). `kv_share` is heads /
 // kv_heads.

@@ -44,6 +44,7 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("fused_softmax", stack.fused_softmax);
   stack.fused_softmax_batches =
       static_cast<int>(reader.integer("fused_softmax_batches", {1, 1024}).value_or(1));
+  flag("triangular_softmax", stack.triangular_softmax);
   flag("fused_bias_activation", stack.fused_bias_activation);
   flag("fused_bias_dropout_add", stack.fused_bias_dropout_add);
   flag("fused_cross_entropy", stack.fused_cross_entropy);
@@ -63,6 +64,8 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("activation_offload", stack.activation_offload);
   flag("whole_in_pipeline", stack.whole_in_pipeline);
   flag("whole_gradients", stack.whole_gradients);
+  flag("zero_one_port", stack.zero_one_port);
+  flag("one_collective_queue", stack.one_collective_queue);
   flag("sequence_parallel", stack.sequence_parallel);
   flag("selective_recompute", stack.selective_recompute);
   flag("selective_half", stack.selective_half);
@@ -79,6 +82,9 @@ void read_defaults(const Value* map, StackSpec& stack) {
   reader.required("source");
   stack.default_zero = static_cast<int>(reader.integer("zero", {0, 3}).value_or(0));
   stack.default_sequence_parallel = reader.boolean("sequence_parallel").value_or(false);
+  stack.default_micro_batches =
+      static_cast<int>(reader.integer("micro_batches_per_rank", {1, 1024}).value_or(0));
+  stack.default_stages = static_cast<int>(reader.integer("stages_per_rank", {1, 128}).value_or(0));
   stack.default_interleaved = reader.boolean("interleaved").value_or(false);
   reader.finish();
 }
@@ -132,6 +138,7 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   read_defaults(reader.optional("defaults"), stack);
   read_launch(reader.optional("launch"), stack);
   read_factor(reader.optional("fused_attention"), "fused_attention", stack.attention_factor);
+  read_factor(reader.optional("beside_sharding"), "beside_sharding", stack.zero_slowdown);
   read_factor(reader.optional("elementwise"), "elementwise", stack.elementwise_factor);
   stack.max_zero = static_cast<int>(reader.integer("max_zero", {0, 3}).value_or(3));
   if (const Value* overlap = reader.optional("overlap"))

@@ -44,8 +44,9 @@ struct StackSpec {
   std::string framework;
   std::string version;
   AttentionKernel attention = AttentionKernel::flash;
-  bool fused_softmax = true;      // scale, mask and softmax in one kernel (unfused attention)
-  int fused_softmax_batches = 1;  // ... when sequences · heads on a rank is a multiple of this
+  bool fused_softmax = true;        // scale, mask and softmax in one kernel (unfused attention)
+  int fused_softmax_batches = 1;    // ... when sequences · heads on a rank is a multiple of this
+  bool triangular_softmax = false;  // ... and reads no masked score
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   bool fused_cross_entropy = false;  // no fp32 copy of the logits is kept
@@ -76,9 +77,14 @@ struct StackSpec {
                                     // whole, gathers and scatters once an iteration (FSDP2)
   bool whole_gradients = false;     // ZeRO-2 and 3 scatter no gradient before all are there (XLA
                                     // combines the collectives)
-  int max_zero = 3;                 // highest ZeRO stage the framework offers
-  int default_zero = 0;             // what its own recipes set where a plan says nothing
+  bool zero_one_port = false;       // collectives of ZeRO-3 leave a node through one of its ports
+  bool one_collective_queue = false;  // with tp > 1 the gradient reduction waits for the tensor
+                                      // ranks' collectives instead of running beside computation
+  int max_zero = 3;                   // highest ZeRO stage the framework offers
+  int default_zero = 0;               // what its own recipes set where a plan says nothing
   bool default_sequence_parallel = false;  // with tp > 1
+  int default_micro_batches = 0;           // a pipeline rank's, 0: the most that is good
+  int default_stages = 0;                  // of a pipeline rank when interleaved; 0: likewise
   bool default_interleaved = false;        // its recipes interleave wherever the layers divide
   bool sequence_parallel = true;           // what else it offers
   bool selective_recompute = true;
@@ -91,7 +97,10 @@ struct StackSpec {
   bool uneven_stages = false;    // layers need not divide: any contiguous partition into stages
   double elementwise_factor =
       1;  // memory-bound kernels take this many times the device's best: unfused, casting, apart
-  double attention_factor = 1;  // its fused attention kernel takes this many times the best one's
+  double zero_slowdown = 1.1256;  // computation beside a layer's ZeRO-3 collectives takes so many
+                                  // times as long: copies in and out of flat buffers among it
+                                  // (without a figure of its own, overlap_slowdown)
+  double attention_factor = 1;    // its fused attention kernel takes this many times the best one's
   Seconds kernel_launch;  // host time a kernel, where the framework costs more than the bare launch
   Seconds collective_wait;   // added to each exposed tensor-parallel collective and pipeline
                              // transfer: ranks do not arrive together

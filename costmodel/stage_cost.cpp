@@ -3,7 +3,10 @@
 // The stage-cost table: layers added up to virtual stages, what ZeRO adds inside a micro-batch, and
 // pipeline transfers.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "costmodel/closed_form.hpp"
 #include "costmodel/collective.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/mesh.hpp"
@@ -81,13 +84,20 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
+namespace {
+
+// The share of the time in which ranks wait in the pipeline's bubble, stages taken as equal.
+double idle_share(const ParallelPlan& plan, std::int64_t micro_batches) {
+  const double bubble = bubble_fraction(plan.schedule, plan.pp, plan.vpp, micro_batches);
+  return bubble / (1 + bubble);
+}
+
+}  // namespace
+
 // Ranks on one node, which compute at once but for the pipeline's bubble.
 double Evaluator::computing_together(const ParallelPlan& plan) const {
-  const double wait = plan.pp - 1;
-  const double idle =
-      wait / (static_cast<double>(plan.vpp) * static_cast<double>(cost_.micro_batches) + wait);
   const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
-  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle);
+  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan, cost_.micro_batches));
 }
 
 void Evaluator::share_node(const ParallelPlan& plan) {
@@ -97,23 +107,34 @@ void Evaluator::share_node(const ParallelPlan& plan) {
     for (Cost& cost : *costs) cost.compute *= factor;
 }
 
-// A power-limited device that waits in the pipeline's bubble, (p - 1) / (v·m + p - 1) of the time,
-// computes faster in the rest of it; not where the host's launches are what takes the time.
+// A power-limited device that waits in the pipeline's bubble computes faster in the rest of the
+// time; not where the host's launches are what takes the time.
 void Evaluator::raise_clocks(const ParallelPlan& plan) {
   if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
-  const double wait = plan.pp - 1;
-  const double idle =
-      wait / (static_cast<double>(plan.vpp) * static_cast<double>(cost_.micro_batches) + wait);
-  const double factor = 1 - cluster_.device.idle_boost * idle;
+  const double factor = 1 - cluster_.device.idle_boost * idle_share(plan, cost_.micro_batches);
   const Seconds launch = max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
   const bool replayed = training_.overlap.cuda_graph;
   for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient}) {
     for (Cost& cost : *costs) {
-      const Seconds host = replayed ? Seconds(0) : cost.kernels * launch;
+      const Seconds communication = cost.time() - cost.compute;
+      const Seconds host =
+          replayed ? Seconds(0) : max(Seconds(0), cost.kernels * launch - communication);
       cost.compute = max(cost.compute * factor, min(cost.compute, host));
     }
   }
 }
+
+namespace {
+
+// The same cluster with one device's port to leave a node by instead of one for each.
+ClusterSpec one_port(ClusterSpec cluster) {
+  const auto ports = static_cast<double>(cluster.tiers.front().devices);
+  for (std::size_t i = 1; i < cluster.tiers.size(); ++i)
+    cluster.tiers[i].bandwidth = cluster.tiers[i].bandwidth / ports;
+  return cluster;
+}
+
+}  // namespace
 
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
@@ -127,6 +148,9 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const GroupLayout group = Mesh(plan).replica_layout(cluster_);
   const GroupLayout expert_group =
       model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
+  std::optional<ClusterSpec> narrow;
+  if (training_.stack.zero_one_port) narrow = one_port(cluster_);
+  const ClusterSpec& network = narrow ? *narrow : cluster_;
   const bool gathers = plan.zero == 3;
   const LayerKind kind_of_all =
       model_.moe_layers(0, model_.layers) < model_.layers ? LayerKind::block : LayerKind::moe;
@@ -144,8 +168,8 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
     const double weights = c.weights[rank] / plan.vpp / layers - experts;
     const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
       return parts * collective_time(kind, Bytes(weights / parts * bytes_per_parameter), group,
-                                     cluster_) +
-             collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, cluster_);
+                                     network) +
+             collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, network);
     };
     const Seconds gather =
         gathers ? sharded(CollectiveKind::all_gather, weight_bytes_per_parameter(training_))
@@ -155,12 +179,14 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
     const Seconds forward = c.forward[k].time() / layers;
     const Seconds backward = (c.backward[k].time() + c.recompute[k].time()) / layers;
     const bool prefetch = training_.stack.zero_prefetch;
+    const double beside = training_.stack.zero_slowdown;
     const bool overlap = training_.overlap.overlap_grad_reduce || prefetch;
     const Seconds first = gather;  // the first layer's gather has nothing before it
     c.zero_forward[k] =
-        prefetch ? first + (layers - 1) * exposed_beside(gather, forward) : layers * gather;
-    c.zero_backward[k] = overlap ? scatter + layers * exposed_beside(gather + scatter, backward)
-                                 : layers * (gather + scatter);
+        prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
+    c.zero_backward[k] = overlap
+                             ? scatter + layers * exposed_beside(gather + scatter, backward, beside)
+                             : layers * (gather + scatter);
   }
 }
 

@@ -29,6 +29,7 @@ struct LayerContext {
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;
   int fused_softmax_batches = 1;  // only when micro_batch · heads / t is a multiple of it
+  bool triangular_softmax = false;
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   bool fused_cross_entropy = false;

@@ -156,6 +156,18 @@ Table time_table(const std::vector<const ValidationRow*>& rows) {
   return t;
 }
 
+// The ten worst, on lines of a terminal: of a long name both ends.
+Table ten_worst(const std::vector<ValidationRow>& rows) {
+  Table t = time_table(worst_rows(rows, 10));
+  constexpr std::size_t end = 22;
+  for (auto& cells : t.rows) {
+    std::string& name = cells.front();
+    if (name.size() > 2 * end + 3)
+      name = name.substr(0, end) + "..." + name.substr(name.size() - end);
+  }
+  return t;
+}
+
 Table worst_by_source(const std::vector<ValidationRow>& rows, const ValidationSummary& s) {
   std::vector<const ValidationRow*> worst;
   for (const auto& [source, figures] : s.by_source) {
@@ -236,8 +248,7 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
     sections.push_back({"The five largest errors of each source (*: outside the interval)",
                         worst_by_source(rows, s)});
   } else if (!every_run) {
-    sections.push_back(
-        {"The ten largest errors (*: outside the interval)", time_table(worst_rows(rows, 10))});
+    sections.push_back({"The ten largest errors (*: outside the interval)", ten_worst(rows)});
   }
   if (every_run) sections.push_back({"Every run (*: outside the interval)", all_rows(rows)});
   sections.push_back({"Not predicted", not_predicted(rows, detail.full)});

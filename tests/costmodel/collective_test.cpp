@@ -253,3 +253,18 @@ TEST_CASE("measured times read back as they were written, and their faults") {
             .find("does not grow") != std::string::npos);
   CHECK(fault(whole + whole).find("all-reduce of 2 ranks has two tables") != std::string::npos);
 }
+
+TEST_CASE("a group smaller than its unit has the links among its devices") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  const auto gather = [&](int ranks) {
+    return collective_time(all_gather, Bytes(1e9), layout_of(ranks, 1, cluster), cluster).value;
+  };
+  const double eight = gather(8), sixty_four = gather(64);
+  cluster.tiers.front().groups = {{2, BytesPerSecond(20e9)}, {4, BytesPerSecond(80e9)}};
+  CHECK(relative_error(gather(2), 20e-6 + 1.5e-6 + 0.5 * 1e9 / 20e9) <= 1e-12);
+  CHECK(relative_error(gather(4), 20e-6 + 3 * 1.5e-6 + 0.75 * 1e9 / 80e9) <= 1e-12);
+  CHECK(gather(8) == eight);
+  CHECK(gather(64) == sixty_four);
+  CHECK(relative_error(transfer_time(Bytes(1e9), 0, 1, cluster).value,
+                       20e-6 + 1.5e-6 + 1e9 / 20e9) <= 1e-12);
+}

@@ -162,3 +162,26 @@ TEST_CASE("small layers cost their launches, unless a graph replays them") {
   pricing.overlap.cuda_graph = true;
   CHECK(layer_cost(list, Recomputed::nothing, pricing).forward.compute < eager.forward.compute);
 }
+
+TEST_CASE("the host launches ahead while collectives run, and not where each launch blocks") {
+  const Setup setup;
+  const OpList list = build_layer(LayerKind::block, fixtures::gpt(1, 64, 4, 512, 32),
+                                  fixtures::layer_context(2, false, 1, 32));
+  Pricing pricing = setup.pricing(2);
+  const Cost fast = layer_cost(list, Recomputed::nothing, pricing).forward;
+  CHECK(fast.tp_comm.value > 0);
+  pricing.kernel_launch = Seconds(1e-3);  // longer than any collective
+  const Cost slow = layer_cost(list, Recomputed::nothing, pricing).forward;
+  CHECK(slow.tp_comm == fast.tp_comm);
+  CHECK(slow.time().value == doctest::Approx(slow.kernels * 1e-3));
+  pricing.blocked = Seconds(1e-4);
+  const Cost blocked = layer_cost(list, Recomputed::nothing, pricing).forward;
+  CHECK((blocked.time() - slow.time()).value == doctest::Approx(slow.kernels * 1e-4));
+}
+
+TEST_CASE("computation beside a collective is as much slower as the framework makes it") {
+  CHECK(exposed_beside(Seconds(2), Seconds(5), 1.5).value == doctest::Approx(1));
+  CHECK(exposed_beside(Seconds(6), Seconds(5), 1.5).value == doctest::Approx(2.5 + 1));
+  CHECK(exposed_beside(Seconds(2), Seconds(5)).value ==
+        doctest::Approx(2 * (overlap_slowdown - 1)));
+}

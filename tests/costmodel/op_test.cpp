@@ -29,7 +29,7 @@ TEST_CASE("FLOPs, bytes and kernels of every operator, two bytes an element") {
   const AttentionContext pv{6, 8, 4};
   const FlashAttention flash{2, 8, 3, 1, 4, true};  // 6 query heads, 2 key/value heads in all
   const double kv = 2 * 2.0 * 8 * 4;
-  const Softmax fused{10, 20, true}, apart{10, 20, false};
+  const Softmax fused{10, 20, true}, apart{10, 20, false}, triangular{10, 20, true, true};
   const BiasDropoutAdd whole{10, 20, true, true, true}, parts{10, 20, true, true, false},
       bare{10, 20, false, false, false};
   const Expected table[] = {
@@ -47,8 +47,10 @@ TEST_CASE("FLOPs, bytes and kernels of every operator, two bytes an element") {
       {flash, input_gradient, 4 * one, 2.5 * one, 2 * (4 * heads + 2 * kv), 2},
       {fused, forward, 0, 0, n * 4, 1},
       {fused, input_gradient, 0, 0, n * 6, 1},
-      {apart, forward, 0, 0, n * 12, 3},
-      {apart, input_gradient, 0, 0, n * 10, 2},
+      {apart, forward, 0, 0, n * 36, 5},
+      {apart, input_gradient, 0, 0, n * 40, 5},
+      {triangular, forward, 0, 0, n * 3, 1},
+      {triangular, input_gradient, 0, 0, n * 4, 1},
       {Dropout{10, 20}, forward, 0, 0, n * 5, 1},
       {Dropout{10, 20}, input_gradient, 0, 0, n * 5, 1},
       {Norm{10, 20, Normalization::layernorm}, forward, 0, 0, n * 4, 1},

@@ -95,6 +95,44 @@ TEST_CASE("devices that idle in the bubble compute faster, unless the host sets 
   CHECK(busy.iteration == estimate_of(cluster, training, flat).iteration);
 }
 
+TEST_CASE("a schedule that fills the bubble leaves no time to cool down in") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  const TrainingSpec training = fixtures::training(8, 1024);
+  ParallelPlan plan = plan_of(1, 8, 1);
+  plan.schedule = ScheduleKind::zero_bubble_h2;
+  const Estimate cold = estimate_of(cluster, training, plan);
+  cluster.device.idle_boost = 0.3;
+  CHECK(estimate_of(cluster, training, plan).iteration == cold.iteration);
+}
+
+TEST_CASE("ZeRO-3 by one port of a node takes as much longer as the node has devices") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  cluster.tiers.back().latency = cluster.tiers.back().fixed = Seconds(0);
+  cluster.tiers.front().latency = cluster.tiers.front().fixed = Seconds(0);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.zero_prefetch = false;
+  training.overlap.overlap_grad_reduce = false;
+  ParallelPlan plan = plan_of(1, 1, 64);
+  plan.zero = 3;
+  const double all_ports = estimate_of(cluster, training, plan).breakdown.dp_comm.value;
+  training.stack.zero_one_port = true;
+  CHECK(relative_error(estimate_of(cluster, training, plan).breakdown.dp_comm.value,
+                       8 * all_ports) <= 1e-9);
+}
+
+TEST_CASE("with one queue of collectives only tensor parallelism exposes the reduction") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.overlap.overlap_grad_reduce = true;
+  const auto exposed = [&](int tp) {
+    return estimate_of(cluster, training, plan_of(tp, 1, 64 / tp)).breakdown.dp_comm;
+  };
+  const Seconds alone = exposed(1), with_tensor = exposed(8);
+  training.stack.one_collective_queue = true;
+  CHECK(exposed(1) == alone);
+  CHECK(exposed(8) > with_tensor);
+}
+
 TEST_CASE("attention fills the device with many blocks of wide heads") {
   DeviceSpec device = fixtures::device();
   const auto time = [&](std::int64_t heads, std::int64_t head_dim) {
