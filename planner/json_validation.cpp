@@ -84,6 +84,7 @@ Json row_json(const ValidationRow& row) {
   }
   json["predicted"] = verdict ? Json(row.predicted > 0) : Json(row.predicted);
   if (!verdict) json["error_pct"] = row.error_pct();
+  if (!row.contradicted.empty()) json["contradicted"] = row.contradicted;
   if (row.interval) {
     json["interval"] = {row.interval->low.value, row.interval->high.value};
     json["inside"] = row.inside();
@@ -110,6 +111,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows) {
   Json summary = figures_json(s.all);
   summary["macro_mape_pct"] = s.macro_mape;
   summary["unpredicted"] = s.unpredicted;
+  summary["contradicted"] = s.contradicted;
   summary["fitted_called_too_large"] = s.fitted_called_too_large;
   summary["too_large_called_fitting"] = s.too_large_called_fitting;
   summary["by_source"] = figures_json(s.by_source);

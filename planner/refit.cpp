@@ -91,7 +91,7 @@ class Fit {
       const ConfigPath& path)
       : constants_(std::move(constants)), path_(path) {
     for (EvidenceRun& run : read_evidence_runs(operands)) {
-      if (!run.measured.iteration) continue;
+      if (!run.measured.iteration || !run.contradicted.empty()) continue;
       const std::size_t source = source_index(run.source);
       runs_.push_back(std::move(run));
       source_.push_back(source);

@@ -194,6 +194,18 @@ Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
   return t;
 }
 
+Table contradicted_rows(const std::vector<ValidationRow>& rows) {
+  Table t{{{"run", false}, {"measured s"}, {"predicted s"}, {"error %"}, {"why", false}}, {}};
+  for (const auto& row : rows) {
+    if (row.quantity != "iteration_s" || row.contradicted.empty()) continue;
+    const bool told = row.error.empty();
+    t.rows.push_back({row.id, fmt::format("{:.4g}", row.measured),
+                      told ? fmt::format("{:.4g}", row.predicted) : "",
+                      told ? fmt::format("{:+.1f}", row.error_pct()) : "", row.contradicted});
+  }
+  return t;
+}
+
 }  // namespace
 
 std::vector<std::string> summary_lines(const Scorecard& card) {
@@ -225,6 +237,11 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
                   "recognised.",
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
+  if (s.contradicted > 0) {
+    lines.push_back(
+        fmt::format("Runs that their own source contradicts, listed apart and in no figure: {}.",
+                    s.contradicted));
+  }
   return lines;
 }
 
@@ -251,6 +268,7 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
     sections.push_back({"The ten largest errors (*: outside the interval)", ten_worst(rows)});
   }
   if (every_run) sections.push_back({"Every run (*: outside the interval)", all_rows(rows)});
+  sections.push_back({"Contradicted by their own source", contradicted_rows(rows)});
   sections.push_back({"Not predicted", not_predicted(rows, detail.full)});
   return sections;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "costmodel/config_reader.hpp"
@@ -75,6 +76,7 @@ struct Run {
   std::string id;
   Value scenario;
   Measured measured;
+  std::string contradicted;
 };
 
 Run read_run(const Value& map) {
@@ -82,6 +84,7 @@ Run read_run(const Value& map) {
   Run run;
   run.id = read_text(reader.required("id"), "id");
   run.measured = read_measured(reader.required("measured"));
+  run.contradicted = reader.text("contradicted").value_or("");
   run.scenario.kind = Value::Kind::map;
   run.scenario.mark = map.mark;
   for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {
@@ -114,11 +117,31 @@ struct Prediction {
   RunFacts facts;
 };
 
+// Where a source leaves the micro-batch or the stages of a rank open, the framework's own defaults
+// go before the best choice.
+void take_defaults(Scenario& scenario) {
+  costmodel::PlanRequest& plan = scenario.plan;
+  const costmodel::StackSpec& stack = scenario.training.stack;
+  const std::int64_t pp = plan.pp.value_or(1);
+  if (pp == 1) return;
+  const auto settle = [&plan](std::string_view key, auto& field, std::int64_t value) {
+    if (value == 0 || !plan.is_auto(key)) return;
+    field = static_cast<int>(value);
+    std::erase(plan.automatic, key);
+  };
+  settle("vpp", plan.vpp, stack.default_stages);
+  const std::int64_t ranks = scenario.cluster.devices / plan.tp.value_or(1) / plan.cp.value_or(1);
+  const std::int64_t parts = ranks * stack.default_micro_batches;  // dp · pp · micro-batches / pp
+  if (parts > 0 && scenario.training.global_batch % parts == 0)
+    settle("micro_batch", plan.micro_batch, scenario.training.global_batch / parts);
+}
+
 Prediction predict(const Run& run, const costmodel::ConfigPath& path) {
   Prediction prediction;
   try {
-    const Scenario scenario = read_scenario(run.scenario, run.id, path);
+    Scenario scenario = read_scenario(run.scenario, run.id, path);
     prediction.facts = facts_of(scenario);
+    take_defaults(scenario);
     const auto plan = settled_plan(scenario);
     if (plan) {
       add_plan(prediction.facts, *plan);
@@ -137,8 +160,15 @@ void add_rows(const Run& run, const std::string& source, const costmodel::Config
               std::vector<ValidationRow>& rows) {
   const Prediction prediction = predict(run, path);
   const auto add = [&](const char* quantity, double measured, double predicted) {
-    rows.push_back(
-        {run.id, source, quantity, measured, predicted, {}, prediction.error, prediction.facts});
+    rows.push_back({run.id,
+                    source,
+                    quantity,
+                    measured,
+                    predicted,
+                    {},
+                    prediction.error,
+                    prediction.facts,
+                    run.contradicted});
   };
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
   if (run.measured.iteration) {
@@ -168,7 +198,7 @@ ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::strin
   std::vector<double> apes;
   int inside = 0;
   for (const auto& row : rows) {
-    if (row.quantity != quantity || !row.error.empty()) continue;
+    if (row.quantity != quantity || !row.counts()) continue;
     apes.push_back(std::abs(row.error_pct()));
     f.mape += apes.back();
     f.bias += row.error_pct();
@@ -203,7 +233,7 @@ FiguresByName figures_by(const Rows& rows, std::string RunFacts::*fact) {
 FitFigures verdicts_of(const Rows& rows) {
   FitFigures f;
   for (const auto& row : rows) {
-    if (row.quantity != "fits" || !row.error.empty()) continue;
+    if (row.quantity != "fits" || !row.counts()) continue;
     const bool ran = row.measured > 0, called_fitting = row.predicted > 0;
     ++(ran ? f.fitted : f.did_not_fit);
     if (ran && !called_fitting) ++f.called_too_large;
@@ -242,8 +272,11 @@ ValidationSummary summary_of(const Rows& rows) {
   summary.by_precision = figures_by(rows, &RunFacts::precision);
   summary.memory = figures_of(rows, "peak_memory_bytes");
   summary.fits = verdicts_of(rows);
-  for (const auto& row : rows)
-    summary.unpredicted += row.quantity == "fits" && !row.error.empty() ? 1 : 0;
+  for (const auto& row : rows) {
+    if (row.quantity != "fits") continue;  // one a run
+    summary.unpredicted += row.error.empty() ? 0 : 1;
+    summary.contradicted += row.contradicted.empty() ? 0 : 1;
+  }
   summary.fitted_called_too_large = summary.fits.called_too_large;
   summary.too_large_called_fitting = summary.fits.did_not_fit - summary.fits.recognised;
   return summary;
@@ -253,8 +286,10 @@ std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& oper
   std::vector<EvidenceRun> all;
   for (const auto& file : evidence_files(operands, nullptr)) {
     const std::string source = fs::path(file).stem().string();
-    for (Run& run : read_evidence(file))
-      all.push_back({source, std::move(run.id), std::move(run.scenario), run.measured});
+    for (Run& run : read_evidence(file)) {
+      all.push_back({source, std::move(run.id), std::move(run.scenario), run.measured,
+                     std::move(run.contradicted)});
+    }
   }
   return all;
 }
@@ -262,7 +297,8 @@ std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& oper
 std::optional<double> predicted_iteration(const EvidenceRun& run,
                                           const costmodel::ConfigPath& path) {
   try {
-    const Scenario scenario = read_scenario(run.scenario, run.id, path);
+    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    take_defaults(scenario);
     const auto plan = settled_plan(scenario);
     if (!plan) return {};
     return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)

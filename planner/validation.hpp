@@ -24,6 +24,7 @@ struct EvidenceRun {
   std::string id;
   costmodel::Value scenario;
   Measured measured;
+  std::string contradicted;  // why its source's own figures disagree; empty: they do not
 };
 
 std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands);
@@ -43,7 +44,10 @@ struct ValidationRow {
   std::optional<costmodel::Interval> interval;  // of iteration_s
   std::string error;
   RunFacts facts;  // what is known of the run: without a scenario that can be read, nothing
-  bool predicted_time() const { return quantity == "iteration_s" && error.empty(); }
+  // Why its source's own figures disagree: listed, and part of no figure. Empty: they do not.
+  std::string contradicted;
+  bool counts() const { return error.empty() && contradicted.empty(); }
+  bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }
   bool inside() const {
     return interval && measured >= interval->low.value && measured <= interval->high.value;
@@ -77,6 +81,7 @@ struct ValidationSummary {
   FitFigures fits;                 // fits
   std::map<std::string, FitFigures> fits_by_source;
   int unpredicted = 0;               // runs with an error
+  int contradicted = 0;              // runs that their source contradicts
   int fitted_called_too_large = 0;   // runs that ran, predicted not to fit
   int too_large_called_fitting = 0;  // runs that ran out of memory, predicted to fit
 };

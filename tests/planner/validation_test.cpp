@@ -76,6 +76,46 @@ TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie u
                   costmodel::ConfigError);
 }
 
+TEST_CASE("a run that its source contradicts is listed and counts in no figure") {
+  const program::Scratch scratch;
+  const std::string run =
+      "  model: {kind: gpt, layers: 4, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: selene, devices: 4}\n"
+      "  training: {global_batch: 16, sequence: 512, precision: fp16, stack: megatron-2021}\n"
+      "  measured: {iteration_s: 0.1}\n";
+  scratch.write("mine.yaml",
+                "source: {title: mine}\nruns:\n- id: good\n" + run +
+                    "- id: odd\n  contradicted: 9 samples a second in 5 s are not 16\n" + run);
+  const auto rows = validate({scratch.path().string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.contradicted == 1);
+  CHECK(summary.all.rows == 1);
+  CHECK(summary.fits.fitted == 1);
+  const std::string text = validation_report(rows, false, {});
+  CHECK(text.find("in no figure: 1.") != std::string::npos);
+  CHECK(text.find("are not 16") != std::string::npos);
+}
+
+TEST_CASE("what a source leaves open is what its framework does by default") {
+  const program::Scratch scratch;
+  scratch.write(
+      "mine.yaml",
+      "source: {title: mine}\n"
+      "defaults:\n"
+      "  model: {kind: llama, layers: 16, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: torchtitan-h100-sxm-96gb-500w, devices: 8}\n"
+      "  training: {global_batch: 32, sequence: 512, precision: bf16, stack: torchtitan}\n"
+      "  measured: {iteration_s: 0.1}\n"
+      "runs:\n"
+      "- {id: open, plan: {pp: 4, micro_batch: auto, schedule: interleaved, vpp: auto}}\n"
+      "- {id: told, plan: {pp: 4, micro_batch: 4, schedule: interleaved, vpp: 2}}\n");
+  std::map<std::string, double> predicted;
+  for (const auto& row : validate({scratch.path().string()}, path))
+    if (row.predicted_time()) predicted[row.id] = row.predicted;
+  REQUIRE(predicted.size() == 2);
+  CHECK(predicted["open"] == predicted["told"]);
+}
+
 // What the model reaches on the published runs, rounded up: no change may lose it unseen.
 TEST_CASE("published runs are predicted as well as they ever were") {
   const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
