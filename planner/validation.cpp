@@ -53,9 +53,10 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
         left_out->push_back(entry.path().string());
       }
     }
-    if (inside.empty())
+    if (inside.empty()) {
       throw ConfigError({operand, 0, 0}, "holds no *.yaml with runs",
                         "name a folder of evidence files");
+    }
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }
