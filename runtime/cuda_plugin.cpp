@@ -17,7 +17,7 @@ fs::path found_library() {
   std::error_code status;
   const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
   for (const fs::path& place : {folder, folder / SHARDPLAN_LIBRARIES}) {
-    const fs::path library = place / cuda_plugin_file;
+    fs::path library = place / cuda_plugin_file;
     if (fs::exists(library, status)) return library;
   }
   throw RunFault(0, fmt::format("the CUDA part of this program is not there: {} stands neither in "

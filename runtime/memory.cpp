@@ -46,9 +46,8 @@ class HostMemory : public Memory {
 
   void reduce(Reduction reduction, const Vector& other, const Vector& values) override {
     if (values.number == Number::bf16)
-      reduce_into<Bf16>(reduction, other.as<Bf16>(), values.as<Bf16>());
-    else
-      reduce_into<float>(reduction, other.floats(), values.floats());
+      return reduce_into<Bf16>(reduction, other.as<Bf16>(), values.as<Bf16>());
+    reduce_into<float>(reduction, other.floats(), values.floats());
   }
   void round(std::span<const float> from, const Vector& to) override {
     if (to.number == Number::f32) return copy(from, to.floats());

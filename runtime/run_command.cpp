@@ -73,9 +73,10 @@ std::vector<std::string> notes_on_gpus(const RunRequest& request, const Parallel
   std::vector<std::string> notes;
   const auto gpus = static_cast<std::int64_t>(report.gpus.size());
   const std::int64_t here = launched() ? 1 : plan.devices();
-  if (here > gpus)
+  if (here > gpus) {
     notes.push_back(
         fmt::format("{} ranks share {} GPUs: times are those of taking turns", here, gpus));
+  }
   notes.push_back(
       fmt::format("on {}; matrix products by cuBLASLt {} in {}; messages by way of the "
                   "host",
