@@ -209,9 +209,10 @@ GpuShapes gpu_shapes(bool quick) {
       shapes.models.push_back(model_of(llama, 4096, 2048, 1));
       continue;
     }
-    for (const std::int64_t hidden : {1024, 2048, 4096, 8192})
+    for (const std::int64_t hidden : {1024, 2048, 4096, 8192}) {
       for (const std::int64_t sequence : {1024, 4096})
         shapes.models.push_back(model_of(llama, hidden, sequence, 1));
+    }
     SmallModel unfused = model_of(llama, 2048, 2048, 1);
     unfused.flash = false;
     shapes.models.push_back(unfused);
