@@ -14,7 +14,6 @@ using costmodel::TensorId;
 using costmodel::TensorInfo;
 using costmodel::TensorRole;
 using runtime::Number;
-using runtime::OpCall;
 using runtime::Place;
 using runtime::Tensor;
 using runtime::Vector;
