@@ -125,6 +125,10 @@ class Evaluator {
 
   // The stage-cost table of a valid plan. The reference stays good until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
+  // The same with other layers on the virtual stages than the plan's own, as many stages as it has;
+  // of how many each recomputes, `plan.recompute` says only the granularity. Together they need not
+  // make up the model: so a whole list of stages that a layout may have is priced at once.
+  const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
   // Simulates on top of cost(). Throws InternalError on an invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
   Estimate estimate(const ParallelPlan& plan);
@@ -160,6 +164,7 @@ class Evaluator {
   void price_data_parallel(const ParallelPlan& plan);
   void price_embedding(const ParallelPlan& plan);
   void place_layers(const ParallelPlan& plan);
+  const PlanCost& price(const ParallelPlan& plan);
   Seconds optimizer_time(std::size_t rank, const ParallelPlan& plan) const;
   Layers layers_for(const ParallelPlan& plan);
   Bytes kept_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;

@@ -41,7 +41,6 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
   c.expert_weights.assign(static_cast<std::size_t>(plan.pp), 0);
   c.partial_weights.assign(static_cast<std::size_t>(plan.pp), 0);
-  place_layers(plan);
   const bool split = splits_backward(plan.schedule);
   c.weight_gradient.assign(split ? n : 0, {});
   const auto add = [&](std::size_t k, const LayerCost& layer, double times) {
@@ -161,7 +160,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   for (std::size_t k = 0; k < n; ++k) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
     // before it.
-    const double layers = std::max(1, layers_of(plan, model_, static_cast<int>(k)));
+    const double layers = std::max(1, c.layers[k].dense + c.layers[k].moe);
     const auto rank =
         static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
     const double experts = c.expert_weights[rank] / plan.vpp / layers;
@@ -233,11 +232,24 @@ ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
 }
 
 const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
-  PlanCost& c = cost_;
   const bool halves =
       training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;
   const bool whole = training_.stack.whole_in_pipeline && requested.pp > 1 && requested.zero > 1;
   const ParallelPlan& plan = halves || whole ? (as_run_ = as_run(requested)) : requested;
+  place_layers(plan);
+  return price(plan);
+}
+
+const PlanCost& Evaluator::cost(const ParallelPlan& requested,
+                                const std::vector<LayerMix>& stages) {
+  SHARDPLAN_CHECK(stages.size() == static_cast<std::size_t>(requested.virtual_stages()));
+  as_run_ = as_run(requested);
+  cost_.layers = stages;
+  return price(as_run_);
+}
+
+const PlanCost& Evaluator::price(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
   price_stages(plan);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "costmodel/assignment.hpp"
 #include "costmodel/config_path.hpp"
@@ -31,6 +33,7 @@
 #include "planner/scorecard_svg.hpp"
 #include "planner/scorecard_tables.hpp"
 #include "planner/search.hpp"
+#include "planner/strategy.hpp"
 #include "planner/sweep.hpp"
 #include "planner/validation.hpp"
 
@@ -97,18 +100,25 @@ CommandResult plan(const Session& session) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
   const Stopwatch watch;
-  Evaluator evaluator = evaluator_of(s);
-  const SearchResult found = search(s, evaluator);
+  const double most = session.options.time_limit;
+  std::function<bool()> expired;
+  if (most > 0) expired = [&] { return watch.seconds() > most; };
+  const int threads = session.options.threads > 0
+                          ? session.options.threads
+                          : static_cast<int>(std::thread::hardware_concurrency());
+  const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
+  const SearchResult& found = all.found;
   if (found.plans.empty()) return no_plan(session, s, found, watch.seconds());
+  Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   switch (session.options.format) {
-    case Format::json: return {0, search_json(found, steps, s, watch.seconds()), {}};
+    case Format::json: return {0, search_json(all, steps, s, watch.seconds()), {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
     case Format::html:
     case Format::svg:
-    case Format::md: return {0, search_report(found, steps, s, watch.seconds(), session.style), {}};
+    case Format::md: return {0, search_report(all, steps, s, watch.seconds(), session.style), {}};
   }
   return {};
 }

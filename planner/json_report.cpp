@@ -48,14 +48,32 @@ Json searched_json(const SearchResult& r, double seconds) {
           {"simulated", n.simulated}};
 }
 
+Json strategies_json(const Strategies& all) {
+  const LayoutSearch& l = *all.layouts;
+  Json json{{"grid", nullptr}, {"alpa", nullptr}};
+  const auto told = [](const Estimate& e) {
+    return Json{{"iteration_s", e.iteration.value}, {"plan", costmodel::plan_json(e)}};
+  };
+  if (!all.even.empty()) json["grid"] = told(all.even.front());
+  if (!l.plans.empty()) json["alpa"] = told(l.plans.front());
+  json["searched"] = {{"families", l.families},
+                      {"opened", l.opened},
+                      {"sliced", l.sliced},
+                      {"improved", l.improved},
+                      {"time_ran_out", l.expired}};
+  json["notes"] = strategy_sentences(all);
+  return json;
+}
+
 }  // namespace
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
   return to_json(e, s).dump(2) + "\n";
 }
 
-std::string search_json(const SearchResult& r, const std::vector<Step>& steps, const Scenario& s,
+std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
                         double seconds) {
+  const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   const double gap = 100 * (best.iteration / r.lower_bound - 1);
   Json json{{"scenario", s.name},
@@ -63,6 +81,7 @@ std::string search_json(const SearchResult& r, const std::vector<Step>& steps, c
             {"best", 0},
             {"certificate", {{"lower_bound_s", r.lower_bound.value}, {"gap_pct", gap}}}};
   json["reasons"] = reasons(best);
+  if (all.layouts) json["strategies"] = strategies_json(all);
   Json near = Json::array();
   for (const Step& step : steps) {
     Json row{{"knob", step.knob},

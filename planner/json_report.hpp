@@ -8,6 +8,7 @@
 #include "costmodel/scenario.hpp"
 #include "planner/reason.hpp"
 #include "planner/search.hpp"
+#include "planner/strategy.hpp"
 #include "planner/table.hpp"
 #include "planner/validation.hpp"
 
@@ -15,7 +16,7 @@ namespace planner {
 
 std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
 
-std::string search_json(const SearchResult& result, const std::vector<Step>& steps,
+std::string search_json(const Strategies& strategies, const std::vector<Step>& steps,
                         const costmodel::Scenario& scenario, double seconds);
 
 // An array of objects, one a row, keys from the column titles; cells that are numbers become

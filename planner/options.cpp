@@ -78,6 +78,11 @@ constexpr std::array flags{
     FlagRecord{"config-path", "DIR", "", "search DIR before the installed configs (repeatable)"},
     FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
     FlagRecord{"top", "N", "plan", "how many plans to report"},
+    FlagRecord{"strategy", "NAME", "plan",
+               "grid: even stages (default); alpa: stages of any layout too; both: side by side"},
+    FlagRecord{"time-limit", "SECONDS", "plan",
+               "alpa, both: stop then with the best so far and the proved gap"},
+    FlagRecord{"threads", "N", "plan", "alpa, both: threads of the search (default: one a core)"},
     FlagRecord{"over", "KEY=A,B,...", "sweep",
                "values to try for a key of the plan, or a dotted path (repeatable)"},
     FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
@@ -197,19 +202,43 @@ Format read_format(const std::string& word, const CommandRecord& command) {
   return static_cast<Format>(at - format_names.begin());
 }
 
-int read_top(const std::string& text) {
+// Of 1 to 1,000; `what` says of what.
+int read_number(const char* flag, const char* what, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
   if (n < 1 || n > 1000)
-    usage(fmt::format("--top {} is not a number of plans", text), "allowed: 1 to 1,000");
+    usage(fmt::format("--{} {} is not a number of {}", flag, text, what), "allowed: 1 to 1,000");
   return n;
 }
 
-double read_limit(const std::string& text) {
+double read_positive(const char* flag, const char* what, const std::string& text) {
   const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::count);
-  if (!parsed.value || *parsed.value <= 0)
-    usage(fmt::format("--fail-above {} is not a per cent", text), "example: --fail-above 12");
+  if (!parsed.value || *parsed.value <= 0) {
+    usage(fmt::format("--{} {} is not {}", flag, text, what),
+          fmt::format("example: --{} 12", flag));
+  }
   return *parsed.value;
+}
+
+// How `plan` searches, and the limits of that.
+void read_strategy(const po::variables_map& values, Options& options) {
+  const auto given = [&](const char* name) { return values.count(name) != 0; };
+  if (given("strategy")) options.strategy = values["strategy"].as<std::string>();
+  const std::vector<std::string> known{"grid", "alpa", "both"};
+  if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
+    usage(fmt::format("--strategy {} is not known", options.strategy),
+          costmodel::known_names(options.strategy, known));
+  }
+  for (const char* flag : {"time-limit", "threads"}) {
+    if (given(flag) && options.strategy == "grid")
+      usage(fmt::format("--{} does not go with --strategy grid", flag), "add --strategy alpa");
+  }
+  if (given("time-limit")) {
+    options.time_limit =
+        read_positive("time-limit", "a time in seconds", values["time-limit"].as<std::string>());
+  }
+  if (given("threads"))
+    options.threads = read_number("threads", "threads", values["threads"].as<std::string>());
 }
 
 void read_command(const po::variables_map& values, Options& options) {
@@ -263,9 +292,12 @@ Options parse_command_line(int count, const char* const* arguments) {
   options.leave_one_source_out = values["leave-one-source-out"].as<bool>();
   options.help = values["help"].as<bool>();
   options.version = values["version"].as<bool>();
-  if (values.count("fail-above") != 0)
-    options.fail_above = read_limit(values["fail-above"].as<std::string>());
-  if (values.count("top") != 0) options.top = read_top(values["top"].as<std::string>());
+  if (values.count("fail-above") != 0) {
+    options.fail_above =
+        read_positive("fail-above", "a per cent", values["fail-above"].as<std::string>());
+  }
+  if (values.count("top") != 0)
+    options.top = read_number("top", "plans", values["top"].as<std::string>());
   if (options.color != "auto" && options.color != "always" && options.color != "never") {
     usage(fmt::format("--color {} is not known", options.color), "allowed: auto, always, never");
   }
@@ -275,6 +307,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   }
   if (options.leave_one_source_out && options.fit.empty())
     usage("--leave-one-source-out needs constants to fit", "add --fit configs/fit.yaml");
+  read_strategy(values, options);
   read_command(values, options);
   return options;
 }

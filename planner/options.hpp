@@ -19,8 +19,11 @@ struct Options {
   std::vector<std::string> over;         // --over
   std::string trace;
   std::string to;
-  double fail_above = 0;        // per cent; 0: never
-  int top = 0;                  // 0: the scenario's own
+  double fail_above = 0;  // per cent; 0: never
+  int top = 0;            // 0: the scenario's own
+  std::string strategy = "grid";
+  double time_limit = 0;        // seconds; 0: none
+  int threads = 0;              // 0: one a core
   std::string write_residuals;  // a file; empty: none
   std::string notes;            // a file; empty: none
   bool rows = false;

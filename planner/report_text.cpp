@@ -311,8 +311,9 @@ Table step_table(const std::vector<Step>& steps, const Estimate& best) {
 
 }  // namespace
 
-std::string search_report(const SearchResult& r, const std::vector<Step>& steps, const Scenario& s,
+std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
                           double seconds, const ReportStyle& style) {
+  const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   std::string text = heading(s, style) + plan_report(best, s, style);
   text += title("Why this plan", style);
@@ -328,6 +329,8 @@ std::string search_report(const SearchResult& r, const std::vector<Step>& steps,
   text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
   text += title("One step away from the best", style);
   text += table(step_table(steps, best), style);
+  if (all.layouts) text += title("Even stages and others", style);
+  for (const auto& sentence : strategy_sentences(all)) text += bullet(sentence, style);
   const auto& n = r.statistics;
   text += title("Search", style);
   text += bullet(fmt::format("{} valid plans in {}: {} evaluated, {} of them fit, {} simulated, {} "

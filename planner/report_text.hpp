@@ -10,6 +10,7 @@
 #include "planner/doctor.hpp"
 #include "planner/reason.hpp"
 #include "planner/search.hpp"
+#include "planner/strategy.hpp"
 #include "planner/style.hpp"
 #include "planner/table.hpp"
 #include "planner/validation.hpp"
@@ -31,7 +32,7 @@ std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Sc
                         const ReportStyle& style);
 
 // The best plan's report, why, the next best, one step away, what was searched.
-std::string search_report(const SearchResult& result, const std::vector<Step>& steps,
+std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
                           const costmodel::Scenario& scenario, double seconds,
                           const ReportStyle& style);
 

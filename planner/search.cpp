@@ -1,9 +1,9 @@
 #include "planner/search.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "planner/podium.hpp"
 #include "planner/search_space.hpp"
 
 namespace planner {
@@ -20,45 +20,6 @@ Bytes memory_limit(const Scenario& s) {
 }
 
 namespace {
-
-// Bounds and simulated times are sums in different orders; a bound must be clearly above to prune.
-constexpr double slack = 1 - 1e-9;
-
-struct Ranked {
-  Seconds time;
-  Bytes peak;
-  std::uint64_t order;  // of enumeration
-  ParallelPlan plan;
-};
-
-bool better(const Ranked& a, const Ranked& b) {
-  if (a.time != b.time) return a.time < b.time;
-  if (a.peak != b.peak) return a.peak < b.peak;
-  return a.order < b.order;
-}
-
-// The best `top` plans so far.
-class Podium {
- public:
-  explicit Podium(std::size_t top) : top_(top) {}
-
-  // Whether a plan that takes at least `bound` could still enter.
-  bool open_to(Seconds bound) const {
-    return ranked_.size() < top_ || bound.value * slack <= ranked_.back().time.value;
-  }
-
-  void offer(Ranked candidate) {
-    const auto at = std::upper_bound(ranked_.begin(), ranked_.end(), candidate, better);
-    ranked_.insert(at, std::move(candidate));
-    if (ranked_.size() > top_) ranked_.pop_back();
-  }
-
-  const std::vector<Ranked>& ranked() const { return ranked_; }
-
- private:
-  std::size_t top_;
-  std::vector<Ranked> ranked_;
-};
 
 struct Bounded {
   Seconds bound;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "planner/layout.hpp"
+
 namespace planner {
 
 using costmodel::ContextExchange;
@@ -203,13 +205,18 @@ void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
 
 }  // namespace
 
-SearchSpace enumerate(const Scenario& s) {
+namespace {
+
+enum class Stages { as_written, uneven };
+
+SearchSpace enumerate(const Scenario& s, Stages stages) {
   SearchSpace space;
   const std::int64_t devices = s.cluster.devices;
   for (const auto tp : choices(widened(s.plan.tp), devices, s.search.max_tp)) {
     if (devices % tp != 0 || s.model.heads % tp != 0) continue;
     for (const auto pp : choices(widened(s.plan.pp), devices / tp, s.search.max_pp)) {
       if (devices / tp % pp != 0 || pp > s.model.layers) continue;
+      if (stages == Stages::uneven && pp == 1) continue;
       const std::int64_t rest = devices / tp / pp;
       for (const auto cp : context_choices(s, rest)) {
         if (rest % cp != 0) continue;
@@ -221,12 +228,28 @@ SearchSpace enumerate(const Scenario& s) {
         plan.cp = static_cast<int>(cp);
         plan.dp = static_cast<int>(dp);
         plan.stage_layers = s.plan.stage_layers;
+        if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         add_axes(s, plan, space);
       }
     }
   }
   return space;
+}
+
+}  // namespace
+
+SearchSpace enumerate(const Scenario& s) { return enumerate(s, Stages::as_written); }
+
+SearchSpace enumerate_uneven(const Scenario& s) {
+  const auto& schedule = s.plan.schedule;
+  const bool pipelined =
+      !schedule || *schedule == ScheduleKind::one_f_one_b || *schedule == ScheduleKind::interleaved;
+  if (!s.plan.stage_layers.empty() || !pipelined) return {};
+  Scenario one_chunk = s;
+  one_chunk.plan.vpp = 1;
+  one_chunk.plan.schedule = ScheduleKind::one_f_one_b;
+  return enumerate(one_chunk, Stages::uneven);
 }
 
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {

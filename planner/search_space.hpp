@@ -24,6 +24,11 @@ struct SearchSpace {
 
 SearchSpace enumerate(const costmodel::Scenario& scenario);
 
+// The families of pipelines whose layers may be dealt out at will, as 1F1B with one chunk a rank
+// and stage_layers as even as they go. Empty when the scenario fixes stage_layers or another
+// schedule.
+SearchSpace enumerate_uneven(const costmodel::Scenario& scenario);
+
 // The members of a family, cheapest recomputation first.
 std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);

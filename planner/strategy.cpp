@@ -1,0 +1,76 @@
+#include "planner/strategy.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "costmodel/units_text.hpp"
+#include "planner/megatron_rules.hpp"
+#include "planner/reason.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::format_integer;
+using costmodel::format_seconds;
+
+Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
+                          const std::function<bool()>& expired) {
+  Strategies all;
+  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  all.found = search(scenario, evaluator);
+  all.even = all.found.plans;
+  if (!layouts) return all;
+  all.layouts = search_layouts(scenario, all.found, threads, expired);
+  all.found.plans = all.layouts->plans;
+  all.found.lower_bound = all.layouts->lower_bound;
+  return all;
+}
+
+namespace {
+
+std::string told(const char* name, const Estimate& e) {
+  return fmt::format("{}: {} by {}.", name, format_seconds(e.iteration), to_string(e.plan));
+}
+
+std::string compared(const Estimate& even, const Estimate& best) {
+  if (best.plan == even.plan) return "No layout found is faster than even stages.";
+  const double gain = 100 * (1 - best.iteration / even.iteration);
+  return fmt::format("Stages of any layout are {:.2f} % faster; against them even stages have {}.",
+                     gain, difference(best, even));
+}
+
+}  // namespace
+
+std::vector<std::string> strategy_sentences(const Strategies& all) {
+  std::vector<std::string> lines;
+  if (!all.layouts) return lines;
+  const LayoutSearch& l = *all.layouts;
+  if (!all.even.empty()) lines.push_back(told("Even stages", all.even.front()));
+  if (!l.plans.empty()) {
+    const Estimate& best = l.plans.front();
+    lines.push_back(told("Stages of any layout", best));
+    if (!all.even.empty()) lines.push_back(compared(all.even.front(), best));
+    if (has_uneven_stages(best.plan)) {
+      lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
+                                  pipeline_layout(best.plan)));
+    }
+    lines.push_back(
+        fmt::format("Proved: no layout takes less than {}; the best is within {:.2f} %.",
+                    format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
+  }
+  lines.push_back(fmt::format(
+      "{} families of pipelines bounded, {} opened; {} layouts cut exactly for the sum of stage "
+      "times and (m - 1) of the longest, {} improved by simulation.",
+      format_integer(static_cast<long long>(l.families)),
+      format_integer(static_cast<long long>(l.opened)),
+      format_integer(static_cast<long long>(l.sliced)),
+      format_integer(static_cast<long long>(l.improved))));
+  lines.push_back(
+      "All stages share one tensor, data, context and expert parallel size, as the plan must say "
+      "them; schedules with split backward keep even stages.");
+  if (l.expired) lines.push_back("Time ran out: these are the best plans so far.");
+  return lines;
+}
+
+}  // namespace planner

@@ -1,0 +1,27 @@
+// `plan --strategy`: even stages (grid), stages of any layout (alpa), or both held side by side.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/layout_search.hpp"
+#include "planner/search.hpp"
+
+namespace planner {
+
+struct Strategies {
+  SearchResult found;                     // what is reported: the best of what was searched
+  std::vector<costmodel::Estimate> even;  // the grid's plans, best first
+  std::optional<LayoutSearch> layouts;    // of alpa and both
+};
+
+// The grid search, and with `layouts` the search over layouts that starts from it.
+Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
+                          const std::function<bool()>& expired);
+
+// One sentence a line: the best plan with even stages and with any, where they differ and why, what
+// was searched and what is proved. Empty when only the grid was searched.
+std::vector<std::string> strategy_sentences(const Strategies& strategies);
+
+}  // namespace planner
