@@ -26,6 +26,7 @@ struct Interval {
   double price;  // of a device, that gave the bound
   bool bounded;  // by the Lagrangian at `high`; before that only by its neighbours
   std::uint64_t order;
+  double step = 1e-4;  // share of `sum` by which the next cutoff is above it
 };
 
 struct Later {
@@ -96,9 +97,10 @@ class Slicer {
   // once the longest times of the interval hardly count, nor where the program is small anyway.
   bool worth_halving(const Interval& i) const {
     constexpr double small_gap = 0.0003, small_part = 0.3;
-    if (best_.objective == infinity) return false;
-    const double gap = best_.objective - i.bound;
-    return gap > small_gap * best_.objective && weight_ * (i.high - i.low) > small_part * gap;
+    const bool any = best_.objective < infinity;  // else as good as nothing is known
+    const double gap = any ? best_.objective - i.bound : i.bound;
+    const bool small = any && gap <= small_gap * best_.objective;
+    return !small && weight_ * (i.high - i.low) > small_part * gap;
   }
 
   void offer(const SlicingPath& path) {
@@ -110,26 +112,30 @@ class Slicer {
     best_.objective = objective;
   }
 
-  // The best slicing of the interval, if it can be better than the best so far. The cutoff is
-  // raised until it is found: the nearer the cutoff, the fewer states there are. False: out of
-  // time.
+  // The best slicing of the interval, if its sum is below a cutoff: the nearer the cutoff, the
+  // fewer states there are. Where none is, the interval waits for its turn with a sum proved larger
+  // and the next cutoff further up. False: out of time.
   bool settle(const Interval& i) {
-    constexpr double first_step = 1e-4, growth = 8, last_step = 16;
+    constexpr double growth = 8, last_step = 16;
     const double most = best_.objective - weight_ * i.low;
+    double cutoff = most;
+    if (i.step < last_step) cutoff = std::min(most, i.sum * (1 + i.step));
     bound_.ready(i.high, i.price);
-    for (double step = first_step;; step *= growth) {
-      double cutoff = most;
-      if (step < last_step) cutoff = std::min(most, i.sum * (1 + step));
-      ++best_.statistics.programs;
-      const auto outcome = paths_.solve(cutoff, *expired_);
-      if (outcome == SlicingPaths::Outcome::expired) return false;
-      if (outcome == SlicingPaths::Outcome::found) {
-        offer(paths_.path());
-        add_below(i.low, paths_.path());
-        return true;
-      }
-      if (cutoff >= most) return true;
+    ++best_.statistics.programs;
+    const auto outcome = paths_.solve(cutoff, *expired_);
+    if (outcome == SlicingPaths::Outcome::expired) return false;
+    if (outcome == SlicingPaths::Outcome::found) {
+      offer(paths_.path());
+      add_below(i.low, paths_.path());
+    } else if (cutoff < most) {
+      Interval later = i;
+      later.sum = cutoff;
+      later.bound = cutoff + weight_ * i.low;
+      later.step *= growth;
+      later.order = order_++;
+      push(later);
     }
+    return true;
   }
 
   Slicing finished() {

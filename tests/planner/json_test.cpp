@@ -229,6 +229,23 @@ TEST_CASE("a search prints its plans best first, all of them in memory, and a ce
   }
 }
 
+TEST_CASE("stages of any layout are told beside even ones, with the bound for both") {
+  const Scratch scratch;
+  const Json found = answer(
+      "plan gpt3-175b-selene --strategy both --set plan.tp=8 "
+      "--set plan.pp=16 --set plan.micro_batch=1 --set plan.vpp=1",
+      scratch);
+  const Json& told = found["strategies"];
+  CHECK(keys_of(told) == std::vector<std::string>{"grid", "alpa", "searched", "notes"});
+  const double grid = told["grid"]["iteration_s"], alpa = told["alpa"]["iteration_s"];
+  CHECK(alpa <= grid);
+  CHECK(found["plans"][0]["time"]["iteration_s"] == alpa);
+  CHECK(found["plans"][0]["plan"] == told["alpa"]["plan"]);
+  CHECK(found["certificate"]["lower_bound_s"].get<double>() <= alpa);
+  CHECK_FALSE(told["searched"]["time_ran_out"].get<bool>());
+  CHECK(told["notes"].size() >= 4);
+}
+
 TEST_CASE("when nothing fits, JSON says so in the same shape") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);

@@ -36,6 +36,12 @@ TEST_CASE("flags and operands may stand in any order") {
 
 TEST_CASE("values of flags") {
   CHECK(parse({"plan", "s", "--top", "7"}).top == 7);
+  CHECK(parse({"plan", "s"}).strategy == "grid");
+  const Options both =
+      parse({"plan", "s", "--strategy", "both", "--time-limit", "2.5", "--threads", "3"});
+  CHECK(both.strategy == "both");
+  CHECK(both.time_limit == 2.5);
+  CHECK(both.threads == 3);
   CHECK(parse({"simulate", "s", "--trace", "t.json"}).trace == "t.json");
   CHECK(parse({"export", "s", "--to", "megatron"}).to == "megatron");
   CHECK(parse({"sweep", "s", "--over", "tp=1", "--over", "pp=1"}).over.size() == 2);
@@ -58,6 +64,11 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"plan", "a", "b"}), "2 words are given"));
   CHECK(contains(fault({"import", "hf"}), "one word is given"));
   CHECK(contains(fault({"plan", "s", "--to", "megatron"}), "belongs to 'export'"));
+  CHECK(contains(fault({"plan", "s", "--strategy", "alpha"}), "did you mean 'alpa'?"));
+  CHECK(contains(fault({"plan", "s", "--threads", "2"}), "does not go with --strategy grid"));
+  CHECK(
+      contains(fault({"plan", "s", "--strategy", "alpa", "--time-limit", "0"}), "--time-limit 0"));
+  CHECK(contains(fault({"simulate", "s", "--strategy", "alpa"}), "belongs to 'plan'"));
   CHECK(contains(fault({"simulate", "s", "--format", "csv"}), "allowed: text json"));
   for (const auto* top : {"0", "-1", "1001", "x", "", "99999999999999"})
     CHECK(contains(fault({"plan", "s", "--top", top}), "--top"));
