@@ -60,9 +60,6 @@ void recurrence_pass(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(alpa.pass(longest));
   state.counters["candidates"] = static_cast<double>(alpa.candidates().size());
 }
-BENCHMARK(recurrence_pass)
-    ->Unit(benchmark::kMillisecond)
-    ->Args({24, 32, 2})
-    ->Args({96, 64, 2});
+BENCHMARK(recurrence_pass)->Unit(benchmark::kMillisecond)->Args({24, 32, 2})->Args({96, 64, 2});
 
 }  // namespace
