@@ -161,9 +161,9 @@ TEST_CASE("import writes microbenchmarks: YAML whose lines are JSON") {
 
 TEST_CASE("calibrate hands over to the program beside shardplan, or says that it is missing") {
   const program::Scratch scratch;
-  const auto there = program::run({"calibrate", "--backend", "cuda"}, scratch);
+  const auto there = program::run({"calibrate", "--backend", "gpu"}, scratch);
   CHECK(there.status == 2);
-  CHECK(there.err.find("there is no backend cuda yet") != std::string::npos);
+  CHECK(there.err.find("there is no backend gpu; choose cpu or cuda") != std::string::npos);
   const auto after = program::run({"--quiet", "calibrate"}, scratch);
   CHECK(after.status == 2);
   CHECK(after.err.find("flags stand before 'calibrate'") != std::string::npos);
