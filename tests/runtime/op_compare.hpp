@@ -17,7 +17,7 @@ using runtime::Number;
 
 inline std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
@@ -30,7 +30,7 @@ class Placed {
       places_.push_back(memory.allocate(size_of(buffer)));
       memory.write(places_.back(), size_of(buffer), [&](std::span<std::byte> to) {
         if (!is_narrow(buffer))
-          std::memcpy(to.data(), buffer.bytes.data(), to.size());
+          std::copy_n(buffer.bytes.begin(), to.size(), to.begin());
         else
           runtime::host_memory().round(floats_of(buffer.bytes),
                                        {to.data(), to.size() / sizeof(runtime::Bf16), number_});
