@@ -129,9 +129,10 @@ void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
   using costmodel::Stream;
   const int at = rank.pipeline_rank;
   add_actions(rank, timeline);
-  for (const TimeSpan& span : rank.reductions)
+  for (const TimeSpan& span : rank.reductions) {
     timeline.events.push_back(
         {at, Stream::data_parallel, "gradient reduction", span.start, span.end});
+  }
   timeline.events.push_back({at, Stream::optimizer, "optimizer step", rank.reduced, rank.end});
 }
 
