@@ -64,9 +64,6 @@ Value device_profile(const std::vector<Record>& records, const Machine& machine,
   const std::string by = measured_by(machine);
   const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
   const double bytes_per_s = std::max(1.0, bandwidth(records)), call = call_time(records);
-  const auto attention = [&](Pass pass) {
-    return figure(share_of(best_rate(records, "flash attention", pass), peak));
-  };
   Value map;
   map.set("title", quoted(fmt::format("{}, one core", machine.processor)));
   map.set("peak_flops_per_s",
@@ -77,15 +74,7 @@ Value device_profile(const std::vector<Record>& records, const Machine& machine,
   map.set("memory", group({{"bytes", figure(std::floor(machine.memory_bytes / machine.cores))},
                            {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
                           by + ": a core's share of the memory; the largest triad"));
-  map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
-                        "the peak is a product's rate; half_k assumed; `operators` comes first"));
-  map.set("attention", group({{"forward_efficiency", attention(Pass::forward)},
-                              {"backward_efficiency", attention(Pass::input_gradient)}},
-                             by + ": the fastest attention; `operators` comes first"));
-  map.set(
-      "memory_efficiency",
-      group({{"large", scalar_value("1")}, {"half_bytes", figure(call * bytes_per_s)}},
-            "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
+  set_formulas(map, records, peak, bytes_per_s, by);
   map.set("launch", group({{"kernel_s", figure(call)}}, by + ": a product of one by one"));
   map.set("operators", group({{"tables", to_value(tables_of(records))}},
                              by + ": medians at the best pace, by the runtime's own device"));

@@ -43,9 +43,6 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
   const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
   const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
   const double bytes_per_s = std::max(1.0, bandwidth(records)), call = call_time(records);
-  const auto attention = [&](Pass pass) {
-    return figure(share_of(best_rate(records, "flash attention", pass), peak));
-  };
   Value map;
   map.set("title", quoted(gpu.name));
   map.set("peak_flops_per_s", group({{std::string(to_string(precision)), figure(peak)}},
@@ -57,15 +54,7 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
   map.set("memory", group({{"bytes", figure(static_cast<double>(gpu.memory_bytes))},
                            {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
                           by + ": the largest copy, read and written"));
-  map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
-                        "the peak is a product's rate; half_k assumed; `operators` comes first"));
-  map.set("attention", group({{"forward_efficiency", attention(Pass::forward)},
-                              {"backward_efficiency", attention(Pass::input_gradient)}},
-                             by + ": the fastest attention; `operators` comes first"));
-  map.set(
-      "memory_efficiency",
-      group({{"large", scalar_value("1")}, {"half_bytes", figure(call * bytes_per_s)}},
-            "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
+  set_formulas(map, records, peak, bytes_per_s, by);
   map.set("launch", group({{"kernel_s", figure(call)}},
                           by + ": one kernel of many that wait for none but the one before"));
   map.set("operators",

@@ -53,4 +53,21 @@ double share_of(double rate, double peak) {
   return rate > 0 && peak > 0 ? std::clamp(rate / peak, 1e-3, 1.0) : 0.5;
 }
 
+void set_formulas(Value& map, const std::vector<Record>& records, double peak, double bytes_per_s,
+                  const std::string& by) {
+  const auto attention = [&](costmodel::Pass pass) {
+    return figure(share_of(best_rate(records, "flash attention", pass), peak));
+  };
+  map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
+                        "the peak is a product's rate; half_k assumed; `operators` comes first"));
+  map.set("attention", group({{"forward_efficiency", attention(costmodel::Pass::forward)},
+                              {"backward_efficiency", attention(costmodel::Pass::input_gradient)}},
+                             by + ": the fastest attention; `operators` comes first"));
+  map.set(
+      "memory_efficiency",
+      group(
+          {{"large", scalar_value("1")}, {"half_bytes", figure(call_time(records) * bytes_per_s)}},
+          "large: the bandwidth is the measured rate; half_bytes: what is moved during a call"));
+}
+
 }  // namespace calibrate

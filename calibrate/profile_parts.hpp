@@ -22,6 +22,10 @@ double best_rate(const std::vector<Record>& records, const std::string& op, cost
 // Of the copy or triad whose tensors are largest.
 double bandwidth(const std::vector<Record>& records);
 double call_time(const std::vector<Record>& records);
+// The groups of a device that stand behind its tables: gemm, attention and memory_efficiency, of
+// the fastest product, the largest stream and a call, as `by` measured them.
+void set_formulas(costmodel::Value& map, const std::vector<Record>& records, double peak,
+                  double bytes_per_s, const std::string& by);
 // Of a peak, within what a profile may say; a half where one of them is not known.
 double share_of(double rate, double peak);
 
