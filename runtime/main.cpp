@@ -66,7 +66,7 @@ const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
       "--backend",    "--iterations", "--trace",  "--virtual-clock", "--seed", "--memory-limit",
       "--patience",   "--fail-above", "--format", "--out",           "--set",  "--config-path",
-      "--calibrated", "--progress",   "--quiet",  "--help",          "--tf32"};
+      "--calibrated", "--progress",   "--tf32",   "--quiet",         "--help"};
   return all;
 }
 
@@ -162,6 +162,19 @@ costmodel::Scenario scenario_of(const po::variables_map& values) {
   return scenario;
 }
 
+// A switch that one backend knows, and that no other leaves unheard.
+bool switch_of(const po::variables_map& values, const std::string& name, runtime::BackendKind given,
+               runtime::BackendKind its) {
+  const bool set = values[name].as<bool>();
+  if (!set || given == its) return set;
+  const auto named = [](runtime::BackendKind kind) {
+    return runtime::backend_names[static_cast<std::size_t>(kind)];
+  };
+  throw ConfigError(
+      {}, fmt::format("shardplan run: --{} means nothing to --backend {}", name, named(given)),
+      fmt::format("leave it out, or write --backend {}", named(its)));
+}
+
 runtime::RunRequest request_of(const po::variables_map& values) {
   runtime::RunRequest request;
   const char* usual = runtime::launched() ? "mpi" : "threads";
@@ -175,8 +188,9 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   }
   request.seed = values["seed"].as<std::uint64_t>();
   request.memory_limit = memory_limit(values);
-  request.virtual_clock = values["virtual-clock"].as<bool>();
-  request.tf32 = values["tf32"].as<bool>();
+  using enum runtime::BackendKind;
+  request.virtual_clock = switch_of(values, "virtual-clock", request.backend, emulated);
+  request.tf32 = switch_of(values, "tf32", request.backend, cuda);
   request.patience = costmodel::Seconds(positive(values, "patience", 60));
   request.scenario = scenario_of(values);
   return request;
