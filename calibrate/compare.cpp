@@ -53,7 +53,7 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
         entry.op, entry.pass, evaluator.cluster().device, evaluator.training().precision);
     const auto pass = costmodel::pass_names[static_cast<std::size_t>(entry.pass)];
     add_row(rows, fmt::format("{}, {}", entry.node, pass), calls * predicted,
-            calls * summarised(entry.times).median);
+            calls * entry.timing().median);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.measured > b.measured; });

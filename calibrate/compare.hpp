@@ -16,7 +16,7 @@ struct Compared {
 };
 
 // Every operator of a model on one device, layers together, in the order of their time; then both
-// passes of the stage and the optimizer. Medians at the best pace, as calibrations take
+// passes of the stage and the optimizer. At one pace, as calibrations take
 // them.
 std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
                                   const costmodel::ParallelPlan& plan, const StopRule& rule);

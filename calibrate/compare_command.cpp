@@ -15,7 +15,9 @@ namespace {
 costmodel::DeviceSpec device_named(const std::string& name, const costmodel::ConfigPath& path) {
   const auto found = costmodel::resolve_config(path, "devices",
                                                costmodel::scalar_value(name, {"--profile", 0, 0}));
-  return costmodel::read_device(found.value, found.name);
+  auto device = costmodel::read_device(found.value, found.name);
+  if (device.yardstick > costmodel::Seconds(0)) set_pace_reference(device.yardstick);
+  return device;
 }
 
 }  // namespace

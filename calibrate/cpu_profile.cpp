@@ -35,23 +35,34 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// What ranks that compute at once take, one alone too, against one at its best pace: the pace of
-// the tables, which the machine seldom keeps.
+std::vector<double> medians_of(const std::vector<Record>& records, std::string_view op) {
+  std::vector<double> all;
+  for (const Record& r : records)
+    if (r.op == op) all.push_back(r.time.median.value);
+  return all;
+}
+
+// What ranks that compute at once take, one alone too, against one at the pace of the tables, which
+// the machine seldom keeps; and its pace meanwhile.
 Value together_value(const std::vector<Record>& records, const std::string& by) {
-  std::map<double, std::vector<double>> times;  // by ranks
-  std::vector<double> best;
+  struct Seen {
+    std::vector<double> passes, sticks;
+  };
+  std::map<double, Seen> seen;  // by ranks
   for (const Record& r : records) {
-    if (r.op == "together") times[r.point.front()].push_back(r.time.median.value);
-    if (r.op == "best pace") best.push_back(r.time.median.value);
+    if (r.op == "together") seen[r.amount].passes.push_back(r.time.median.value);
+    if (r.op == "yardstick together") seen[r.amount].sticks.push_back(r.time.median.value);
   }
+  const auto alone = medians_of(records, "alone"), stick = medians_of(records, "yardstick");
   Value list;
   list.kind = Value::Kind::sequence;
-  if (best.empty()) return list;
-  for (const auto& [ranks, all] : times) {
+  if (alone.empty() || stick.empty()) return list;
+  for (const auto& [ranks, times] : seen) {
     list.items.push_back(
         group({{"devices", figure(ranks)},
-               {"slowdown", figure(std::max(1.0, median_of(all) / median_of(best)))}},
-              by + ": a model of two layers on each, against one at the best pace"));
+               {"slowdown", figure(median_of(times.passes) / median_of(alone))},
+               {"pace", figure(median_of(times.sticks) / stick.front())}},
+              by + ": a model of two layers on each, against one at the pace of `operators`"));
   }
   return list;
 }
@@ -77,9 +88,13 @@ Value device_profile(const std::vector<Record>& records, const Machine& machine,
   set_formulas(map, records, peak, bytes_per_s, by);
   map.set("launch", group({{"kernel_s", figure(call)}}, by + ": a product of one by one"));
   map.set("operators", group({{"tables", to_value(tables_of(records))}},
-                             by + ": medians at the best pace, by the runtime's own device"));
+                             by + ": medians at one pace, by the runtime's own device"));
   const Value together = together_value(records, by);
-  if (!together.items.empty()) map.set("together", together);
+  if (!together.items.empty()) {
+    map.set("together", together);
+    map.set("pace", group({{"yardstick_s", figure(medians_of(records, "yardstick").front())}},
+                          by + ": a product of 64 x 64 x 64 at the pace of `operators`"));
+  }
   map.set("machine", machine_value(machine, command));
   return map;
 }

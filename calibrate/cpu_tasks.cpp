@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "calibrate/measured_tables.hpp"
 #include "calibrate/network_bench.hpp"
 #include "calibrate/op_bench.hpp"
 #include "calibrate/stage_probe.hpp"
@@ -51,8 +52,9 @@ void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
 }
 
 void add_products(std::vector<Task>& tasks, bool quick) {
-  const Sizes rows = quick ? Sizes{64, 512} : Sizes{32, 64, 128, 256, 1024};
-  const Sizes sides = quick ? Sizes{128, 512, 2048} : Sizes{128, 256, 512, 1024, 2560};
+  const Sizes rows = quick ? Sizes{64, 512} : Sizes{32, 96, 256, 1024};
+  const Sizes sides =
+      quick ? Sizes{128, 512, 2048} : Sizes{128, 256, 384, 512, 768, 1024, 1536, 2560};
   for (const auto m : rows) {
     for (const auto n : sides) {
       for (const auto k : sides) {
@@ -151,24 +153,36 @@ void add_together(std::vector<Task>& tasks, bool quick, int cores) {
   SmallModel model;
   model.hidden = quick ? 256 : 512;
   model.ffn = 4 * model.hidden;
-  const std::string alone = "a rank at the best pace";
-  tasks.push_back(
-      {alone, 2, [=](const StopRule& rule) {
-         return std::vector<Record>{
-             {alone, "best pace", Pass::forward, {1}, 1, time_together(model, 1, true, rule)}};
-       }});
+  const std::string alone = "a rank at the reference's pace";
+  tasks.push_back({alone, 2, [=](const StopRule& rule) {
+                     const auto times = time_stage(evaluator_of(model, {}), plan_of(model), rule);
+                     const PassTimes sum = by_ops(times);
+                     const Timing both{sum.forward + sum.backward, sum.forward + sum.backward,
+                                       times.forward.repeats, times.forward.relative_error};
+                     return std::vector{streamed(alone, "alone", Pass::forward, 1, both)};
+                   }});
   for (int ranks = 1; ranks <= cores;
        ranks = ranks < cores ? std::min(2 * ranks, cores) : ranks + 1) {
     const std::string name = fmt::format("{} ranks together", ranks);
     tasks.push_back({name, 2, [=](const StopRule& rule) {
-                       return std::vector<Record>{{name,
-                                                   "together",
-                                                   Pass::forward,
-                                                   {static_cast<double>(ranks)},
-                                                   1,
-                                                   time_together(model, ranks, false, rule)}};
+                       const Together seen = time_together(model, ranks, rule);
+                       const Timing passes{seen.passes, seen.passes, ranks, 0};
+                       // What the yardstick took in the mean.
+                       const costmodel::Seconds stick = seen.pace * pace_reference();
+                       return std::vector{streamed(name, "together", Pass::forward, ranks, passes),
+                                          streamed(name, "yardstick together", Pass::forward, ranks,
+                                                   {stick, stick, ranks, 0})};
                      }});
   }
+}
+
+// First of all: what every other time is brought to.
+Task pace_task() {
+  const std::string name = "pace";
+  return {name, 0.05, [=](const StopRule&) {
+            const costmodel::Seconds stick = pace_reference();
+            return std::vector{streamed(name, "yardstick", Pass::forward, 1, {stick, stick, 1, 0})};
+          }};
 }
 
 void add_probes(std::vector<Task>& tasks, bool quick) {
@@ -189,8 +203,9 @@ std::vector<Record> probe(const SmallModel& model, const StopRule& rule) {
   std::vector<Record> records;
   for (const auto& entry : times.ops) {
     const std::string_view name = costmodel::measured_name(entry.op);
-    if (name.empty() || costmodel::keys_of(name).axes.size() > 1) continue;
-    records.push_back(record_of(model.name(), entry.op, entry.pass, summarised(entry.times)));
+    if (name.empty()) continue;
+    records.push_back(record_of(model.name(), entry.op, entry.pass, entry.timing()));
+    if (costmodel::keys_of(name).axes.size() > 1) records.back().op = in_a_layer(name);
   }
   const double parameters =
       4 * costmodel::parameter_count(evaluator.model());  // vocabularies are not padded here
@@ -216,7 +231,7 @@ std::vector<Task> one_round(bool quick, int cores) {
 }  // namespace
 
 std::vector<Task> cpu_tasks(bool quick, int cores) {
-  std::vector<Task> tasks;
+  std::vector<Task> tasks{pace_task()};
   for (int round = 1; round <= (quick ? 2 : 3); ++round) {
     for (Task& task : one_round(quick, cores)) {
       task.name = fmt::format("{}, round {}", task.name, round);

@@ -79,7 +79,21 @@ void fill_grid(const Rates& rates, RateTable& table) {
   for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
 }
 
+void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
+  const std::string name = in_a_layer(table.op);
+  std::vector<double> ratios;
+  for (const Record& r : records) {
+    if (r.op != name || r.pass != table.pass) continue;
+    ratios.push_back(r.amount / r.time.median.value / costmodel::rate_at(table, r.point));
+  }
+  if (ratios.empty()) return;
+  const double ratio = median_of(std::move(ratios));
+  for (double& rate : table.rates) rate *= ratio;
+}
+
 }  // namespace
+
+std::string in_a_layer(std::string_view op) { return std::string(op) + " in a layer"; }
 
 std::vector<RateTable> tables_of(const std::vector<Record>& records,
                                  costmodel::Precision precision) {
@@ -98,7 +112,9 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records,
     table.precision = table.op == "optimizer" ? costmodel::Precision::fp32 : precision;
     const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
     (curve ? fill_curve : fill_grid)(rates, table);
-    if (!table.rates.empty()) tables.push_back(std::move(table));
+    if (table.rates.empty()) continue;
+    if (!curve) bring_into_a_layer(records, table);
+    tables.push_back(std::move(table));
   }
   return tables;
 }

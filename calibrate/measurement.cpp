@@ -1,23 +1,17 @@
 #include "calibrate/measurement.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include "runtime/yardstick.hpp"
 
 namespace calibrate {
 
 using costmodel::Seconds;
 
 namespace {
-
-Seconds read_clock(clockid_t which) {
-  timespec now{};
-  clock_gettime(which, &now);
-  return Seconds(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec));
-}
 
 double median_of(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -28,13 +22,9 @@ double median_of(std::vector<double>& values) {
 
 }  // namespace
 
-Clock wall_clock() {
-  return [] { return read_clock(CLOCK_MONOTONIC); };
-}
+Clock wall_clock() { return runtime::wall_time; }
 
-Clock thread_clock() {
-  return [] { return read_clock(CLOCK_THREAD_CPUTIME_ID); };
-}
+Clock thread_clock() { return runtime::thread_time; }
 
 Timing summarised(std::vector<double> times) {
   Timing timing;
@@ -46,6 +36,34 @@ Timing summarised(std::vector<double> times) {
   for (double& time : times) time = std::abs(time - median);
   const double spread = 1.2533 * 1.4826 * median_of(times);
   if (median > 0) timing.relative_error = spread / median / std::sqrt(timing.repeats);
+  return timing;
+}
+
+Timing at_reference(const std::vector<double>& times, const std::vector<double>& slowdowns) {
+  constexpr double interrupted = 4;
+  std::vector<double> ratios(times.size());
+  for (std::size_t i = 0; i < times.size(); ++i) ratios[i] = times[i] / slowdowns[i];
+  if (ratios.empty()) return {};
+  Timing timing;
+  timing.least = Seconds(*std::min_element(ratios.begin(), ratios.end()));
+  std::vector<double> sorted = ratios;
+  const double limit = interrupted * median_of(sorted);
+  double time = 0, slow = 0, n = 0, squares = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (ratios[i] > limit) continue;
+    time += times[i];
+    slow += slowdowns[i];
+    n += 1;
+  }
+  const double ratio = time / slow;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double off = times[i] - ratio * slowdowns[i];
+    if (ratios[i] <= limit) squares += off * off;
+  }
+  timing.median = Seconds(ratio);
+  timing.repeats = static_cast<int>(n);
+  // Of a ratio of sums: the residuals' standard error over the mean time.
+  if (n > 1) timing.relative_error = std::sqrt(squares / (n - 1) / n) / (time / n);
   return timing;
 }
 
@@ -66,7 +84,7 @@ int repeat(const std::function<void()>& run, const StopRule& rule, const Clock& 
 
 Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
                const Pace& pace) {
-  std::vector<double> times;
+  std::vector<double> times, slowdowns;
   int warm_up = rule.warm_up;
   PaceAround around(pace);
   around.begin();
@@ -74,12 +92,14 @@ Timing measure(const std::function<void()>& run, const StopRule& rule, const Clo
     const Seconds begin = clock();
     run();
     const Seconds time = clock() - begin;
-    const double factor = around.factor();
+    const double slowdown = around.slowdown();
     if (warm_up-- > 0) return;
-    times.push_back(time.value * factor);
+    times.push_back(time.value);
+    slowdowns.push_back(slowdown);
   };
-  repeat(timed, rule, clock, [&] { return summarised(times).relative_error; });
-  return summarised(std::move(times));
+  const auto timing = [&] { return pace ? at_reference(times, slowdowns) : summarised(times); };
+  repeat(timed, rule, clock, [&] { return timing().relative_error; });
+  return timing();
 }
 
 }  // namespace calibrate

@@ -25,14 +25,18 @@ struct StopRule {
 struct Timing {
   costmodel::Seconds least, median;
   int repeats = 0;
-  double relative_error = 0;  // standard error of the median over the median
+  double relative_error = 0;  // the median's standard error over it
 };
 
 // The standard error is that of a normal distribution as wide as the median absolute deviation
 // says: 1.2533 · 1.4826 · MAD / sqrt(n). Of no times: all zero.
 Timing summarised(std::vector<double> times);
 
-// Times are brought to the best pace, where there is one.
+// The same at the reference's pace: in the place of the median all time over all slowdown, those
+// left out that an interruption made several times as long as most. As many of one as of the other.
+Timing at_reference(const std::vector<double>& times, const std::vector<double>& slowdowns);
+
+// At the reference's pace, where a pace is given.
 Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
                const Pace& pace = {});
 

@@ -18,7 +18,9 @@ class OpRecorder : public runtime::Device {
     std::string node;
     costmodel::Op op;
     costmodel::Pass pass = costmodel::Pass::forward;
-    std::vector<double> times;  // seconds, one a call
+    std::vector<double> times;      // seconds, one a call
+    std::vector<double> slowdowns;  // of each
+    Timing timing() const { return at_reference(times, slowdowns); }
   };
 
   // `device` outlives this.

@@ -1,61 +1,43 @@
 #include "calibrate/pace.hpp"
 
-#include <algorithm>
 #include <memory>
-#include <vector>
+#include <mutex>
 
-#include "calibrate/measurement.hpp"
-#include "runtime/cpu/gemm.hpp"
+#include "runtime/yardstick.hpp"
 
 namespace calibrate {
 
+using costmodel::Seconds;
+
 namespace {
 
-constexpr std::int64_t side = 128;
-constexpr std::size_t batch = 1000;  // products whose fastest fiftieth says what the best pace is:
-constexpr int at_first = 10;         // clocks that jump between cores make single ones too fast
-
-class Yardstick {
- public:
-  Yardstick() {
-    for (std::size_t i = 0; i < at_first * batch; ++i) note(once());
-  }
-
-  // The best of three, so that an interruption of the yardstick itself is none of the sample's.
-  double factor() {
-    once();  // its operands come back to the caches
-    const double time = std::min({once(), once(), once()});
-    note(time);
-    return std::min(1.0, best_ / time);
-  }
-
- private:
-  double once() {
-    const costmodel::Seconds begin = clock_();
-    runtime::cpu::gemm<float>({.m = side, .n = side, .k = side}, a_, b_, c_);
-    return (clock_() - begin).value;
-  }
-
-  void note(double time) {
-    seen_.push_back(time);
-    if (seen_.size() < batch) return;
-    const auto fast = seen_.begin() + batch / 50;
-    std::nth_element(seen_.begin(), fast, seen_.end());
-    best_ = std::min(best_, *fast);
-    seen_.clear();
-  }
-
-  Clock clock_ = thread_clock();
-  std::vector<float> a_ = std::vector<float>(side * side, 1), b_ = a_, c_ = a_;
-  std::vector<double> seen_;
-  double best_ = 1e9;
+struct Reference {
+  std::mutex mutex;
+  Seconds value;  // 0: not known yet
 };
+
+Reference& reference() {
+  static Reference one;
+  return one;
+}
 
 }  // namespace
 
+Seconds pace_reference() {
+  Reference& known = reference();
+  const std::scoped_lock lock(known.mutex);
+  if (known.value == Seconds(0)) known.value = runtime::Yardstick().at_best();
+  return known.value;
+}
+
+void set_pace_reference(Seconds value) {
+  const std::scoped_lock lock(reference().mutex);
+  reference().value = value;
+}
+
 Pace yardstick() {
-  thread_local const auto stick = std::make_shared<Yardstick>();
-  return [mine = stick] { return mine->factor(); };
+  thread_local const auto stick = std::make_shared<runtime::Yardstick>();
+  return [mine = stick, best = pace_reference()] { return mine->now() / best; };
 }
 
 }  // namespace calibrate

@@ -1,18 +1,28 @@
-// How fast the machine computes just now. Neighbours on the same core, other tenants and clocks
-// change it by half within milliseconds; a time counts only for the pace it was taken at.
+// Times brought to one pace of the machine, whatever it was when they were taken: the pace at which
+// the yardstick (runtime/yardstick.hpp) takes the reference.
+//
+// The pace jumps by half within milliseconds (a neighbour on the same core comes and goes), often
+// within what is timed, so no single time can be put right by the yardsticks beside it. Sums can:
+// yardsticks between pieces of work stand at places that do not depend on the pace, so over many
+// repeats their sum is slowed down as much as the work's.
 #pragma once
 
 #include <functional>
 #include <utility>
 
+#include "costmodel/units.hpp"
+
 namespace calibrate {
 
-// The best pace over the present one, 1 at most: a time multiplied by it is the time at the best
-// pace.
+// The yardstick just now over the reference: how many times as slow as at that pace.
 using Pace = std::function<double()>;
 
-// By a small product through the runtime's own GEMM, against its best time on this thread; takes
-// about 100 us, the thread's first a quarter of a second.
+// Of this process: what was set, or else the best that the first call to need it sees.
+costmodel::Seconds pace_reference();
+// For the times of this process that come after; a profile's, where they are held against it.
+void set_pace_reference(costmodel::Seconds reference);
+
+// By a yardstick of the calling thread's own; takes about 25 us.
 Pace yardstick();
 
 // The mean of two paces around a sample.
@@ -21,7 +31,7 @@ class PaceAround {
   explicit PaceAround(Pace pace) : pace_(std::move(pace)) {}
   void begin() { last_ = now(); }
   // Of what ran since begin() or the last call.
-  double factor() {
+  double slowdown() {
     const double before = last_;
     begin();
     return (before + last_) / 2;

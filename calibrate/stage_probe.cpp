@@ -1,10 +1,12 @@
 #include "calibrate/stage_probe.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "costmodel/error.hpp"
 #include "runtime/cpu_device.hpp"
+#include "runtime/paced_device.hpp"
 #include "runtime/stage_executor.hpp"
 #include "runtime/supported.hpp"
 #include "runtime/thread_transport.hpp"
@@ -22,11 +24,12 @@ struct Samples {
 
 class Probe {
  public:
-  Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan, Pace pace)
+  Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+        runtime::Device& device, Clock clock, const Pace& pace)
       : world_(1, {}),
-        clock_(thread_clock()),
+        clock_(std::move(clock)),
         around_(pace),
-        recorder_(device_, clock_, std::move(pace)),
+        recorder_(device, clock_, pace),
         executor_(evaluator, plan, world_.of(0), recorder_, {}) {}
 
   void iterate() {
@@ -56,13 +59,12 @@ class Probe {
     const costmodel::Seconds begin = clock_();
     work();
     const costmodel::Seconds time = clock_() - begin;
-    times.push_back(time.value * around_.factor());
+    times.push_back(time.value / around_.slowdown());
   }
 
   runtime::ThreadWorld world_;
   Clock clock_;
   PaceAround around_;
-  runtime::CpuDevice device_;
   OpRecorder recorder_;
   runtime::StageExecutor executor_;
   std::int64_t number_ = 0;
@@ -76,7 +78,8 @@ StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::Pa
   const auto faults = runtime::unsupported(evaluator.model(), evaluator.training(), plan);
   if (!faults.empty())
     throw costmodel::ConfigError({}, faults.front().reason, faults.front().remedy);
-  Probe probe(evaluator, plan, yardstick());
+  runtime::CpuDevice device;
+  Probe probe(evaluator, plan, device, thread_clock(), yardstick());
   for (int i = 0; i < rule.warm_up; ++i) probe.iterate();
   probe.forget();
   StopRule warm = rule;
@@ -95,29 +98,49 @@ PassTimes by_ops(const StageTimes& times) {
   for (const auto& entry : times.ops) {
     const double calls = static_cast<double>(entry.times.size()) / times.forward.repeats;
     const bool forward = entry.pass == costmodel::Pass::forward;
-    (forward ? sum.forward : sum.backward) += calls * summarised(entry.times).median;
+    (forward ? sum.forward : sum.backward) += calls * entry.timing().median;
   }
   return sum;
 }
 
-Timing time_together(const SmallModel& model, int ranks, bool best_pace, const StopRule& rule) {
+namespace {
+
+double sum_of(const std::vector<double>& times) {
+  return std::accumulate(times.begin(), times.end(), 0.0);
+}
+
+// One of several ranks, as long as time is left.
+Together one_together(const SmallModel& model, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {});
-  std::vector<PassTimes> all(static_cast<std::size_t>(ranks));
+  runtime::CpuDevice cpu;
+  runtime::PacedDevice device(cpu);
   const Clock wall = wall_clock();
-  const costmodel::Seconds end = wall() + rule.longest;
+  Probe probe(evaluator, plan_of(model), device, wall, {});
+  probe.iterate();
+  probe.forget();
+  device.slowdown(pace_reference());
+  const costmodel::Seconds measuring = device.measuring(), end = wall() + rule.longest;
+  while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();
+  const double seconds = sum_of(probe.samples.forward) + sum_of(probe.samples.backward) -
+                         (device.measuring() - measuring).value;
+  return {costmodel::Seconds(seconds / static_cast<double>(probe.samples.forward.size())),
+          device.slowdown(pace_reference())};
+}
+
+}  // namespace
+
+Together time_together(const SmallModel& model, int ranks, const StopRule& rule) {
+  std::vector<Together> all(static_cast<std::size_t>(ranks));
+  pace_reference();  // before the ranks disturb one another
   runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
-    Probe probe(evaluator, plan_of(model), best_pace ? yardstick() : Pace());
-    probe.iterate();
-    probe.forget();
-    while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();
-    all[static_cast<std::size_t>(transport.rank())] =
-        by_ops({summarised(probe.samples.forward), {}, {}, probe.entries()});
+    all[static_cast<std::size_t>(transport.rank())] = one_together(model, rule);
   });
-  Timing timing;
-  timing.repeats = ranks;
-  for (const PassTimes& one : all) timing.median += (one.forward + one.backward) / ranks;
-  timing.least = timing.median;
-  return timing;
+  Together mean;
+  for (const Together& one : all) {
+    mean.passes += one.passes / ranks;
+    mean.pace += one.pace / ranks;
+  }
+  return mean;
 }
 
 }  // namespace calibrate

@@ -29,8 +29,12 @@ struct PassTimes {
 };
 PassTimes by_ops(const StageTimes& times);
 
-// Forward and backward of a micro-batch while `ranks` threads do the same, over their operators; as
-// they come, or each brought to the machine's best pace.
-Timing time_together(const SmallModel& model, int ranks, bool best_pace, const StopRule& rule);
+// Forward and backward of a micro-batch while `ranks` threads do the same, the mean by the wall's
+// clock; and how many times as slowly as at the reference's pace their cores did it.
+struct Together {
+  costmodel::Seconds passes;
+  double pace = 0;
+};
+Together time_together(const SmallModel& model, int ranks, const StopRule& rule);
 
 }  // namespace calibrate

@@ -124,11 +124,21 @@ void read_together(MapReader& device, DeviceSpec& spec) {
     const double devices = required_number(reader, "devices", Dimension::count, 1, 1e6);
     if (devices <= last)
       throw ConfigError(item.mark, "devices does not grow", "list fewer devices first");
-    spec.together.push_back(
-        {devices, required_number(reader, "slowdown", Dimension::count, 1, 1e6)});
+    spec.together.push_back({devices,
+                             required_number(reader, "slowdown", Dimension::count, 0.01, 1e6),
+                             reader.number("pace", Dimension::count, 0.01, 1e6).value_or(0)});
     reader.finish();
     last = devices;
   }
+}
+
+void read_pace(MapReader& device, DeviceSpec& spec) {
+  const Value* pace = device.optional("pace");
+  if (pace == nullptr) return;
+  MapReader reader(*pace, "pace");
+  reader.required("source");
+  spec.yardstick = Seconds(required_number(reader, "yardstick_s", Dimension::time, 1e-9, 1));
+  reader.finish();
 }
 
 void read_groups(const Value* list, Tier& tier) {
@@ -234,6 +244,21 @@ double slowdown_together(const DeviceSpec& device, double devices) {
   return device.together.empty() ? 1 : below.slowdown * devices / below.devices;
 }
 
+DeviceSpec at_pace(DeviceSpec device, double pace) {
+  const bool said =
+      !device.together.empty() && std::all_of(device.together.begin(), device.together.end(),
+                                              [](const auto& here) { return here.pace > 0; });
+  if (!said) return device;
+  for (auto& here : device.together) {
+    here.slowdown *= pace / here.pace;
+    here.pace = pace;
+  }
+  auto all = device.together.back();
+  all.devices = std::numeric_limits<double>::max();
+  device.together.push_back(all);
+  return device;
+}
+
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices) {
   ClusterSpec other = cluster;
   other.devices = devices;
@@ -257,6 +282,7 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   read_kernels(reader, device);
   read_measured(reader, device);
   read_together(reader, device);
+  read_pace(reader, device);
   reader.optional("source");
   reader.optional("notes");
   reader.optional("machine");  // what `shardplan calibrate --backend` measured; read by people

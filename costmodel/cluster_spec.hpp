@@ -54,8 +54,10 @@ struct DeviceSpec {
   // here knows. Growing; empty: they share nothing.
   struct Together {
     double devices, slowdown;
+    double pace = 0;  // ... of which a core's pace just then explains this much (0: not said)
   };
   std::vector<Together> together;
+  Seconds yardstick;  // of runtime/yardstick.hpp at the pace of `measured`; 0: not said
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
   double gemm_efficiency_of(Precision p) const {
     const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];
@@ -110,6 +112,11 @@ double straggler_factor(const ClusterSpec& cluster);
 // for one, where nothing else was measured; linear between the measured numbers, proportional above
 // the last, where devices take turns.
 double slowdown_together(const DeviceSpec& device, double devices);
+
+// The same device while its cores take `pace` times as long as at the pace of `measured`, turns
+// that they have to take counted: what they share beside that stays. Unchanged where Together::pace
+// is not said.
+DeviceSpec at_pace(DeviceSpec device, double pace);
 
 // The same cluster with another number of devices: its tiers as described, cut or stretched again.
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);

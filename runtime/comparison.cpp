@@ -19,14 +19,19 @@ std::optional<double> error_of(Unit unit, double predicted, double measured) {
 class Rows {
  public:
   void add(std::string key, std::string title, Unit unit, double predicted, double measured) {
-    rows.push_back({std::move(key), std::move(title), unit, predicted, measured,
-                    error_of(unit, predicted, measured)});
+    rows.push_back({std::move(key),
+                    std::move(title),
+                    unit,
+                    predicted,
+                    measured,
+                    error_of(unit, predicted, measured),
+                    {},
+                    {}});
   }
   std::vector<Compared> rows;
 };
 
-void add_stages(const RunResult& r, Rows& rows) {
-  const auto& e = r.predicted;
+void add_stages(const RunResult& r, const costmodel::Estimate& e, Rows& rows) {
   for (const bool backward : {false, true}) {
     const auto said = costmodel::by_rank(backward ? e.stage_backward : e.stage_forward, r.plan.pp);
     const auto seen = costmodel::by_rank(
@@ -37,6 +42,16 @@ void add_stages(const RunResult& r, Rows& rows) {
                Unit::seconds, said[p], seen[p]);
     }
   }
+}
+
+Rows times_of(const RunResult& r, const costmodel::Estimate& e) {
+  Rows rows;
+  rows.add("iteration_s", "iteration", Unit::seconds, e.iteration.value,
+           r.measured.iteration.value);
+  add_stages(r, e, rows);
+  rows.add("bubble_fraction", "bubble", Unit::fraction, e.bubble_fraction,
+           r.measured.bubble_fraction);
+  return rows;
 }
 
 void add_memory(const RunResult& r, Rows& rows) {
@@ -76,12 +91,14 @@ costmodel::Traffic most_traffic(const RunSummary& measured) {
 }
 
 std::vector<Compared> compare(const RunResult& r) {
-  Rows rows;
-  rows.add("iteration_s", "iteration", Unit::seconds, r.predicted.iteration.value,
-           r.measured.iteration.value);
-  add_stages(r, rows);
-  rows.add("bubble_fraction", "bubble", Unit::fraction, r.predicted.bubble_fraction,
-           r.measured.bubble_fraction);
+  Rows rows = times_of(r, r.predicted);
+  if (r.at_pace) {
+    const Rows at_pace = times_of(r, *r.at_pace);
+    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+      rows.rows[i].at_pace = at_pace.rows[i].predicted;
+      rows.rows[i].at_pace_error_pct = at_pace.rows[i].error_pct;
+    }
+  }
   if (!r.computed) return std::move(rows.rows);
   add_memory(r, rows);
   add_traffic(r, rows);

@@ -19,6 +19,8 @@ struct Compared {
   // 100 · (predicted - measured) / measured; of fractions, the difference in points. Nothing where
   // only one of the two is zero.
   std::optional<double> error_pct;
+  // Of times and the bubble, where RunResult::at_pace is there.
+  std::optional<double> at_pace, at_pace_error_pct;
 };
 
 // Iteration, each stage's forward and backward, bubble, and, where it computed, memory by kind of

@@ -68,6 +68,23 @@ Json errors_json(const RunResult& r) {
 
 }  // namespace
 
+namespace {
+
+// The same prediction at the pace the machine had.
+Json at_pace_json(const RunResult& r) {
+  Json errors = Json::object();
+  for (const Compared& row : compare(r))
+    if (row.at_pace)
+      errors[row.key] = row.at_pace_error_pct ? Json(*row.at_pace_error_pct) : Json();
+  return {{"pace", r.measured.pace},
+          {"predicted",
+           {{"time", costmodel::time_json(*r.at_pace)},
+            {"bubble_fraction", r.at_pace->bubble_fraction}}},
+          {"error_pct", errors}};
+}
+
+}  // namespace
+
 std::string run_json(const RunResult& r) {
   Json json{{"backend", r.backend},
             {"plan", costmodel::plan_json(r.predicted)},
@@ -79,6 +96,7 @@ std::string run_json(const RunResult& r) {
             {"error_pct", errors_json(r)},
             {"notes", r.notes},
             {"interrupted", r.interrupted}};
+  if (r.at_pace) json["at_pace"] = at_pace_json(r);
   if (r.interrupted) json["cause"] = r.cause;
   return json.dump(2) + "\n";
 }

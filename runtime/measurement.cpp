@@ -63,6 +63,7 @@ class Numbers {
     for (auto* time : {&m.pipeline_end, &m.reduced, &m.end}) (*this)(*time);
     (*this)(m.actions);
     (*this)(m.reductions);
+    (*this)(m.pace);
     TrafficCount& t = m.traffic;
     for (auto* bytes : {&t.all_reduce, &t.all_gather, &t.reduce_scatter, &t.all_to_all, &t.send})
       (*this)(*bytes);
@@ -163,6 +164,7 @@ void count_bytes(const std::vector<RankMeasurement>& ranks, const costmodel::Par
     for (std::size_t k = 0; k < rank.peaks.size(); ++k)
       all.memory[p][k] = std::max(all.memory[p][k], rank.peaks[k]);
     all.peak[p] = std::max(all.peak[p], rank.peak);
+    all.pace += rank.pace / static_cast<double>(ranks.size());
     const auto bytes = [same](std::int64_t n) {
       return costmodel::Bytes(static_cast<double>(n) / same);
     };

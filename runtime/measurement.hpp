@@ -30,7 +30,10 @@ struct RankMeasurement {
   costmodel::Seconds pipeline_end, reduced, end;  // of the last iteration
   std::vector<TimeSpan> reductions;               // of gradients, of the last iteration
   std::vector<ActionTime> actions;                // of the last iteration
-  TrafficCount traffic;                           // of one iteration
+  // How many times as long its operators took as at the profile's pace (paced_device.hpp): the mean
+  // over all iterations but the first; 0: not measured.
+  double pace = 0;
+  TrafficCount traffic;                                        // of one iteration
   std::array<std::int64_t, memory_kind_names.size()> peaks{};  // bytes, by memory kind
   std::int64_t peak = 0;
 };
@@ -43,6 +46,7 @@ struct RunSummary {
   std::vector<double> loss;      // mean over the tokens of the batch, in nats, by iteration
   std::vector<costmodel::Seconds> stage_forward, stage_backward;  // by virtual stage
   double bubble_fraction = 0;  // of the pipeline rank that ends last: idle / busy
+  double pace = 0;             // the mean of the ranks'; 0: not measured
   // By pipeline rank: the most of its ranks.
   std::vector<std::array<std::int64_t, memory_kind_names.size()>> memory;
   std::vector<std::int64_t> peak;

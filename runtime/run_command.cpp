@@ -20,6 +20,7 @@
 #include "runtime/emulated_run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/launch.hpp"
+#include "runtime/paced_device.hpp"
 #include "runtime/run_progress.hpp"
 #include "runtime/supported.hpp"
 #include "runtime/thread_transport.hpp"
@@ -170,6 +171,12 @@ std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& tr
       {.index = index, .number = wide ? Number::f32 : Number::bf16, .tf32 = request.tf32});
 }
 
+// A core's pace is measured where its calibrated one is known.
+bool is_paced(const RunRequest& request) {
+  return request.backend != BackendKind::cuda &&
+         request.scenario.cluster.device.yardstick > costmodel::Seconds(0);
+}
+
 // One rank's part; what all saw goes to `end`, on rank 0.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
@@ -177,7 +184,11 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
                     statements(request.scenario, begun.plan, request.seed, request.iterations),
                     begun.plan.devices(), to_string(begun.plan));
   const std::unique_ptr<Device> device = device_of(request, transport);
+  PacedDevice paced(*device);
   TrainingOptions options;
+  const bool pace = is_paced(request);
+  if (pace)
+    options.pace = [&] { return paced.slowdown(request.scenario.cluster.device.yardstick); };
   options.iterations = request.iterations;
   options.executor.seed = request.seed;
   options.executor.memory_limit = request.memory_limit;
@@ -186,7 +197,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
     if (!all.empty()) end.add(std::move(all));
   };
   if (transport.rank() == 0) options.progress = request.progress;
-  train(evaluator, begun.plan, transport, *device, options);
+  train(evaluator, begun.plan, transport, pace ? paced : *device, options);
 }
 
 void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
@@ -218,6 +229,20 @@ void train_on_threads(const RunRequest& request, const ParallelPlan& plan, Early
   }
 }
 
+// Neighbours and clocks are nobody's model: the same prediction at the pace the ranks had.
+void predict_at_pace(Scenario scenario, RunResult& result) {
+  const double pace = result.measured.pace;
+  auto& device = scenario.cluster.device;
+  if (pace == 0 || device.together.empty()) return;
+  result.notes.push_back(
+      fmt::format("at its pace: operators took {:.2f} times as long as in the "
+                  "profile's tables; when it was measured, {:.2f} times",
+                  pace, device.together.front().pace));
+  device = costmodel::at_pace(device, pace);
+  Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  result.at_pace = evaluator.estimate(result.plan);
+}
+
 std::optional<RunResult> trained(RunRequest request) {
   RunResult begun;
   begun.backend = backend_names[static_cast<std::size_t>(request.backend)];
@@ -238,6 +263,7 @@ std::optional<RunResult> trained(RunRequest request) {
   (mpi ? train_under_mpi : train_on_threads)(request, begun.plan, end, program);
   RunResult result = end.result();
   if (result.iterations == 0) return std::nullopt;  // another rank has it
+  predict_at_pace(s, result);
   return result;
 }
 

@@ -42,6 +42,8 @@ struct RunResult {
   int iterations = 0;  // whole ones; 0: nothing was measured
   RunSummary measured;
   costmodel::Estimate predicted;
+  // At the pace the machine really had, where a calibrated profile lets that be said.
+  std::optional<costmodel::Estimate> at_pace;
   bool computed = true;  // false: emulated, without losses and memory
   std::vector<std::string> notes;
   bool interrupted = false;  // it ended before its time, by `cause`

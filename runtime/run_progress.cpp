@@ -20,6 +20,7 @@ void add_to(RankMeasurement& all, RankMeasurement one) {
   const std::size_t count = all.iterations.size();
   mix(all.forward, one.forward, count);
   mix(all.backward, one.backward, count);
+  one.pace = all.pace + (one.pace - all.pace) / static_cast<double>(count);
   one.forward = std::move(all.forward);
   one.backward = std::move(all.backward);
   all.iterations.insert(all.iterations.end(), one.iterations.begin(), one.iterations.end());

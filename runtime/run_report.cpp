@@ -20,11 +20,26 @@ std::string value_text(Unit unit, double value) {
   return {};
 }
 
+std::string error_text(Unit unit, const std::optional<double>& error) {
+  if (!error) return "-";
+  const double tenths = std::round(10 * *error) / 10 + 0.0;  // no negative zero
+  return fmt::format("{:+.1f} {}", tenths, unit == Unit::fraction ? "points" : "%");
+}
+
 std::string error_text(const Compared& row) {
-  if (!row.error_pct) return "-";
   if (row.unit == Unit::bytes && row.predicted == row.measured) return "exact";
-  const double tenths = std::round(10 * *row.error_pct) / 10 + 0.0;  // no negative zero
-  return fmt::format("{:+.1f} {}", tenths, row.unit == Unit::fraction ? "points" : "%");
+  return error_text(row.unit, row.error_pct);
+}
+
+std::string row_text(const Compared& row) {
+  std::string text =
+      fmt::format("{:<26}{:>14}{:>14}{:>16}", row.title, value_text(row.unit, row.predicted),
+                  value_text(row.unit, row.measured), error_text(row));
+  if (row.at_pace) {
+    text += fmt::format("{:>14}{:>16}", value_text(row.unit, *row.at_pace),
+                        error_text(row.unit, row.at_pace_error_pct));
+  }
+  return text + "\n";
 }
 
 bool is_nothing(const Compared& row) {
@@ -48,13 +63,10 @@ std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
                                  s.model.name, s.cluster.name, s.training.global_batch,
                                  s.training.sequence, to_string(r.plan), r.backend, ranks);
   if (r.interrupted) text += fmt::format("ended early: {}\n\n", r.cause);
-  text += fmt::format("{:<26}{:>14}{:>14}{:>16}\n", "", "predicted", "measured", "error");
-  for (const Compared& row : compare(r)) {
-    if (is_nothing(row)) continue;
-    text +=
-        fmt::format("{:<26}{:>14}{:>14}{:>16}\n", row.title, value_text(row.unit, row.predicted),
-                    value_text(row.unit, row.measured), error_text(row));
-  }
+  text += fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
+  text += r.at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";
+  for (const Compared& row : compare(r))
+    if (!is_nothing(row)) text += row_text(row);
   text += losses_text(r.measured.loss);
   for (const auto& note : r.notes) text += fmt::format("note: {}\n", note);
   return text;

@@ -12,6 +12,8 @@ namespace runtime {
 struct TrainingOptions {
   int iterations = 3;
   ExecutorOptions executor;
+  // After each iteration, on every rank: how fast it computed, for RankMeasurement::pace.
+  std::function<double()> pace;
   // After each iteration, on the calling rank: its number from 0 and what it took here.
   std::function<void(int, costmodel::Seconds)> progress;
   // After each iteration, on every rank and before the next one begins: what it was alone.

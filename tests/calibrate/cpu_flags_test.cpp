@@ -91,5 +91,6 @@ TEST_CASE("tasks have names of their own, and later rounds repeat the first") {
     for (const auto& other : tasks) same += other.name == task.name ? 1 : 0;
     CHECK(same == 1);
   }
-  CHECK(tasks.size() == 2 * first);
+  CHECK(tasks.front().name == "pace");  // before all that is brought to it, and once
+  CHECK(tasks.size() == 2 * first - 1);
 }

@@ -43,9 +43,12 @@ std::vector<Record> records() {
   all.push_back({"t", "optimizer", Pass::forward, {4e6}, 4e6, taking(1e-3)});
   all.push_back({"t", "copy", Pass::forward, {1e6}, 1e6, taking(1e-4)});
   all.push_back({"t", "call", Pass::forward, {1}, 1, taking(3e-7)});
-  all.push_back({"t", "best pace", Pass::forward, {1}, 1, taking(0.1)});
+  all.push_back({"t", "yardstick", Pass::forward, {1}, 1, taking(5e-6)});
+  all.push_back({"t", "alone", Pass::forward, {1}, 1, taking(0.1)});
   all.push_back({"t", "together", Pass::forward, {1}, 1, taking(0.12)});
-  all.push_back({"t", "together", Pass::forward, {2}, 1, taking(0.15)});
+  all.push_back({"t", "yardstick together", Pass::forward, {1}, 1, taking(5.5e-6)});
+  all.push_back({"t", "together", Pass::forward, {2}, 2, taking(0.15)});
+  all.push_back({"t", "yardstick together", Pass::forward, {2}, 2, taking(6e-6)});
   for (const double bytes : {1e3, 1e5, 1e6, 1e7})
     all.push_back(
         {"t", "all-reduce", Pass::forward, {bytes, 2}, bytes, taking(2e-5 + bytes / 4e9)});
@@ -82,6 +85,41 @@ TEST_CASE("a written device gives the measured times at the measured shapes") {
   CHECK(costmodel::slowdown_together(device, 1) == doctest::Approx(1.2).epsilon(1e-4));
   CHECK(costmodel::slowdown_together(device, 1.5) == doctest::Approx(1.35).epsilon(1e-4));
   CHECK(costmodel::slowdown_together(device, 2) == doctest::Approx(1.5).epsilon(1e-4));
+}
+
+TEST_CASE("another pace leaves what ranks share beside their cores") {
+  const auto device = written_and_read();
+  CHECK(device.yardstick == Seconds(5e-6));
+  CHECK(device.together.back().pace == doctest::Approx(1.2).epsilon(1e-4));
+  const auto slow = costmodel::at_pace(device, 2);
+  CHECK(costmodel::slowdown_together(slow, 1) == doctest::Approx(2 * 1.2 / 1.1).epsilon(1e-4));
+  CHECK(costmodel::slowdown_together(slow, 2) == doctest::Approx(2 * 1.5 / 1.2).epsilon(1e-4));
+  // Turns that more ranks than cores take are in the pace.
+  CHECK(costmodel::slowdown_together(slow, 8) == doctest::Approx(2 * 1.5 / 1.2).epsilon(1e-4));
+  CHECK(costmodel::slowdown_together(device, 8) == doctest::Approx(4 * 1.5).epsilon(1e-4));
+  costmodel::DeviceSpec unsaid = device;
+  unsaid.together.front().pace = 0;
+  CHECK(costmodel::slowdown_together(costmodel::at_pace(unsaid, 2), 2) ==
+        doctest::Approx(1.5).epsilon(1e-4));
+}
+
+TEST_CASE("a grid is brought to what its operator takes in a layer") {
+  auto all = records();
+  for (const double times : {1.1, 1.3, 1.2}) {
+    all.push_back(of(small, Pass::forward, 2e-5 * times));
+    all.back().op = calibrate::in_a_layer("linear");
+  }
+  const auto tables = calibrate::tables_of(all);
+  const auto time = [&](const Op& op, Pass pass) {
+    const auto work = costmodel::measured_work(op, pass, Precision::fp32);
+    for (const auto& table : tables)
+      if (table.op == "linear" && table.pass == pass)
+        return work.amount / costmodel::rate_at(table, work.point);
+    return 0.0;
+  };
+  CHECK(time(small, Pass::forward) == doctest::Approx(2.4e-5));
+  CHECK(time(wide, Pass::forward) == doctest::Approx(8.4e-5));
+  CHECK(time(wide, Pass::weight_gradient) == doctest::Approx(7e-5));
 }
 
 TEST_CASE("a written cluster names its device and has the fitted times") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 using calibrate::StopRule;
 using costmodel::Seconds;
 
@@ -58,14 +60,30 @@ TEST_CASE("a summary") {
   CHECK(even.relative_error == doctest::Approx(1.2533 * 1.4826 * 1 / 2.5 / 2));
 }
 
-TEST_CASE("times are brought to the best pace, the mean of those before and after") {
+TEST_CASE("times are brought to the reference's pace: all time over all slowdown") {
   double now = 0;
-  std::vector<double> paces{1, 0.5, 0.5, 1, 0.25};
+  std::vector<double> slowdowns{1, 2, 2, 1, 4};
   std::size_t next = 0;
   const auto timing = calibrate::measure(
       [&] { now += 8; }, {.warm_up = 1, .least = 3, .most = 3, .longest = Seconds(1e9)},
-      [&] { return Seconds(now); }, [&] { return paces[next++]; });
+      [&] { return Seconds(now); }, [&] { return slowdowns[next++]; });
   CHECK(timing.repeats == 3);
-  CHECK(timing.least == Seconds(4));   // 0.5 before and after
-  CHECK(timing.median == Seconds(5));  // of 4, 6 and 5
+  // 2, 1.5 and 2.5: the means of those before and after, the warm-up's left out.
+  CHECK(timing.median.value == doctest::Approx(24.0 / 6));
+  CHECK(timing.least.value == doctest::Approx(8 / 2.5));
+}
+
+TEST_CASE("a pace that changes within what is timed does not move the sums") {
+  // A piece of work takes 10 ms at the reference's pace; half of it passes three times as slowly.
+  // The yardstick beside it sees one or the other, and never the 2 of the whole.
+  std::vector<double> times(1000, 0.02), slowdowns;
+  for (std::size_t i = 0; i < times.size(); ++i) slowdowns.push_back(i % 2 == 0 ? 1 : 3);
+  CHECK(calibrate::at_reference(times, slowdowns).median.value == doctest::Approx(0.01));
+  times.push_back(1);  // interrupted
+  slowdowns.push_back(1);
+  const auto timing = calibrate::at_reference(times, slowdowns);
+  CHECK(timing.median.value == doctest::Approx(0.01));
+  CHECK(timing.repeats == 1000);
+  CHECK(timing.relative_error == doctest::Approx(0.5 / std::sqrt(1000)).epsilon(0.01));
+  CHECK(calibrate::at_reference({}, {}).repeats == 0);
 }
