@@ -27,10 +27,10 @@ std::string device_beside(const std::string& device, const std::string& cluster)
 }
 
 // What a profile may rest on: other measurements than these are begun anew.
-std::string header_of(const CpuRequest& request, const Machine& machine) {
-  return fmt::format("shardplan calibrate --backend cpu{}; {}; {} cores; {}; {}",
-                     request.quick ? " --quick" : "", machine.processor, machine.cores,
-                     machine.products, machine.compiler);
+std::string header_of(const CpuRequest& request, const Machine& machine, const Ranks& ranks) {
+  return fmt::format("shardplan calibrate --backend cpu{}; {}; {} cores; {} {}; {}; {}",
+                     request.quick ? " --quick" : "", machine.processor, machine.cores, ranks.count,
+                     ranks.are, machine.products, machine.compiler);
 }
 
 }  // namespace
@@ -55,8 +55,9 @@ void run_tasks(const std::vector<Task>& tasks, Seconds time, PartFile& part, con
 
 std::string calibrate_cpu(const CpuRequest& request) {
   const Machine machine = this_machine();
-  const auto tasks = cpu_tasks(request.quick, machine.cores);
-  PartFile part(request.out + ".part", header_of(request, machine));
+  const Ranks ranks = request.ranks.value_or(Ranks{.count = machine.cores});
+  const auto tasks = cpu_tasks(request.quick, machine.cores, ranks);
+  PartFile part(request.out + ".part", header_of(request, machine, ranks));
   for (const Record& r : part.records())
     if (r.op == "yardstick") set_pace_reference(r.time.median);
   const Clock clock = wall_clock();
@@ -68,7 +69,7 @@ std::string calibrate_cpu(const CpuRequest& request) {
   const auto device = device_profile(part.records(), machine, request.command);
   costmodel::write_file(request.out, to_yaml(device));
   if (!request.cluster_out.empty()) {
-    const auto cluster = cluster_profile(part.records(), machine, request.command,
+    const auto cluster = cluster_profile(part.records(), machine, ranks, request.command,
                                          device_beside(request.out, request.cluster_out));
     costmodel::write_file(request.cluster_out, to_yaml(cluster));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "calibrate/cpu_tasks.hpp"
@@ -12,8 +13,9 @@ struct CpuRequest {
   std::string out;          // the device's file
   std::string cluster_out;  // the cluster's; "": none
   bool quick = false;
-  double minutes = 3;   // about: a task begun is ended
-  std::string command;  // as the profile tells it
+  double minutes = 3;          // about: a task begun is ended
+  std::string command;         // as the profile tells it
+  std::optional<Ranks> ranks;  // whose messages; not said: threads', one a core
   // Before each task: how many are done, of how many, its name, seconds left.
   std::function<void(std::size_t, std::size_t, const std::string&, double)> progress;
 };

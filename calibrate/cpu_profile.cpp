@@ -130,13 +130,12 @@ double best_bus_rate(const std::vector<Measurement>& measurements) {
 }  // namespace
 
 Value cluster_profile(const std::vector<Record>& records, const Machine& machine,
-                      const std::string& command, const std::string& device) {
+                      const Ranks& ranks, const std::string& command, const std::string& device) {
   const auto measurements = collectives_of(records);
-  const std::string name = "threads";
   costmodel::ClusterSpec base;
   costmodel::Tier tier;
-  tier.name = name;
-  base.devices = base.devices_per_node = tier.devices = std::max(2, machine.cores);
+  tier.name = ranks.are;
+  base.devices = base.devices_per_node = tier.devices = std::max(2, ranks.count);
   tier.bandwidth = costmodel::BytesPerSecond(best_bus_rate(measurements));
   tier.latency = costmodel::Seconds(5e-6);
   tier.fixed = costmodel::Seconds(1e-6);
@@ -144,11 +143,12 @@ Value cluster_profile(const std::vector<Record>& records, const Machine& machine
   base.tiers = base.known_tiers = {tier};
   std::vector<Unused> unused;
   const auto groups = fit_network(base, measurements, unused);
-  Entries entries{{"name", scalar_value(name)},
-                  {"devices", scalar_value(std::to_string(machine.cores))},
+  const Value count = scalar_value(std::to_string(ranks.count));
+  Entries entries{{"name", scalar_value(ranks.are)},
+                  {"devices", count},
                   {"bandwidth_bytes_per_s", figure(tier.bandwidth.value)}};
   for (const char* key : {"latency_s", "fixed_s"}) entries.emplace_back(key, scalar_value("0"));
-  std::string errors = "no collective was measured: one core";
+  std::string errors = "no collective was measured: one rank";
   for (const auto& fitted : groups) {
     for (const auto& constant : fitted.constants) {
       const std::string key = constant.name.substr(constant.name.rfind('.') + 1);
@@ -156,9 +156,9 @@ Value cluster_profile(const std::vector<Record>& records, const Machine& machine
       entries.emplace_back(key, figure(constant.after));
     }
     errors = fmt::format(
-        "{} collectives of threads, in `measured`; where that has none, fitted: median error "
+        "{} collectives of {}, in `measured`; where that has none, fitted: median error "
         "{:.1f} %, 90th percentile {:.1f} %",
-        fitted.points, fitted.after.median, fitted.after.p90);
+        fitted.points, ranks.are, fitted.after.median, fitted.after.p90);
   }
   Value tiers;
   tiers.kind = Value::Kind::sequence;
@@ -168,8 +168,8 @@ Value cluster_profile(const std::vector<Record>& records, const Machine& machine
   Value map;
   map.set("title", quoted(fmt::format("{}, a process a core", machine.processor)));
   map.set("device", quoted(device));
-  map.set("devices", scalar_value(std::to_string(machine.cores)));
-  map.set("devices_per_node", scalar_value(std::to_string(machine.cores)));
+  map.set("devices", count);
+  map.set("devices_per_node", count);
   map.set("tiers", tiers);
   map.set("machine", machine_value(machine, command));
   return map;

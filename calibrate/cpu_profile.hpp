@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/cpu_tasks.hpp"
 #include "calibrate/machine.hpp"
 #include "calibrate/part_file.hpp"
 #include "costmodel/config_value.hpp"
@@ -14,9 +15,10 @@ namespace calibrate {
 costmodel::Value device_profile(const std::vector<Record>& records, const Machine& machine,
                                 const std::string& command);
 
-// As many such cores as the machine has, joined by its memory. `device`: the device's file as the
-// cluster's file names it.
+// As many such cores as there are ranks, joined by what their messages went through. `device`: the
+// device's file as the cluster's file names it.
 costmodel::Value cluster_profile(const std::vector<Record>& records, const Machine& machine,
-                                 const std::string& command, const std::string& device);
+                                 const Ranks& ranks, const std::string& command,
+                                 const std::string& device);
 
 }  // namespace calibrate

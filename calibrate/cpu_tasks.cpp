@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "calibrate/measured_tables.hpp"
-#include "calibrate/network_bench.hpp"
 #include "calibrate/op_bench.hpp"
 #include "calibrate/stage_probe.hpp"
 #include "costmodel/measured_time.hpp"
@@ -125,12 +124,12 @@ StopRule long_enough(StopRule rule) {
   return rule;
 }
 
-void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
+void add_collectives(std::vector<Task>& tasks, bool quick, const Ranks& world) {
   const std::vector<double> sizes =
       quick ? std::vector<double>{4 * kB, 256 * kB, 4 * MB}
             : std::vector<double>{kB, 16 * kB, 64 * kB, 256 * kB, MB, 4 * MB, 16 * MB};
   for (const int ranks : {2, 4}) {
-    if (ranks > cores) continue;
+    if (ranks > world.count) continue;
     for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
                             CollectiveKind::reduce_scatter, CollectiveKind::send}) {
       if (kind == CollectiveKind::send && ranks > 2) continue;
@@ -138,9 +137,9 @@ void add_collectives(std::vector<Task>& tasks, bool quick, int cores) {
       for (const double bytes : sizes) {
         const std::string name = fmt::format("{} of {} ranks {:.0f} kB", what, ranks, bytes / kB);
         tasks.push_back(
-            {name, 0.05, [=](const StopRule& rule) {
-               const auto time = time_collective(kind, static_cast<std::int64_t>(bytes), ranks,
-                                                 long_enough(rule));
+            {name, 0.05, [=, timer = world.time](const StopRule& rule) {
+               const auto time =
+                   timer(kind, static_cast<std::int64_t>(bytes), ranks, long_enough(rule));
                return std::vector<Record>{
                    {name, what, Pass::forward, {bytes, static_cast<double>(ranks)}, bytes, time}};
              }});
@@ -216,11 +215,11 @@ std::vector<Record> probe(const SmallModel& model, const StopRule& rule) {
 
 namespace {
 
-std::vector<Task> one_round(bool quick, int cores) {
+std::vector<Task> one_round(bool quick, int cores, const Ranks& ranks) {
   std::vector<Task> tasks;
   add_memory(tasks, quick);
   add_together(tasks, quick, cores);
-  add_collectives(tasks, quick, cores);
+  add_collectives(tasks, quick, ranks);
   add_products(tasks, quick);
   add_attention(tasks, quick);
   add_biases(tasks, quick);
@@ -230,10 +229,10 @@ std::vector<Task> one_round(bool quick, int cores) {
 
 }  // namespace
 
-std::vector<Task> cpu_tasks(bool quick, int cores) {
+std::vector<Task> cpu_tasks(bool quick, int cores, const Ranks& ranks) {
   std::vector<Task> tasks{pace_task()};
   for (int round = 1; round <= (quick ? 2 : 3); ++round) {
-    for (Task& task : one_round(quick, cores)) {
+    for (Task& task : one_round(quick, cores, ranks)) {
       task.name = fmt::format("{}, round {}", task.name, round);
       task.repeated = round > 1;
       task.run = [run = std::move(task.run), name = task.name](const StopRule& rule) {

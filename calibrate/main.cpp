@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/output_file.hpp"
+#include "runtime/launch.hpp"
 #include "runtime/transport.hpp"
+#include "runtime/transport_mpi.hpp"
 
 namespace {
 
@@ -52,7 +55,9 @@ constexpr const char* help =
     "  --out FILE             the device's profile; FILE.part holds raw measurements until all "
     "are\n"
     "                         there: a call that was ended is taken up by the same call again\n"
-    "  --cluster-out FILE     the cluster's: so many such devices as it has cores\n"
+    "  --cluster-out FILE     the cluster's: so many such devices as it has cores; under mpirun or "
+    "srun,\n"
+    "                         as there are ranks, with the messages between processes\n"
     "  --minutes N            about how long (default 3, of a GPU 7; with --quick 0.5)\n"
     "  --quick                fewer and smaller shapes\n"
     "  --then-run SCENARIO    shardplan run SCENARIO --calibrated with what was written\n"
@@ -177,6 +182,25 @@ int measure_gpu(const po::variables_map& values, const std::string& command) {
   return 0;
 }
 
+// Rank 0 of mpirun or srun measures, and with the others the messages between them.
+int measure_between_processes(const po::variables_map& values, calibrate::CpuRequest& request,
+                              const std::function<void()>& measure) {
+  if (values.count("then-run") != 0) {
+    throw ConfigError({}, "shardplan calibrate: --then-run cannot start ranks of its own here",
+                      "leave it out, and start shardplan run --calibrated as this was started");
+  }
+  if (const auto missing = runtime::mpi_missing(); !missing.empty())
+    throw runtime::RunFault(0, missing);
+  // The others wait while rank 0 measures its core.
+  const costmodel::Seconds patience(120 * request.minutes + 600);
+  return runtime::run_mpi({.patience = patience}, [&](runtime::Transport& transport) {
+    calibrate::with_ranks(transport, [&](const calibrate::CollectiveTimer& time) {
+      request.ranks = {.are = "processes", .count = transport.size(), .time = time};
+      measure();
+    });
+  });
+}
+
 int measure_this_machine(const po::variables_map& values, const std::string& command) {
   const bool quiet = values["quiet"].as<bool>();
   const auto path = costmodel::config_path(words(values, "config-path"));
@@ -189,9 +213,13 @@ int measure_this_machine(const po::variables_map& values, const std::string& com
     fmt::print("{}", calibrate::check_profile(word(values, "check"), path));
     return 0;
   }
-  const calibrate::CpuRequest request = request_of(values, command, "cpu");
-  const std::string report = calibrate::calibrate_cpu(request);
-  if (!quiet) fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+  calibrate::CpuRequest request = request_of(values, command, "cpu");
+  const auto measure = [&] {
+    const std::string report = calibrate::calibrate_cpu(request);
+    if (!quiet) fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+  };
+  if (runtime::launched()) return measure_between_processes(values, request, measure);
+  measure();
   const bool cluster = !request.cluster_out.empty();
   if (values.count("then-run") != 0)
     then_run(word(values, "then-run"), cluster ? request.cluster_out : request.out);
@@ -244,6 +272,7 @@ int main(int count, char** arguments) {
   try {
     return run(count, arguments);
   } catch (const ConfigError& fault) {
+    runtime::let_others_speak();
     fmt::print(stderr, "{}\n", fault.what());
     return 2;
   } catch (const runtime::RunFault& fault) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "costmodel/error.hpp"
@@ -29,12 +29,31 @@ void read_once(const Floats& values) { asm volatile("" : : "r"(values.data()) : 
 
 class Rank {
  public:
-  Rank(runtime::Transport& transport, std::int64_t bytes)
+  // One of the transport's first `ranks`.
+  Rank(runtime::Transport& transport, std::int64_t bytes, int ranks)
       : transport_(transport),
-        communicator_(transport, everybody(transport), traffic_),
+        ranks_(ranks),
+        communicator_(transport, first_of(transport, ranks), traffic_),
         values_(floats_in(bytes), 1e-3F) {}
 
   void meet() { communicator_.barrier(runtime::control_tag(1)); }
+
+  // On rank 0 the longest of all ranks' times; its own elsewhere.
+  Seconds slowest(Seconds own) {
+    if (transport_.rank() != 0) {
+      tell(0, own.value);
+      return own;
+    }
+    for (int other = 1; other < ranks_; ++other) own = max(own, Seconds(heard(other)));
+    return own;
+  }
+
+  // What rank 0 decided.
+  bool agreed(bool more) {
+    if (transport_.rank() != 0) return heard(0) != 0;
+    for (int other = 1; other < ranks_; ++other) tell(other, more ? 1 : 0);
+    return more;
+  }
 
   void run(CollectiveKind kind) {
     const int tag = runtime::collective_tag(1);
@@ -53,10 +72,20 @@ class Rank {
   void settle() { std::fill(values_.begin(), values_.end(), 1e-3F); }
 
  private:
-  static runtime::Group everybody(const runtime::Transport& transport) {
-    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
+  static runtime::Group first_of(const runtime::Transport& transport, int count) {
+    std::vector<int> ranks(static_cast<std::size_t>(count));
     std::iota(ranks.begin(), ranks.end(), 0);
     return group_of(transport, ranks);
+  }
+
+  void tell(int to, double value) {
+    transport_.send(to, runtime::control_tag(2), std::as_bytes(std::span(&value, 1)));
+  }
+
+  double heard(int from) {
+    double value = 0;
+    transport_.recv(from, runtime::control_tag(2), std::as_writable_bytes(std::span(&value, 1)));
+    return value;
   }
 
   void pass_on() {
@@ -66,27 +95,54 @@ class Rank {
   }
 
   runtime::Transport& transport_;
+  int ranks_;
   runtime::TrafficCount traffic_;
   runtime::Communicator communicator_;
   Floats values_;
 };
 
-// Whether there is another repetition, which rank 0 decides.
-class Turn {
- public:
-  void set(bool more) {
-    const std::scoped_lock lock(mutex_);
-    more_ = more;
+// As one of the ranks that take part; rank 0's answer counts.
+Timing time_as_rank(runtime::Transport& transport, CollectiveKind kind, std::int64_t bytes,
+                    int ranks, const StopRule& rule) {
+  std::vector<double> times;
+  Rank rank(transport, bytes, ranks);
+  const Clock clock = wall_clock();
+  const Seconds opening = clock();
+  for (int i = 0;; ++i) {
+    rank.settle();
+    rank.meet();
+    const Seconds begin = clock();
+    rank.run(kind);
+    const Seconds slowest = rank.slowest(clock() - begin);
+    if (i >= rule.warm_up) times.push_back(slowest.value);
+    const int n = static_cast<int>(times.size());
+    const bool known = n >= rule.least && summarised(times).relative_error <= rule.relative_error;
+    const bool more = n < 2 || (n < rule.most && !known && clock() - opening < rule.longest);
+    if (!rank.agreed(more)) return summarised(times);
   }
-  bool more() const {
-    const std::scoped_lock lock(mutex_);
-    return more_;
-  }
+}
 
- private:
-  mutable std::mutex mutex_;
-  bool more_ = true;
+// What rank 0 asks the others for.
+struct Request {
+  CollectiveKind kind = CollectiveKind::send;
+  std::int64_t bytes = 0;
+  int ranks = 0;  // 0: that was all
 };
+
+void ask(runtime::Transport& transport, const Request& request) {
+  for (int other = 1; other < transport.size(); ++other)
+    transport.send(other, runtime::control_tag(3), std::as_bytes(std::span(&request, 1)));
+}
+
+void take_part(runtime::Transport& transport) {
+  for (;;) {
+    Request request;
+    transport.recv(0, runtime::control_tag(3), std::as_writable_bytes(std::span(&request, 1)));
+    if (request.ranks == 0) return;
+    if (transport.rank() < request.ranks)
+      time_as_rank(transport, request.kind, request.bytes, request.ranks, {});
+  }
+}
 
 }  // namespace
 
@@ -109,31 +165,22 @@ Timing time_triad(std::int64_t bytes, const StopRule& rule) {
 }
 
 Timing time_collective(CollectiveKind kind, std::int64_t bytes, int ranks, const StopRule& rule) {
-  std::vector<double> times;
-  std::vector<double> ends(static_cast<std::size_t>(ranks));
-  Turn turn;
-  const Clock clock = wall_clock();
+  Timing timing;
   runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
-    Rank rank(transport, bytes);
-    const bool first = transport.rank() == 0;
-    const Seconds opening = clock();
-    for (int i = 0;; ++i) {
-      rank.settle();
-      rank.meet();
-      if (!turn.more()) return;
-      const Seconds begin = clock();
-      rank.run(kind);
-      ends[static_cast<std::size_t>(transport.rank())] = clock().value;
-      rank.meet();
-      if (!first) continue;
-      if (i >= rule.warm_up)
-        times.push_back(*std::max_element(ends.begin(), ends.end()) - begin.value);
-      const int n = static_cast<int>(times.size());
-      const bool known = n >= rule.least && summarised(times).relative_error <= rule.relative_error;
-      turn.set(n < 2 || (n < rule.most && !known && clock() - opening < rule.longest));
-    }
+    const Timing own = time_as_rank(transport, kind, bytes, ranks, rule);
+    if (transport.rank() == 0) timing = own;
   });
-  return summarised(times);
+  return timing;
+}
+
+void with_ranks(runtime::Transport& transport,
+                const std::function<void(const CollectiveTimer&)>& lead) {
+  if (transport.rank() != 0) return take_part(transport);
+  lead([&](CollectiveKind kind, std::int64_t bytes, int ranks, const StopRule& rule) {
+    ask(transport, {kind, bytes, ranks});
+    return time_as_rank(transport, kind, bytes, ranks, rule);
+  });
+  ask(transport, {});
 }
 
 }  // namespace calibrate

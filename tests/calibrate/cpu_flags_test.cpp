@@ -83,7 +83,7 @@ TEST_CASE("no model is both measured and held out") {
 }
 
 TEST_CASE("tasks have names of their own, and later rounds repeat the first") {
-  const auto tasks = calibrate::cpu_tasks(true, 2);
+  const auto tasks = calibrate::cpu_tasks(true, 2, {.count = 2});
   std::size_t first = 0;
   for (const auto& task : tasks) {
     first += task.repeated ? 0 : 1;

@@ -123,8 +123,8 @@ TEST_CASE("a grid is brought to what its operator takes in a layer") {
 }
 
 TEST_CASE("a written cluster names its device and has the fitted times") {
-  const auto text =
-      to_yaml(calibrate::cluster_profile(records(), machine, "command", "./mine.yaml"));
+  const auto text = to_yaml(calibrate::cluster_profile(
+      records(), machine, {.are = "processes", .count = 2}, "command", "./mine.yaml"));
   const auto value = costmodel::parse_yaml(text, "machine.yaml");
   CHECK(value.find("device")->text == "./mine.yaml");
   CHECK(value.find("machine")->find("processor")->text == "Some \"fast\" processor");
@@ -139,12 +139,12 @@ TEST_CASE("a written cluster names its device and has the fitted times") {
                                                costmodel::Bytes(1e6), pair, cluster);
   CHECK(time.value == doctest::Approx(2e-5 + 1e6 / 4e9).epsilon(0.001));
   CHECK(!cluster.tiers.front().measured.empty());
+  CHECK(cluster.tiers.front().name == "processes");
 }
 
 TEST_CASE("a machine of one core has a cluster without measured collectives") {
-  auto one = machine;
-  one.cores = 1;
-  const auto text = to_yaml(calibrate::cluster_profile({}, one, "command", "./mine.yaml"));
+  const calibrate::Ranks one;
+  const auto text = to_yaml(calibrate::cluster_profile({}, machine, one, "command", "./mine.yaml"));
   CHECK(costmodel::read_cluster(costmodel::parse_yaml(text, "m"), "m", {}).devices == 1);
 }
 
