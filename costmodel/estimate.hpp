@@ -143,6 +143,8 @@ class Evaluator {
   // Price of a layer as the plan cuts it; the list it was made from with it.
   const LayerCost& layer(LayerKind kind, const ParallelPlan& plan, Recomputed what);
   OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
+  // What its steps are priced with; good as long as the evaluator.
+  Pricing pricing(const ParallelPlan& plan) const;
 
  private:
   // Kind and recomputed, sequence parallel and exchange, tp and cp, ep and etp, micro-batch;
@@ -151,7 +153,6 @@ class Evaluator {
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Layers;
   LayerContext context(const ParallelPlan& plan) const;
-  Pricing pricing(const ParallelPlan& plan) const;
   ParallelPlan as_run(const ParallelPlan& requested) const;
   void price_stages(const ParallelPlan& plan);
   void price_offload(const ParallelPlan& plan);
@@ -205,5 +206,11 @@ class Evaluator {
 double weight_bytes_per_parameter(const TrainingSpec& training);
 double gradient_bytes_per_parameter(const TrainingSpec& training);
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
+
+// What an optimizer step moves in its passes over memory: it clears `gradients` (so many parameters'
+// are kept); takes the norm, unscales and clips over its `own`; Adam reads the gradient and reads
+// and writes its states, then writes the parameters (SimuMax counts the same passes).
+Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
+inline constexpr int optimizer_passes = 5;
 
 }  // namespace costmodel

@@ -13,11 +13,14 @@
 
 namespace costmodel {
 
-// Passes over memory: clear gradients; norm, unscale and clip over the optimizer's share; Adam
-// reads the gradient and reads and writes its states, then writes the parameters (SimuMax counts
-// the same passes).
+Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training) {
+  const double gradient = gradient_bytes_per_parameter(training);
+  const double states = optimizer_bytes_per_parameter(training);
+  return Bytes(gradients * gradient +
+               own * (4 * gradient + 2 * states + weight_bytes_per_parameter(training)));
+}
+
 Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) const {
-  const double gradient_size = gradient_bytes_per_parameter(training_);
   const double weights = cost_.weights[rank], experts = cost_.expert_weights[rank];
   const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
   const Bytes parameters(own * weight_bytes_per_parameter(training_));
@@ -25,11 +28,9 @@ Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) co
     const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
     return *measured * slowdown_together(cluster_.device, static_cast<double>(ranks));
   }
-  const double states = optimizer_bytes_per_parameter(training_);
   const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
-  const Bytes moved(kept_gradients * gradient_size +
-                    own * (4 * gradient_size + 2 * states + weight_bytes_per_parameter(training_)));
-  return streaming_time(moved, 5, cluster_.device);
+  return streaming_time(optimizer_traffic(own, kept_gradients, training_), optimizer_passes,
+                        cluster_.device);
 }
 
 void Evaluator::price_data_parallel(const ParallelPlan& plan) {
