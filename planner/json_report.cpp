@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/json_estimate.hpp"
+#include "planner/json_sharding.hpp"
 
 namespace planner {
 
@@ -62,6 +63,7 @@ Json strategies_json(const Strategies& all) {
                       {"improved", l.improved},
                       {"time_ran_out", l.expired}};
   json["notes"] = strategy_sentences(all);
+  if (all.sharding) json["sharding"] = sharding_json(*all.sharding);
   return json;
 }
 

@@ -311,6 +311,18 @@ Table step_table(const std::vector<Step>& steps, const Estimate& best) {
 
 }  // namespace
 
+namespace {
+
+// What was found in the field's words, and then operator by operator.
+std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
+  std::string text = title("Sharding inside a stage", style);
+  for (const auto& sentence : sharding_sentences(s)) text += bullet(sentence, style);
+  if (!s.found.choice.empty()) text += table(sharding_table(s), style);
+  return text;
+}
+
+}  // namespace
+
 std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
                           double seconds, const ReportStyle& style) {
   const SearchResult& r = all.found;
@@ -331,6 +343,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += table(step_table(steps, best), style);
   if (all.layouts) text += title("Even stages and others", style);
   for (const auto& sentence : strategy_sentences(all)) text += bullet(sentence, style);
+  if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
   text += title("Search", style);
   text += bullet(fmt::format("{} valid plans in {}: {} evaluated, {} of them fit, {} simulated, {} "

@@ -24,6 +24,10 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   all.layouts = search_layouts(scenario, all.found, threads, expired);
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
+  if (all.found.plans.empty()) return all;
+  const Estimate& best = all.found.plans.front();
+  all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
+                             evaluator, expired);
   return all;
 }
 

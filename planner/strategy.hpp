@@ -7,6 +7,7 @@
 
 #include "planner/layout_search.hpp"
 #include "planner/search.hpp"
+#include "planner/stage_sharding.hpp"
 
 namespace planner {
 
@@ -14,9 +15,11 @@ struct Strategies {
   SearchResult found;                     // what is reported: the best of what was searched
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
   std::optional<LayoutSearch> layouts;    // of alpa and both
+  std::optional<StageSharding> sharding;  // likewise: of the best plan's critical stage
 };
 
-// The grid search, and with `layouts` the search over layouts that starts from it.
+// The grid search, and with `layouts` the search over layouts that starts from it and, on the best
+// plan's mesh, the one over shardings.
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
                           const std::function<bool()>& expired);
 

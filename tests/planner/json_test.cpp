@@ -236,7 +236,7 @@ TEST_CASE("stages of any layout are told beside even ones, with the bound for bo
       "--set plan.pp=16 --set plan.micro_batch=1 --set plan.vpp=1",
       scratch);
   const Json& told = found["strategies"];
-  CHECK(keys_of(told) == std::vector<std::string>{"grid", "alpa", "searched", "notes"});
+  CHECK(keys_of(told) == std::vector<std::string>{"grid", "alpa", "searched", "notes", "sharding"});
   const double grid = told["grid"]["iteration_s"], alpa = told["alpa"]["iteration_s"];
   CHECK(alpa <= grid);
   CHECK(found["plans"][0]["time"]["iteration_s"] == alpa);
@@ -244,6 +244,16 @@ TEST_CASE("stages of any layout are told beside even ones, with the bound for bo
   CHECK(found["certificate"]["lower_bound_s"].get<double>() <= alpa);
   CHECK_FALSE(told["searched"]["time_ran_out"].get<bool>());
   CHECK(told["notes"].size() >= 4);
+  const Json& sharding = told["sharding"];
+  CHECK(sharding["mesh"] == Json{12, 8});
+  CHECK(sharding["time_s"].get<double>() <= sharding["plans_own"]["time_s"].get<double>());
+  CHECK(sharding["lower_bound_s"] == sharding["time_s"]);
+  CHECK(sharding["memory_bytes"].get<double>() <= sharding["memory_limit_bytes"].get<double>());
+  REQUIRE(sharding["layers"].size() > 0);
+  for (const Json& layers : sharding["layers"]) {
+    CHECK(layers["schemes"].size() > 0);
+    CHECK(layers["operators"].size() > 0);
+  }
 }
 
 TEST_CASE("when nothing fits, JSON says so in the same shape") {
