@@ -207,9 +207,9 @@ double weight_bytes_per_parameter(const TrainingSpec& training);
 double gradient_bytes_per_parameter(const TrainingSpec& training);
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
 
-// What an optimizer step moves in its passes over memory: it clears `gradients` (so many parameters'
-// are kept); takes the norm, unscales and clips over its `own`; Adam reads the gradient and reads
-// and writes its states, then writes the parameters (SimuMax counts the same passes).
+// What an optimizer step moves in its passes over memory: it clears `gradients` (so many
+// parameters' are kept); takes the norm, unscales and clips over its `own`; Adam reads the gradient
+// and reads and writes its states, then writes the parameters (SimuMax counts the same passes).
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
 inline constexpr int optimizer_passes = 5;
 

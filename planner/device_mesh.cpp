@@ -17,6 +17,8 @@ DeviceMesh device_mesh(int outer, int inner, const costmodel::ClusterSpec& clust
 
 DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::ClusterSpec& cluster) {
   const costmodel::Mesh mesh(plan);
+  if (plan.tp == 1 && plan.ep > 1 && plan.cp == 1 && plan.dp % plan.ep == 0)
+    return device_mesh(plan.dp / plan.ep, plan.ep, cluster);
   const auto tensor = mesh.layout(costmodel::Axis::tensor, cluster);
   const auto replicas = mesh.replica_layout(cluster);
   const std::int64_t between = std::min(tensor.stride, replicas.stride);

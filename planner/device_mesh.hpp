@@ -21,7 +21,8 @@ struct DeviceMesh {
 
 // Devices of consecutive ranks.
 DeviceMesh device_mesh(int outer, int inner, const costmodel::ClusterSpec& cluster);
-// Of one stage of a plan: its data and context ranks by its tensor ranks.
+// Of one stage of a plan: its data and context ranks by its tensor ranks; without tensor ranks,
+// data ranks by those that experts are dealt out to.
 DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::ClusterSpec& cluster);
 
 // What an axis cuts of a tensor: nothing, its tokens (whole sequences or parts of them), its

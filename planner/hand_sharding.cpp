@@ -99,17 +99,18 @@ HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPla
     return hand;
   }
   const auto experts = expert_splits(plan, mesh);
-  const Split tokens = plan.sequence_parallel && plan.tp > 1 ? Split::rows : Split::whole;
+  const Split tokens = plan.sequence_parallel || plan.tp == 1 ? Split::rows : Split::whole;
   if (graph.has_input) {
     const TensorLayout input{mesh.size(0) > 1 ? Cut::rows : Cut::whole,
-                             tokens == Split::rows ? Cut::rows : Cut::whole};
+                             tokens == Split::rows && mesh.size(1) > 1 ? Cut::rows : Cut::whole};
     const auto at = std::find(graph.input_layouts.begin(), graph.input_layouts.end(), input);
     hand.choice.push_back(static_cast<int>(at - graph.input_layouts.begin()));
     if (at == graph.input_layouts.end()) hand.reason = "the stage's input cannot be cut so";
   }
   for (std::size_t v = 0; v < graph.nodes.size() && hand.reason.empty(); ++v) {
     const OperatorSite& site = graph.site(v);
-    std::array<Split, 2> split{Split::rows, tensor_split(site, tokens)};
+    // Without tensor ranks the inner axis, if there is one, is data ranks too.
+    std::array split{Split::rows, plan.tp > 1 ? tensor_split(site, tokens) : Split::rows};
     if (of_experts(site) && !between_tokens(site)) {
       if (!experts) hand.reason = "the experts' ranks are no axis of the mesh";
       if (experts) split = *experts;

@@ -6,8 +6,6 @@ namespace planner {
 
 namespace {
 
-using costmodel::Visitor;
-
 // Divides `value` where that leaves no rest.
 bool divide(std::int64_t& value, std::int64_t n) {
   if (value % n != 0) return false;

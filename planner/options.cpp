@@ -79,7 +79,8 @@ constexpr std::array flags{
     FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
     FlagRecord{"top", "N", "plan", "how many plans to report"},
     FlagRecord{"strategy", "NAME", "plan",
-               "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side by side"},
+               "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side "
+               "by side"},
     FlagRecord{"time-limit", "SECONDS", "plan",
                "alpa, both: stop then with the best so far and the proved gap"},
     FlagRecord{"threads", "N", "plan", "alpa, both: threads of the search (default: one a core)"},

@@ -12,7 +12,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double allowed(double seconds) { return std::isfinite(seconds) ? seconds : infinity; }
+double allowed(double seconds) {
+  if (!std::isfinite(seconds)) return infinity;
+  return seconds;
+}
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 

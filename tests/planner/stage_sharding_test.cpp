@@ -193,6 +193,17 @@ TEST_CASE("a mixture of experts: expert parallelism is found where weights outwe
   const auto found = sharded(s, spec);
   check_found(found);
   CHECK(contains(names(found), "experts: experts over axis 1 = expert parallelism"));
+  // A plan that deals experts out to eight of sixteen data ranks is one of the choices.
+  const Scenario two = scenario(experts, "base: dgx-h100, devices: 16", 64);
+  costmodel::ParallelPlan plan = plan_of(16, 1);
+  plan.ep = 8;
+  StageSpec both = stage(two, LayerKind::moe, 2, 2, 8, 16);
+  both.mesh = planner::device_mesh(plan, two.cluster);
+  CHECK(both.mesh.size(0) == 2);
+  CHECK(both.mesh.size(1) == 8);
+  const auto beside = sharded(two, both, plan);
+  check_found(beside);
+  CHECK(beside.hand.reason == "");
 }
 
 TEST_CASE("embedding and head: the vocabulary is cut where it is large") {
