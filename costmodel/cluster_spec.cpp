@@ -160,6 +160,8 @@ void read_groups(const Value* list, Tier& tier) {
   }
 }
 
+}  // namespace
+
 Tier read_tier(const Value& value) {
   MapReader reader(value, "tier");
   Tier tier;
@@ -181,6 +183,8 @@ Tier read_tier(const Value& value) {
   reader.finish();
   return tier;
 }
+
+namespace {
 
 void read_tiers(MapReader& reader, ClusterSpec& cluster) {
   const Value& list = reader.required("tiers");
@@ -227,8 +231,11 @@ BytesPerSecond Tier::reached(int size) const {
 }
 
 double straggler_factor(const ClusterSpec& cluster) {
-  const double nodes =
+  double nodes =
       static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);
+  if (!cluster.groups.empty()) nodes = 0;
+  for (const ClusterSpec& group : cluster.groups)
+    nodes += static_cast<double>(group.devices) / static_cast<double>(group.devices_per_node);
   return nodes > 1 ? 1 + cluster.straggler_per_doubling * std::log2(nodes) : 1;
 }
 
@@ -301,11 +308,6 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   reader.required("devices");
   cluster.devices = *reader.integer("devices", {1, 1'000'000});
   const auto per_node = reader.integer("devices_per_node", {1, 100'000});
-  if (reader.optional("groups") != nullptr) {
-    throw ConfigError(reader.mark_of("groups"),
-                      "clusters of several device kinds have no search in this version",
-                      "give one `device` and `devices`");
-  }
   if (const Value* straggler = reader.optional("straggler")) {
     MapReader inner(*straggler, "straggler");
     inner.required("source");

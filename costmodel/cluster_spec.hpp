@@ -102,6 +102,9 @@ struct ClusterSpec {
   std::vector<Tier> tiers;  // strictly growing `devices`; the last holds the whole cluster
   std::vector<Tier> known_tiers;  // as described, before they were fitted to `devices`
   std::vector<std::string> assumed;
+  // Where devices differ: each kind's own, as a cluster of its own, and `tiers` above is the one
+  // that joins them. `device` and `devices_per_node` above are those of the first. Empty: one kind.
+  std::vector<ClusterSpec> groups;
 };
 
 // How much longer than one node's an iteration is because every collective waits for the slowest
@@ -126,5 +129,11 @@ DeviceSpec read_device(const Value& map, const std::string& name);
 // `device` must already be resolved. When `devices` departs from the tiers (a scenario's override),
 // the last tier is stretched or tiers are cut to fit, and `assumed` says so.
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device);
+
+// One entry of `tiers`.
+Tier read_tier(const Value& value);
+
+// What all devices of a cluster compute in a second, and the names of its kinds of devices.
+FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision);
 
 }  // namespace costmodel

@@ -10,6 +10,7 @@
 #include "costmodel/device_time.hpp"
 #include "costmodel/ending.hpp"
 #include "costmodel/error.hpp"
+#include "costmodel/iteration_parts.hpp"
 #include "costmodel/mesh.hpp"
 #include "costmodel/plan_shape.hpp"
 #include "costmodel/units_text.hpp"
@@ -253,95 +254,6 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   return timeline;
 }
 
-namespace {
-
-// Bytes the devices of one pipeline rank send in an iteration, each.
-Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const TrainingSpec& training,
-                     const ModelSpec& model, std::size_t rank) {
-  Traffic sum;
-  const auto m = static_cast<double>(c.micro_batches);
-  const std::size_t ranks = c.weights.size(), stages = c.forward.size();
-  for (int v = 0; v < plan.vpp; ++v) {
-    const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
-    const auto k = static_cast<std::size_t>(stage);
-    sum += c.forward[k].traffic * m;
-    sum += c.backward[k].traffic * m;
-    sum += c.recompute[k].traffic * m;
-    if (ranks > 1) {
-      double sends = 0;
-      for (const int next : {stage - 1, stage + 1}) {
-        const bool exists = next >= 0 && next < static_cast<int>(stages);
-        if (exists && rank_of(plan.schedule, plan.pp, next) != static_cast<int>(rank)) ++sends;
-      }
-      sum.add(CollectiveKind::send, c.transfer_bytes * (sends * m));
-      if (plan.tp > 1 && training.stack.scatter_gather && !plan.sequence_parallel) {
-        sum.add(CollectiveKind::all_gather,
-                c.transfer_bytes * plan.tp * (sends * m * (plan.tp - 1) / plan.tp));
-      }
-    }
-  }
-  const double reductions = plan.zero >= 2 ? m : 1;
-  const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
-  const double experts = c.expert_weights[rank];
-  for (const auto& [held, ranks_of] :
-       {std::pair{c.weights[rank] - experts, std::int64_t{plan.replicas()}},
-        std::pair{experts, plan.expert_replicas()}}) {
-    const int group = static_cast<int>(ranks_of);
-    const Bytes gradients(held * gradient_bytes_per_parameter(training));
-    const Bytes weights(held * weight_bytes_per_parameter(training));
-    sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
-    sum.add(CollectiveKind::all_gather,
-            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
-  }
-  const Bytes partial(c.partial_weights[rank] * gradient_bytes_per_parameter(training));
-  sum.add(CollectiveKind::all_reduce,
-          collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
-  if (c.embedding_reduce.value > 0 && (rank == 0 || rank + 1 == ranks)) {
-    const double table = vocabulary_table(model, plan.tp);
-    sum.add(CollectiveKind::all_reduce,
-            collective_bytes(CollectiveKind::all_reduce,
-                             Bytes(table * gradient_bytes_per_parameter(training)), 2));
-  }
-  return sum;
-}
-
-// `transfers`: how much later they make the critical rank end.
-Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
-                       Seconds transfers, const StackSpec& stack) {
-  Breakdown b;
-  const auto m = static_cast<double>(c.micro_batches);
-  const std::size_t ranks = c.weights.size();
-  for (int v = 0; v < plan.vpp; ++v) {
-    const auto k = static_cast<std::size_t>(
-        stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
-    b.compute += m * (c.forward[k].compute + c.backward[k].compute);
-    b.recompute += m * c.recompute[k].compute;
-    b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
-    b.cp_comm += m * (c.forward[k].cp_comm + c.backward[k].cp_comm + c.recompute[k].cp_comm);
-    b.ep_comm += m * (c.forward[k].ep_comm + c.backward[k].ep_comm + c.recompute[k].ep_comm);
-    b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
-    b.other += m * stack.micro_batch_host;
-  }
-  b.other += m * c.offload_exposed;
-  b.other += stack.iteration_host + end.waiting;
-  b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
-  if (end.critical == 0 || end.critical + 1 == ranks) b.dp_comm += c.embedding_reduce;
-  b.optimizer = end.optimizer;
-  b.pp_comm = max(Seconds(0), transfers);
-  const Seconds left = end.iteration - b.total();
-  if (std::abs(left.value) < 1e-9 * end.iteration.value) {
-    b.compute += left;  // rounding of the sums
-  } else if (left.value < 0) {
-    b.pp_comm += left;  // transfers saved elsewhere: they are no longer than what is left
-  } else {
-    b.bubble = left;
-  }
-  return b;
-}
-
-}  // namespace
-
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   const SimulationResult run = simulated(plan, c.times);
@@ -354,6 +266,8 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   if (c.times.transfer.value > 0) {
     PipelineTimes still = c.times;
     still.transfer = Seconds(0);
+    still.forward_transfer.clear();
+    still.backward_transfer.clear();
     transfers = own_end(run) - own_end(simulated(plan, still));
   }
   Estimate e;
@@ -371,10 +285,16 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.memory = c.memory;
   e.peak = c.peak;
   e.reported_peak = reported_peak(c.peak, training_.stack);
-  e.capacity = cluster_.device.memory;
+  e.capacity = c.capacity.empty() ? cluster_.device.memory : c.capacity[c.fullest];
+  e.stage_capacity = c.capacity;
+  if (by_stage(plan, cluster_)) e.meshes = stage_meshes(plan, cluster_);
   const ParallelPlan real = as_run(plan);
+  const auto of_rank = [&](std::size_t r) {
+    return e.meshes.empty() ? real : as_run(e.meshes[r].plan);
+  };
   for (std::size_t r = 0; r < c.weights.size(); ++r) {
-    const Traffic& sent = e.rank_traffic.emplace_back(rank_traffic(c, real, training_, model_, r));
+    const Traffic& sent =
+        e.rank_traffic.emplace_back(rank_traffic(c, of_rank(r), training_, model_, r));
     if (sent.total() > e.traffic.total()) e.traffic = sent;
   }
   e.parameters = parameter_count(model_);
@@ -383,12 +303,19 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   Flops again;
   for (const Cost& cost : c.recompute) again += cost.model;
   e.hardware_flops = model_flops_ + again * (m * plan.replicas() * plan.tp);
+  if (!e.meshes.empty()) {
+    e.hardware_flops = model_flops_;
+    for (std::size_t k = 0; k < e.meshes.size(); ++k)
+      e.hardware_flops += c.recompute[k].model * (m * static_cast<double>(e.meshes[k].devices));
+  }
   const double tokens =
       static_cast<double>(training_.global_batch) * static_cast<double>(training_.sequence);
   const auto devices = static_cast<double>(cluster_.devices);
   e.tokens_per_s = tokens / e.iteration.value;
   e.model_rate_per_device = FlopsPerSecond(model_flops_.value / e.iteration.value / devices);
-  const double peak = cluster_.device.peak_of(training_.precision).value;
+  const double peak = cluster_.groups.empty()
+                          ? cluster_.device.peak_of(training_.precision).value
+                          : peak_of(cluster_, training_.precision).value / devices;
   e.mfu = e.model_rate_per_device.value / peak;
   e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
   e.notes = notes();

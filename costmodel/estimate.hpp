@@ -18,6 +18,7 @@
 #include "costmodel/parallel_plan.hpp"
 #include "costmodel/simulator.hpp"
 #include "costmodel/split_schedule.hpp"
+#include "costmodel/stage_plan.hpp"
 #include "costmodel/transformer.hpp"
 #include "costmodel/units.hpp"
 
@@ -42,6 +43,17 @@ struct LayerMix {
   int dense_again = 0, moe_again = 0;
 };
 
+// One micro-batch from the devices of one stage to those of the next, cut otherwise there: each
+// device sends and takes what is its own, and pieces are gathered over the tensor group.
+struct StageTransfer {
+  Seconds time;
+  Bytes sent;      // by one device
+  Bytes gathered;  // what one device sends of a gather; 0 where nothing is cut in pieces
+};
+struct StageBoundary {
+  StageTransfer forward, backward;
+};
+
 // Everything of a plan that needs no simulation: the stage-cost table.
 struct PlanCost {
   std::int64_t micro_batches = 0;
@@ -62,6 +74,9 @@ struct PlanCost {
   Bytes transfer_bytes;                   // of one pipeline transfer, by one device
   Bytes gradient_bytes;                   // largest rank's gradient message
   std::vector<StageMemory> memory;        // by rank
+  std::vector<StageBoundary> boundaries;  // behind each stage but the last, where stages differ
+  std::vector<Bytes> capacity;            // by rank, where stages differ
+  std::size_t fullest = 0;                // the rank with the largest share of it
   int offloaded_layers = 0;               // whose activations wait in host memory
   Seconds offload_exposed;                // of their transfers, in a micro-batch
   Bytes peak;
@@ -90,11 +105,13 @@ struct Estimate {
   int critical_rank = 0;
   double bubble_fraction = 0;  // bubble time / (m·(t_f + t_b)) of the critical rank
   std::vector<Seconds> stage_forward,
-      stage_backward;               // by virtual stage, one micro-batch; recomputation and weight
-                                    // gradient in backward
-  std::vector<StageMemory> memory;  // by pipeline rank
-  Bytes peak, capacity;
-  Bytes reported_peak;  // the peak as the framework's own log would give it
+      stage_backward;                 // by virtual stage, one micro-batch; recomputation and weight
+                                      // gradient in backward
+  std::vector<StageMemory> memory;    // by pipeline rank
+  Bytes peak, capacity;               // where devices differ, of the stage fullest for its own
+  std::vector<Bytes> stage_capacity;  // by pipeline rank, where stages differ
+  std::vector<StageMesh> meshes;      // the same: each stage's own plan and place
+  Bytes reported_peak;                // the peak as the framework's own log would give it
   bool fits() const { return peak <= capacity; }
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, of one of its devices
@@ -184,6 +201,11 @@ class Evaluator {
   const Held& held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan, Find find);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
   EndTerms end_terms(const ParallelPlan& plan) const;
+  const PlanCost& cost_by_stage(const ParallelPlan& plan);
+  void copy_stage(const PlanCost& own, std::size_t stage);
+  void price_boundaries(const std::vector<StageMesh>& meshes);
+  void price_ends(const std::vector<StageMesh>& meshes);
+  void bound_by_stage(const ParallelPlan& plan);
   std::int64_t simulated_micro_batches(const ParallelPlan& plan) const;
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
 
@@ -198,6 +220,7 @@ class Evaluator {
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
   std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
+  std::vector<Evaluator> parts_;     // one for each kind of devices, where stages differ
   SimulationProgram split_program_;  // of the last plan whose schedule depends on its times
 };
 

@@ -13,12 +13,38 @@ std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, int ra
   return sums;
 }
 
+namespace {
+
+Json recompute_json(const Recompute& r) {
+  const Json name = recomputation_names[static_cast<std::size_t>(r.granularity)];
+  return r.layers > 0 ? Json{{"granularity", name}, {"layers", r.layers}} : name;
+}
+
+// What each stage has of its own, and its devices within their group.
+Json stages_json(const Estimate& e) {
+  Json stages = Json::array();
+  for (std::size_t k = 0; k < e.meshes.size(); ++k) {
+    const StageMesh& mesh = e.meshes[k];
+    Json stage{{"tp", mesh.plan.tp},
+               {"dp", mesh.plan.dp},
+               {"micro_batch", mesh.plan.micro_batch},
+               {"recompute", recompute_json(mesh.plan.recompute)},
+               {"zero", mesh.plan.zero}};
+    if (!e.plan.stage_layers.empty()) stage["layers"] = e.plan.stage_layers[k];
+    if (!mesh.name.empty()) stage["group"] = mesh.name;
+    stage["first_device"] = mesh.first;
+    stage["devices"] = mesh.devices;
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+}  // namespace
+
 Json plan_json(const Estimate& e) {
   const auto& p = e.plan;
-  Json recompute = recomputation_names[static_cast<std::size_t>(p.recompute.granularity)];
-  if (p.recompute.layers > 0)
-    recompute = Json{{"granularity", recompute}, {"layers", p.recompute.layers}};
-  return {
+  const Json recompute = recompute_json(p.recompute);
+  Json plan{
       {"tp", p.tp},
       {"pp", p.pp},
       {"dp", p.dp},
@@ -37,6 +63,8 @@ Json plan_json(const Estimate& e) {
       {"rank_order", p.rank_order},
       {"devices", p.devices()},
       {"micro_batches", e.micro_batches}};
+  if (!e.meshes.empty()) plan["stages"] = stages_json(e);
+  return plan;
 }
 
 Json time_json(const Estimate& e) {
@@ -75,6 +103,8 @@ Json memory_json(const Estimate& e) {
                       {"total_bytes", s.total().value},
                       {"in_flight_micro_batches", s.in_flight_micro_batches}});
   }
+  for (std::size_t r = 0; r < e.stage_capacity.size(); ++r)
+    stages[r]["capacity_bytes"] = e.stage_capacity[r].value;
   return {{"peak_bytes", e.peak.value},
           {"capacity_bytes", e.capacity.value},
           {"fits", e.fits()},

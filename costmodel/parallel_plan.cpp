@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "costmodel/plan_rules.hpp"
+#include "costmodel/stage_plan.hpp"
 #include "costmodel/units_text.hpp"
 
 namespace costmodel {
@@ -215,8 +216,34 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }
 
+// The rules of every stage by itself; a reason says which stage it is about.
+void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                      Rules& rules) {
+  for (int k = 0; k < p.pp && !rules.stop(); ++k) {
+    const ParallelPlan own = stage_plan(p, k);
+    const std::size_t before = rules.found.size();
+    check_tensor(own, model, training, rules);
+    check_context(own, model, training, rules);
+    check_experts(own, model, rules);
+    check_recompute(own, model, rules);
+    check_stack(own, training, rules);
+    for (std::size_t i = before; i < rules.found.size() && !p.stages.empty(); ++i) {
+      rules.found[i].key = "stages";
+      rules.found[i].reason = fmt::format("stage {}: {}", k, rules.found[i].reason);
+    }
+    if (p.stages.empty()) return;  // all are alike
+  }
+}
+
 void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
                const TrainingSpec& training, Rules& rules) {
+  if (by_stage(p, cluster)) {
+    if (!check_submeshes(p, cluster, rules) || rules.stop()) return;
+    check_batch(p, training, rules);
+    check_stages(p, model, training, rules);
+    check_each_stage(p, model, training, rules);
+    return;
+  }
   check_devices(p, cluster, rules);
   if (rules.stop()) return;
   check_tensor(p, model, training, rules);
@@ -307,18 +334,26 @@ std::string runs_text(const std::vector<int>& layers) {
 
 std::string to_string(const ParallelPlan& p) {
   std::string text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
+  if (!p.stages.empty()) {
+    text = fmt::format("p {} · t x d", p.pp);
+    for (const StagePlan& stage : p.stages)
+      text += fmt::format(" {} x {}{}", stage.tp, stage.dp, &stage == &p.stages.back() ? "" : ",");
+    text += fmt::format(" · {} sequences a micro-batch", p.dp * p.micro_batch);
+  }
   if (p.cp > 1) {
     text += fmt::format(" · c {} ({})", p.cp,
                         context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   }
   if (p.ep > 1) text += fmt::format(" · e {}", p.ep);
   if (p.etp > 1) text += fmt::format(" · etp {}", p.etp);
-  text += fmt::format(" · b {}", p.micro_batch);
+  if (p.stages.empty()) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
   if (p.sequence_parallel) text += " · sequence parallel";
-  text += fmt::format(" · recompute {}", to_string(p.recompute));
-  text += fmt::format(" · ZeRO {}", p.zero);
+  if (p.stages.empty()) {
+    text += fmt::format(" · recompute {}", to_string(p.recompute));
+    text += fmt::format(" · ZeRO {}", p.zero);
+  }
   if (!p.stage_layers.empty()) text += " · layers " + runs_text(p.stage_layers);
   return text;
 }

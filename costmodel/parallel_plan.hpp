@@ -78,6 +78,17 @@ struct TrainingSpec {
 
 inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 
+// One pipeline stage where stages differ. Its devices are tp x dp x cp; every stage works on the
+// same sequences of a micro-batch, so a replica of it takes (plan.dp x plan.micro_batch) / dp.
+struct StagePlan {
+  int tp = 1;
+  int dp = 1;
+  Recompute recompute;
+  int zero = 0;
+  std::string group;  // of the cluster's groups; empty: the next one with devices left
+  bool operator==(const StagePlan&) const = default;
+};
+
 struct ParallelPlan {
   int tp = 1;  // t
   int pp = 1;  // p
@@ -94,9 +105,12 @@ struct ParallelPlan {
   int zero = 0;                   // ZeRO stage
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
   std::string rank_order{default_rank_order};
+  // First to last, in place of tp, dp, recompute and zero above; empty: all stages are alike.
+  std::vector<StagePlan> stages;
 
   // The most there can be where the sizes as written multiply to more.
   std::int64_t devices() const {
+    if (!stages.empty()) return devices_of_stages();
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
     return replicated > 0 && model > most / replicated ? most : model * replicated;
@@ -111,6 +125,7 @@ struct ParallelPlan {
     return global_batch / (dp * micro_batch);
   }
   int virtual_stages() const { return pp * vpp; }
+  std::int64_t devices_of_stages() const;
   bool operator==(const ParallelPlan&) const = default;
 };
 
@@ -151,8 +166,9 @@ std::int64_t padded_vocab(std::int64_t vocab, int tp);
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
 
-// One line, of context parallelism only when there is any: "t 8 · p 16 · d 12 · b 1 · v 2 ·
-// interleaved · sequence parallel · recompute full · ZeRO 1".
+// One line; where stages differ without what each has alone. Of context parallelism only when there
+// is any: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel · recompute full · ZeRO
+// 1".
 std::string to_string(const ParallelPlan& plan);
 
 }  // namespace costmodel

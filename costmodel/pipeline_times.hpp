@@ -15,6 +15,9 @@ struct PipelineTimes {
   Seconds transfer;
   bool blocking = false;  // the sending rank waits for its transfer to end before its next action
   std::vector<Seconds> weight_gradient;  // empty where backward is whole
+  // Where stages differ: of the transfer from stage k to k + 1, and back; empty: all are
+  // `transfer`. One virtual stage a rank.
+  std::vector<Seconds> forward_transfer, backward_transfer;
 };
 
 }  // namespace costmodel

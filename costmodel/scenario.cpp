@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "costmodel/assignment.hpp"
+#include "costmodel/cluster_groups.hpp"
 #include "costmodel/config_reader.hpp"
 #include "costmodel/hf_config.hpp"
-#include "costmodel/mesh.hpp"
+#include "costmodel/plan_reader.hpp"
+#include "costmodel/stage_plan.hpp"
 #include "costmodel/yaml_io.hpp"
 
 namespace costmodel {
@@ -60,124 +62,17 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   const Value* overlap = reader.optional("overlap");
   t.overlap = overlap != nullptr ? read_overlap(*overlap, t.stack.overlap) : t.stack.overlap;
   reader.finish();
-  if (scenario.cluster.device.peak_of(t.precision).value <= 0) {
+  for (const DeviceSpec* device : kinds_of(scenario.cluster)) {
+    if (device->peak_of(t.precision).value > 0) continue;
     std::string has;
     for (std::size_t i = 0; i < precision_count; ++i) {
-      if (scenario.cluster.device.peak[i].value > 0)
+      if (device->peak[i].value > 0)
         has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
     }
     throw ConfigError(reader.mark_of("precision"),
-                      fmt::format("device {} has no {} rate", scenario.cluster.device.name,
-                                  to_string(t.precision)),
+                      fmt::format("device {} has no {} rate", device->name, to_string(t.precision)),
                       "set training.precision to one of " + has);
   }
-}
-
-Recompute read_recompute(const Value& value) {
-  if (value.is_scalar()) {
-    for (std::size_t i = 0; i < recomputation_names.size(); ++i) {
-      if (recomputation_names[i] == value.text) return {static_cast<Recomputation>(i), 0};
-    }
-    throw ConfigError(
-        value.mark, fmt::format("recompute: '{}' is not known", value.text),
-        known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
-  }
-  MapReader reader(value, "recompute");
-  reader.required("granularity");
-  Recompute recompute{
-      static_cast<Recomputation>(*reader.one_of("granularity", recomputation_names)), 0};
-  recompute.layers = static_cast<int>(reader.integer("layers", {0, 100'000}).value_or(0));
-  reader.finish();
-  return recompute;
-}
-
-// Keys of the contract whose axis this version does not model: accepted at their neutral value.
-void reject_unmodelled(MapReader& reader) {
-  const Value* value = reader.optional("offload");
-  if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
-                                                   value->text == "false"))) {
-    throw ConfigError(value->mark, "offload has no model in this version", "leave it out");
-  }
-}
-
-// `none` is what is written of a plan without context parallelism.
-std::optional<ContextExchange> read_exchange(MapReader& reader) {
-  if (reader.text("cp_comm") == "none") return {};
-  const auto at = reader.one_of("cp_comm", context_exchange_names);
-  if (!at) return {};
-  return static_cast<ContextExchange>(*at);
-}
-
-ScheduleKind read_schedule(MapReader& reader) {
-  if (reader.text("schedule") == "dualpipe") {
-    throw ConfigError(reader.mark_of("schedule"),
-                      "schedule 'dualpipe' is not generated in this version",
-                      fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
-  }
-  return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names));
-}
-
-void read_stage_layers(const Value& value, PlanRequest& plan) {
-  if (value.kind != Value::Kind::sequence)
-    throw ConfigError(value.mark, "stage_layers is not a list", "write [12, 12, ...]");
-  for (const auto& item : value.items)
-    plan.stage_layers.push_back(static_cast<int>(read_integer(item, "stage_layers", {0, 100'000})));
-}
-
-PlanRequest read_plan(const Value& map) {
-  MapReader reader(map, "plan");
-  PlanRequest plan;
-  plan.mark = map.mark;
-  plan.written = map.entries;
-  const auto free_key = [&](std::string_view key) {
-    if (!reader.is_auto(key)) return false;
-    plan.automatic.emplace_back(key);
-    return true;
-  };
-  const auto size = [&](std::string_view key, std::optional<int>& field) {
-    if (free_key(key)) return;
-    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
-  };
-  size("tp", plan.tp);
-  size("pp", plan.pp);
-  if (!reader.is_auto("dp"))
-    size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
-  size("cp", plan.cp);
-  if (!free_key("cp_comm")) plan.cp_comm = read_exchange(reader);
-  size("ep", plan.ep);
-  size("etp", plan.etp);
-  size("vpp", plan.vpp);
-  if (!free_key("zero")) {
-    if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
-  }
-  if (!free_key("micro_batch")) plan.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
-  if (!free_key("sequence_parallel")) plan.sequence_parallel = reader.boolean("sequence_parallel");
-  if (!free_key("schedule") && reader.optional("schedule") != nullptr)
-    plan.schedule = read_schedule(reader);
-  if (!free_key("recompute")) {
-    if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
-  }
-  if (!free_key("stage_layers")) {
-    if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
-  }
-  for (const auto& key : plan.automatic) {
-    if (key == "stage_layers") {
-      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
-                        "leave it out or list the layers");
-    }
-  }
-  reject_unmodelled(reader);
-  if (const auto order = reader.text("rank_order")) {
-    if (!Mesh::valid_order(*order)) {
-      throw ConfigError(
-          reader.mark_of("rank_order"),
-          fmt::format("rank_order: '{}' is not an order of the axes", *order),
-          "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
-    }
-    plan.rank_order = *order;
-  }
-  reader.finish();
-  return plan;
 }
 
 // A list, or one value for a list of one.
@@ -235,6 +130,11 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   scenario.model = read_model(resolved_model.value, resolved_model.name);
   scenario.model_text = resolved_model.name.empty() ? "a model of its own" : resolved_model.name;
   const ResolvedConfig cluster = resolve_config(path, "clusters", reader.required("cluster"));
+  scenario.cluster_text = cluster.name.empty() ? "a cluster of its own" : cluster.name;
+  if (cluster.value.find("groups") != nullptr) {
+    scenario.cluster = read_grouped_cluster(cluster.value, cluster.name, path);
+    return;
+  }
   Value device_key =
       cluster.value.find("device") != nullptr ? *cluster.value.find("device") : Value{};
   if (device_key.kind == Value::Kind::null) {
@@ -244,7 +144,6 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   const ResolvedConfig device = resolve_config(path, "devices", device_key);
   scenario.cluster =
       read_cluster(cluster.value, cluster.name, read_device(device.value, device.name));
-  scenario.cluster_text = cluster.name.empty() ? "a cluster of its own" : cluster.name;
 }
 
 }  // namespace
@@ -257,7 +156,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   read_parts(reader, path, scenario);
   read_training(reader.required("training"), path, scenario);
   scenario.training.error_band =
-      find_band(path, scenario.training.stack.name, scenario.cluster.device.name);
+      find_band(path, scenario.training.stack.name, device_names(scenario.cluster));
   ModelSpec& model = scenario.model;
   if (model.positions == Positions::learned && model.max_positions == 0)
     model.max_positions = scenario.training.sequence;
@@ -305,10 +204,11 @@ PlanRequest with_defaults(const Scenario& scenario) {
     if (!field && !r.is_auto(key)) field = value;
   };
   settle("tp", r.tp, usual.tp);
-  settle("pp", r.pp, usual.pp);
+  settle("pp", r.pp, r.stages.empty() ? usual.pp : static_cast<int>(r.stages.size()));
   settle("cp", r.cp, usual.cp);
   settle("cp_comm", r.cp_comm, usual.cp_comm);
-  if (stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
+  const bool alike = r.stages.empty() && scenario.cluster.groups.empty();
+  if (alike && stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
       !r.is_auto("vpp"))
     r.automatic.emplace_back("vpp");
   settle("ep", r.ep, usual.ep);
@@ -317,7 +217,7 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,
-         stack.default_sequence_parallel && r.tp.value_or(2) > 1);
+         stack.default_sequence_parallel && (r.tp.value_or(2) > 1 || !r.stages.empty()));
   settle("recompute", r.recompute, usual.recompute);
   if (r.vpp)
     settle("schedule", r.schedule, *r.vpp > 1 ? ScheduleKind::interleaved : usual.schedule);
@@ -340,12 +240,14 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.vpp = r.vpp.value_or(plan.vpp);
   plan.micro_batch = r.micro_batch.value_or(plan.micro_batch);
   // Megatron switches it off without tensor parallelism.
-  plan.sequence_parallel = r.sequence_parallel.value_or(false) && plan.tp > 1;
+  plan.sequence_parallel =
+      r.sequence_parallel.value_or(false) && (plan.tp > 1 || !r.stages.empty());
   plan.schedule = r.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved : plan.schedule);
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;
   plan.rank_order = r.rank_order;
+  settle_stages(r, plan);
   require_valid(plan, scenario);
   return plan;
 }
@@ -356,44 +258,6 @@ void require_valid(const ParallelPlan& plan, const Scenario& scenario) {
   Mark mark = scenario.plan.mark_of(broken.front().key);
   if (mark.file.empty()) mark.file = scenario.file;
   throw ConfigError(mark, broken.front().reason, broken.front().remedy);
-}
-
-Value to_value(const ParallelPlan& p) {
-  Value map;
-  const auto put = [&map](const std::string& key, const auto& value) {
-    map.set(key, scalar_value(fmt::format("{}", value)));
-  };
-  put("tp", p.tp);
-  put("pp", p.pp);
-  put("dp", p.dp);
-  put("cp", p.cp);
-  if (p.cp > 1) put("cp_comm", context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
-  if (p.ep > 1) put("ep", p.ep);
-  if (p.etp > 1) put("etp", p.etp);
-  put("vpp", p.vpp);
-  put("micro_batch", p.micro_batch);
-  put("sequence_parallel", p.sequence_parallel);
-  put("schedule", schedule_names[static_cast<std::size_t>(p.schedule)]);
-  if (p.recompute.layers > 0) {
-    Value recompute;
-    recompute.set("granularity",
-                  scalar_value(std::string(
-                      recomputation_names[static_cast<std::size_t>(p.recompute.granularity)])));
-    recompute.set("layers", scalar_value(fmt::format("{}", p.recompute.layers)));
-    map.set("recompute", recompute);
-  } else {
-    put("recompute", recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]);
-  }
-  put("zero", p.zero);
-  if (!p.stage_layers.empty()) {
-    Value list;
-    list.kind = Value::Kind::sequence;
-    for (const int layers : p.stage_layers)
-      list.items.push_back(scalar_value(fmt::format("{}", layers)));
-    map.set("stage_layers", list);
-  }
-  put("rank_order", p.rank_order);
-  return map;
 }
 
 }  // namespace costmodel

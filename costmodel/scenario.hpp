@@ -15,6 +15,14 @@
 
 namespace costmodel {
 
+// One of `plan.stages`; what is missing is the plan's.
+struct StageRequest {
+  std::optional<int> tp, dp, zero, layers;
+  std::optional<Recompute> recompute;
+  std::string group;
+  Mark mark;
+};
+
 // A plan as written: a key that is missing takes its default in `evaluate` and is searched by
 // `plan`; `auto` is searched by both.
 struct PlanRequest {
@@ -25,6 +33,7 @@ struct PlanRequest {
   std::optional<ScheduleKind> schedule;
   std::optional<Recompute> recompute;
   std::vector<int> stage_layers;
+  std::vector<StageRequest> stages;
   std::string rank_order = "tp-cp-ep-dp-pp";
   std::vector<std::string> automatic;  // keys written `auto`
   Mark mark;                           // of the plan map

@@ -54,10 +54,41 @@ SimulationProgram compile(const Schedule& s) {
 
 namespace {
 
-// The replay. `visit(index, start, end)` sees every item.
-template <class Visit>
+using Item = SimulationProgram::Item;
+
+// What an item's input and result take on the way, and how long the rank waits for the latter.
+struct AlikeTransfers {
+  explicit AlikeTransfers(const PipelineTimes& times)
+      : delay{0.0, times.transfer.value}, hold{0.0, times.blocking ? times.transfer.value : 0.0} {}
+  double in(const Item& item) const { return delay[item.remote]; }
+  double out(const Item& item) const { return delay[item.sends]; }
+  double held(const Item& item) const { return hold[item.sends]; }
+  double delay[2], hold[2];
+};
+
+// The same where each boundary between stages has its own: by what `Item::duration` says.
+struct OwnTransfers {
+  explicit OwnTransfers(const PipelineTimes& times)
+      : from(3 * times.forward.size()), to(3 * times.forward.size()), blocking(times.blocking) {
+    for (std::size_t k = 0; k < times.forward_transfer.size(); ++k) {
+      to[3 * k] = from[3 * (k + 1)] = times.forward_transfer[k].value;
+      to[3 * (k + 1) + 1] = from[3 * k + 1] = times.backward_transfer[k].value;
+    }
+  }
+  double in(const Item& item) const { return item.remote ? at(from, item) : 0.0; }
+  double out(const Item& item) const { return item.sends ? at(to, item) : 0.0; }
+  double held(const Item& item) const { return blocking ? out(item) : 0.0; }
+  static double at(const std::vector<double>& list, const Item& item) {
+    return list[static_cast<std::size_t>(item.duration)];
+  }
+  std::vector<double> from, to;
+  bool blocking;
+};
+
+// The replay. `visit(index, start, end, transfers)` sees every item.
+template <class Transfers, class Visit>
 double replay(const SimulationProgram& program, const PipelineTimes& times,
-              std::vector<double>& scratch, Visit visit) {
+              std::vector<double>& scratch, const Transfers& transfers, Visit visit) {
   const std::size_t n = program.items.size();
   const auto stages = static_cast<std::size_t>(program.stages);
   const auto ranks = static_cast<std::size_t>(program.ranks);
@@ -70,25 +101,31 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
     duration[3 * k + 1] = times.backward[k].value;
     if (!times.weight_gradient.empty()) duration[3 * k + 2] = times.weight_gradient[k].value;
   }
-  const double delay[2] = {0.0, times.transfer.value};
-  const double hold[2] = {0.0, times.blocking ? times.transfer.value : 0.0};
   for (std::size_t i = 0; i < n; ++i) {
     const auto& item = program.items[i];
     double start = free_at[item.rank];
-    if (item.dependency >= 0) start = std::max(start, end[item.dependency] + delay[item.remote]);
+    if (item.dependency >= 0) start = std::max(start, end[item.dependency] + transfers.in(item));
     const double stop = start + duration[item.duration];
     end[i] = stop;
-    free_at[item.rank] = stop + hold[item.sends];
-    visit(i, start, stop);
+    free_at[item.rank] = stop + transfers.held(item);
+    visit(i, start, stop, transfers);
   }
   return *std::max_element(free_at, free_at + ranks);
+}
+
+template <class Visit>
+double replay(const SimulationProgram& program, const PipelineTimes& times,
+              std::vector<double>& scratch, Visit visit) {
+  if (times.forward_transfer.empty())
+    return replay(program, times, scratch, AlikeTransfers(times), visit);
+  return replay(program, times, scratch, OwnTransfers(times), visit);
 }
 
 }  // namespace
 
 Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch) {
-  return Seconds(replay(program, times, scratch, [](std::size_t, double, double) {}));
+  return Seconds(replay(program, times, scratch, [](std::size_t, double, double, const auto&) {}));
 }
 
 SimulationResult simulate(const SimulationProgram& program, const PipelineTimes& times,
@@ -97,15 +134,14 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
   result.finish.resize(static_cast<std::size_t>(program.ranks));
   result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
   result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
-  const double hold = times.blocking ? times.transfer.value : 0.0;
-  result.makespan =
-      Seconds(replay(program, times, scratch, [&](std::size_t i, double start, double end) {
-        const auto& item = program.items[i];
-        const auto rank = static_cast<std::size_t>(item.rank);
-        result.finish[rank] = Seconds(end + (item.sends ? hold : 0.0));
-        if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
-        if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
-      }));
+  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
+    const auto& item = program.items[i];
+    const auto rank = static_cast<std::size_t>(item.rank);
+    result.finish[rank] = Seconds(end + transfers.held(item));
+    if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
+    if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
+  };
+  result.makespan = Seconds(replay(program, times, scratch, visit));
   return result;
 }
 
@@ -113,7 +149,7 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
   Timeline timeline;
   timeline.ranks = program.ranks;
   std::vector<double> scratch;
-  replay(program, times, scratch, [&](std::size_t i, double start, double end) {
+  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
     const auto& item = program.items[i];
     static constexpr std::array<ActionKind, 3> kinds{ActionKind::forward, ActionKind::backward,
                                                      ActionKind::weight_gradient};
@@ -122,13 +158,15 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
     const bool backward = action.kind == ActionKind::backward;
     timeline.events.push_back(
         {item.rank, Stream::compute, to_text(action), Seconds(start), Seconds(end)});
-    if (item.sends && times.transfer.value > 0) {
+    const Seconds transfer(transfers.out(item));
+    if (item.sends && transfer.value > 0) {
       const Action send{backward ? ActionKind::send_backward : ActionKind::send_forward,
                         action.stage, action.micro_batch};
       timeline.events.push_back({item.rank, Stream::pipeline_transfer, to_text(send), Seconds(end),
-                                 Seconds(end) + times.transfer});
+                                 Seconds(end) + transfer});
     }
-  });
+  };
+  replay(program, times, scratch, visit);
   std::stable_sort(timeline.events.begin(), timeline.events.end(),
                    [](const Event& a, const Event& b) {
                      if (a.rank != b.rank) return a.rank < b.rank;

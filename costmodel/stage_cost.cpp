@@ -232,6 +232,7 @@ ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
 }
 
 const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
+  if (by_stage(requested, cluster_)) return cost_by_stage(requested);
   const bool halves =
       training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;
   const bool whole = training_.stack.whole_in_pipeline && requested.pp > 1 && requested.zero > 1;

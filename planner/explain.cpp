@@ -11,6 +11,7 @@
 #include "costmodel/mesh.hpp"
 #include "costmodel/transformer.hpp"
 #include "costmodel/units_text.hpp"
+#include "planner/explain_stages.hpp"
 
 namespace planner {
 
@@ -52,9 +53,10 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   rows.add("B", number(static_cast<double>(s.training.global_batch)),
            "training.global_batch, sequences");
   rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
+  const std::string product = fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
+                                          p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp);
   rows.add("N", number(static_cast<double>(s.cluster.devices)),
-           fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
-                       p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp));
+           p.stages.empty() ? product : "devices, of all stages together");
   if (s.model.experts > 0) {
     rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
              fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
@@ -104,7 +106,8 @@ void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
         "weight gradient on the slowest virtual stage, part of t_b; no other rank waits for it");
   }
   rows.add("t_p2p", format_seconds(cost.times.transfer),
-           fmt::format("{} to the next stage, {}", format_bytes(cost.transfer_bytes),
+           fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
+                       e.meshes.empty() ? "" : " at most",
                        cost.times.blocking ? "the sender waits" : "beside computation"));
   const Seconds even =
       pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
@@ -195,8 +198,15 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   Rows rows("");
   batch_rows(e, s, rows);
   pipeline_rows(e, evaluator, rows);
-  data_rows(e, s, evaluator, rows);
-  memory_rows(e, s, evaluator, rows);
+  if (e.meshes.empty()) {
+    data_rows(e, s, evaluator, rows);
+    memory_rows(e, s, evaluator, rows);
+  } else {
+    for (const Explained& row : explained_stages(e, s, evaluator)) {
+      rows.group(row.group);
+      rows.add(row.symbol, row.value, row.from);
+    }
+  }
   flop_rows(e, s, rows);
   return rows;
 }
@@ -317,15 +327,24 @@ std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   std::string text = heading(s, style);
   text += "\n" + to_string(plan) + "\n";
   text += title("Batch") + table(group_table(all, "batch"));
-  for (const auto kind : layer_kinds(s.model)) {
-    text += title(fmt::format(
-        "One {} layer, one micro-batch, one device (communication alone, before overlap)",
-        costmodel::layer_kind_names[static_cast<std::size_t>(kind)]));
-    text += table(operator_table(kind, plan, s, evaluator));
-  }
+  const auto operators = [&](const ParallelPlan& p, const Scenario& where, const std::string& of) {
+    for (const auto kind : layer_kinds(s.model)) {
+      text += title(fmt::format(
+          "One {} layer{}, one micro-batch, one device (communication alone, before overlap)",
+          costmodel::layer_kind_names[static_cast<std::size_t>(kind)], of));
+      text += table(operator_table(kind, p, where, evaluator));
+    }
+  };
+  if (e.meshes.empty()) operators(plan, s, "");
+  for (const StageKind& kind : stage_kinds(e, s))
+    operators(kind.plan, kind.scenario, fmt::format(" as of stage {}", kind.stage));
   text += title("Pipeline") + table(group_table(all, "pipeline"));
-  text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
-  text += title("Memory") + table(group_table(all, "memory"));
+  if (e.meshes.empty()) {
+    text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
+    text += title("Memory") + table(group_table(all, "memory"));
+  }
+  for (std::size_t k = 0; k < e.meshes.size(); ++k)
+    text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));
   text += title("FLOPs") + table(group_table(all, "FLOPs"));
   std::string sum;
   for (const Share& share : shares(e))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "costmodel/cluster_groups.hpp"
 #include "costmodel/cluster_spec.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/model_spec.hpp"
@@ -74,16 +75,18 @@ Table clusters(const ConfigPath& path) {
   for (const auto& name : config_names(path, "clusters")) {
     const auto resolved = resolve_config(path, "clusters", scalar_value(name));
     const costmodel::Value* device_key = resolved.value.find("device");
-    if (device_key == nullptr) continue;
-    const auto device = resolve_config(path, "devices", *device_key);
-    const auto c =
-        read_cluster(resolved.value, name, costmodel::read_device(device.value, device.name));
+    const bool grouped = resolved.value.find("groups") != nullptr;
+    if (device_key == nullptr && !grouped) continue;
+    const auto c = grouped ? read_grouped_cluster(resolved.value, name, path) : [&] {
+      const auto device = resolve_config(path, "devices", *device_key);
+      return read_cluster(resolved.value, name, costmodel::read_device(device.value, device.name));
+    }();
     std::string tiers;
     for (const auto& tier : c.tiers) {
       tiers += fmt::format("{}{} {}", tiers.empty() ? "" : ", ", tier.name,
                            format_bandwidth(tier.bandwidth));
     }
-    t.rows.push_back({name, c.title, device.name, costmodel::format_integer(c.devices),
+    t.rows.push_back({name, c.title, device_names(c), costmodel::format_integer(c.devices),
                       fmt::format("{}", c.devices_per_node), tiers});
   }
   return t;

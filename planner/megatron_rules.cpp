@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "costmodel/stage_plan.hpp"
+
 namespace planner {
 
 using costmodel::ParallelPlan;
@@ -27,6 +29,9 @@ class Rules {
 // arguments.py: world size % (TP · PP · CP), and DP is what remains. torchrun starts as many
 // processes on each node.
 void check_world(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  rules.require(!by_stage(p, s.cluster), "stages", "Megatron-LM's stages and devices are all alike",
+                "leave plan.stages out, and choose a cluster of one kind of device");
+  if (by_stage(p, s.cluster)) return;
   const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp * p.cp;
   const std::string cp = p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "";
   const std::int64_t world = s.cluster.devices;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "costmodel/cluster_groups.hpp"
 #include "costmodel/mesh.hpp"
 #include "costmodel/units_text.hpp"
 
@@ -81,6 +83,18 @@ Table time_table(const Estimate& e) {
   return t;
 }
 
+// What a stage has of its own where stages differ.
+std::vector<std::string> own_cells(const Estimate& e, int rank) {
+  if (e.meshes.empty()) return {};
+  const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
+  return {mesh.name,
+          fmt::format("{}", mesh.plan.tp),
+          fmt::format("{}", mesh.plan.dp),
+          fmt::format("{}", mesh.plan.micro_batch),
+          to_string(mesh.plan.recompute),
+          fmt::format("{}", mesh.plan.zero)};
+}
+
 Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
   Table t{{{"stage"},
            {"layers"},
@@ -100,6 +114,7 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
     const auto equal = [&](int other) {
       return same(s, e.memory[static_cast<std::size_t>(other)]) &&
              rank_layers(e, model, r) == rank_layers(e, model, other) &&
+             own_cells(e, r) == own_cells(e, other) &&
              rank_time(e.stage_forward, r, e.plan.pp) ==
                  rank_time(e.stage_forward, other, e.plan.pp);
     };
@@ -110,8 +125,14 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
                       fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),
                       format_gib(s.gradients), format_gib(s.optimizer), format_gib(s.activations),
                       format_gib(s.buffers), format_gib(s.total())});
+    const auto own = own_cells(e, r);
+    t.rows.back().insert(t.rows.back().begin() + 2, own.begin(), own.end());
     r = to + 1;
   }
+  if (e.meshes.empty()) return t;
+  const std::array<Column, 6> columns{
+      {{"group", false}, {"t"}, {"d"}, {"b"}, {"recompute", false}, {"ZeRO"}}};
+  t.columns.insert(t.columns.begin() + 2, columns.begin(), columns.end());
   return t;
 }
 
@@ -150,16 +171,14 @@ std::string mfu_text(const Estimate& e) {
 }  // namespace
 
 std::string heading(const Scenario& s, const ReportStyle& style) {
-  const auto& device = s.cluster.device;
   const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
   const std::string active =
       s.model.experts > 0
           ? fmt::format(", {} active", costmodel::format_count(active_parameter_count(s.model)))
           : "";
-  const std::string what = fmt::format("{} ({} parameters{}) on {} x {} of {}", model,
-                                       costmodel::format_count(parameter_count(s.model)), active,
-                                       format_integer(s.cluster.devices), device.title,
-                                       s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
+  const std::string what = fmt::format(
+      "{} ({} parameters{}) on {} of {}", model, costmodel::format_count(parameter_count(s.model)),
+      active, devices_text(s.cluster), s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
   const std::string how = fmt::format(
       "global batch {} x {} tokens, {}, stack {}", format_integer(s.training.global_batch),
       format_integer(s.training.sequence), to_string(s.training.precision), s.training.stack.name);

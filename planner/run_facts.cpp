@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/cluster_groups.hpp"
 #include "costmodel/units_text.hpp"
 
 namespace planner {
@@ -42,7 +43,7 @@ RunFacts facts_of(const Scenario& s) {
   RunFacts facts;
   facts.stack = t.stack.name;
   facts.framework = t.stack.framework.empty() ? t.stack.name : framework_name(t.stack.framework);
-  facts.device = s.cluster.device.name;
+  facts.device = device_names(s.cluster);
   facts.precision = to_string(t.precision);
   facts.devices = s.cluster.devices;
   facts.plan_assumed = !s.plan.automatic.empty();

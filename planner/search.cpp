@@ -1,5 +1,7 @@
 #include "planner/search.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -134,6 +136,12 @@ std::optional<ParallelPlan> settled_plan(const Scenario& scenario) {
   Scenario open = scenario;
   open.plan = with_defaults(scenario);
   if (open.plan.automatic.empty()) return resolve_plan(scenario);
+  if (!scenario.cluster.groups.empty()) {
+    throw costmodel::ConfigError(scenario.plan.mark_of(open.plan.automatic.front()),
+                                 fmt::format("{}: auto is searched on devices of one kind only",
+                                             open.plan.automatic.front()),
+                                 "give it a value, or ask `shardplan plan`");
+  }
   open.search.top = 1;
   Evaluator evaluator(open.model, open.cluster, open.training);
   const SearchResult found = search(open, evaluator);

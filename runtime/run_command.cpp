@@ -276,7 +276,15 @@ ParallelPlan executed_plan(const Scenario& s) {
         fmt::format("plan.{} is auto, and run executes one plan", s.plan.automatic.front()),
         "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
   }
-  return costmodel::resolve_plan(s);
+  const ParallelPlan plan = costmodel::resolve_plan(s);
+  if (by_stage(plan, s.cluster)) {
+    const bool written = !plan.stages.empty();
+    throw ConfigError(s.plan.mark_of("stages"),
+                      written ? "run executes stages that are all alike"
+                              : "run executes on devices that are all alike",
+                      written ? "leave plan.stages out" : "choose a cluster of one kind of device");
+  }
+  return plan;
 }
 
 std::optional<RunResult> run(const RunRequest& request) {
