@@ -26,7 +26,9 @@
 #include "planner/export_megatron.hpp"
 #include "planner/json_report.hpp"
 #include "planner/listing.hpp"
+#include "planner/mesh_report.hpp"
 #include "planner/nccl_tests.hpp"
+#include "planner/placement.hpp"
 #include "planner/refit.hpp"
 #include "planner/residual_fit.hpp"
 #include "planner/scorecard_html.hpp"
@@ -96,6 +98,32 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
   return {no_answer, failure_report(found, diagnosis, s, session.style), {}};
 }
 
+// --placement FILE.
+void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {
+  const std::string& file = session.options.placement;
+  if (!file.empty()) write_file(file, placement_text(placement(plan, s.cluster), file));
+}
+
+// Stages of their own sizes, on devices of one kind or several.
+CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
+                          const std::function<bool()>& expired) {
+  const MeshSearch found = search_meshes(s, expired);
+  const bool any = !found.plans.empty();
+  if (any) write_placement(session, s, found.plans.front().plan);
+  CommandResult result{any ? 0 : no_answer, {}, {}};
+  const Format format = session.options.format;
+  if (format == Format::json) {
+    result.text = mesh_json(found, s, watch.seconds());
+  } else if (format == Format::yaml && any) {
+    result.text = scenario_yaml(session, found.plans.front().plan);
+  } else if (format == Format::csv) {
+    result.text = to_csv(mesh_rows(found));
+  } else {
+    result.text = mesh_report(found, s, watch.seconds(), session.style);
+  }
+  return result;
+}
+
 CommandResult plan(const Session& session) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
@@ -106,9 +134,12 @@ CommandResult plan(const Session& session) {
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());
+  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty())
+    return plan_meshes(session, s, watch, expired);
   const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
   const SearchResult& found = all.found;
   if (found.plans.empty()) return no_plan(session, s, found, watch.seconds());
+  write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   switch (session.options.format) {
@@ -134,6 +165,7 @@ CommandResult evaluate(const Session& session) {
   if (!plan) return without_plan(session, s);
   Evaluator evaluator = evaluator_of(s);
   const auto estimate = evaluator.estimate(*plan);
+  write_placement(session, s, *plan);
   CommandResult result;
   if (!estimate.fits()) {
     result.warnings.push_back(fmt::format("warning: {} of {} needed: the plan does not fit",

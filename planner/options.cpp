@@ -80,12 +80,14 @@ constexpr std::array flags{
     FlagRecord{"top", "N", "plan", "how many plans to report"},
     FlagRecord{"strategy", "NAME", "plan",
                "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side "
-               "by side"},
+               "by side; meshes: each stage its own devices and sizes (alone where devices differ)"},
     FlagRecord{"time-limit", "SECONDS", "plan",
-               "alpa, both: stop then with the best so far and the proved gap"},
+               "alpa, both, meshes: stop then with the best so far and the proved gap"},
     FlagRecord{"threads", "N", "plan", "alpa, both: threads of the search (default: one a core)"},
     FlagRecord{"over", "KEY=A,B,...", "sweep",
                "values to try for a key of the plan, or a dotted path (repeatable)"},
+    FlagRecord{"placement", "FILE", "plan evaluate",
+               "write the group, node and device of every rank, as YAML or (.json) JSON"},
     FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
     FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
     FlagRecord{"fail-above", "PCT", "validate",
@@ -187,7 +189,7 @@ void check_flags(const po::variables_map& values, const CommandRecord& command) 
   for (const FlagRecord& flag : flags) {
     const auto& value = values[std::string(flag.name)];
     if (flag.only_for.empty() || value.empty() || value.defaulted()) continue;
-    if (flag.only_for != command.name) {
+    if (!contains_word(flag.only_for, command.name)) {
       usage(fmt::format("--{} does not go with '{}'", flag.name, command.name),
             fmt::format("it belongs to '{}'", flag.only_for));
     }
@@ -225,7 +227,7 @@ double read_positive(const char* flag, const char* what, const std::string& text
 void read_strategy(const po::variables_map& values, Options& options) {
   const auto given = [&](const char* name) { return values.count(name) != 0; };
   if (given("strategy")) options.strategy = values["strategy"].as<std::string>();
-  const std::vector<std::string> known{"grid", "alpa", "both"};
+  const std::vector<std::string> known{"grid", "alpa", "both", "meshes"};
   if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
     usage(fmt::format("--strategy {} is not known", options.strategy),
           costmodel::known_names(options.strategy, known));
@@ -280,6 +282,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   }
   text("out", options.out);
   text("trace", options.trace);
+  text("placement", options.placement);
   text("fit", options.fit);
   text("to", options.to);
   text("write-residuals", options.write_residuals);
@@ -320,7 +323,7 @@ std::string help_text(const std::string& name) {
         "usage: shardplan {} {} [flags]\n\n{}\n\nexample: {}\nformats: {}\n\nflags:\n",
         command->name, command->operands, command->help, command->example, command->formats);
     for (const auto& flag : flags) {
-      if (flag.only_for.empty() || flag.only_for == name) text += flag_line(flag);
+      if (flag.only_for.empty() || contains_word(flag.only_for, name)) text += flag_line(flag);
     }
     return text;
   }

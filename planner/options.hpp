@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::string> assignments;  // --set
   std::vector<std::string> over;         // --over
   std::string trace;
+  std::string placement;
   std::string to;
   double fail_above = 0;  // per cent; 0: never
   int top = 0;            // 0: the scenario's own

@@ -1,0 +1,42 @@
+// Plans whose stages differ, improved step by step as long as the simulated iteration gets shorter.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "planner/podium.hpp"
+
+namespace planner {
+
+// Every stage within the memory of its own devices, less the margin.
+bool fits(const costmodel::PlanCost& cost, double margin);
+
+// The steps: one layer from a stage to another; a stage cut otherwise on its own devices (tensor
+// and data parallel size, recomputation, ZeRO stage); of a stage that recomputes all its layers,
+// only as many as it must.
+class MeshImprover {
+ public:
+  MeshImprover(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
+               const std::function<bool()>& expired)
+      : s_(&scenario), evaluator_(&evaluator), expired_(&expired) {}
+
+  Ranked improved(Ranked start);
+  std::uint64_t simulated() const { return simulated_; }
+
+ private:
+  bool consider(const costmodel::ParallelPlan& plan);
+  void move_layers();
+  void cut_stages();
+  void keep_more();
+
+  const costmodel::Scenario* s_;
+  costmodel::Evaluator* evaluator_;
+  const std::function<bool()>* expired_;
+  Ranked from_, best_;
+  std::uint64_t simulated_ = 0;
+};
+
+}  // namespace planner

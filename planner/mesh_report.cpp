@@ -1,0 +1,121 @@
+#include "planner/mesh_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "costmodel/units_text.hpp"
+#include "planner/json_report.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::format_integer;
+using costmodel::format_seconds;
+using costmodel::Scenario;
+
+namespace {
+
+std::string stages_text(const Estimate& e) {
+  std::string text;
+  for (std::size_t k = 0; k < e.meshes.size(); ++k) {
+    const auto& mesh = e.meshes[k];
+    text += fmt::format("{}{} x {} x {}{}", k > 0 ? ", " : "", mesh.plan.tp, mesh.plan.dp,
+                        e.plan.stage_layers[k], mesh.name.empty() ? "" : " on " + mesh.name);
+  }
+  return text;
+}
+
+std::vector<std::string> sentences(const MeshSearch& found) {
+  const auto count = [](std::uint64_t n) { return format_integer(static_cast<long long>(n)); };
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "{} orders of the groups and {} sizes of a micro-batch: {} slicings, each the best for the "
+      "sum of stage times and (m - 1) of the longest; {} iterations simulated, {} plans improved.",
+      count(found.orders), count(found.batches), count(found.sliced), count(found.simulated),
+      count(found.improved)));
+  lines.push_back(
+      fmt::format("Not proved the best: what is proved is that no plan takes less than {}, the "
+                  "model's FLOPs at the peak of all devices.",
+                  format_seconds(found.lower_bound)));
+  lines.push_back(
+      "Not searched: virtual stages, schedules but 1f1b, context and expert parallelism beyond "
+      "what "
+      "the plan fixes, tensor groups wider than a node, idle devices, groups that alternate along "
+      "the pipeline, unequal shares of a micro-batch.");
+  if (found.expired) lines.emplace_back("Time ran out: these are the best plans so far.");
+  return lines;
+}
+
+}  // namespace
+
+Table mesh_rows(const MeshSearch& found) {
+  Table t{{{"rank"},
+           {"stages", false},
+           {"sequences"},
+           {"m"},
+           {"iteration_s"},
+           {"tokens_per_s"},
+           {"mfu"},
+           {"peak_gib"}},
+          {}};
+  for (std::size_t i = 0; i < found.plans.size(); ++i) {
+    const Estimate& e = found.plans[i];
+    t.rows.push_back({fmt::format("{}", i + 1), stages_text(e),
+                      fmt::format("{}", e.plan.dp * e.plan.micro_batch),
+                      fmt::format("{}", e.micro_batches), fmt::format("{:.6g}", e.iteration.value),
+                      fmt::format("{:.6g}", e.tokens_per_s), fmt::format("{:.4f}", e.mfu),
+                      fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+  }
+  return t;
+}
+
+std::string mesh_report(const MeshSearch& found, const Scenario& s, double seconds,
+                        const ReportStyle& style) {
+  const bool markdown = style.markup == Markup::markdown;
+  const auto title = [&](const std::string& text) {
+    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
+  };
+  std::string text = heading(s, style);
+  if (found.plans.empty()) {
+    text += fmt::format("\nNo plan was found: {}.\n", found.reason);
+  } else {
+    text += plan_report(found.plans.front(), s, style);
+    text += title("Ranking (a stage: t x d x layers; sequences of a micro-batch)");
+    const Table rows = mesh_rows(found);
+    text += markdown ? to_markdown(rows) : to_text(rows);
+  }
+  text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
+  for (const auto& line : sentences(found)) text += (markdown ? "- " : "  ") + line + "\n";
+  return text;
+}
+
+std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"scenario", s.name},
+            {"searched",
+             {{"orders", found.orders},
+              {"batches", found.batches},
+              {"sliced", found.sliced},
+              {"simulated", found.simulated},
+              {"improved", found.improved},
+              {"seconds", seconds},
+              {"time_ran_out", found.expired}}},
+            {"best", nullptr},
+            {"certificate", nullptr}};
+  if (found.plans.empty()) {
+    json["reason"] = found.reason;
+  } else {
+    const double bound = found.lower_bound.value;
+    json["best"] = 0;
+    json["certificate"] = {{"lower_bound_s", bound},
+                           {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+  }
+  json["notes"] = sentences(found);
+  json["plans"] = Json::array();
+  for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace planner

@@ -1,0 +1,20 @@
+// What `plan` prints where stages or devices differ.
+#pragma once
+
+#include <string>
+
+#include "costmodel/scenario.hpp"
+#include "planner/mesh_search.hpp"
+#include "planner/report_text.hpp"
+#include "planner/table.hpp"
+
+namespace planner {
+
+// One row a plan; stages as "t x d x layers on group".
+Table mesh_rows(const MeshSearch& found);
+
+std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
+                        double seconds, const ReportStyle& style);
+std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
+
+}  // namespace planner

@@ -1,0 +1,39 @@
+// The best plans whose stages differ, or whose devices do: for every number of sequences a
+// micro-batch may hold and every order of the groups along the pipeline, layers are cut into stages
+// and stages put on submeshes by stage slicing (exact for its objective), and the result is
+// simulated; the best are then improved as long as their simulated iteration gets shorter: a layer
+// moved to another stage, a stage cut otherwise on its devices, fewer layers recomputed.
+//
+// Not searched: virtual stages and schedules but 1F1B; context and expert parallelism but what the
+// plan fixes; tensor groups wider than a node; idle devices; groups that alternate along the
+// pipeline; orders of more than four groups but theirs and its reverse; replicas of a stage that
+// take unequal shares. Improvement is a local search. The bound is what no plan can beat: the
+// model's FLOPs at the peak of all devices.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+
+namespace planner {
+
+struct MeshSearch {
+  std::vector<costmodel::Estimate> plans;  // best first; empty when there is none
+  std::string reason;                      // why there is none
+  costmodel::Seconds lower_bound;
+  std::uint64_t orders = 0;     // of the groups
+  std::uint64_t batches = 0;    // sizes of a micro-batch
+  std::uint64_t sliced = 0;     // cut exactly
+  std::uint64_t simulated = 0;  // iterations
+  std::uint64_t improved = 0;   // plans improved by simulation
+  bool expired = false;
+};
+
+MeshSearch search_meshes(const costmodel::Scenario& scenario,
+                         const std::function<bool()>& expired = {});
+
+}  // namespace planner

@@ -1,0 +1,66 @@
+#include "planner/placement.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "costmodel/mesh.hpp"
+#include "costmodel/stage_plan.hpp"
+
+namespace planner {
+
+using costmodel::ClusterSpec;
+using costmodel::ParallelPlan;
+
+namespace {
+
+std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  const costmodel::Mesh mesh(plan);
+  std::vector<PlacedRank> ranks;
+  for (std::int64_t r = 0; r < mesh.size(); ++r) {
+    const auto at = mesh.coordinates(r);
+    ranks.push_back({r, at.pp, at.tp, at.cp, at.dp, "", r / cluster.devices_per_node,
+                     r % cluster.devices_per_node});
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  if (!by_stage(plan, cluster)) return placed_alike(plan, cluster);
+  std::vector<PlacedRank> ranks;
+  int stage = 0;
+  for (const costmodel::StageMesh& mesh : stage_meshes(plan, cluster)) {
+    const std::int64_t node = group_of(cluster, mesh.group).devices_per_node;
+    const std::int64_t t = mesh.plan.tp, c = mesh.plan.cp;
+    for (std::int64_t i = 0; i < mesh.devices; ++i) {
+      const std::int64_t device = mesh.first + i;
+      ranks.push_back({static_cast<std::int64_t>(ranks.size()), stage, static_cast<int>(i % t),
+                       static_cast<int>(i / t % c), static_cast<int>(i / (t * c)), mesh.name,
+                       device / node, device % node});
+    }
+    ++stage;
+  }
+  return ranks;
+}
+
+std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
+  const bool json = std::string_view(file).ends_with(".json");
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const PlacedRank& r : ranks) {
+    nlohmann::ordered_json row{
+        {"rank", r.rank}, {"stage", r.stage}, {"tp", r.tp}, {"cp", r.cp}, {"dp", r.dp}};
+    if (!r.group.empty()) row["group"] = r.group;
+    row["node"] = r.node;
+    row["device"] = r.device;
+    if (json) {
+      list.push_back(row);
+    } else {
+      text += "- " + row.dump() + "\n";  // a JSON map is a YAML map
+    }
+  }
+  return json ? list.dump(2) + "\n" : text;
+}
+
+}  // namespace planner

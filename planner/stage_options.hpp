@@ -1,0 +1,69 @@
+// The ways to run a stage of some layers on submeshes of one group of devices, as options of stage
+// slicing: Alpa's inner problem (Zheng et al. 2022, arXiv:2201.12023, section 5.2) with the choices
+// a plan can say: tensor and data parallel size, recomputation and ZeRO stage.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "planner/stage_slicing.hpp"
+
+namespace planner {
+
+// What an option's tag stands for.
+struct StageChoice {
+  int group = 0;
+  costmodel::StagePlan stage;
+};
+
+// What all stages of one search share.
+struct StageTerms {
+  std::int64_t sequences = 1;  // of a micro-batch, over all replicas
+  bool sequence_parallel = false;
+};
+
+// What the scenario and its stack leave open of a stage's recomputation and, for so many replicas,
+// of its ZeRO stage.
+std::vector<costmodel::Recompute> recompute_offered(const costmodel::Scenario& scenario);
+std::vector<int> zero_offered(const costmodel::Scenario& scenario, std::int64_t replicas);
+
+class StageOptions {
+ public:
+  StageOptions(const costmodel::Scenario& scenario, int group, const StageTerms& terms,
+               std::vector<StageChoice>& choices);
+
+  // The slicing problem of this group: the model's layers, embedding first and loss last. Of the
+  // options for one submesh those are kept that nothing quicker beats in memory; one that never
+  // fits keeps none in flight. Times are a micro-batch's forward and backward and its share of what
+  // follows the pipeline, gradient reduction, optimizer and parameter gather; memory is the cost
+  // model's.
+  SlicingProblem problem();
+
+ private:
+  struct Way {  // a choice, and the plan of a pipeline of stages like it
+    int devices, tag;
+    costmodel::ParallelPlan plan;
+  };
+  enum class Place { front, middle, back, whole };
+  void find_ways();
+  void add_ways(int devices, int tp);
+  std::vector<StageOption> options(const costmodel::LayerMix& mix, Place place);
+  StageOption option(const Way& way, costmodel::LayerMix mix, Place place);
+  StageOption alone(const Way& way, const costmodel::LayerMix& mix);
+  StageOption priced(const costmodel::PlanCost& cost, std::size_t rank) const;
+  bool fits(const costmodel::PlanCost& cost, std::size_t rank) const;
+  costmodel::LayerMix mix_of(int first, int end) const;
+
+  const costmodel::Scenario* s_;
+  int group_;
+  StageTerms terms_;
+  std::vector<StageChoice>* choices_;
+  costmodel::Evaluator evaluator_;
+  std::int64_t micro_batches_;
+  costmodel::Bytes limit_;
+  std::vector<Way> ways_;
+};
+
+}  // namespace planner
