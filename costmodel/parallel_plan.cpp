@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "costmodel/plan_rules.hpp"
@@ -349,7 +350,9 @@ std::string to_string(const ParallelPlan& p) {
   if (p.stages.empty()) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
-  if (p.sequence_parallel) text += " · sequence parallel";
+  const bool tensor = p.stages.empty() || std::any_of(p.stages.begin(), p.stages.end(),
+                                                      [](const StagePlan& s) { return s.tp > 1; });
+  if (p.sequence_parallel && tensor) text += " · sequence parallel";
   if (p.stages.empty()) {
     text += fmt::format(" · recompute {}", to_string(p.recompute));
     text += fmt::format(" · ZeRO {}", p.zero);

@@ -60,7 +60,10 @@ void MeshImprover::cut_stages() {
     for (const std::int64_t tp : divisors(ranks)) {
       const std::int64_t dp = ranks / tp;
       const bool narrow = s_->search.max_tp == 0 || tp <= s_->search.max_tp;
-      if (sequences % dp != 0 || !narrow || (s_->plan.tp && *s_->plan.tp != tp)) continue;
+      const std::int64_t most = s_->search.max_micro_batch;
+      if (sequences % dp != 0 || !narrow || (most > 0 && sequences / dp > most) ||
+          (s_->plan.tp && *s_->plan.tp != tp))
+        continue;
       for (const auto& recompute : recompute_offered(*s_)) {
         for (const int zero : zero_offered(*s_, dp * from_.plan.cp)) {
           ParallelPlan plan = from_.plan;

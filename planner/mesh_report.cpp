@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "costmodel/units_text.hpp"
-#include "planner/json_report.hpp"
 
 namespace planner {
 
@@ -27,7 +25,9 @@ std::string stages_text(const Estimate& e) {
   return text;
 }
 
-std::vector<std::string> sentences(const MeshSearch& found) {
+}  // namespace
+
+std::vector<std::string> mesh_sentences(const MeshSearch& found) {
   const auto count = [](std::uint64_t n) { return format_integer(static_cast<long long>(n)); };
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
@@ -47,8 +47,6 @@ std::vector<std::string> sentences(const MeshSearch& found) {
   if (found.expired) lines.emplace_back("Time ran out: these are the best plans so far.");
   return lines;
 }
-
-}  // namespace
 
 Table mesh_rows(const MeshSearch& found) {
   Table t{{{"rank"},
@@ -87,35 +85,8 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
     text += markdown ? to_markdown(rows) : to_text(rows);
   }
   text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
-  for (const auto& line : sentences(found)) text += (markdown ? "- " : "  ") + line + "\n";
+  for (const auto& line : mesh_sentences(found)) text += (markdown ? "- " : "  ") + line + "\n";
   return text;
-}
-
-std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
-  using Json = nlohmann::ordered_json;
-  Json json{{"scenario", s.name},
-            {"searched",
-             {{"orders", found.orders},
-              {"batches", found.batches},
-              {"sliced", found.sliced},
-              {"simulated", found.simulated},
-              {"improved", found.improved},
-              {"seconds", seconds},
-              {"time_ran_out", found.expired}}},
-            {"best", nullptr},
-            {"certificate", nullptr}};
-  if (found.plans.empty()) {
-    json["reason"] = found.reason;
-  } else {
-    const double bound = found.lower_bound.value;
-    json["best"] = 0;
-    json["certificate"] = {{"lower_bound_s", bound},
-                           {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
-  }
-  json["notes"] = sentences(found);
-  json["plans"] = Json::array();
-  for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
-  return json.dump(2) + "\n";
 }
 
 }  // namespace planner

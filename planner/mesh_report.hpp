@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "costmodel/scenario.hpp"
 #include "planner/mesh_search.hpp"
@@ -12,6 +13,9 @@ namespace planner {
 
 // One row a plan; stages as "t x d x layers on group".
 Table mesh_rows(const MeshSearch& found);
+
+// One a line: what was searched, what is proved, what was not searched.
+std::vector<std::string> mesh_sentences(const MeshSearch& found);
 
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
                         double seconds, const ReportStyle& style);

@@ -140,6 +140,7 @@ class MeshSearcher {
   void start(const ParallelPlan& plan) {
     const auto same = [&](const Ranked& other) { return other.plan == plan; };
     if (std::any_of(started_.begin(), started_.end(), same)) return;
+    if (s_->search.max_pp > 0 && plan.pp > s_->search.max_pp) return;
     if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return;
     if (!fits(evaluator_.cost(plan), s_->search.memory_margin)) return;
     ++result_.simulated;
@@ -195,6 +196,11 @@ void refuse_fixed(const Scenario& s) {
   refuse(s.plan.pp.has_value(), "pp", "is searched where stages differ");
   refuse(s.plan.dp.has_value() != s.plan.micro_batch.has_value(), s.plan.dp ? "dp" : "micro_batch",
          "alone does not say how large a micro-batch is");
+  const auto& listed = s.search.schedules;
+  const bool offered =
+      listed.empty() ||
+      std::find(listed.begin(), listed.end(), costmodel::ScheduleKind::one_f_one_b) != listed.end();
+  refuse(!offered, "search", "leaves out 1f1b, the schedule where stages differ");
   refuse(s.plan.vpp.value_or(1) != 1, "vpp", "is 1 where stages differ");
   const auto schedule = s.plan.schedule.value_or(costmodel::ScheduleKind::one_f_one_b);
   refuse(schedule != costmodel::ScheduleKind::one_f_one_b, "schedule",

@@ -1,8 +1,5 @@
 #include "planner/placement.hpp"
 
-#include <nlohmann/json.hpp>
-#include <string_view>
-
 #include "costmodel/mesh.hpp"
 #include "costmodel/stage_plan.hpp"
 
@@ -42,25 +39,6 @@ std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& c
     ++stage;
   }
   return ranks;
-}
-
-std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
-  const bool json = std::string_view(file).ends_with(".json");
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  std::string text;
-  for (const PlacedRank& r : ranks) {
-    nlohmann::ordered_json row{
-        {"rank", r.rank}, {"stage", r.stage}, {"tp", r.tp}, {"cp", r.cp}, {"dp", r.dp}};
-    if (!r.group.empty()) row["group"] = r.group;
-    row["node"] = r.node;
-    row["device"] = r.device;
-    if (json) {
-      list.push_back(row);
-    } else {
-      text += "- " + row.dump() + "\n";  // a JSON map is a YAML map
-    }
-  }
-  return json ? list.dump(2) + "\n" : text;
 }
 
 }  // namespace planner

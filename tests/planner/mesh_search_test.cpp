@@ -191,6 +191,7 @@ TEST_CASE("what cannot be planned has a reason") {
   CHECK(fixtures::contains(fault("plan: {pp: 2}\n"), "pp is searched where stages differ"));
   CHECK(fixtures::contains(fault("plan: {stages: [{dp: 2}, {dp: 2}]}\n"), "are fixed"));
   CHECK(fixtures::contains(fault("plan: {dp: 2}\n"), "alone does not say"));
+  CHECK(fixtures::contains(fault("search: {schedules: gpipe}\n"), "leaves out 1f1b"));
 }
 
 TEST_CASE("degenerate clusters still have a plan") {

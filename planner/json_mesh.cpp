@@ -1,0 +1,59 @@
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "planner/json_report.hpp"
+#include "planner/mesh_report.hpp"
+#include "planner/placement.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::Scenario;
+
+std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"scenario", s.name},
+            {"searched",
+             {{"orders", found.orders},
+              {"batches", found.batches},
+              {"sliced", found.sliced},
+              {"simulated", found.simulated},
+              {"improved", found.improved},
+              {"seconds", seconds},
+              {"time_ran_out", found.expired}}},
+            {"best", nullptr},
+            {"certificate", nullptr}};
+  if (found.plans.empty()) {
+    json["reason"] = found.reason;
+  } else {
+    const double bound = found.lower_bound.value;
+    json["best"] = 0;
+    json["certificate"] = {{"lower_bound_s", bound},
+                           {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+  }
+  json["notes"] = mesh_sentences(found);
+  json["plans"] = Json::array();
+  for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
+  return json.dump(2) + "\n";
+}
+
+std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
+  const bool json = std::string_view(file).ends_with(".json");
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const PlacedRank& r : ranks) {
+    nlohmann::ordered_json row{
+        {"rank", r.rank}, {"stage", r.stage}, {"tp", r.tp}, {"cp", r.cp}, {"dp", r.dp}};
+    if (!r.group.empty()) row["group"] = r.group;
+    row["node"] = r.node;
+    row["device"] = r.device;
+    if (json) {
+      list.push_back(row);
+    } else {
+      text += "- " + row.dump() + "\n";  // a JSON map is a YAML map
+    }
+  }
+  return json ? list.dump(2) + "\n" : text;
+}
+
+}  // namespace planner
