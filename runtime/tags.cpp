@@ -28,6 +28,7 @@ int pack(Kind kind, int stage, int micro_batch) {
 
 int forward_tag(int stage, int micro_batch) { return pack(forward, stage, micro_batch); }
 int backward_tag(int stage, int micro_batch) { return pack(backward, stage, micro_batch); }
+int without_micro_batch(int tag) { return tag & ~((1 << batch_bits) - 1); }
 int collective_tag(int number) { return pack(collective, number); }
 int control_tag(int number) { return pack(control, number); }
 

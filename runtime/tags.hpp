@@ -9,6 +9,8 @@ namespace runtime {
 // Micro-batches wrap at 65,536; messages of one tag arrive in order, so that nothing mixes.
 int forward_tag(int stage, int micro_batch);
 int backward_tag(int stage, int micro_batch);
+// The same of micro-batch 0.
+int without_micro_batch(int tag);
 
 // One collective takes one tag. Collectives that a pair of ranks runs one after the other may share
 // it; those that run at the same time may not. `number` wraps at 2^28.
