@@ -46,13 +46,6 @@ void TrafficCount::add(CollectiveKind kind, std::size_t bytes) {
   }
 }
 
-Chunk chunk_of(std::size_t count, int parts, int index) {
-  SHARDPLAN_CHECK(parts > 0 && index >= 0 && index < parts);
-  const auto n = static_cast<std::size_t>(parts), i = static_cast<std::size_t>(index);
-  const std::size_t whole = count / n, larger = count % n;
-  return {i * whole + std::min(i, larger), whole + (i < larger ? 1 : 0)};
-}
-
 Group group_of(const Transport& transport, std::vector<int> ranks) {
   const int me = transport.rank();
   const auto fault = [me](const std::string& what) {
@@ -70,8 +63,20 @@ Group group_of(const Transport& transport, std::vector<int> ranks) {
   return {std::move(ranks), position};
 }
 
-Communicator::Communicator(Transport& transport, Group group, TrafficCount& traffic, Memory& memory)
-    : transport_(transport), group_(std::move(group)), traffic_(traffic), memory_(memory) {}
+Communicator::Communicator(Transport& transport, Group group, TrafficCount& traffic, Memory& memory,
+                           GroupOperations* at_once)
+    : transport_(transport),
+      group_(std::move(group)),
+      traffic_(traffic),
+      memory_(memory),
+      at_once_(at_once) {
+  SHARDPLAN_CHECK(at_once == nullptr || at_once->ranks() == group_.ranks);
+}
+
+// A rank sends every part once, but for the one it keeps: what a ring of messages counts.
+void Communicator::count_ring(const Vector& values, int kept, CollectiveKind kind) {
+  traffic_.add(kind, values.bytes() - part(values, group_.size(), kept).bytes());
+}
 
 Communicator::~Communicator() {
   if (incoming_ != nullptr) memory_.release(incoming_);
@@ -127,15 +132,28 @@ void Communicator::ring_gather(const Vector& values, CollectiveKind kind, int ta
 }
 
 void Communicator::all_reduce(const Vector& values, Reduction reduction, int tag) {
+  if (at_once_ != nullptr) {
+    at_once_->all_reduce(values, reduction);
+    count_ring(values, group_.position, CollectiveKind::all_reduce);
+    return count_ring(values, group_.position + 1, CollectiveKind::all_reduce);
+  }
   ring_reduce(values, reduction, CollectiveKind::all_reduce, tag);
   ring_gather(values, CollectiveKind::all_reduce, tag);
 }
 
 void Communicator::reduce_scatter(const Vector& values, Reduction reduction, int tag) {
+  if (at_once_ != nullptr) {
+    at_once_->reduce_scatter(values, reduction);
+    return count_ring(values, group_.position, CollectiveKind::reduce_scatter);
+  }
   ring_reduce(values, reduction, CollectiveKind::reduce_scatter, tag);
 }
 
 void Communicator::all_gather(const Vector& values, int tag) {
+  if (at_once_ != nullptr) {
+    at_once_->all_gather(values);
+    return count_ring(values, group_.position + 1, CollectiveKind::all_gather);
+  }
   ring_gather(values, CollectiveKind::all_gather, tag);
 }
 

@@ -10,10 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "costmodel/op.hpp"
+#include "costmodel/units.hpp"
+#include "runtime/chunk.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/streams.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -29,12 +33,6 @@ struct TrafficCount {
   bool operator==(const TrafficCount&) const = default;
 };
 
-// Part `index` of `count` elements cut into `parts`: sizes differ by one at most, the larger first.
-struct Chunk {
-  std::size_t begin = 0, size = 0;
-};
-Chunk chunk_of(std::size_t count, int parts, int index);
-
 // The ranks of a collective, in ring order, and which of them this one is.
 struct Group {
   std::vector<int> ranks;
@@ -45,16 +43,37 @@ struct Group {
 // Throws RunFault when `ranks` has not `me` in it, names a rank twice, or one outside the world.
 Group group_of(const Transport& transport, std::vector<int> ranks);
 
+// The seam to what does a group's collectives at once, where messages of ours would go by way of
+// the host. Results are those of Communicator's calls of the same names.
+class GroupOperations {
+ public:
+  virtual ~GroupOperations() = default;
+  virtual const std::vector<int>& ranks() const = 0;  // in ring order
+  virtual void all_reduce(const Vector& values, Reduction reduction) = 0;
+  virtual void reduce_scatter(const Vector& values, Reduction reduction) = 0;
+  virtual void all_gather(const Vector& values) = 0;
+  // Whether what is asked of Memory and Device goes on beside the next collectives; it waits for
+  // them at join().
+  virtual void beside(bool on) = 0;
+  virtual void join() = 0;
+  // When those since the last call that went on beside began and were done, from an event on.
+  // Waits.
+  virtual std::vector<std::pair<costmodel::Seconds, costmodel::Seconds>> spans(
+      Streams::Event since) = 0;
+};
+
 class Communicator {
  public:
-  // All outlive this. The vectors lie in `memory`, which the transport can read.
+  // All outlive this. The vectors lie in `memory`, which the transport can read. `at_once`, where
+  // not null, does the ring collectives, which count as if they were messages.
   Communicator(Transport& transport, Group group, TrafficCount& traffic,
-               Memory& memory = host_memory());
+               Memory& memory = host_memory(), GroupOperations* at_once = nullptr);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   const Group& group() const { return group_; }
+  GroupOperations* at_once() const { return at_once_; }
 
   // Ring; `values` holds the result on every rank.
   void all_reduce(const Vector& values, Reduction reduction, int tag);
@@ -73,6 +92,7 @@ class Communicator {
   void barrier(int tag);
 
  private:
+  void count_ring(const Vector& values, int kept, costmodel::CollectiveKind kind);
   Vector room(const Vector& like);  // for a message that comes in
   void send(int position, const Vector& values, costmodel::CollectiveKind kind, int tag);
   void recv(int position, const Vector& values, int tag);
@@ -87,6 +107,7 @@ class Communicator {
   Group group_;
   TrafficCount& traffic_;
   Memory& memory_;
+  GroupOperations* at_once_;
   void* incoming_ = nullptr;
   std::size_t room_ = 0;  // bytes
 };

@@ -9,6 +9,7 @@
 
 #include "costmodel/op_list.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/streams.hpp"
 
 namespace runtime {
 
@@ -60,6 +61,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual Memory& memory() = 0;  // where its tensors live, as long as this
+  // Null where it has done what it was asked for when the call returns.
+  virtual Streams* streams() { return nullptr; }
   virtual void forward(const OpCall& call) = 0;
   // The gradient of the inputs, and of parameters of operators other than products.
   virtual void input_gradient(const OpCall& call) = 0;

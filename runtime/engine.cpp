@@ -1,5 +1,7 @@
 #include "runtime/engine.hpp"
 
+#include <utility>
+
 namespace runtime {
 
 namespace {
@@ -24,25 +26,35 @@ bool computes(ActionKind kind) {
          kind == ActionKind::weight_gradient;
 }
 
+costmodel::Stream stream_of(ActionKind kind) {
+  return computes(kind) ? costmodel::Stream::compute : costmodel::Stream::pipeline_transfer;
+}
+
 }  // namespace
 
 costmodel::Event execute(const Action& action, int rank, StageBackend& backend) {
   const costmodel::Seconds start = backend.now();
   perform(action, backend);
-  return {rank,
-          computes(action.kind) ? costmodel::Stream::compute : costmodel::Stream::pipeline_transfer,
-          costmodel::to_text(action), start, backend.now()};
+  return {rank, stream_of(action.kind), costmodel::to_text(action), start, backend.now()};
 }
 
 std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
                                       StageBackend& backend,
                                       const std::function<void(const Action&)>& begins) {
-  std::vector<costmodel::Event> events;
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
-  events.reserve(actions.size());
+  std::vector<std::pair<Moment, Moment>> moments;
+  moments.reserve(actions.size());
   for (const Action& action : actions) {
     if (begins) begins(action);
-    events.push_back(execute(action, rank, backend));
+    const Moment start = backend.moment();
+    perform(action, backend);
+    moments.emplace_back(start, backend.moment());
+  }
+  std::vector<costmodel::Event> events;
+  events.reserve(actions.size());
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    events.push_back({rank, stream_of(actions[i].kind), costmodel::to_text(actions[i]),
+                      backend.time_of(moments[i].first), backend.time_of(moments[i].second)});
   }
   return events;
 }

@@ -11,6 +11,12 @@
 
 namespace runtime {
 
+// A moment of a backend: its time, or where that is known later only, a number that stands for it.
+struct Moment {
+  costmodel::Seconds time{};
+  int event = -1;
+};
+
 // One rank's share of an iteration. `stage` is virtual, as in the schedule; a transfer's stage is
 // the one whose result travels.
 class StageBackend {
@@ -25,6 +31,10 @@ class StageBackend {
   virtual void recv_backward(int stage, int micro_batch) = 0;
   // Seconds since the iteration began, on this backend's clock.
   virtual costmodel::Seconds now() const = 0;
+  // Before and after each action. Backends whose actions go on after the call has returned have
+  // moments that are known later: time_of() waits for them.
+  virtual Moment moment() { return {now()}; }
+  virtual costmodel::Seconds time_of(const Moment& moment) { return moment.time; }
 };
 
 // Performs one action of `rank`.

@@ -207,6 +207,22 @@ void FabricPlan::add_channels(const Schedule& lowered) {
   }
 }
 
+std::vector<FabricSeat> FabricPlan::seats(int rank) const {
+  std::vector<FabricSeat> seats;
+  for (const FabricRound& round : rounds_) {
+    FabricSeat seat{.group = round.group_of(rank),
+                    .channel = round.use == FabricUse::channel,
+                    .name = round.name_for(rank)};
+    if (seat.group >= 0) {
+      const auto& ranks = round.groups[static_cast<std::size_t>(seat.group)];
+      seat.position = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
+      seat.size = static_cast<int>(ranks.size());
+    }
+    seats.push_back(std::move(seat));
+  }
+  return seats;
+}
+
 int FabricPlan::round_of(FabricUse use) const {
   SHARDPLAN_CHECK(use != FabricUse::channel);
   const auto found = std::ranges::find(rounds_, use, &FabricRound::use);

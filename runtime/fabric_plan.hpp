@@ -16,6 +16,7 @@
 #include "costmodel/mesh.hpp"
 #include "costmodel/parallel_plan.hpp"
 #include "costmodel/schedule.hpp"
+#include "runtime/fabric.hpp"
 
 namespace runtime {
 
@@ -58,6 +59,8 @@ class FabricPlan {
 
   int ranks() const { return ranks_; }
   const std::vector<FabricRound>& rounds() const { return rounds_; }
+  // Where a rank sits in each round.
+  std::vector<FabricSeat> seats(int rank) const;
   // The round whose groups these are; -1 where such groups would have one rank each.
   int round_of(FabricUse use) const;
   // The round of the channel over which a message of runtime/tags.hpp's number goes between two

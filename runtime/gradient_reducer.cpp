@@ -2,15 +2,19 @@
 
 #include <utility>
 
+#include "costmodel/error.hpp"
+
 namespace runtime {
 
-GradientReducer::GradientReducer(bool beside, std::function<costmodel::Seconds()> now)
-    : beside_(beside), now_(std::move(now)) {
-  if (beside_) thread_ = std::thread([this] { work(); });
+GradientReducer::GradientReducer(How how, std::function<costmodel::Seconds()> now,
+                                 GroupOperations* at_once)
+    : how_(how), at_once_(at_once), now_(std::move(now)) {
+  SHARDPLAN_CHECK(how != How::in_a_stream || at_once != nullptr);
+  if (how_ == How::on_a_thread) thread_ = std::thread([this] { work(); });
 }
 
 GradientReducer::~GradientReducer() {
-  if (!beside_) return;
+  if (how_ != How::on_a_thread) return;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -29,7 +33,12 @@ void GradientReducer::reduce(LayerState& layer) {
 }
 
 void GradientReducer::add(LayerState& layer) {
-  if (!beside_) return reduce(layer);
+  if (how_ == How::alone) return reduce(layer);
+  if (how_ == How::in_a_stream) {
+    at_once_->beside(true);
+    layer.reduce();
+    return at_once_->beside(false);
+  }
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(&layer);
@@ -60,7 +69,13 @@ void GradientReducer::work() {
   }
 }
 
-std::vector<TimeSpan> GradientReducer::finish() {
+std::vector<TimeSpan> GradientReducer::finish(Streams::Event since) {
+  if (how_ == How::in_a_stream) {
+    at_once_->join();
+    std::vector<TimeSpan> spans;
+    for (const auto& [start, end] : at_once_->spans(since)) spans.push_back({start, end});
+    return spans;
+  }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return waiting_.empty() && !busy_; });
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));

@@ -39,6 +39,19 @@ std::optional<Launched> launched() {
   return named_by("SLURM_PROCID", "SLURM_NTASKS");
 }
 
+std::optional<Launched> launched_by_torchrun() {
+  if (std::getenv("MASTER_ADDR") == nullptr) return std::nullopt;
+  return named_by("RANK", "WORLD_SIZE");
+}
+
+std::string torchrun_remedy() {
+  const auto by = launched() ? std::nullopt : launched_by_torchrun();
+  if (!by || by->world == 1) return "";
+  const std::string world = std::to_string(by->world);
+  return "torchrun started this process as rank " + std::to_string(by->rank) + " of " + world +
+         ", but ranks find one another by MPI: start them by mpirun -np " + world + ", or by srun";
+}
+
 int local_rank() {
   for (const char* const variable :
        {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "LOCAL_RANK"})

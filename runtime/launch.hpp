@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 namespace runtime {
 
@@ -11,6 +12,12 @@ struct Launched {
   int rank = 0, world = 1;
 };
 std::optional<Launched> launched();
+
+// The same as torchrun says it (RANK, WORLD_SIZE, MASTER_ADDR). Its ranks cannot find one another
+// here: they are MPI's.
+std::optional<Launched> launched_by_torchrun();
+// What to start such a process by instead; "" for one that was not, or that is alone.
+std::string torchrun_remedy();
 
 // Which of the processes of its machine this one is, so that each takes a GPU of its own; 0 where
 // nobody says.

@@ -101,13 +101,16 @@ void LayerState::reduce() {
   if (zero_ == 1) replicas_.reduce_scatter(gradients_.floats(), Reduction::sum, tag_);
 }
 
-void LayerState::step(const cpu::AdamW& how, std::int64_t number) {
-  Memory& memory = arena_.memory();
+AdamTensor LayerState::updated() {
   const Vector updated = own(weights_in(weights_), zero_ == 0 || zero_ >= 3);
-  const auto params = master_ ? master_.floats() : updated.floats();
-  memory.adamw(params, own(gradients_.floats(), zero_ == 0 || zero_ >= 2).floats(), mean_.floats(),
-               square_.floats(), how, number);
-  if (master_) memory.round(params, updated);
+  return {.params = master_ ? master_.floats() : updated.floats(),
+          .grads = own(gradients_.floats(), zero_ == 0 || zero_ >= 2).floats(),
+          .mean = mean_.floats(),
+          .square = square_.floats(),
+          .rounded = master_ ? updated : Vector()};
+}
+
+void LayerState::end_update() {
   if (zero_ == 1 || zero_ == 2) replicas_.all_gather(weights_in(weights_), tag_);
 }
 

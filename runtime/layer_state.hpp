@@ -35,8 +35,10 @@ class LayerState {
   void end_micro_batch();
   // All micro-batches' are: sums them over the replicas, where that has not been done.
   void reduce();
-  // Updates the rank's share; step counts from 1. Then gathers the weights (ZeRO-1 and -2).
-  void step(const cpu::AdamW& how, std::int64_t number);
+  // The rank's share, which the optimizer updates.
+  AdamTensor updated();
+  // It has: gathers the weights (ZeRO-1 and -2).
+  void end_update();
 
  private:
   void make_weights(std::uint64_t seed);

@@ -44,6 +44,7 @@ constexpr const char* help =
     "  --iterations N         iterations, the first one to warm up (default 3)\n"
     "  --trace FILE           write the last iteration as a Chrome/Perfetto trace\n"
     "  --tf32                 cuda: matrix products in TF32 instead of fp32\n"
+    "  --virtual-devices N    cuda: cut each GPU into so many devices, which share its memory\n"
     "  --virtual-clock        emulated: count the time instead of waiting\n"
     "  --seed N               of data, weights and dropout (default 1)\n"
     "  --memory-limit SIZE    that a rank may use, such as 512 MiB (default: none)\n"
@@ -66,7 +67,7 @@ const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
       "--backend",    "--iterations", "--trace",  "--virtual-clock", "--seed", "--memory-limit",
       "--patience",   "--fail-above", "--format", "--out",           "--set",  "--config-path",
-      "--calibrated", "--progress",   "--tf32",   "--quiet",         "--help"};
+      "--calibrated", "--progress",   "--tf32",   "--quiet",         "--help", "--virtual-devices"};
   return all;
 }
 
@@ -80,6 +81,7 @@ po::variables_map parsed(int count, char** arguments) {
        {"backend", "trace", "format", "out", "color", "memory-limit", "calibrated"})
     add(name, po::value<std::string>(), "");
   add("iterations", po::value<int>()->default_value(3), "");
+  add("virtual-devices", po::value<int>()->default_value(1), "");
   add("seed", po::value<std::uint64_t>()->default_value(1), "");
   for (const char* name : {"patience", "fail-above"}) add(name, po::value<double>(), "");
   for (const char* name : {"virtual-clock", "progress", "quiet", "help", "tf32"})
@@ -175,6 +177,17 @@ bool switch_of(const po::variables_map& values, const std::string& name, runtime
       fmt::format("leave it out, or write --backend {}", named(its)));
 }
 
+int virtual_devices(const po::variables_map& values, runtime::BackendKind backend) {
+  const int count = values["virtual-devices"].as<int>();
+  if (count < 1) {
+    throw ConfigError({}, fmt::format("shardplan run: --virtual-devices {}", count),
+                      "one at least");
+  }
+  if (count == 1 || backend == runtime::BackendKind::cuda) return count;
+  throw ConfigError({}, "shardplan run: --virtual-devices cuts GPUs, which --backend cuda has",
+                    "leave it out, or write --backend cuda");
+}
+
 runtime::RunRequest request_of(const po::variables_map& values) {
   runtime::RunRequest request;
   const char* usual = runtime::launched() ? "mpi" : "threads";
@@ -190,6 +203,7 @@ runtime::RunRequest request_of(const po::variables_map& values) {
   request.memory_limit = memory_limit(values);
   using enum runtime::BackendKind;
   request.virtual_clock = switch_of(values, "virtual-clock", request.backend, emulated);
+  request.virtual_devices = virtual_devices(values, request.backend);
   request.tf32 = switch_of(values, "tf32", request.backend, cuda);
   request.patience = costmodel::Seconds(positive(values, "patience", 60));
   request.scenario = scenario_of(values);

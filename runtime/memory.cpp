@@ -23,6 +23,7 @@ void reduce_into(Reduction reduction, std::span<const T> other, std::span<T> val
 
 class HostMemory : public Memory {
  public:
+  using Memory::adamw;
   using Memory::copy;
   bool host() const override { return true; }
   void* allocate(std::size_t bytes) override {

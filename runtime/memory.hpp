@@ -16,6 +16,15 @@ namespace runtime {
 
 enum class Reduction { sum, max };
 
+// What a step of the optimizer updates: vectors of one size. `rounded`, where not empty, gets the
+// parameters in its format.
+struct AdamTensor {
+  std::span<float> params;
+  std::span<const float> grads;
+  std::span<float> mean, square;
+  Vector rounded;
+};
+
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -41,6 +50,14 @@ class Memory {
   // As cpu::adamw.
   virtual void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
                      std::span<float> square, const cpu::AdamW& how, std::int64_t step) = 0;
+  // Of all of them; they have nothing in common.
+  virtual void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how,
+                     std::int64_t step) {
+    for (const AdamTensor& t : tensors) {
+      adamw(t.params, t.grads, t.mean, t.square, how, step);
+      if (!t.rounded.empty()) round(t.params, t.rounded);
+    }
+  }
   // Returns when all that was asked for is done. Throws what went wrong since the last time.
   virtual void wait() = 0;
 

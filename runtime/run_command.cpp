@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -23,9 +25,11 @@
 #include "runtime/paced_device.hpp"
 #include "runtime/run_progress.hpp"
 #include "runtime/supported.hpp"
+#include "runtime/tensor_way.hpp"
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
 #include "runtime/transport_mpi.hpp"
+#include "runtime/virtual_devices.hpp"
 
 namespace runtime {
 
@@ -69,19 +73,51 @@ const char* products_in(const RunRequest& request) {
   return request.tf32 ? "TF32" : "fp32";
 }
 
+// Ranks take the machine's GPUs in turn, or fill one after the other where they are cut.
+VirtualPlace place_of(const RunRequest& request, const Transport& transport) {
+  const int number = launched() ? local_rank() : transport.rank();
+  return virtual_place(number, static_cast<int>(cuda_plugin().report().gpus.size()),
+                       request.virtual_devices);
+}
+
+SmSplit split_of(const RunRequest& request, const Gpu& gpu) {
+  return split_multiprocessors(sm_rule(gpu.compute_major, gpu.multiprocessors),
+                               request.virtual_devices);
+}
+
+// Throws RunFault where the machine's GPUs cannot be cut, or are too few, for the ranks.
+void require_virtual_devices(const RunRequest& request, const ParallelPlan& plan,
+                             const CudaReport& report) {
+  if (request.virtual_devices == 1) return;
+  if (launched())
+    throw RunFault(0, "virtual devices are parts of one process's GPU: start it without mpirun");
+  for (const Gpu& gpu : report.gpus)
+    if (const SmSplit split = split_of(request, gpu); !split.refused.empty())
+      throw RunFault(0, fmt::format("{}: {}", gpu.name, split.refused));
+  const std::string refused =
+      too_many_ranks(plan.devices(), static_cast<int>(report.gpus.size()), request.virtual_devices);
+  if (!refused.empty()) throw RunFault(0, refused);
+}
+
 std::vector<std::string> notes_on_gpus(const RunRequest& request, const ParallelPlan& plan) {
   const CudaReport report = cuda_plugin().report();
+  require_virtual_devices(request, plan, report);
   std::vector<std::string> notes;
   const auto gpus = static_cast<std::int64_t>(report.gpus.size());
   const std::int64_t here = launched() ? 1 : plan.devices();
-  if (here > gpus) {
+  if (request.virtual_devices > 1) {
+    const SmSplit split = split_of(request, report.gpus.front());
+    notes.push_back(
+        fmt::format("a GPU is {} virtual devices of {} multiprocessors, which share its "
+                    "memory's bandwidth; {} multiprocessors are left out",
+                    split.devices, split.each, split.left));
+  } else if (here > gpus) {
     notes.push_back(
         fmt::format("{} ranks share {} GPUs: times are those of taking turns", here, gpus));
   }
-  notes.push_back(
-      fmt::format("on {}; matrix products by cuBLASLt {} in {}; messages by way of the "
-                  "host",
-                  report.gpus.front().name, report.versions.cublas, products_in(request)));
+  notes.push_back(fmt::format("on {}; matrix products by cuBLASLt {} in {}",
+                              report.gpus.front().name, report.versions.cublas,
+                              products_in(request)));
   return notes;
 }
 
@@ -111,8 +147,15 @@ class EarlyEnd {
     next_ = Clock::now() + std::chrono::seconds(1);
   }
 
+  // How the run goes, as it turned out; before its first iteration.
+  void note(std::string text) {
+    const std::scoped_lock lock(mutex_);
+    note_ = std::move(text);
+  }
+
   RunResult result() const {
     RunResult result = begun_;
+    if (!note_.empty()) result.notes.push_back(note_);
     const auto ranks = progress_.so_far();
     if (ranks.empty()) return result;
     const auto& t = request_.scenario.training;
@@ -156,19 +199,42 @@ class EarlyEnd {
   const RunResult& begun_;
   Clock::time_point next_;
   RunProgress progress_;
+  std::string note_;
   std::mutex mutex_;
   bool told_ = false;
 };
 
-// Ranks take the machine's GPUs in turn.
 std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& transport) {
   if (request.backend != BackendKind::cuda) return std::make_unique<CpuDevice>();
   const CudaPlugin& cuda = cuda_plugin();
-  const int number = launched() ? local_rank() : transport.rank();
-  const int index = number % static_cast<int>(cuda.report().gpus.size());
+  const VirtualPlace at = place_of(request, transport);
+  const SmSplit split = split_of(request, cuda.report().gpus[static_cast<std::size_t>(at.gpu)]);
   const bool wide = request.scenario.training.precision == Precision::fp32;
-  return cuda.make_device(
-      {.index = index, .number = wide ? Number::f32 : Number::bf16, .tf32 = request.tf32});
+  return cuda.make_device({.index = at.gpu,
+                           .number = wide ? Number::f32 : Number::bf16,
+                           .tf32 = request.tf32,
+                           .parts = split.devices,
+                           .multiprocessors = split.each,
+                           .part = at.part});
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+TensorWay way_of_tensors(const RunRequest& request, const ParallelPlan& plan, Transport& transport,
+                         Device& device) {
+  if (request.backend != BackendKind::cuda) return {};
+  const CudaPlugin& cuda = cuda_plugin();
+  const Gpu gpu = cuda.report().gpus[static_cast<std::size_t>(place_of(request, transport).gpu)];
+  const auto& s = request.scenario;
+  return tensor_way(
+      {cuda.nccl_missing, cuda.make_fabric_id, cuda.make_fabric}, transport, device,
+      host_name() + "/" + gpu.bus,
+      FabricPlan(plan, lowered_schedule(plan, plan.micro_batches(s.training.global_batch)),
+                 s.model.tie_embeddings),
+      request.patience);
 }
 
 // A core's pace is measured where its calibrated one is known.
@@ -185,11 +251,14 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
                     begun.plan.devices(), to_string(begun.plan));
   const std::unique_ptr<Device> device = device_of(request, transport);
   PacedDevice paced(*device);
+  const TensorWay way = way_of_tensors(request, begun.plan, transport, *device);
+  if (transport.rank() == 0) end.note(way.note);
   TrainingOptions options;
   const bool pace = is_paced(request);
   if (pace)
     options.pace = [&] { return paced.slowdown(request.scenario.cluster.device.yardstick); };
   options.iterations = request.iterations;
+  options.executor.fabric = way.transport.get();
   options.executor.seed = request.seed;
   options.executor.memory_limit = request.memory_limit;
   options.each = [&](const RankMeasurement& one) {
@@ -244,6 +313,8 @@ void predict_at_pace(Scenario scenario, RunResult& result) {
 }
 
 std::optional<RunResult> trained(RunRequest request) {
+  if (const std::string remedy = torchrun_remedy(); !remedy.empty())
+    throw RunFault(launched_by_torchrun()->rank, remedy);
   RunResult begun;
   begun.backend = backend_names[static_cast<std::size_t>(request.backend)];
   begun.plan = executed_plan(request.scenario);

@@ -26,6 +26,7 @@ struct RunRequest {
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes a rank may use; 0: none
   bool tf32 = false;             // cuda: products round what they multiply
+  int virtual_devices = 1;       // cuda: that each GPU is cut into
   bool virtual_clock = false;    // emulated: no waiting, the simulator's own times
   costmodel::Seconds patience{60};
   std::function<void(int, costmodel::Seconds)> progress;  // of rank 0

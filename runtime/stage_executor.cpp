@@ -21,6 +21,13 @@ std::vector<int> as_ints(const std::vector<std::int64_t>& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
+GradientReducer::How how_to_reduce(bool beside, const Transport& transport,
+                                   const Communicator& replicas) {
+  if (beside && replicas.at_once() != nullptr) return GradientReducer::How::in_a_stream;
+  return beside && transport.any_thread() ? GradientReducer::How::on_a_thread
+                                          : GradientReducer::How::alone;
+}
+
 }  // namespace
 
 Group StageExecutor::group_along(Axis axis) const {
@@ -46,25 +53,39 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
       number_(evaluator.training().precision == costmodel::Precision::fp32 ? Number::f32
                                                                            : Number::bf16),
       memory_(device.memory()),
-      transport_(transport, memory_),
+      streams_(device.streams()),
+      staged_(transport, memory_),
+      transport_(options.fabric != nullptr ? static_cast<Transport&>(*options.fabric) : staged_),
       options_(options),
       mesh_(plan),
       at_(mesh_.coordinates(transport.rank())),
       tensor_group_(group_along(Axis::tensor)),
       replica_group_(group_along(Axis::data)),
       ends_group_(ends()),
-      tensor_(transport_, tensor_group_, traffic_, memory_),
-      replicas_(transport_, replica_group_, replica_traffic_, memory_),
-      ends_(transport_, ends_group_, traffic_, memory_),
+      tensor_(transport_, tensor_group_, traffic_, memory_, at_once(FabricUse::tensor)),
+      replicas_(transport_, replica_group_, replica_traffic_, memory_,
+                at_once(FabricUse::replicas)),
+      ends_(transport_, ends_group_, traffic_, memory_, at_once(FabricUse::ends)),
       arena_(options.memory_limit, memory_),
       runner_(device, tensor_, collective_tag(tensor_channel), arena_),
-      reducer_(evaluator.training().overlap.overlap_grad_reduce && plan.zero < 2 &&
-                   replica_group_.size() > 1 && transport.any_thread(),
-               [this] { return now(); }),
+      reducer_(
+          how_to_reduce(evaluator.training().overlap.overlap_grad_reduce && plan.zero < 2 &&
+                            replica_group_.size() > 1,
+                        transport, replicas_),
+          [this] {
+            if (streams_ != nullptr) memory_.wait();
+            return now();
+          },
+          replicas_.at_once()),
       begin_(std::chrono::steady_clock::now()) {
   micro_batches_ = plan_.micro_batches(evaluator.training().global_batch);
   for (int chunk = 0; chunk < plan_.vpp; ++chunk)
     build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
+}
+
+// Null where the rank has no such group, whose collectives do nothing then.
+GroupOperations* StageExecutor::at_once(FabricUse use) const {
+  return options_.fabric != nullptr ? options_.fabric->group(use) : nullptr;
 }
 
 const LayerProgram& StageExecutor::program_of(LayerKind kind, bool recomputed) {
@@ -112,6 +133,37 @@ void StageExecutor::begin_iteration(std::int64_t number) {
   runner_.clear_loss();
   for (LayerState& state : states_) state.begin_iteration();
   begin_ = std::chrono::steady_clock::now();
+  used_moments_ = 0;
+  if (streams_ != nullptr) moment();
+}
+
+void StageExecutor::announce(const std::vector<costmodel::Action>& actions) {
+  const std::size_t bytes =
+      transferred({nullptr, result_elements(), number_}).size * bytes_of(number_);
+  for (const costmodel::Action& a : actions) {
+    if (a.kind == costmodel::ActionKind::recv_forward)
+      transport_.expect(rank_of_stage(a.stage), forward_tag(a.stage, a.micro_batch), bytes);
+    if (a.kind == costmodel::ActionKind::recv_backward)
+      transport_.expect(rank_of_stage(a.stage), backward_tag(a.stage, a.micro_batch), bytes);
+  }
+}
+
+Moment StageExecutor::moment() {
+  if (streams_ == nullptr) return {now()};
+  if (used_moments_ == moments_.size()) moments_.push_back(streams_->make_event());
+  const Streams::Event event = moments_[used_moments_++];
+  streams_->record(Streams::compute, event);
+  return {{}, event};
+}
+
+costmodel::Seconds StageExecutor::time_of(const Moment& moment) {
+  if (moment.event < 0) return moment.time;
+  return streams_->time(moments_.front(), moment.event);
+}
+
+// Where a moment can be taken of what goes on, nobody has to wait for it.
+void StageExecutor::wait_for_action() {
+  if (streams_ == nullptr) memory_.wait();
 }
 
 costmodel::Seconds StageExecutor::now() const {
@@ -174,7 +226,7 @@ void StageExecutor::forward(int stage, int micro_batch) {
     leave(layer, false);
   }
   if (stage + 1 < plan_.virtual_stages()) results_[{stage, micro_batch}] = std::move(x);
-  memory_.wait();
+  wait_for_action();
 }
 
 void StageExecutor::backward(int stage, int micro_batch) {
@@ -196,7 +248,7 @@ void StageExecutor::backward(int stage, int micro_batch) {
     if (micro_batch + 1 == micro_batches_) finish_layer(*layer.state);
   }
   if (stage > 0) gradients_[{stage, micro_batch}] = std::move(gradient);
-  memory_.wait();
+  wait_for_action();
 }
 
 void StageExecutor::weight_gradient(int, int) {
@@ -214,27 +266,29 @@ bool StageExecutor::splits_transfers() const {
 }
 
 // What this rank sends or receives of a stage's result.
-Vector StageExecutor::transferred(const Block& block) const {
-  const Vector all{block.data(), block.bytes() / bytes_of(number_), number_};
+Vector StageExecutor::transferred(const Vector& all) const {
   if (!splits_transfers()) return all;
   const Chunk chunk = chunk_of(all.size, plan_.tp, at_.tp);
   return all.subspan(chunk.begin, chunk.size);
 }
 
 void StageExecutor::send(const Block& block, int to_stage, int tag) {
-  const Vector values = transferred(block);
+  const Vector values = transferred({block.data(), block.bytes() / bytes_of(number_), number_});
   transport_.send(rank_of_stage(to_stage), tag,
                   {static_cast<const std::byte*>(values.data), values.bytes()});
   traffic_.add(costmodel::CollectiveKind::send, values.bytes());
 }
 
-Block StageExecutor::receive(int from_stage, int tag) {
-  const auto& training = evaluator_.training();
-  const std::int64_t tokens = plan_.micro_batch * training.sequence;
+std::size_t StageExecutor::result_elements() const {
+  const std::int64_t tokens = plan_.micro_batch * evaluator_.training().sequence;
   const std::int64_t rows = plan_.sequence_parallel ? tokens / plan_.tp : tokens;
-  const auto elements = static_cast<std::size_t>(rows * evaluator_.model().hidden);
+  return static_cast<std::size_t>(rows * evaluator_.model().hidden);
+}
+
+Block StageExecutor::receive(int from_stage, int tag) {
+  const std::size_t elements = result_elements();
   Block block = arena_.take(MemoryKind::activations, elements * bytes_of(number_));
-  const Vector values = transferred(block);
+  const Vector values = transferred({block.data(), elements, number_});
   transport_.recv(rank_of_stage(from_stage), tag,
                   {static_cast<std::byte*>(values.data), values.bytes()});
   if (splits_transfers())
@@ -309,7 +363,9 @@ std::vector<TimeSpan> StageExecutor::reduce_gradients() {
   if (evaluator_.model().tie_embeddings) reduce_tied_table();
   for (LayerState& state : states_)
     if (!reducer_.beside() || is_tied_end(state)) reducer_.add(state);
-  return reducer_.finish();
+  auto spans = reducer_.finish(moments_.empty() ? 0 : moments_.front());
+  memory_.wait();
+  return spans;
 }
 
 TrafficCount StageExecutor::traffic() const {
@@ -319,8 +375,12 @@ TrafficCount StageExecutor::traffic() const {
 }
 
 void StageExecutor::step() {
-  for (LayerState& state : states_) state.step(options_.optimizer, iteration_ + 1);
+  std::vector<AdamTensor> tensors;
+  for (LayerState& state : states_) tensors.push_back(state.updated());
+  memory_.adamw(tensors, options_.optimizer, iteration_ + 1);
+  for (LayerState& state : states_) state.end_update();
   memory_.wait();
+  if (options_.fabric != nullptr) options_.fabric->settle();
 }
 
 void StageExecutor::restart_counts() {

@@ -16,6 +16,7 @@
 #include "runtime/collectives.hpp"
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/fabric_transport.hpp"
 #include "runtime/gradient_reducer.hpp"
 #include "runtime/layer_runner.hpp"
 #include "runtime/staged_transport.hpp"
@@ -24,6 +25,8 @@
 namespace runtime {
 
 struct ExecutorOptions {
+  // Where tensors go without the host; null: by way of it.
+  FabricTransport* fabric = nullptr;
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes; 0: none
   cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
@@ -38,6 +41,8 @@ class StageExecutor : public StageBackend {
 
   const costmodel::Coordinates& coordinates() const { return at_; }
   void begin_iteration(std::int64_t number);  // from 0
+  // What this rank is going to receive in the iteration, in order.
+  void announce(const std::vector<costmodel::Action>& actions);
   // Gradients summed over all that hold the same: when each layer's were, in the time of now().
   std::vector<TimeSpan> reduce_gradients();
   void step();  // the optimizer's
@@ -52,6 +57,8 @@ class StageExecutor : public StageBackend {
   void send_backward(int stage, int micro_batch) override;
   void recv_backward(int stage, int micro_batch) override;
   costmodel::Seconds now() const override;
+  Moment moment() override;
+  costmodel::Seconds time_of(const Moment& moment) override;
 
   const Arena& arena() const { return arena_; }
   TrafficCount traffic() const;
@@ -67,6 +74,9 @@ class StageExecutor : public StageBackend {
   };
   using Key = std::pair<int, int>;  // stage, micro-batch
 
+  GroupOperations* at_once(FabricUse use) const;
+  std::size_t result_elements() const;  // of a stage, of one micro-batch on this rank
+  void wait_for_action();
   Group group_along(costmodel::Axis axis) const;
   Group ends() const;
   void build_stage(int stage);
@@ -76,7 +86,7 @@ class StageExecutor : public StageBackend {
   // What a layer needs of its weights around a pass, and its end.
   void enter(Layer& layer);
   void leave(Layer& layer, bool backward);
-  Vector transferred(const Block& block) const;
+  Vector transferred(const Vector& result) const;
   void send(const Block& block, int to_stage, int tag);
   Block receive(int from_stage, int tag);
   int rank_of_stage(int stage) const;
@@ -92,7 +102,9 @@ class StageExecutor : public StageBackend {
   costmodel::ParallelPlan plan_;
   Number number_;  // of weights and activations
   Memory& memory_;
-  StagedTransport transport_;  // of tensors
+  Streams* streams_;
+  StagedTransport staged_;
+  Transport& transport_;  // of tensors
   ExecutorOptions options_;
   costmodel::Mesh mesh_;
   costmodel::Coordinates at_;
@@ -109,6 +121,8 @@ class StageExecutor : public StageBackend {
   std::map<Key, Block> results_, gradients_;  // come, or to go
   GradientReducer reducer_;
   std::int64_t iteration_ = 0, micro_batches_ = 0;
+  std::vector<Streams::Event> moments_;  // of the iteration; the first is its beginning
+  std::size_t used_moments_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };
 

@@ -20,6 +20,7 @@ class StagedTransport : public Transport {
   bool any_thread() const override { return transport_.any_thread(); }
   void send(int to, int tag, std::span<const std::byte> message) override;
   void recv(int from, int tag, std::span<std::byte> message) override;
+  void heed() override { transport_.heed(); }
   bool progress() override { return transport_.progress(); }
 
  private:

@@ -65,6 +65,11 @@ class ThreadWorld::State {
     }
   }
 
+  void heed() {
+    const std::scoped_lock lock(mutex_);
+    throw_if_given_up();
+  }
+
   void give_up(const RunFault& cause, int by) {
     const std::scoped_lock lock(mutex_);
     if (!cause_ || (by >= 0 && by == impatient_)) cause_ = cause;
@@ -174,6 +179,8 @@ class ThreadWorld::Rank : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return state_.size(); }
   bool any_thread() const override { return true; }
+
+  void heed() override { state_.heed(); }
 
   void send(int to, int tag, std::span<const std::byte> message) override {
     check(to, "sends to");

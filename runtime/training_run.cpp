@@ -94,6 +94,7 @@ class Trainer {
     start_.meet();
     executor_.restart_counts();
     executor_.begin_iteration(number);
+    executor_.announce(schedule_.actions[static_cast<std::size_t>(one.pipeline_rank)]);
     const auto events = execute(schedule_, one.pipeline_rank, executor_,
                                 [&](const Action& action) { doing_.what = to_text(action); });
     one.pipeline_end = executor_.now();

@@ -33,6 +33,11 @@ class Transport {
   // Waits for the message. Throws RunFault when it is of another size, when the run was given up,
   // or when nothing came for too long.
   virtual void recv(int from, int tag, std::span<std::byte> message) = 0;
+  // That recv() will be called for this message, after those announced before it: room may be made
+  // for it now.
+  virtual void expect(int /*from*/, int /*tag*/, std::size_t /*bytes*/) {}
+  // Throws RunFault where the run was given up.
+  virtual void heed() {}
   // Helps sent messages on their way where nobody else does (MPI moves large ones only inside its
   // calls), without waiting; true while some still are. For ranks that compute or sleep long.
   virtual bool progress() { return false; }

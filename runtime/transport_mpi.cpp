@@ -113,6 +113,13 @@ class MpiTransport : public Transport {
                                      bytes, rank_, message.size(), tag_text(tag)));
   }
 
+  void heed() override {
+    MPI_Status status;
+    if (probe(MPI_ANY_SOURCE, given_up_tag(), status))
+      throw RunFault(status.MPI_SOURCE,
+                     fmt::format("rank {}: rank {} gave the run up", rank_, status.MPI_SOURCE));
+  }
+
   bool progress() override {
     while (!sent_.empty() && completed(sent_.front().request)) sent_.pop_front();
     return !sent_.empty();

@@ -1,11 +1,9 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
-#ifdef SHARDPLAN_WITH_NCCL
-#include <nccl.h>
-#endif
 
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/error_text.hpp"
+#include "runtime/cuda/nccl_fabric.hpp"
 
 namespace runtime::cuda {
 namespace {
@@ -15,18 +13,19 @@ CudaVersions query_versions() {
   if (cudaDriverGetVersion(&versions.driver) != cudaSuccess) versions.driver = 0;
   if (cudaRuntimeGetVersion(&versions.runtime) != cudaSuccess) versions.runtime = 0;
   versions.cublas = static_cast<std::int64_t>(cublasLtGetVersion());
-#ifdef SHARDPLAN_WITH_NCCL
-  if (ncclGetVersion(&versions.nccl) != ncclSuccess) versions.nccl = 0;
-#endif
+  versions.nccl = nccl_version();
   return versions;
 }
 
-Gpu describe(const cudaDeviceProp& properties) {
+Gpu describe(int device, const cudaDeviceProp& properties) {
+  char bus[32] = "";
+  if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess) bus[0] = '\0';
   return {.name = properties.name,
           .compute_major = properties.major,
           .compute_minor = properties.minor,
           .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
-          .multiprocessors = properties.multiProcessorCount};
+          .multiprocessors = properties.multiProcessorCount,
+          .bus = std::string(bus)};
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ CudaReport query_devices() {
       report.error = error_text(status);
       return report;
     }
-    report.gpus.push_back(describe(properties));
+    report.gpus.push_back(describe(device, properties));
   }
   return report;
 }

@@ -8,7 +8,8 @@
 
 namespace runtime::cuda {
 
-GpuExecutor::GpuExecutor(int device, bool tf32) : memory_(device), products_(tf32) {}
+GpuExecutor::GpuExecutor(const GpuOptions& options)
+    : memory_(options), products_(options.tf32, options.parts > 1 ? options.multiprocessors : 0) {}
 
 GpuExecutor::~GpuExecutor() {
   for (const auto& [shape, table] : tables_) memory_.release(table);
@@ -53,8 +54,9 @@ class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor,
  public:
   using Kernels = kernels::KernelDevice<GpuExecutor, T>;
   explicit GpuDevice(const GpuOptions& options)
-      : GpuExecutor(options.index, options.tf32), Kernels(static_cast<GpuExecutor&>(*this)) {}
+      : GpuExecutor(options), Kernels(static_cast<GpuExecutor&>(*this)) {}
   using Kernels::memory;
+  Streams* streams() override { return &gpu_streams(); }
 };
 
 }  // namespace

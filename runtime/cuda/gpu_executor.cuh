@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/cta.cuh"
 #include "runtime/cuda/gpu_memory.hpp"
+#include "runtime/cuda/gpu_streams.hpp"
 #include "runtime/cuda/launch.cuh"
 #include "runtime/cuda/products.hpp"
 
@@ -13,12 +14,13 @@ namespace runtime::cuda {
 
 class GpuExecutor {
  public:
-  GpuExecutor(int device, bool tf32);
+  explicit GpuExecutor(const GpuOptions& options);
   ~GpuExecutor();
   GpuExecutor(const GpuExecutor&) = delete;
   GpuExecutor& operator=(const GpuExecutor&) = delete;
 
   Memory& memory() { return memory_; }
+  GpuStreams& gpu_streams() { return streams_; }
   template <class Kernel>
   void elements(Index count, const Kernel& kernel) {
     launch_elements(memory_.stream(), count, kernel);
@@ -46,6 +48,7 @@ class GpuExecutor {
 
  private:
   GpuMemory memory_;  // first: it makes the GPU the calling thread's
+  GpuStreams streams_{memory_};
   Products products_;
   std::map<std::pair<std::int64_t, std::int64_t>, float*> tables_;  // cosines, then sines
   float* scratch_ = nullptr;

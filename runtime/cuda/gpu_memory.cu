@@ -1,9 +1,15 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/arena.hpp"
 #include "runtime/cuda/error_text.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
+#include "runtime/cuda/green_contexts.hpp"
 #include "runtime/cuda/launch.cuh"
 #include "runtime/kernels/elementwise.hpp"
 #include "runtime/kernels/rows.hpp"
@@ -36,15 +42,29 @@ void expect_equal(std::size_t a, std::size_t b) {
   if (a != b) throw std::invalid_argument("vectors of one operation differ in length");
 }
 
+// What is given back stays this process's, for the next who asks. False where there are no pools.
+bool keep_pool(int device) {
+  int supported = 0;
+  check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device));
+  if (supported == 0) return false;
+  cudaMemPool_t pool = nullptr;
+  check(cudaDeviceGetDefaultMemPool(&pool, device));
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most));
+  return true;
+}
+
 }  // namespace
 
-GpuMemory::GpuMemory(int device) : device_(device) {
-  check(cudaSetDevice(device));
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+GpuMemory::GpuMemory(const GpuOptions& options) : options_(options), device_(options.index) {
+  check(cudaSetDevice(device_));
+  stream_ = new_stream();
+  pools_ = keep_pool(device_);
   check(cudaMalloc(&result_, sizeof(double)));
 }
 
 GpuMemory::~GpuMemory() {
+  if (updated_list_ != nullptr) release(updated_list_);
   cudaSetDevice(device_);
   cudaStreamSynchronize(stream_);
   cudaFree(result_);
@@ -56,10 +76,49 @@ cudaStream_t GpuMemory::stream() const {
   return stream_;
 }
 
+void GpuMemory::adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how,
+                      std::int64_t step) {
+  if (step < 1) throw std::invalid_argument("steps of AdamW count from 1");
+  std::vector<kernels::AdamEntry> list;
+  Index all = 0;
+  for (const AdamTensor& t : tensors) {
+    for (const std::size_t size : {t.grads.size(), t.mean.size(), t.square.size()})
+      expect_equal(size, t.params.size());
+    if (!t.rounded.empty()) expect_equal(t.rounded.as<Bf16>().size(), t.params.size());
+    if (t.params.empty()) continue;
+    list.push_back({all, t.params.data(), t.grads.data(), t.mean.data(), t.square.data(),
+                    t.rounded.as<Bf16>().data()});
+    all += size_of(t.params);
+  }
+  if (list.empty()) return;
+  if (list != updated_) {
+    if (updated_list_ != nullptr) release(std::exchange(updated_list_, nullptr));
+    const auto bytes = std::as_bytes(std::span(list));
+    updated_list_ = static_cast<kernels::AdamEntry*>(allocate(bytes.size()));
+    write(updated_list_, bytes.size(),
+          [&](std::span<std::byte> to) { std::ranges::copy(bytes, to.begin()); });
+    updated_ = list;
+  }
+  launch_elements(stream(), all,
+                  kernels::AdamSteps{cpu::adam_figures<float>(how, step, 1),
+                                     static_cast<Index>(list.size()), updated_list_});
+}
+
+cudaStream_t GpuMemory::new_stream() const {
+  check(cudaSetDevice(device_));
+  if (options_.parts > 1)
+    return new_stream_of_part(device_, options_.parts, options_.multiprocessors, options_.part);
+  cudaStream_t made = nullptr;
+  check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+  return made;
+}
+
 void* GpuMemory::allocate(std::size_t bytes) {
   check(cudaSetDevice(device_));
   void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, bytes > 0 ? bytes : 1);
+  const std::size_t wanted = bytes > 0 ? bytes : 1;
+  const cudaError_t status =
+      pools_ ? cudaMallocAsync(&data, wanted, stream_) : cudaMalloc(&data, wanted);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it is told below, and no later call is at fault
     throw OutOfMemory(no_room(device_, bytes));
@@ -70,7 +129,10 @@ void* GpuMemory::allocate(std::size_t bytes) {
 
 void GpuMemory::release(void* data) noexcept {
   cudaSetDevice(device_);
-  cudaFree(data);
+  if (pools_)
+    cudaFreeAsync(data, stream_);
+  else
+    cudaFree(data);
 }
 
 void GpuMemory::clear(void* data, std::size_t bytes) {
@@ -131,6 +193,22 @@ void GpuMemory::adamw(std::span<float> params, std::span<const float> grads, std
                                     grads.data(), mean.data(), square.data()});
 }
 
-void GpuMemory::wait() { check(cudaStreamSynchronize(stream())); }
+void GpuMemory::wait_until(const std::function<bool()>& done) {
+  constexpr int eager = 200;
+  for (int tries = 0; !done(); ++tries) {
+    if (look_) look_();
+    if (tries >= eager) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+void GpuMemory::wait() {
+  if (!look_) return check(cudaStreamSynchronize(stream()));
+  const cudaStream_t own = stream();
+  wait_until([&] {
+    const cudaError_t status = cudaStreamQuery(own);
+    if (status != cudaErrorNotReady) check(status);
+    return status == cudaSuccess;
+  });
+}
 
 }  // namespace runtime::cuda

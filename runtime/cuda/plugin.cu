@@ -1,6 +1,7 @@
 // What the library shows to the program that loads it.
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
+#include "runtime/cuda/nccl_fabric.hpp"
 #include "runtime/cuda_plugin.hpp"
 
 namespace {
@@ -9,8 +10,16 @@ std::unique_ptr<runtime::Device> make_device(const runtime::GpuOptions& options)
   return runtime::cuda::make_gpu_device(options);
 }
 
+std::unique_ptr<runtime::Fabric> make_fabric(runtime::Device& device,
+                                             const runtime::FabricRequest& request) {
+  return runtime::cuda::make_nccl_fabric(*device.streams(), request);
+}
+
 constexpr runtime::CudaPlugin plugin{.report = runtime::cuda::query_devices,
-                                     .make_device = make_device};
+                                     .make_device = make_device,
+                                     .nccl_missing = runtime::cuda::nccl_missing,
+                                     .make_fabric_id = runtime::cuda::make_nccl_id,
+                                     .make_fabric = make_fabric};
 
 }  // namespace
 

@@ -56,7 +56,8 @@ struct Products::Plan {
   }
 };
 
-Products::Products(bool tf32) : tf32_(tf32) {
+Products::Products(bool tf32, int multiprocessors)
+    : tf32_(tf32), multiprocessors_(multiprocessors) {
   check(cublasLtCreate(&handle_));
   check(cudaMalloc(&workspace_, workspace_bytes));
 }
@@ -110,6 +111,8 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
     set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE,
         o.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(o.result));
+    if (multiprocessors_ > 0)
+      set(plan.product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_);
     plan.first = layout(o.operand, p.first_rows(), p.first_cols(), p.first_stride, batch.count,
                         batch.stride_b);
     plan.second = layout(o.operand, p.second_rows(), p.second_cols(), p.second_stride, batch.count,

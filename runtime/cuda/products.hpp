@@ -16,8 +16,8 @@ namespace runtime::cuda {
 
 class Products {
  public:
-  // On the calling thread's GPU.
-  explicit Products(bool tf32);
+  // On the calling thread's GPU, on so many of its multiprocessors; 0: on all.
+  Products(bool tf32, int multiprocessors);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -43,6 +43,7 @@ class Products {
   void choose(Plan& plan, const Key& key, const cpu::Gemm& gemm);
 
   bool tf32_;
+  std::int32_t multiprocessors_;
   cublasLtHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
   std::map<Key, Plan> plans_;

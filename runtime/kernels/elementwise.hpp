@@ -195,17 +195,50 @@ struct Rounded {  // count: elements
   RUNTIME_PORTABLE void operator()(Index i) const { to[i] = T(from[i]); }
 };
 
+// One parameter's.
+RUNTIME_PORTABLE float adam_step(const cpu::AdamFigures<float>& f, float gradient, float& param,
+                                 float& m, float& v) {
+  const float g = gradient * f.scale;
+  m = f.beta1 * m + f.rest1 * g;
+  v = f.beta2 * v + f.rest2 * g * g;
+  param -= f.decay * param + f.rate * m / (square_root(v * f.correction) + f.eps);
+  return param;
+}
+
 struct AdamStep {  // count: elements
   cpu::AdamFigures<float> f;
   float* params;
   const float* grads;
   float* m;
   float* v;
+  RUNTIME_PORTABLE void operator()(Index i) const { adam_step(f, grads[i], params[i], m[i], v[i]); }
+};
+
+// A tensor among those that one kernel updates: the elements from `begin` on, up to the next one's.
+struct AdamEntry {
+  Index begin;
+  float* params;
+  const float* grads;
+  float* m;
+  float* v;
+  Bf16* rounded;  // or null
+  bool operator==(const AdamEntry&) const = default;
+};
+
+struct AdamSteps {  // count: elements of all tensors
+  cpu::AdamFigures<float> f;
+  Index tensors;
+  const AdamEntry* list;  // by `begin`, the first of which is 0
   RUNTIME_PORTABLE void operator()(Index i) const {
-    const float g = grads[i] * f.scale;
-    m[i] = f.beta1 * m[i] + f.rest1 * g;
-    v[i] = f.beta2 * v[i] + f.rest2 * g * g;
-    params[i] -= f.decay * params[i] + f.rate * m[i] / (square_root(v[i] * f.correction) + f.eps);
+    Index low = 0, high = tensors;
+    while (high - low > 1) {
+      const Index middle = (low + high) / 2;
+      (list[middle].begin <= i ? low : high) = middle;
+    }
+    const AdamEntry t = list[low];
+    const Index at = i - t.begin;
+    const float param = adam_step(f, t.grads[at], t.params[at], t.m[at], t.v[at]);
+    if (t.rounded != nullptr) t.rounded[at] = Bf16(param);
   }
 };
 

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "runtime/cpu/gemm.hpp"
+#include "runtime/cpu/random.hpp"
 #include "runtime/cuda/launch_shape.hpp"
 #include "runtime/kernels/product.hpp"
 #include "tests/runtime/cpu_gradients.hpp"
 #include "tests/runtime/host_executor.hpp"
 
 using cpu_test::normals;
+using runtime::Bf16;
 using runtime::cuda::LaunchShape;
 using runtime::kernels::Alone;
 using runtime::kernels::ColumnMajorProduct;
@@ -201,4 +203,55 @@ TEST_CASE("vectors are added, compared and stepped as in the host's memory") {
       [&](Floats& v) { runtime::host_memory().adamw(v, other, host_mean, host_square, how, 3); });
   CHECK(mean == host_mean);
   CHECK(square == host_square);
+}
+
+TEST_CASE("one kernel updates many tensors as each alone, and rounds those that are kept narrow") {
+  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+  struct One {
+    Floats params, grads, mean, square;
+    std::vector<Bf16> rounded;
+  };
+  const auto make = [] {
+    std::vector<One> all;
+    for (const std::size_t n : {1, 100, 37, 2}) {
+      One one{Floats(n), Floats(n), Floats(n), Floats(n), std::vector<Bf16>(n % 2 == 0 ? n : 0)};
+      for (std::size_t i = 0; i < n; ++i) {
+        one.params[i] = runtime::cpu::normal(1, n, i);
+        one.grads[i] = runtime::cpu::normal(2, n, i);
+        one.mean[i] = 0.1F * runtime::cpu::normal(3, n, i);
+        one.square[i] = 0.5F;
+      }
+      all.push_back(std::move(one));
+    }
+    return all;
+  };
+  auto own = make(), expected = make();
+  std::vector<runtime::kernels::AdamEntry> list;
+  std::vector<runtime::AdamTensor> tensors;
+  std::int64_t count = 0;
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    One& a = own[k];
+    One& b = expected[k];
+    list.push_back({count, a.params.data(), a.grads.data(), a.mean.data(), a.square.data(),
+                    a.rounded.empty() ? nullptr : a.rounded.data()});
+    count += static_cast<std::int64_t>(a.params.size());
+    tensors.push_back({b.params,
+                       b.grads,
+                       b.mean,
+                       b.square,
+                       {b.rounded.data(), b.rounded.size(), runtime::Number::bf16}});
+  }
+  const runtime::kernels::AdamSteps kernel{runtime::cpu::adam_figures<float>(how, 3, 1),
+                                           static_cast<std::int64_t>(list.size()), list.data()};
+  for (std::int64_t i = 0; i < count; ++i) kernel(i);
+  runtime::host_memory().adamw(tensors, how, 3);
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    CHECK(own[k].params == expected[k].params);
+    CHECK(own[k].mean == expected[k].mean);
+    CHECK(own[k].square == expected[k].square);
+    for (std::size_t i = 0; i < own[k].rounded.size(); ++i) {
+      CHECK(own[k].rounded[i].bits() == expected[k].rounded[i].bits());
+      CHECK(own[k].rounded[i].bits() == Bf16(own[k].params[i]).bits());
+    }
+  }
 }

@@ -62,6 +62,7 @@ class FarMemory : public runtime::Memory {
   void clear(void* data, std::size_t bytes) override {
     host_do([&](auto& m) { m.clear(data, bytes); });
   }
+  using Memory::adamw;
   using Memory::copy;
   void copy(const void* from, void* to, std::size_t bytes) override {
     host_do([&](auto& m) { m.copy(from, to, bytes); });

@@ -34,6 +34,26 @@ TEST_CASE("mpirun and srun say which rank this is") {
         "7 of 16");
 }
 
+TEST_CASE("what torchrun started hears what to start it by instead") {
+  CHECK(runtime::torchrun_remedy().empty());
+  setenv("RANK", "2", 1);
+  setenv("WORLD_SIZE", "4", 1);
+  CHECK_FALSE(runtime::launched_by_torchrun());  // these alone are anybody's
+  setenv("MASTER_ADDR", "localhost", 1);
+  REQUIRE(runtime::launched_by_torchrun());
+  CHECK(runtime::launched_by_torchrun()->rank == 2);
+  CHECK(runtime::torchrun_remedy() ==
+        "torchrun started this process as rank 2 of 4, but ranks find one another by MPI: start "
+        "them by mpirun -np 4, or by srun");
+  CHECK(told_by({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "3 of 4");
+  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+  CHECK(runtime::torchrun_remedy().empty());  // mpirun within it will do
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+    unsetenv(name);
+}
+
 TEST_CASE("each process of a machine takes a number of its own") {
   CHECK(runtime::local_rank() == 0);
   setenv("SLURM_LOCALID", "3", 1);

@@ -1,0 +1,41 @@
+// How the tensors of a run on devices of their own go from rank to rank: over a fabric, where every
+// rank has one and a device to itself, else by way of the host. All ranks decide alike.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device.hpp"
+#include "runtime/fabric.hpp"
+#include "runtime/fabric_plan.hpp"
+#include "runtime/fabric_transport.hpp"
+#include "runtime/transport.hpp"
+
+namespace runtime {
+
+// What makes fabrics: the CUDA plug-in's functions, or a test's.
+struct FabricMaker {
+  std::function<std::string()> missing;  // "" where it can, else a sentence
+  std::function<FabricId()> make_id;
+  std::function<std::unique_ptr<Fabric>(Device&, const FabricRequest&)> make;
+};
+
+struct TensorWay {
+  std::unique_ptr<FabricPlan> plan;
+  std::unique_ptr<Fabric> fabric;
+  std::unique_ptr<FabricTransport> transport;  // null: by way of the host
+  std::string note;                            // which it is and why; "" for one rank
+};
+
+// What stands against a fabric of devices at these places (host and bus), by rank: NCCL refuses two
+// ranks of one GPU. "" where nothing does.
+std::string shared_device(const std::vector<std::string>& places);
+
+// Every rank of `host` calls it. `place` is its device's. Throws RunFault where another rank does
+// not come, and what the maker throws.
+TensorWay tensor_way(const FabricMaker& maker, Transport& host, Device& device,
+                     const std::string& place, FabricPlan plan, costmodel::Seconds patience);
+
+}  // namespace runtime
