@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/gpu_gauge.hpp"
 #include "calibrate/gpu_profile.hpp"
 #include "calibrate/gpu_tasks.hpp"
 #include "calibrate/machine.hpp"
@@ -33,12 +34,13 @@ std::string calibrate_gpu(const CpuRequest& request) {
   const auto tasks = gpu_tasks(bench, gpu_shapes(request.quick));
   PartFile part(request.out + ".part", header_of(request, report));
   const Seconds begin = bench.clock();
+  GpuGauge gauge(load_nvml(), report.gpus.front().bus, Seconds(0.2));
   run_tasks(tasks, Seconds(60 * request.minutes), part, bench.clock,
             [&](std::size_t done, const std::string& name, double left) {
               if (request.progress) request.progress(done, tasks.size(), name, left);
             });
-  const auto profile =
-      gpu_profile(part.records(), precision, report, this_machine().date, request.command);
+  const auto profile = gpu_profile(part.records(), precision, report, this_machine().date,
+                                   request.command, gauge.stop());
   costmodel::write_file(request.out, to_yaml(profile));
   part.remove();
   return fmt::format("{} measurements of {} ({} taken up) in {:.0f} s\n", part.records().size(),

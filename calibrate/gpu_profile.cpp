@@ -30,6 +30,8 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
   map.set("driver", quoted("CUDA " + cuda_version(report.versions.driver)));
   map.set("runtime", quoted("CUDA " + cuda_version(report.versions.runtime)));
   map.set("products", quoted(fmt::format("cuBLASLt {}", report.versions.cublas)));
+  map.set("nccl",
+          quoted(report.versions.nccl == 0 ? "none" : std::to_string(report.versions.nccl)));
   map.set("command", quoted(command));
   return map;
 }
@@ -38,7 +40,8 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
 
 Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
                   const runtime::CudaReport& report, const std::string& date,
-                  const std::string& command) {
+                  const std::string& command,
+                  const std::vector<std::pair<std::string, std::string>>& state) {
   const runtime::Gpu& gpu = report.gpus.front();
   const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
   const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
@@ -60,7 +63,9 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
   map.set("operators",
           group({{"tables", to_value(tables_of(records, precision))}},
                 by + ": medians, each operator alone and again and again by the runtime's device"));
-  map.set("machine", machine_of(report, date, command));
+  Value machine = machine_of(report, date, command);
+  for (const auto& [name, value] : state) machine.set(name, quoted(value));
+  map.set("machine", machine);
   return map;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibrate/part_file.hpp"
@@ -11,9 +12,11 @@
 
 namespace calibrate {
 
-// Constants of the formulas are what the records say of them where a table has no answer.
+// `state` is what else is known of the machine (gpu_gauge.hpp). Constants of the formulas are what
+// the records say of them where a table has no answer.
 costmodel::Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
                              const runtime::CudaReport& report, const std::string& date,
-                             const std::string& command);
+                             const std::string& command,
+                             const std::vector<std::pair<std::string, std::string>>& state = {});
 
 }  // namespace calibrate
