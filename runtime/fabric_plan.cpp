@@ -120,9 +120,10 @@ bool FabricChannel::carries(const Action& send) const {
 
 std::vector<FabricChannel> channels_of(const Schedule& lowered) {
   std::set<std::pair<int, int>> pairs;
-  for (int rank = 0; rank < lowered.ranks; ++rank)
+  for (int rank = 0; rank < lowered.ranks; ++rank) {
     for (const Action& a : lowered.actions[static_cast<std::size_t>(rank)])
       if (sends(a)) pairs.insert({rank, receiver_of(lowered, a)});
+  }
   std::vector<FabricChannel> channels;
   for (const auto& [from, to] : pairs)
     for (const FabricChannel& part : split(lowered, {from, to, -1, -1})) channels.push_back(part);

@@ -91,9 +91,10 @@ void require_virtual_devices(const RunRequest& request, const ParallelPlan& plan
   if (request.virtual_devices == 1) return;
   if (launched())
     throw RunFault(0, "virtual devices are parts of one process's GPU: start it without mpirun");
-  for (const Gpu& gpu : report.gpus)
+  for (const Gpu& gpu : report.gpus) {
     if (const SmSplit split = split_of(request, gpu); !split.refused.empty())
       throw RunFault(0, fmt::format("{}: {}", gpu.name, split.refused));
+  }
   const std::string refused =
       too_many_ranks(plan.devices(), static_cast<int>(report.gpus.size()), request.virtual_devices);
   if (!refused.empty()) throw RunFault(0, refused);

@@ -56,7 +56,7 @@ std::string decided(Transport& host, const std::string& place, const std::string
     offer.places.push_back(get(host, rank, asked));
     offer.missing.push_back(get(host, rank, asked));
   }
-  const std::string reason = against(offer);
+  std::string reason = against(offer);
   if (reason.empty()) id = maker.make_id();
   for (int rank = 1; rank < host.size(); ++rank) {
     put(host, rank, answered, reason);
@@ -71,9 +71,10 @@ std::string shared_device(const std::vector<std::string>& places) {
   std::map<std::string, std::size_t> first;
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     const auto [found, fresh] = first.try_emplace(places[rank], rank);
-    if (!fresh)
+    if (!fresh) {
       return fmt::format("ranks {} and {} share the GPU {}, which NCCL refuses", found->second,
                          rank, places[rank]);
+    }
   }
   return "";
 }
