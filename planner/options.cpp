@@ -78,9 +78,10 @@ constexpr std::array flags{
     FlagRecord{"config-path", "DIR", "", "search DIR before the installed configs (repeatable)"},
     FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
     FlagRecord{"top", "N", "plan", "how many plans to report"},
-    FlagRecord{"strategy", "NAME", "plan",
-               "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side "
-               "by side; meshes: each stage its own devices and sizes (alone where devices differ)"},
+    FlagRecord{
+        "strategy", "NAME", "plan",
+        "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side "
+        "by side; meshes: each stage its own devices and sizes (alone where devices differ)"},
     FlagRecord{"time-limit", "SECONDS", "plan",
                "alpa, both, meshes: stop then with the best so far and the proved gap"},
     FlagRecord{"threads", "N", "plan", "alpa, both: threads of the search (default: one a core)"},

@@ -21,6 +21,7 @@ class PacedDevice : public Device {
   costmodel::Seconds measuring() const { return measuring_; }
 
   Memory& memory() override { return device_.memory(); }
+  Streams* streams() override { return device_.streams(); }
   void forward(const OpCall& call) override;
   void input_gradient(const OpCall& call) override;
   void weight_gradient(const OpCall& call) override;
