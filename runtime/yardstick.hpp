@@ -15,8 +15,8 @@ namespace runtime {
 costmodel::Seconds wall_time();
 costmodel::Seconds thread_time();
 
-// The time of one product of 64 x 64 x 64 in fp32 by runtime/cpu's own GEMM, about 5 us: its operands
-// are too small to drive anything out of the caches. For one thread.
+// The time of one product of 64 x 64 x 64 in fp32 by runtime/cpu's own GEMM, about 5 us: its
+// operands are too small to drive anything out of the caches. For one thread.
 class Yardstick {
  public:
   // By the thread's own clock: the middle one of three, so that neither an interruption nor a clock
