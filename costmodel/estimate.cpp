@@ -254,6 +254,23 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   return timeline;
 }
 
+namespace {
+
+// Of its iteration and FLOPs.
+void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& e) {
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  const auto devices = static_cast<double>(cluster.devices);
+  e.tokens_per_s = tokens / e.iteration.value;
+  e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);
+  const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
+                                             : peak_of(cluster, training.precision).value / devices;
+  e.mfu = e.model_rate_per_device.value / peak;
+  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
+}
+
+}  // namespace
+
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   const SimulationResult run = simulated(plan, c.times);
@@ -308,16 +325,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
     for (std::size_t k = 0; k < e.meshes.size(); ++k)
       e.hardware_flops += c.recompute[k].model * (m * static_cast<double>(e.meshes[k].devices));
   }
-  const double tokens =
-      static_cast<double>(training_.global_batch) * static_cast<double>(training_.sequence);
-  const auto devices = static_cast<double>(cluster_.devices);
-  e.tokens_per_s = tokens / e.iteration.value;
-  e.model_rate_per_device = FlopsPerSecond(model_flops_.value / e.iteration.value / devices);
-  const double peak = cluster_.groups.empty()
-                          ? cluster_.device.peak_of(training_.precision).value
-                          : peak_of(cluster_, training_.precision).value / devices;
-  e.mfu = e.model_rate_per_device.value / peak;
-  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
+  set_throughput(cluster_, training_, e);
   e.notes = notes();
   return e;
 }
