@@ -75,12 +75,15 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
 
 namespace {
 
+// ZeRO-3 scatters a weight gradient at once.
+bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3; }
+
 // A weight gradient joins its buffer. In fp32 (and in 16 bits, where the framework has the kernel),
 // in the product's own epilogue: read 4 bytes and write 4 instead of 2, half of it not hidden
 // (measured on 136 A100 and 384 B200 products of SimuMax's tables). Else by a kernel of its own:
-// read both, write one. ZeRO-3 scatters it at once.
+// read both, write one.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
-  if (plan.zero == 3) return 0;
+  if (!joins_buffer(plan)) return 0;
   const double gradient = gradient_bytes_per_parameter(training);
   const bool fused = gradient > 2 || training.stack.fused_accumulation;
   return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
@@ -113,7 +116,8 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
   const auto pair = [](std::int64_t a, std::int64_t b) { return a << 32 | b; };
   LayerKey key{pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what)),
-               pair(plan.sequence_parallel ? 1 : 0, static_cast<std::int64_t>(plan.cp_comm)),
+               pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0),
+                    static_cast<std::int64_t>(plan.cp_comm)),
                pair(plan.tp, plan.cp),
                pair(plan.ep, plan.etp),
                plan.micro_batch,

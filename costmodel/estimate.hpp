@@ -164,8 +164,8 @@ class Evaluator {
   Pricing pricing(const ParallelPlan& plan) const;
 
  private:
-  // Kind and recomputed, sequence parallel and exchange, tp and cp, ep and etp, micro-batch;
-  // strides.
+  // Kind and recomputed, sequence parallel and whether gradients join a buffer with the exchange,
+  // tp and cp, ep and etp, micro-batch; strides.
   using LayerKey = std::array<std::int64_t, 7>;
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Layers;

@@ -204,7 +204,9 @@ std::vector<BoundedFamily> bounded_families(const Scenario& s) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::vector<BoundedFamily> families;
   for (const Family& family : enumerate_uneven(s).families) {
-    const Seconds bound = work_bound(evaluator.cost(family.plan), family.plan.pp);
+    const Seconds bound = bound_of(family, s, [&](const ParallelPlan& plan) {
+      return work_bound(evaluator.cost(plan), plan.pp);
+    });
     families.push_back({bound, families.size() + 1, family.plan});
   }
   std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) {

@@ -93,8 +93,10 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
   std::vector<Bounded> families;
   families.reserve(space.families.size());
   for (const Family& family : space.families) {
-    families.push_back(
-        {evaluator.cost(family.plan).pipeline_bound, families.size(), family.plan, Bytes(0)});
+    const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
+      return evaluator.cost(plan).pipeline_bound;
+    });
+    families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
   std::sort(families.begin(), families.end(), earlier);
   Podium podium(static_cast<std::size_t>(scenario.search.top));

@@ -252,6 +252,16 @@ SearchSpace enumerate_uneven(const Scenario& s) {
   return enumerate(one_chunk, Stages::uneven);
 }
 
+std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
+  std::vector<ParallelPlan> plans{family.plan};
+  const auto stages = zero_choices(s, family.plan.replicas());
+  if (family.plan.zero < 3 && std::find(stages.begin(), stages.end(), 3) != stages.end()) {
+    plans.push_back(family.plan);
+    plans.back().zero = 3;
+  }
+  return plans;
+}
+
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans;
   for (const Recompute& recompute : recompute_choices(s, family.plan)) {

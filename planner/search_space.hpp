@@ -2,7 +2,8 @@
 //
 // Plans come in families: what fixes the work of a micro-batch on a stage (tp, pp, cp and
 // its exchange, ep, etp, dp, vpp, micro-batch, sequence parallel, schedule). Members of a family
-// differ in recomputation and ZeRO stage, which can only add time to the family's bound.
+// differ in recomputation and ZeRO stage, which can only add time to the family's bound; but for
+// ZeRO-3, whose weight gradients join no buffer.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,21 @@ SearchSpace enumerate_uneven(const costmodel::Scenario& scenario);
 // The members of a family, cheapest recomputation first.
 std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);
+
+// No member is quicker than the quickest of these: the representative, and where members shard
+// everything, the same with ZeRO-3.
+std::vector<costmodel::ParallelPlan> quickest(const Family& family,
+                                              const costmodel::Scenario& scenario);
+
+// The least of `bound(plan)` over them.
+template <class Bound>
+costmodel::Seconds bound_of(const Family& family, const costmodel::Scenario& scenario,
+                            const Bound& bound) {
+  const auto plans = quickest(family, scenario);
+  costmodel::Seconds least = bound(plans.front());
+  for (const auto& plan : plans) least = min(least, bound(plan));
+  return least;
+}
 
 std::vector<std::int64_t> divisors(std::int64_t n);
 

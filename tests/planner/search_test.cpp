@@ -147,6 +147,28 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
   CHECK(planner::search(s, evaluator).plans.front().plan.cp > 1);
 }
 
+TEST_CASE(
+    "with every ZeRO stage too, and a plan's time is the same whatever was priced before it") {
+  for (const char* stack : {"torchtitan", "megatron-bridge", "llm-foundry", "deepspeed-2021"}) {
+    for (const char* batch : {"16", "64"}) {
+      const std::string yaml =
+          std::string(
+              "model: {kind: llama, layers: 8, hidden: 2048, heads: 16, ffn_hidden: 5504, "
+              "vocab: 32000}\ncluster: {base: dgx-h100, devices: 16}\n"
+              "training: {global_batch: ") +
+          batch + ", sequence: 4096, precision: bf16, stack: " + stack + "}\nsearch: {top: 5}\n";
+      CAPTURE(yaml);
+      const Scenario s = scenario(yaml);
+      const auto [pruned, all] = search_both_ways(s);
+      REQUIRE_FALSE(pruned.plans.empty());
+      for (const auto& found : pruned.plans) {
+        Evaluator alone(s.model, s.cluster, s.training);
+        CHECK(alone.iteration_time(found.plan) == found.iteration);
+      }
+    }
+  }
+}
+
 TEST_CASE("experts are dealt out by the search, and that is proved too") {
   const std::string head =
       "model: {kind: moe, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, experts: 8, top_k: 2, "
