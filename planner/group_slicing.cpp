@@ -52,16 +52,19 @@ class Recurrence {
     sums_.assign(states, infinity);
     from_.assign(states, {});
     sums_[index(0, layers_, 0)] = 0;
-    for (int end = layers_; end > 0; --end)
-      for (int level = 0; level <= levels_; ++level)
+    for (int end = layers_; end > 0; --end) {
+      for (int level = 0; level <= levels_; ++level) {
         for (int used = 0; used < devices_; ++used) {
           const double sum = sums_[index(level, end, used)];
           if (sum < most) extend({level, end, used}, sum, longest, most);
         }
+      }
+    }
     best_level_ = 0;
-    for (int level = 1; level <= levels_; ++level)
+    for (int level = 1; level <= levels_; ++level) {
       if (sums_[index(level, 0, devices_)] < sums_[index(best_level_, 0, devices_)])
         best_level_ = level;
+    }
     return sums_[index(best_level_, 0, devices_)];
   }
 
@@ -227,16 +230,18 @@ std::string senseless_groups(const std::vector<SlicingProblem>& groups) {
         group.micro_batches != groups.front().micro_batches)
       return "the groups are given different layers or micro-batches";
   }
-  if (groups.front().layers < static_cast<int>(groups.size()))
+  if (groups.front().layers < static_cast<int>(groups.size())) {
     return fmt::format("{} layers for {} groups: every group needs a stage of a layer at least",
                        groups.front().layers, groups.size());
+  }
   return "";
 }
 
 bool sliceable(std::vector<SlicingProblem> groups) {
-  for (SlicingProblem& group : groups)
+  for (SlicingProblem& group : groups) {
     for (auto& list : group.options)
       for (StageOption& option : list) option.most_in_flight = any_in_flight;
+  }
   return !GroupSlicer(groups, {}).run().stages.empty();
 }
 
