@@ -73,9 +73,10 @@ namespace {
 // The same prediction at the pace the machine had.
 Json at_pace_json(const RunResult& r) {
   Json errors = Json::object();
-  for (const Compared& row : compare(r))
+  for (const Compared& row : compare(r)) {
     if (row.at_pace)
       errors[row.key] = row.at_pace_error_pct ? Json(*row.at_pace_error_pct) : Json();
+  }
   return {{"pace", r.measured.pace},
           {"predicted",
            {{"time", costmodel::time_json(*r.at_pace)},

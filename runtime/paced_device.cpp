@@ -18,6 +18,7 @@ void PacedDevice::take() {
   const Seconds begin = wall_time();
   sticks_ += yardstick_.now();
   ++taken_;
+  ++all_;
   measuring_ += wall_time() - begin;
 }
 

@@ -4,6 +4,8 @@
 // their mean is as slow as the work is.
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/device.hpp"
 #include "runtime/yardstick.hpp"
 
@@ -19,6 +21,7 @@ class PacedDevice : public Device {
   double slowdown(costmodel::Seconds reference);
   // That the yardstick took by the wall's clock, so far.
   costmodel::Seconds measuring() const { return measuring_; }
+  std::int64_t yardsticks() const { return all_; }  // so far
 
   Memory& memory() override { return device_.memory(); }
   Streams* streams() override { return device_.streams(); }
@@ -40,6 +43,7 @@ class PacedDevice : public Device {
   costmodel::Seconds wall_, own_;       // of operators, by either clock
   costmodel::Seconds sticks_;           // of so many yardsticks
   int taken_ = 0;
+  std::int64_t all_ = 0;
   costmodel::Seconds measuring_;
 };
 

@@ -348,7 +348,7 @@ ParallelPlan executed_plan(const Scenario& s) {
         fmt::format("plan.{} is auto, and run executes one plan", s.plan.automatic.front()),
         "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
   }
-  const ParallelPlan plan = costmodel::resolve_plan(s);
+  ParallelPlan plan = costmodel::resolve_plan(s);
   if (by_stage(plan, s.cluster)) {
     const bool written = !plan.stages.empty();
     throw ConfigError(s.plan.mark_of("stages"),
