@@ -115,9 +115,9 @@ class MpiTransport : public Transport {
 
   void heed() override {
     MPI_Status status;
-    if (probe(MPI_ANY_SOURCE, given_up_tag(), status))
-      throw RunFault(status.MPI_SOURCE,
-                     fmt::format("rank {}: rank {} gave the run up", rank_, status.MPI_SOURCE));
+    if (!probe(MPI_ANY_SOURCE, given_up_tag(), status)) return;
+    throw RunFault(status.MPI_SOURCE,
+                   fmt::format("rank {}: rank {} gave the run up", rank_, status.MPI_SOURCE));
   }
 
   bool progress() override {
