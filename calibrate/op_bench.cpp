@@ -18,8 +18,8 @@ using runtime::Tensor;
 
 namespace {
 
-// Weights in turn: together larger than a core's own caches.
-constexpr std::size_t in_turn_floats = std::size_t{4} << 20;
+// Weights in turn: 64 MB, as in a model, whose next use of a matrix comes a micro-batch later.
+constexpr std::size_t in_turn_floats = std::size_t{16} << 20;
 
 using Floats = std::vector<float>;
 
@@ -105,7 +105,7 @@ class Bench {
     bias_gradient_ = random_floats(sizes.bias);
     if (sizes.matrix == 0) return;
     const std::size_t turns =
-        std::clamp<std::size_t>(in_turn_floats / static_cast<std::size_t>(sizes.matrix), 1, 16);
+        std::clamp<std::size_t>(in_turn_floats / static_cast<std::size_t>(sizes.matrix), 1, 64);
     for (std::size_t i = 0; i < turns; ++i) matrices_.push_back(random_floats(sizes.matrix));
   }
 
