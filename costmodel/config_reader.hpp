@@ -20,6 +20,9 @@ struct IntegerRange {
   std::int64_t most;
 };
 
+// Of ranks, stages, micro-batches: whatever a cluster could hold.
+inline constexpr IntegerRange any_size{1, 1'000'000};
+
 class MapReader {
  public:
   // `what` names the map in messages: "plan", "model 'gpt3-175b'". `map` must outlive the reader.

@@ -11,8 +11,6 @@ namespace costmodel {
 
 namespace {
 
-constexpr IntegerRange any_size{1, 1'000'000};
-
 Recompute read_recompute(const Value& value) {
   if (value.is_scalar()) {
     for (std::size_t i = 0; i < recomputation_names.size(); ++i) {

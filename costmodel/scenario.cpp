@@ -29,8 +29,6 @@ Mark PlanRequest::mark_of(std::string_view key) const {
 
 namespace {
 
-constexpr IntegerRange any_size{1, 1'000'000};
-
 void read_training(const Value& map, const ConfigPath& path, Scenario& scenario) {
   MapReader reader(map, "training");
   TrainingSpec& t = scenario.training;

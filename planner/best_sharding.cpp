@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "costmodel/units_text.hpp"
+#include "planner/optimum.hpp"
 #include "planner/sharding_fronts.hpp"
 #include "planner/sharding_problem.hpp"
 #include "planner/sharding_wide.hpp"
@@ -12,9 +13,6 @@
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double equal_share = 1e-12;  // costs this close are the same
 
 class Search {
  public:

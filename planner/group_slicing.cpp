@@ -8,12 +8,11 @@
 #include <queue>
 #include <utility>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double equal_share = 1e-12;  // as in stage_slicing
 
 // The recurrence, from the last layer and the last device to the first of both.
 class Recurrence {

@@ -8,13 +8,11 @@
 #include <cmath>
 #include <string>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // A 0-1 variable for every strategy of a node and for every pair of an edge; a pair's variable is
 // summed to those of both its ends. Pairs that are not allowed have none.

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "costmodel/parallel_plan.hpp"
 #include "costmodel/units.hpp"
+#include "planner/optimum.hpp"
 
 namespace planner {
 
@@ -38,7 +38,6 @@ class Podium {
 
   // What a plan must not exceed to enter; infinite while there is room.
   costmodel::Seconds worst() const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     return ranked_.size() < top_ ? costmodel::Seconds(infinity) : ranked_.back().time;
   }
 

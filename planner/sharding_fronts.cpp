@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "planner/optimum.hpp"
 
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double rounding = 1e-12;  // of sums taken in another order
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Keeps of entries in the order of seconds and then bytes those with fewer bytes than all before.
 template <class Entry>

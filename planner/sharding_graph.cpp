@@ -6,18 +6,16 @@
 #include <set>
 #include <utility>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double allowed(double seconds) {
   if (!std::isfinite(seconds)) return infinity;
   return seconds;
 }
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Nodes with the strategies that have finite costs.
 std::vector<ShardingGraph::Node> finite_nodes(const ShardingProblem& problem) {

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "planner/optimum.hpp"
 
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::size_t place(const std::vector<int>& scope, int node) {
   return static_cast<std::size_t>(std::lower_bound(scope.begin(), scope.end(), node) -

@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "planner/milp.hpp"
+#include "planner/optimum.hpp"
 
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 ShardingProblem without_edges(const ShardingGraph& graph) {
   ShardingProblem problem;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 // Sums of the same times in another order differ by less.
-constexpr double rounding = 1e-12;
 
 bool usable(const StageOption& option, int devices) {
   return option.devices >= 1 && option.devices <= devices && option.most_in_flight >= 1 &&

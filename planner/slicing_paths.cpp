@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 // Bounds are sums in another order: a path must be clearly above the cutoff to be dropped.
-constexpr double rounding = 1e-12;
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "costmodel/plan_shape.hpp"
+#include "planner/optimum.hpp"
 
 namespace planner {
 
@@ -15,8 +16,6 @@ using costmodel::Recomputed;
 using costmodel::TensorId;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // The last node that writes a tensor; -1: none.
 int producer(const OpList& list, TensorId id) {

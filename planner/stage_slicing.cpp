@@ -5,6 +5,7 @@
 #include <queue>
 #include <utility>
 
+#include "planner/optimum.hpp"
 #include "planner/slicing_bound.hpp"
 #include "planner/slicing_paths.hpp"
 #include "planner/slicing_reason.hpp"
@@ -13,10 +14,8 @@ namespace planner {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 // Objectives nearer than this share of themselves count as equal: sums of the same times differ by
 // less.
-constexpr double equal_share = 1e-12;
 
 // Slicings whose longest time is within low .. high.
 struct Interval {

@@ -1,0 +1,16 @@
+// What searches for an optimum have in common.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+namespace planner {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double rounding = 1e-12;     // relative, of sums taken in another order
+inline constexpr double equal_share = 1e-12;  // costs this close are the same
+
+// A number that is an index.
+inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+}  // namespace planner
