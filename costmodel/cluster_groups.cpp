@@ -96,11 +96,7 @@ ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
                       "leave it out, and set the devices of the groups");
   }
   if (const Value* straggler = reader.optional("straggler")) {
-    MapReader inner(*straggler, "straggler");
-    inner.required("source");
-    cluster.straggler_per_doubling =
-        inner.number("per_doubling", Dimension::count, 0, 1).value_or(0);
-    inner.finish();
+    cluster.straggler_per_doubling = read_straggler(*straggler);
   } else {
     for (const ClusterSpec& group : cluster.groups) {
       cluster.straggler_per_doubling =

@@ -184,6 +184,14 @@ Tier read_tier(const Value& value) {
   return tier;
 }
 
+double read_straggler(const Value& value) {
+  MapReader reader(value, "straggler");
+  reader.required("source");
+  const double per_doubling = reader.number("per_doubling", Dimension::count, 0, 1).value_or(0);
+  reader.finish();
+  return per_doubling;
+}
+
 namespace {
 
 void read_tiers(MapReader& reader, ClusterSpec& cluster) {
@@ -308,13 +316,8 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   reader.required("devices");
   cluster.devices = *reader.integer("devices", {1, 1'000'000});
   const auto per_node = reader.integer("devices_per_node", {1, 100'000});
-  if (const Value* straggler = reader.optional("straggler")) {
-    MapReader inner(*straggler, "straggler");
-    inner.required("source");
-    cluster.straggler_per_doubling =
-        inner.number("per_doubling", Dimension::count, 0, 1).value_or(0);
-    inner.finish();
-  }
+  if (const Value* straggler = reader.optional("straggler"))
+    cluster.straggler_per_doubling = read_straggler(*straggler);
   if (const Value* blocking = reader.optional("launch_blocking")) {
     MapReader inner(*blocking, "launch_blocking");
     inner.required("source");

@@ -133,6 +133,9 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
 // One entry of `tiers`.
 Tier read_tier(const Value& value);
 
+// What `straggler` says: ClusterSpec::straggler_per_doubling.
+double read_straggler(const Value& value);
+
 // What all devices of a cluster compute in a second, and the names of its kinds of devices.
 FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision);
 
