@@ -3,101 +3,22 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
-#include <random>
-#include <string>
 #include <vector>
+
+#include "tests/planner/slicing_brute_force.hpp"
 
 using planner::any_in_flight;
 using planner::best_group_slicing;
 using planner::best_slicing;
 using planner::Slicing;
 using planner::SlicingProblem;
-using planner::StageOption;
+using slicing::BruteForce;
+using slicing::check_consistent;
+using slicing::Draw;
+using slicing::infinity;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Every way to cut the layers and to choose options, from the last layer of the last group on.
-struct BruteForce {
-  const std::vector<SlicingProblem>& groups;
-  double best = infinity;
-  std::uint64_t tried = 0;
-
-  void from(std::size_t group, int devices, int end, std::int64_t behind, double sum,
-            double longest) {
-    if (devices == 0) {
-      if (group > 0) {
-        from(group - 1, groups[group - 1].devices, end, behind, sum, longest);
-      } else if (end == 0) {
-        ++tried;
-        best =
-            std::min(best, sum + static_cast<double>(groups.front().micro_batches - 1) * longest);
-      }
-      return;
-    }
-    const SlicingProblem& p = groups[group];
-    const std::int64_t in_flight = std::min(behind + 1, p.micro_batches);
-    for (int first = 0; first < end; ++first) {
-      const auto c = p.range_class[p.at(first, end)];
-      if (c < 0) continue;
-      for (const StageOption& o : p.options[static_cast<std::size_t>(c)]) {
-        if (o.devices > devices || o.most_in_flight < in_flight || !std::isfinite(o.seconds))
-          continue;
-        from(group, devices - o.devices, first, behind + 1, sum + o.seconds,
-             std::max(longest, o.seconds));
-      }
-    }
-  }
-  double run() {
-    from(groups.size() - 1, groups.back().devices, groups.back().layers, 0, 0, 0);
-    return best;
-  }
-};
-
-// Layers first, stages in the order of the groups, each group used up, memory kept.
-void check_consistent(const std::vector<SlicingProblem>& groups, const Slicing& found) {
-  std::size_t group = 0;
-  int layer = 0, left = groups.front().devices;
-  const auto stages = static_cast<std::int64_t>(found.stages.size());
-  for (std::int64_t s = 0; s < stages; ++s) {
-    const auto& stage = found.stages[static_cast<std::size_t>(s)];
-    if (left == 0) left = groups[++group].devices;
-    const SlicingProblem& p = groups[group];
-    CHECK(stage.first == layer);
-    CHECK(stage.end > stage.first);
-    CHECK(stage.option.devices <= left);
-    CHECK(stage.option.most_in_flight >= std::min(stages - s, p.micro_batches));
-    const auto& offered =
-        p.options[static_cast<std::size_t>(p.range_class[p.at(stage.first, stage.end)])];
-    CHECK(std::any_of(offered.begin(), offered.end(), [&](const StageOption& o) {
-      return o.tag == stage.option.tag && o.seconds == stage.option.seconds;
-    }));
-    layer = stage.end;
-    left -= stage.option.devices;
-  }
-  CHECK(group + 1 == groups.size());
-  CHECK(left == 0);
-  CHECK(layer == groups.front().layers);
-  CHECK(found.objective ==
-        doctest::Approx(slicing_objective(found.stages, groups.front().micro_batches)));
-  CHECK(found.lower_bound == found.objective);
-}
-
-class Draw {
- public:
-  explicit Draw(unsigned seed) : random_(seed) {}
-  int between(int low, int high) {
-    return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
-  }
-
- private:
-  std::mt19937 random_;
-};
 
 // Whole times, so that sums are exact in any order.
 SlicingProblem random_problem(int layers, int devices, std::int64_t m, bool work, int slowness,
@@ -151,7 +72,7 @@ TEST_CASE("as good as every slicing there is, over one to three groups") {
       const int devices = count == 3 ? draw.between(1, 2) : draw.between(1, 4);
       groups.push_back(random_problem(layers, devices, m, work, draw.between(1, 4), draw));
     }
-    const double best = BruteForce{groups}.run();
+    const double best = BruteForce(groups).best();
     const Slicing found = best_group_slicing(groups);
     INFO("seed " << seed);
     if (best == infinity) {

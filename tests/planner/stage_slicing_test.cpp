@@ -2,89 +2,25 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <random>
 #include <string>
+#include <vector>
 
 #include "tests/bench/alpa_recurrence.hpp"
 #include "tests/bench/slicing_instance.hpp"
+#include "tests/planner/slicing_brute_force.hpp"
 
 using planner::any_in_flight;
 using planner::best_slicing;
 using planner::Slicing;
 using planner::SlicingProblem;
 using planner::StageOption;
+using slicing::BruteForce;
+using slicing::check_consistent;
+using slicing::Draw;
+using slicing::infinity;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Every way to cut the layers and to choose options, from the last layer to the first.
-struct BruteForce {
-  const SlicingProblem& problem;
-  double best = infinity;
-  std::uint64_t tried = 0;
-
-  void from(int end, int devices, std::int64_t behind, double sum, double longest) {
-    if (end == 0) {
-      if (devices != 0) return;
-      ++tried;
-      best = std::min(best, sum + static_cast<double>(problem.micro_batches - 1) * longest);
-      return;
-    }
-    const std::int64_t in_flight = std::min(behind + 1, problem.micro_batches);
-    for (int first = 0; first < end; ++first) {
-      const auto c = problem.range_class[problem.at(first, end)];
-      if (c < 0) continue;
-      for (const StageOption& o : problem.options[static_cast<std::size_t>(c)]) {
-        if (o.devices > devices || o.most_in_flight < in_flight || !std::isfinite(o.seconds))
-          continue;
-        from(first, devices - o.devices, behind + 1, sum + o.seconds, std::max(longest, o.seconds));
-      }
-    }
-  }
-};
-
-// What a slicing claims, checked against the problem.
-void check_consistent(const SlicingProblem& p, const Slicing& found) {
-  int layer = 0, devices = 0;
-  const auto stages = static_cast<std::int64_t>(found.stages.size());
-  for (std::int64_t s = 0; s < stages; ++s) {
-    const auto& stage = found.stages[static_cast<std::size_t>(s)];
-    CHECK(stage.first == layer);
-    CHECK(stage.end > stage.first);
-    CHECK(stage.option.most_in_flight >= std::min(stages - s, p.micro_batches));
-    layer = stage.end;
-    devices += stage.option.devices;
-    const auto& offered =
-        p.options[static_cast<std::size_t>(p.range_class[p.at(stage.first, stage.end)])];
-    CHECK(std::any_of(offered.begin(), offered.end(), [&](const StageOption& o) {
-      return o.tag == stage.option.tag && o.seconds == stage.option.seconds;
-    }));
-  }
-  CHECK(layer == p.layers);
-  CHECK(devices == p.devices);
-  CHECK(found.objective == doctest::Approx(slicing_objective(found.stages, p.micro_batches)));
-  CHECK(found.lower_bound == found.objective);
-}
-
-class Draw {
- public:
-  explicit Draw(unsigned seed) : random_(seed) {}
-  int between(int low, int high) {
-    return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
-  }
-  bool one_in(int n) { return between(1, n) == 1; }
-  template <class T, std::size_t n>
-  T of(const std::array<T, n>& list) {
-    return list[random_() % n];
-  }
-
- private:
-  std::mt19937 random_;
-};
 
 enum class Times { random, work, equal_layers };
 
@@ -147,19 +83,18 @@ TEST_CASE("the best slicing is what trying every slicing finds") {
   for (unsigned seed = 0; seed < 1500; ++seed) {
     CAPTURE(seed);
     const SlicingProblem p = random_problem(seed);
-    BruteForce all{p};
-    all.from(p.layers, p.devices, 0, 0, 0);
+    const BruteForce all({p});
     const Slicing found = best_slicing(p);
-    CHECK(found.objective == all.best);  // to the last bit
-    CHECK(found.stages.empty() == (all.best == infinity));
+    CHECK(found.objective == all.best());  // to the last bit
+    CHECK(found.stages.empty() == (all.best() == infinity));
     CHECK(found.reason.empty() == !found.stages.empty());
     if (found.stages.empty()) {
       ++without;
       continue;
     }
     ++with;
-    check_consistent(p, found);
-    tried += all.tried;
+    check_consistent({p}, found);
+    tried += all.tried();
     programs += found.statistics.programs > 0 ? 1 : 0;
     SlicingProblem roomy = p;
     for (auto& list : roomy.options)
@@ -191,7 +126,7 @@ TEST_CASE("larger slicings are those of Alpa's recurrence") {
                                      .seed = static_cast<unsigned>(m)});
         const Slicing found = best_slicing(p);
         CHECK(found.objective == doctest::Approx(AlpaRecurrence(p).best()).epsilon(1e-11));
-        check_consistent(p, found);
+        check_consistent({p}, found);
         several += found.stages.size() > 1 ? 1 : 0;
         programs += found.statistics.programs > 0 ? 1 : 0;
       }
