@@ -28,29 +28,11 @@ void OpRecorder::note(const OpCall& call, Pass pass) {
   mark_ = clock_();
 }
 
-void OpRecorder::forward(const OpCall& call) {
-  device_.forward(call);
-  note(call, Pass::forward);
-}
-
-void OpRecorder::input_gradient(const OpCall& call) {
-  device_.input_gradient(call);
-  note(call, Pass::input_gradient);
-}
-
-void OpRecorder::weight_gradient(const OpCall& call) {
-  device_.weight_gradient(call);
-  note(call, Pass::weight_gradient);
-}
-
-// Three parts of one forward pass.
-void OpRecorder::logits_maximum(const OpCall& call) { device_.logits_maximum(call); }
-
-void OpRecorder::logits_exponentials(const OpCall& call) { device_.logits_exponentials(call); }
-
-void OpRecorder::logits_loss(const OpCall& call) {
-  device_.logits_loss(call);
-  note(call, Pass::forward);
+void OpRecorder::around(Work work, const OpCall& call) {
+  through(work, call);
+  // The loss is the last of three calls that make one pass.
+  if (work == Work::logits_maximum || work == Work::logits_exponentials) return;
+  note(call, pass_of(work));
 }
 
 }  // namespace calibrate

@@ -8,11 +8,11 @@
 
 #include "calibrate/measurement.hpp"
 #include "costmodel/op_list.hpp"
-#include "runtime/device.hpp"
+#include "runtime/device_around.hpp"
 
 namespace calibrate {
 
-class OpRecorder : public runtime::Device {
+class OpRecorder : public runtime::DeviceAround {
  public:
   struct Entry {
     std::string node;
@@ -25,7 +25,7 @@ class OpRecorder : public runtime::Device {
 
   // `device` outlives this.
   OpRecorder(runtime::Device& device, Clock clock, Pace pace)
-      : device_(device), clock_(std::move(clock)), pace_(std::move(pace)) {}
+      : DeviceAround(device), clock_(std::move(clock)), pace_(std::move(pace)) {}
 
   // What passes between two operators (memory taken, ids drawn, data copied) belongs to the second;
   // of the first after this, from here on.
@@ -34,18 +34,10 @@ class OpRecorder : public runtime::Device {
   // By layer and position; the op lists they came from need not live any more.
   std::vector<Entry> entries() const;
 
-  runtime::Memory& memory() override { return device_.memory(); }
-  void forward(const runtime::OpCall& call) override;
-  void input_gradient(const runtime::OpCall& call) override;
-  void weight_gradient(const runtime::OpCall& call) override;
-  void logits_maximum(const runtime::OpCall& call) override;
-  void logits_exponentials(const runtime::OpCall& call) override;
-  void logits_loss(const runtime::OpCall& call) override;
-
  private:
+  void around(Work work, const runtime::OpCall& call) override;
   void note(const runtime::OpCall& call, costmodel::Pass pass);
 
-  runtime::Device& device_;
   Clock clock_;
   PaceAround pace_;
   costmodel::Seconds mark_;

@@ -36,37 +36,12 @@ double PacedDevice::slowdown(Seconds reference) {
   return slow;
 }
 
-template <class Work>
-void PacedDevice::timed(const Work& work) {
+void PacedDevice::around(Work work, const OpCall& call) {
   if (++calls_ % (every_ == 0 ? to_settle / 10 : every_) == 0) take();
   const Seconds wall = wall_time(), own = thread_time();
-  work();
+  through(work, call);
   own_ += thread_time() - own;
   wall_ += wall_time() - wall;
-}
-
-void PacedDevice::forward(const OpCall& call) {
-  timed([&] { device_.forward(call); });
-}
-
-void PacedDevice::input_gradient(const OpCall& call) {
-  timed([&] { device_.input_gradient(call); });
-}
-
-void PacedDevice::weight_gradient(const OpCall& call) {
-  timed([&] { device_.weight_gradient(call); });
-}
-
-void PacedDevice::logits_maximum(const OpCall& call) {
-  timed([&] { device_.logits_maximum(call); });
-}
-
-void PacedDevice::logits_exponentials(const OpCall& call) {
-  timed([&] { device_.logits_exponentials(call); });
-}
-
-void PacedDevice::logits_loss(const OpCall& call) {
-  timed([&] { device_.logits_loss(call); });
 }
 
 }  // namespace runtime

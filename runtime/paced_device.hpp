@@ -6,15 +6,15 @@
 
 #include <cstdint>
 
-#include "runtime/device.hpp"
+#include "runtime/device_around.hpp"
 #include "runtime/yardstick.hpp"
 
 namespace runtime {
 
-class PacedDevice : public Device {
+class PacedDevice : public DeviceAround {
  public:
   // `device` outlives this.
-  explicit PacedDevice(Device& device) : device_(device) {}
+  explicit PacedDevice(Device& device) : DeviceAround(device) {}
 
   // Of the operators since the last call: their time by the wall's clock over what they would have
   // taken at the pace where the yardstick takes `reference`; 1 when there were none.
@@ -23,21 +23,10 @@ class PacedDevice : public Device {
   costmodel::Seconds measuring() const { return measuring_; }
   std::int64_t yardsticks() const { return all_; }  // so far
 
-  Memory& memory() override { return device_.memory(); }
-  Streams* streams() override { return device_.streams(); }
-  void forward(const OpCall& call) override;
-  void input_gradient(const OpCall& call) override;
-  void weight_gradient(const OpCall& call) override;
-  void logits_maximum(const OpCall& call) override;
-  void logits_exponentials(const OpCall& call) override;
-  void logits_loss(const OpCall& call) override;
-
  private:
-  template <class Work>
-  void timed(const Work& work);
+  void around(Work work, const OpCall& call) override;
   void take();
 
-  Device& device_;
   Yardstick yardstick_;
   std::int64_t calls_ = 0, every_ = 0;  // since the last answer; 0: not settled yet
   costmodel::Seconds wall_, own_;       // of operators, by either clock

@@ -12,6 +12,7 @@
 #include "calibrate/small_model.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu_device.hpp"
+#include "runtime/device_around.hpp"
 #include "runtime/stage_executor.hpp"
 #include "runtime/thread_transport.hpp"
 
@@ -22,33 +23,10 @@ using costmodel::Seconds;
 using runtime::OpCall;
 
 // The time within the device behind it, and of each product run once more by itself.
-class Stopwatch : public runtime::Device {
+class Stopwatch : public runtime::DeviceAround {
  public:
   Stopwatch(runtime::Device& device, calibrate::Clock clock)
-      : device_(device), clock_(std::move(clock)) {}
-
-  runtime::Memory& memory() override { return device_.memory(); }
-  void forward(const OpCall& call) override {
-    run([&] { device_.forward(call); });
-    again(call, Pass::forward);
-  }
-  void input_gradient(const OpCall& call) override {
-    run([&] { device_.input_gradient(call); });
-    again(call, Pass::input_gradient);
-  }
-  void weight_gradient(const OpCall& call) override {
-    run([&] { device_.weight_gradient(call); });
-    again(call, Pass::weight_gradient);
-  }
-  void logits_maximum(const OpCall& call) override {
-    run([&] { device_.logits_maximum(call); });
-  }
-  void logits_exponentials(const OpCall& call) override {
-    run([&] { device_.logits_exponentials(call); });
-  }
-  void logits_loss(const OpCall& call) override {
-    run([&] { device_.logits_loss(call); });
-  }
+      : DeviceAround(device), clock_(std::move(clock)) {}
 
   // In operators; in those that are products; the products by themselves; all that those cost.
   Seconds within, products, alone, aside;
@@ -59,7 +37,10 @@ class Stopwatch : public runtime::Device {
     work();
     return clock_() - begin;
   }
-  void run(const std::function<void()>& work) { within += last_ = timed(work); }
+  void around(Work work, const OpCall& call) override {
+    within += last_ = timed([&] { through(work, call); });
+    again(call, pass_of(work));
+  }
 
   // The products read and write other memory than the model's, in the same layout.
   void again(const OpCall& call, Pass pass) {
@@ -81,7 +62,6 @@ class Stopwatch : public runtime::Device {
     aside += clock_() - begin;
   }
 
-  runtime::Device& device_;
   calibrate::Clock clock_;
   Seconds last_;
   std::vector<float> a_, b_, c_;

@@ -24,6 +24,7 @@
 
 #include "runtime/collectives.hpp"
 #include "runtime/cpu_device.hpp"
+#include "runtime/device_around.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/fabric_plan.hpp"
 
@@ -299,26 +300,22 @@ class HostFabric : public runtime::Fabric {
   runtime::Memory& memory_ = runtime::host_memory();
 };
 
+struct OwnCpu {  // a base, so that it is made first
+  runtime::CpuDevice cpu;
+};
+
 // A CPU that says so when it computes.
-class StreamedCpu : public runtime::Device {
+class StreamedCpu : OwnCpu, public runtime::DeviceAround {
  public:
-  runtime::Memory& memory() override { return cpu_.memory(); }
+  StreamedCpu() : DeviceAround(cpu) {}
   HostStreams* streams() override { return &streams_; }
-  void forward(const runtime::OpCall& call) override { did().forward(call); }
-  void input_gradient(const runtime::OpCall& call) override { did().input_gradient(call); }
-  void weight_gradient(const runtime::OpCall& call) override { did().weight_gradient(call); }
-  void logits_maximum(const runtime::OpCall& call) override { did().logits_maximum(call); }
-  void logits_exponentials(const runtime::OpCall& call) override {
-    did().logits_exponentials(call);
-  }
-  void logits_loss(const runtime::OpCall& call) override { did().logits_loss(call); }
 
  private:
-  runtime::CpuDevice& did() {
+  void around(Work work, const runtime::OpCall& call) override {
     streams_.computes();
-    return cpu_;
+    through(work, call);
   }
-  runtime::CpuDevice cpu_;
+
   HostStreams streams_;
 };
 
