@@ -1,6 +1,5 @@
 #include "calibrate/gpu_gauge.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,34 +9,26 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/loaded_library.hpp"
+
 namespace calibrate {
 
 namespace {
 
 constexpr int multiprocessor_clock = 1, memory_clock = 2;  // nvmlClockType_t
 
-template <class Function>
-void find(void* library, const char* name, Function& function, std::string& missing) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr && missing.empty()) missing = fmt::format("NVML has no {}", name);
-}
-
 }  // namespace
 
 Nvml load_nvml(const char* file) {
+  runtime::LoadedLibrary library("NVML", file);
   Nvml nvml;
-  void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* const why = dlerror();
-    nvml.missing = fmt::format("NVML cannot be loaded: {}", why == nullptr ? "no reason" : why);
-    return nvml;
-  }
-  find(library, "nvmlInit_v2", nvml.init, nvml.missing);
-  find(library, "nvmlShutdown", nvml.shut_down, nvml.missing);
-  find(library, "nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_bus, nvml.missing);
-  find(library, "nvmlDeviceGetClockInfo", nvml.clock, nvml.missing);
-  find(library, "nvmlDeviceGetPowerUsage", nvml.power, nvml.missing);
-  find(library, "nvmlSystemGetDriverVersion", nvml.driver, nvml.missing);
+  library.find("nvmlInit_v2", nvml.init);
+  library.find("nvmlShutdown", nvml.shut_down);
+  library.find("nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_bus);
+  library.find("nvmlDeviceGetClockInfo", nvml.clock);
+  library.find("nvmlDeviceGetPowerUsage", nvml.power);
+  library.find("nvmlSystemGetDriverVersion", nvml.driver);
+  nvml.missing = library.missing();
   return nvml;
 }
 

@@ -1,10 +1,10 @@
 #include "runtime/cuda_plugin.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
 
+#include "runtime/loaded_library.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -26,24 +26,20 @@ fs::path found_library() {
                                 cuda_plugin_file, folder.string()));
 }
 
-std::string last_fault() {
-  const char* const text = dlerror();
-  return text == nullptr ? "for no reason given" : text;
-}
-
 const CudaPlugin* loaded() {
-  const fs::path library = found_library();
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    throw RunFault(0, fmt::format("the CUDA part of this program cannot be loaded: {}; install "
-                                  "CUDA's libraries, or name their folder in LD_LIBRARY_PATH",
-                                  last_fault()));
+  const fs::path file = found_library();
+  LoadedLibrary library("the CUDA part of this program", file.c_str());
+  if (!library.missing().empty()) {
+    throw RunFault(0, fmt::format("{}; install CUDA's libraries, or name their folder in "
+                                  "LD_LIBRARY_PATH",
+                                  library.missing()));
   }
-  const auto entry = reinterpret_cast<const CudaPlugin* (*)(int)>(dlsym(handle, cuda_plugin_entry));
+  const CudaPlugin* (*entry)(int) = nullptr;
+  library.find(cuda_plugin_entry, entry);
   const CudaPlugin* const plugin = entry == nullptr ? nullptr : entry(cuda_plugin_interface);
   if (plugin == nullptr) {
     throw RunFault(0, fmt::format("{} is of another version than this program; build both together",
-                                  library.string()));
+                                  file.string()));
   }
   return plugin;
 }

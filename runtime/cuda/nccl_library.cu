@@ -1,8 +1,7 @@
 #include "runtime/cuda/nccl_library.hpp"
 
-#include <dlfcn.h>
-
 #include "runtime/cuda/nccl_fabric.hpp"
+#include "runtime/loaded_library.hpp"
 
 namespace runtime::cuda {
 
@@ -17,46 +16,29 @@ int nccl_version() { return 0; }
 
 #else
 
-namespace {
-
-template <class Function>
-void find(void* handle, const char* name, Function& function, std::string& missing) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  if (function == nullptr && missing.empty())
-    missing = std::string("NCCL has no ") + name + ": it is older than this program";
-}
-
-}  // namespace
-
 NcclLibrary load_nccl(const char* file) {
+  LoadedLibrary nccl("NCCL", file, ": it is older than this program");
   NcclLibrary library;
-  void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const why = dlerror();
-    library.missing =
-        std::string("NCCL cannot be loaded: ") + (why == nullptr ? "for no reason given" : why);
-    return library;
-  }
-  std::string& missing = library.missing;
-  find(handle, "ncclGetVersion", library.version, missing);
-  find(handle, "ncclGetErrorString", library.error_string, missing);
-  find(handle, "ncclGetLastError", library.last_error, missing);
-  find(handle, "ncclGetUniqueId", library.unique_id, missing);
-  find(handle, "ncclCommInitRankConfig", library.init, missing);
-  find(handle, "ncclCommSplit", library.split, missing);
-  find(handle, "ncclCommGetAsyncError", library.async_error, missing);
-  find(handle, "ncclCommFinalize", library.finalize, missing);
-  find(handle, "ncclCommDestroy", library.destroy, missing);
-  find(handle, "ncclCommAbort", library.abort, missing);
-  find(handle, "ncclGroupStart", library.group_start, missing);
-  find(handle, "ncclGroupEnd", library.group_end, missing);
-  find(handle, "ncclSend", library.send, missing);
-  find(handle, "ncclRecv", library.recv, missing);
-  find(handle, "ncclAllReduce", library.all_reduce, missing);
-  find(handle, "ncclReduceScatter", library.reduce_scatter, missing);
-  find(handle, "ncclAllGather", library.all_gather, missing);
-  find(handle, "ncclReduce", library.reduce, missing);
-  find(handle, "ncclBroadcast", library.broadcast, missing);
+  nccl.find("ncclGetVersion", library.version);
+  nccl.find("ncclGetErrorString", library.error_string);
+  nccl.find("ncclGetLastError", library.last_error);
+  nccl.find("ncclGetUniqueId", library.unique_id);
+  nccl.find("ncclCommInitRankConfig", library.init);
+  nccl.find("ncclCommSplit", library.split);
+  nccl.find("ncclCommGetAsyncError", library.async_error);
+  nccl.find("ncclCommFinalize", library.finalize);
+  nccl.find("ncclCommDestroy", library.destroy);
+  nccl.find("ncclCommAbort", library.abort);
+  nccl.find("ncclGroupStart", library.group_start);
+  nccl.find("ncclGroupEnd", library.group_end);
+  nccl.find("ncclSend", library.send);
+  nccl.find("ncclRecv", library.recv);
+  nccl.find("ncclAllReduce", library.all_reduce);
+  nccl.find("ncclReduceScatter", library.reduce_scatter);
+  nccl.find("ncclAllGather", library.all_gather);
+  nccl.find("ncclReduce", library.reduce);
+  nccl.find("ncclBroadcast", library.broadcast);
+  library.missing = nccl.missing();
   return library;
 }
 

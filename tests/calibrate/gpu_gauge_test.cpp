@@ -75,6 +75,7 @@ TEST_CASE("without NVML, or that GPU, a profile says so") {
   CHECK(open_count == 0);
   const Nvml missing = calibrate::load_nvml("libno-such-nvml.so");
   CHECK(missing.missing.starts_with("NVML cannot be loaded: libno-such-nvml.so"));
+  CHECK(calibrate::load_nvml("libm.so.6").missing == "NVML has no nvmlInit_v2");
   GpuGauge gauge(missing, "", costmodel::Seconds(0.001));
   CHECK(told_by(gauge).at("clocks_and_power") == "unknown: " + missing.missing);
 }

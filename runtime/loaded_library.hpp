@@ -1,0 +1,39 @@
+// Functions of a library that is loaded when it is asked for, and stays loaded. No fmt: nvcc reads
+// this too.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+
+namespace runtime {
+
+class LoadedLibrary {
+ public:
+  // `name` is what people call it; `because` ends the sentence that it lacks a function.
+  LoadedLibrary(std::string name, const char* file, std::string because = "")
+      : name_(std::move(name)),
+        because_(std::move(because)),
+        handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ != nullptr) return;
+    const char* const why = dlerror();
+    missing_ = name_ + " cannot be loaded: " + (why == nullptr ? "for no reason given" : why);
+  }
+
+  // Null where it is not there.
+  template <class Function>
+  void find(const char* symbol, Function& function) {
+    function = handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, symbol));
+    if (function == nullptr && missing_.empty()) missing_ = name_ + " has no " + symbol + because_;
+  }
+
+  // What was missing first, the library or one of its functions; "" where nothing was.
+  const std::string& missing() const { return missing_; }
+
+ private:
+  std::string name_, because_, missing_;
+  void* handle_;
+};
+
+}  // namespace runtime
