@@ -30,6 +30,7 @@
 #include "planner/nccl_tests.hpp"
 #include "planner/placement.hpp"
 #include "planner/refit.hpp"
+#include "planner/report_tables.hpp"
 #include "planner/residual_fit.hpp"
 #include "planner/scorecard_html.hpp"
 #include "planner/scorecard_svg.hpp"

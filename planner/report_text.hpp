@@ -12,7 +12,6 @@
 #include "planner/search.hpp"
 #include "planner/strategy.hpp"
 #include "planner/style.hpp"
-#include "planner/table.hpp"
 #include "planner/validation.hpp"
 
 namespace planner {
@@ -43,11 +42,5 @@ std::string failure_report(const SearchResult& result, const Diagnosis& diagnosi
 // predicted; every run where asked for.
 std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
                               const ReportStyle& style);
-
-// `pair_spread`: see costmodel::ErrorBand.
-Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread);
-
-// The same for programs: plain numbers in base units (memory in GiB), one row a plan.
-Table ranking_rows(const std::vector<costmodel::Estimate>& plans);
 
 }  // namespace planner

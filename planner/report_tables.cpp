@@ -1,0 +1,243 @@
+#include "planner/report_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "costmodel/residuals.hpp"
+#include "costmodel/units_text.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::Estimate;
+using costmodel::format_bytes;
+using costmodel::format_gib;
+using costmodel::format_seconds;
+using costmodel::Seconds;
+
+namespace {
+
+std::string bar(double fraction) {
+  static constexpr int width = 30;
+  std::string text;
+  const int full = static_cast<int>(std::lround(fraction * width));
+  for (int i = 0; i < full; ++i) text += "█";
+  return text;
+}
+
+std::string stages_text(int from, int to) {
+  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
+bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
+  return a.weights == b.weights && a.gradients == b.gradients && a.optimizer == b.optimizer &&
+         a.activations == b.activations && a.buffers == b.buffers &&
+         a.in_flight_micro_batches == b.in_flight_micro_batches;
+}
+
+// Layers of all chunks of a pipeline rank.
+int rank_layers(const Estimate& e, const costmodel::ModelSpec& model, int rank) {
+  int layers = 0;
+  for (int k = rank; k < e.plan.virtual_stages(); k += e.plan.pp)
+    layers += layers_of(e.plan, model, k);
+  return layers;
+}
+
+Seconds rank_time(const std::vector<Seconds>& by_stage, int rank, int pp) {
+  Seconds sum;
+  for (std::size_t k = static_cast<std::size_t>(rank); k < by_stage.size();
+       k += static_cast<std::size_t>(pp))
+    sum += by_stage[k];
+  return sum;
+}
+
+// What a stage has of its own where stages differ.
+std::vector<std::string> own_cells(const Estimate& e, int rank) {
+  if (e.meshes.empty()) return {};
+  const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
+  return {mesh.name,
+          fmt::format("{}", mesh.plan.tp),
+          fmt::format("{}", mesh.plan.dp),
+          fmt::format("{}", mesh.plan.micro_batch),
+          to_string(mesh.plan.recompute),
+          fmt::format("{}", mesh.plan.zero)};
+}
+
+// The probability that a plan is really faster than another.
+std::string chance(const Estimate& plan, const Estimate& other, double pair_spread) {
+  const double p =
+      costmodel::probability_faster(plan.iteration.value, other.iteration.value, pair_spread);
+  return p < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * p);
+}
+
+std::string context_text(const costmodel::ParallelPlan& p) {
+  if (p.cp == 1) return "1";
+  return fmt::format("{} {}", p.cp,
+                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+}
+
+}  // namespace
+
+std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
+
+Table time_table(const Estimate& e) {
+  Table t{{{"part", false}, {"time"}, {"share"}, {"", false}}, {}};
+  for (const Share& share : shares(e)) {
+    t.rows.push_back({share.name, format_seconds(share.time),
+                      fmt::format("{:.1f} %", 100 * share.of_iteration), bar(share.of_iteration)});
+  }
+  return t;
+}
+
+Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
+  Table t{{{"stage"},
+           {"layers"},
+           {"forward"},
+           {"backward"},
+           {"in flight"},
+           {"weights"},
+           {"gradients"},
+           {"optimizer"},
+           {"activations"},
+           {"buffers"},
+           {"total"}},
+          {}};
+  for (int r = 0; r < e.plan.pp;) {
+    int to = r;  // equal neighbours share a line
+    const auto& s = e.memory[static_cast<std::size_t>(r)];
+    const auto equal = [&](int other) {
+      return same(s, e.memory[static_cast<std::size_t>(other)]) &&
+             rank_layers(e, model, r) == rank_layers(e, model, other) &&
+             own_cells(e, r) == own_cells(e, other) &&
+             rank_time(e.stage_forward, r, e.plan.pp) ==
+                 rank_time(e.stage_forward, other, e.plan.pp);
+    };
+    while (to + 1 < e.plan.pp && equal(to + 1)) ++to;
+    t.rows.push_back({stages_text(r, to), fmt::format("{}", rank_layers(e, model, r)),
+                      format_seconds(rank_time(e.stage_forward, r, e.plan.pp)),
+                      format_seconds(rank_time(e.stage_backward, r, e.plan.pp)),
+                      fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),
+                      format_gib(s.gradients), format_gib(s.optimizer), format_gib(s.activations),
+                      format_gib(s.buffers), format_gib(s.total())});
+    const auto own = own_cells(e, r);
+    t.rows.back().insert(t.rows.back().begin() + 2, own.begin(), own.end());
+    r = to + 1;
+  }
+  if (e.meshes.empty()) return t;
+  const std::array<Column, 6> columns{
+      {{"group", false}, {"t"}, {"d"}, {"b"}, {"recompute", false}, {"ZeRO"}}};
+  t.columns.insert(t.columns.begin() + 2, columns.begin(), columns.end());
+  return t;
+}
+
+Table traffic_table(const Estimate& e) {
+  Table t{{{"collective", false}, {"bytes sent"}}, {}};
+  const auto add = [&](const char* name, Bytes bytes) {
+    if (bytes.value > 0) t.rows.push_back({name, format_bytes(bytes)});
+  };
+  add("all-reduce", e.traffic.all_reduce);
+  add("all-gather", e.traffic.all_gather);
+  add("reduce-scatter", e.traffic.reduce_scatter);
+  add("all-to-all", e.traffic.all_to_all);
+  add("send", e.traffic.send);
+  return t;
+}
+
+Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
+  Table t;
+  const bool context =
+      std::any_of(plans.begin(), plans.end(), [](const Estimate& e) { return e.plan.cp > 1; });
+  for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
+  if (context) t.columns.push_back({"c", false});
+  const bool experts = std::any_of(plans.begin(), plans.end(), [](const Estimate& e) {
+    return e.plan.ep > 1 || e.plan.etp > 1;
+  });
+  if (experts) t.columns.push_back({"e"});
+  for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
+  for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
+  for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
+    t.columns.push_back({figure});
+  t.columns.push_back({"against the best", false});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Estimate& e = plans[i];
+    const auto& p = e.plan;
+    std::vector<std::string> row;
+    for (const long long n :
+         {static_cast<long long>(i) + 1, static_cast<long long>(p.tp), static_cast<long long>(p.pp),
+          static_cast<long long>(p.dp), static_cast<long long>(p.micro_batch),
+          static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
+      row.push_back(fmt::format("{}", n));
+    }
+    if (experts) {
+      row.insert(row.begin() + 4,
+                 p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep));
+    }
+    if (context) row.insert(row.begin() + 4, context_text(p));
+    const std::string schedule(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]);
+    row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
+                           fmt::format("{}", p.zero), format_seconds(e.iteration),
+                           i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
+                           i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),
+                           i == 0 ? "" : difference(plans.front(), e)});
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+Table ranking_rows(const std::vector<Estimate>& plans) {
+  Table t;
+  for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
+                           "vpp", "micro_batches"})
+    t.columns.push_back({size});
+  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
+                          "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
+    t.columns.push_back({key});
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Estimate& e = plans[i];
+    const auto& p = e.plan;
+    t.rows.push_back(
+        {fmt::format("{}", i + 1),
+         fmt::format("{}", p.tp),
+         fmt::format("{}", p.pp),
+         fmt::format("{}", p.dp),
+         fmt::format("{}", p.cp),
+         p.cp > 1
+             ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
+             : "none",
+         fmt::format("{}", p.ep),
+         fmt::format("{}", p.etp),
+         fmt::format("{}", p.micro_batch),
+         fmt::format("{}", p.vpp),
+         fmt::format("{}", e.micro_batches),
+         std::string(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]),
+         p.sequence_parallel ? "true" : "false",
+         std::string(
+             costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),
+         fmt::format("{}", p.recompute.layers),
+         fmt::format("{}", p.zero),
+         fmt::format("{:.6g}", e.iteration.value),
+         fmt::format("{:.6g}", e.tokens_per_s),
+         fmt::format("{:.4f}", e.mfu),
+         fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+  }
+  return t;
+}
+
+Table step_table(const std::vector<Step>& steps, const Estimate& best) {
+  Table t{{{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}},
+          {}};
+  for (const Step& step : steps) {
+    t.rows.push_back({step.knob, step.change, format_seconds(step.iteration),
+                      signed_percent(step.iteration / best.iteration), format_gib(step.peak),
+                      step.fits ? "" : "does not fit"});
+  }
+  return t;
+}
+
+}  // namespace planner
