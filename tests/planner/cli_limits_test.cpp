@@ -1,0 +1,99 @@
+// What does not fit, and sizes at the limits: answered, or refused in a sentence.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+#include "tests/costmodel/fixtures.hpp"
+#include "tests/planner/cli_cases.hpp"
+#include "tests/run_program.hpp"
+
+using cli::llama;
+using fixtures::contains;
+using program::Run;
+using program::run;
+using program::Scratch;
+using program::words_of;
+
+TEST_CASE("when nothing fits, the status is 3 and the report says why and what would help") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command :
+       {"plan llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={}",
+        "evaluate llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
+        "--set plan.tp=auto",
+        "plan llama.yaml --set cluster.devices=1 --set plan={}",
+        "plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"}) {
+    CAPTURE(command);
+    const Run text = run(words_of(command), scratch);
+    CHECK(text.status == 3);
+    CHECK(contains(text.out, "What stands in the way"));
+    CHECK(contains(text.out, "What would help"));
+  }
+}
+
+TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reasonable time") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command : {"plan llama.yaml --set plan={} --set cluster.devices=1000000 "
+                                    "--set training.global_batch=1000000",
+                                    "evaluate llama.yaml --set plan={} --set "
+                                    "cluster.devices=1000000 --set training.global_batch=1000000",
+                                    "plan llama.yaml --set plan={} --set cluster.devices=999983 "
+                                    "--set training.global_batch=999983",
+                                    "evaluate llama.yaml --set plan={} --set model.layers=100000",
+                                    "evaluate llama.yaml --set plan.pp=16 --set plan.dp=1 --set "
+                                    "plan.tp=1 --set plan.sequence_parallel=false"
+                                    " --set model.layers=100000",
+                                    "evaluate llama.yaml --set training.sequence=100000000",
+                                    "evaluate llama.yaml --set training.sequence=1 --set plan={} "
+                                    "--set training.global_batch=16",
+                                    "plan llama.yaml --set training.global_batch=1 --set plan={}",
+                                    "evaluate llama.yaml --set model.vocab=100000000",
+                                    "simulate llama.yaml --set training.global_batch=65536"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
+    CHECK(clean);
+    CHECK_FALSE(contains(done.out, "nan"));
+    CHECK_FALSE(contains(done.out, "inf "));
+    CHECK_FALSE((done.out + done.err).empty());
+  }
+}
+
+// Valid sizes that this version does not answer: the search prices each number of recomputed
+// layers, the simulator replays each micro-batch, keys of its caches have 16 bits for a stage
+// count.
+TEST_CASE("many layers, batches and stages are answered or refused too") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command :
+       {"plan llama.yaml --set plan={} --set model.layers=100000",
+        "plan llama.yaml --set plan={} --set model.layers=3000 --set cluster.devices=64",
+        "evaluate llama.yaml --set training.global_batch=1000000000",
+        "plan llama.yaml --set training.global_batch=1000000000",
+        "evaluate llama.yaml --set plan={pp:\t100000} --set model.layers=100000 --set "
+        "cluster.devices=100000"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
+    CHECK(clean);
+  }
+}
+
+TEST_CASE("what is fixed obeys the rules of the stack in a search too") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string fixed : {"plan={zero:\t3}", "plan={recompute:\tselective}",
+                                  "search.zero=[2,3]", "plan={sequence_parallel:\ttrue,tp:\t2}"}) {
+    CAPTURE(fixed);
+    const Run failed =
+        run({"plan", "llama.yaml", "--set", "plan={}", "--set", "training.stack=megatron-2021",
+             "--set", fixed, "--format", "yaml", "--out", "found.yaml"},
+            scratch);
+    // Either nothing is valid, or what was found is.
+    if (failed.status == 3) continue;
+    CHECK(failed.status == 0);
+    CHECK(run({"evaluate", "found.yaml"}, scratch).status == 0);
+  }
+}
