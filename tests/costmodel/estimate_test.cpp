@@ -1,35 +1,20 @@
-// Whole plans against the published closed forms: FLOPs, traffic, ZeRO memory, and Megatron's
-// micro-batch trade-off.
+// Whole plans against the published closed forms: FLOPs, time, Megatron's choice of micro-batch.
 #include "costmodel/estimate.hpp"
 
 #include <doctest/doctest.h>
 
-#include "costmodel/closed_form.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include <algorithm>
+#include <vector>
+
+#include "tests/costmodel/estimated.hpp"
 
 using namespace costmodel;
+using fixtures::Case;
+using fixtures::cases;
+using fixtures::estimated;
 using fixtures::relative_error;
 
 namespace {
-
-struct Case {
-  std::int64_t layers, hidden, heads, vocab, sequence, batch;
-};
-constexpr Case cases[] = {{8, 1024, 16, 51200, 512, 16},
-                          {16, 2048, 32, 51200, 2048, 32},
-                          {4, 6144, 48, 128 * 401 * 8, 1024, 64},
-                          {96, 12288, 96, 51200, 2048, 48}};
-
-Estimate estimated(const Case& c, const ParallelPlan& plan,
-                   AttentionKernel kernel = AttentionKernel::unfused) {
-  TrainingSpec training = fixtures::training(c.batch, c.sequence);
-  training.stack.attention = kernel;
-  training.overlap.pp_overlap = plan.vpp > 1;
-  const ModelSpec model = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
-  const ClusterSpec cluster = fixtures::cluster(plan.devices());
-  REQUIRE(violations(plan, model, cluster, training).empty());
-  return Evaluator(model, cluster, training).estimate(plan);
-}
 
 std::vector<ParallelPlan> some_plans() {
   std::vector<ParallelPlan> plans(5);
@@ -94,152 +79,10 @@ TEST_CASE("hfu and mfu follow from the FLOPs and the time") {
   CHECK(relative_error(e.tokens_per_s, 16 * 512 / e.iteration.value) <= 1e-12);
 }
 
-TEST_CASE("data-parallel traffic: 2(d-1)/d of the gradients, or (d-1)/d each way under ZeRO-1") {
-  const Case c = cases[0];
-  for (const int d : {1, 2, 4, 8}) {
-    ParallelPlan plan;
-    plan.dp = d;
-    const double psi =
-        parameter_count(fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence));
-    const double share = (d - 1.0) / d;
-    const double m = static_cast<double>(c.batch / d);
-    CAPTURE(d);
-    const Traffic none = estimated(c, plan).traffic;
-    CHECK(relative_error(none.all_reduce.value, 2 * share * 2 * psi) <= 1e-12);
-    CHECK(none.total().value == none.all_reduce.value);
-    plan.zero = 1;
-    const Traffic one = estimated(c, plan).traffic;
-    CHECK(relative_error(one.reduce_scatter.value, share * 2 * psi) <= 1e-12);
-    CHECK(relative_error(one.all_gather.value, share * 2 * psi) <= 1e-12);
-    plan.zero = 2;  // gradients are scattered after every micro-batch
-    CHECK(relative_error(estimated(c, plan).traffic.reduce_scatter.value, m * share * 2 * psi) <=
-          1e-12);
-    plan.zero = 3;  // 1.5 times ZeRO-1's for each micro-batch: parameters are gathered twice
-    const Traffic three = estimated(c, plan).traffic;
-    CHECK(relative_error(three.all_gather.value, 2 * m * share * 2 * psi) <= 1e-12);
-    CHECK(relative_error(three.total().value, 3 * m * share * 2 * psi) <= 1e-12);
-  }
-}
-
-TEST_CASE(
-    "pipeline traffic: bsh elements a micro-batch and neighbour, bsh/t when the tensor ranks share "
-    "it") {
-  const Case c = cases[1];
-  const ModelSpec model = [&] {
-    ModelSpec m = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
-    m.tie_embeddings = false;
-    return m;
-  }();
-  const double bsh = 2.0 * static_cast<double>(c.sequence * c.hidden);
-  for (const int p : {2, 4, 8}) {
-    for (const int t : {1, 4}) {
-      for (const bool sp : {false, true}) {
-        for (const bool split : {false, true}) {
-          if (sp && t == 1) continue;
-          CAPTURE(p);
-          CAPTURE(t);
-          CAPTURE(sp);
-          CAPTURE(split);
-          TrainingSpec training = fixtures::training(c.batch, c.sequence);
-          training.stack.scatter_gather = split;
-          ParallelPlan plan;
-          plan.pp = p, plan.tp = t, plan.sequence_parallel = sp, plan.micro_batch = 2;
-          Evaluator evaluator(model, fixtures::cluster(plan.devices()), training);
-          const Bytes one = evaluator.cost(plan).transfer_bytes;
-          CHECK(one.value == 2 * bsh / (sp || split ? t : 1));
-          const double m = static_cast<double>(c.batch) / 2;
-          const Traffic sent = evaluator.estimate(plan).traffic;
-          // The device that sends most: an inner rank, with two neighbours, unless the last one's
-          // logits outweigh that.
-          if (p == 2) CHECK(sent.send.value == one.value * m);
-          if (p > 2 && t == 1) CHECK(sent.send.value == one.value * m * 2);
-        }
-      }
-    }
-  }
-  ParallelPlan alone;
-  Evaluator evaluator(model, fixtures::cluster(1), fixtures::training(c.batch, c.sequence));
-  CHECK(evaluator.estimate(alone).traffic.total().value == 0);
-}
-
-TEST_CASE("the interleaved schedule sends v times as much") {
-  const Case c = cases[1];
-  ModelSpec model = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
-  model.tie_embeddings = false;
-  Evaluator evaluator(model, fixtures::cluster(4), fixtures::training(c.batch, c.sequence));
-  ParallelPlan plan;
-  plan.pp = 4;
-  const double plain = evaluator.estimate(plan).traffic.send.value;
-  plan.schedule = ScheduleKind::interleaved;
-  for (const int v : {2, 4}) {
-    plan.vpp = v;
-    CHECK(evaluator.estimate(plan).traffic.send.value == v * plain);
-  }
-}
-
-TEST_CASE("ZeRO memory: 16, 4 + 12/N, 2 + 14/N and 16/N bytes a parameter") {
-  for (const Case& c : {cases[0], cases[1]}) {
-    const double psi =
-        parameter_count(fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence));
-    for (const int n : {1, 2, 8, 16}) {
-      ParallelPlan plan;
-      plan.dp = n;
-      const double expected[] = {16 * psi, 4 * psi + 12 * psi / n, 2 * psi + 14 * psi / n,
-                                 16 * psi / n};
-      for (int zero = 0; zero <= 3; ++zero) {
-        CAPTURE(n);
-        CAPTURE(zero);
-        plan.zero = zero;
-        const StageMemory memory = estimated(c, plan).memory.at(0);
-        const Bytes states = memory.weights + memory.gradients + memory.optimizer;
-        CHECK(relative_error(states.value, expected[zero]) <= 1e-12);
-      }
-    }
-  }
-}
-
-TEST_CASE("bytes a parameter by precision and optimizer") {
-  TrainingSpec t = fixtures::training(1, 1);
-  CHECK(weight_bytes_per_parameter(t) + gradient_bytes_per_parameter(t) +
-            optimizer_bytes_per_parameter(t) ==
-        16);
-  t.gradient_precision = Precision::fp32;
-  CHECK(gradient_bytes_per_parameter(t) == 4);  // Megatron's 18 bytes
-  t.sgd = true;
-  CHECK(optimizer_bytes_per_parameter(t) == 8);
-  t.stack.master_weights = false;
-  CHECK(optimizer_bytes_per_parameter(t) == 4);
-  t.sgd = false;
-  t.precision = Precision::fp32;
-  CHECK(weight_bytes_per_parameter(t) + gradient_bytes_per_parameter(t) +
-            optimizer_bytes_per_parameter(t) ==
-        16);
-}
-
-TEST_CASE("kept activations follow the schedule: m, min(p - k, m), and 1 + (p-1)/pv of a stage") {
-  const Case c = {16, 1024, 16, 51200, 512, 64};
-  ParallelPlan plan;
-  plan.pp = 4;
-  const auto in_flight_on = [&](ScheduleKind kind, int v) {
-    plan.schedule = kind;
-    plan.vpp = v;
-    std::vector<double> counts;
-    for (const auto& memory : estimated(c, plan).memory)
-      counts.push_back(memory.in_flight_micro_batches);
-    return counts;
-  };
-  CHECK(in_flight_on(ScheduleKind::gpipe, 1) == std::vector<double>{64, 64, 64, 64});
-  CHECK(in_flight_on(ScheduleKind::one_f_one_b, 1) == std::vector<double>{4, 3, 2, 1});
-  CHECK(in_flight_on(ScheduleKind::serial, 1) == std::vector<double>{1, 1, 1, 1});
-  for (const int v : {2, 4}) {  // Korthikanti et al. 2022, section 4.2.3
-    CHECK(in_flight_on(ScheduleKind::interleaved, v).front() == 4 * (1 + 3.0 / (4 * v)));
-  }
-}
-
 TEST_CASE(
     "a pipeline's time is (b'/b + p - 1)(t_f + t_b) within the embedding's and head's share") {
   const Case c = {32, 2048, 16, 51200, 1024, 64};
-  ModelSpec model = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
+  ModelSpec model = fixtures::gpt(c);
   model.tie_embeddings = false;
   const TrainingSpec training = fixtures::training(c.batch, c.sequence);
   for (const int d : {1, 2}) {
@@ -315,8 +158,7 @@ TEST_CASE("an estimate adds up, and no iteration is shorter than its bound") {
         plan.recompute.granularity = recompute;
         CAPTURE(to_string(plan));
         TrainingSpec training = fixtures::training(c.batch, c.sequence);
-        Evaluator evaluator(fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence),
-                            fixtures::cluster(plan.devices()), training);
+        Evaluator evaluator(fixtures::gpt(c), fixtures::cluster(plan.devices()), training);
         const Estimate e = evaluator.estimate(plan);
         CHECK(relative_error(e.breakdown.total().value, e.iteration.value) <= 1e-12);
         for (const Seconds part :
@@ -335,7 +177,7 @@ TEST_CASE("an estimate adds up, and no iteration is shorter than its bound") {
 
 TEST_CASE("the price of a layer does not depend on what was asked before") {
   const Case c = cases[1];
-  const ModelSpec model = fixtures::gpt(c.layers, c.hidden, c.heads, c.vocab, c.sequence);
+  const ModelSpec model = fixtures::gpt(c);
   const TrainingSpec training = fixtures::training(c.batch, c.sequence);
   std::vector<ParallelPlan> plans;
   for (const int t : {1, 2, 4, 8}) {
@@ -384,29 +226,5 @@ TEST_CASE("a very long schedule continued by its period ends when the whole one 
     const double end = evaluator.iteration_time(plan).value;
     CHECK(end >= whole * (1 - 1e-9));
     CHECK(end <= whole * (1 + 1e-9) + cost.embedding_reduce.value + after);
-  }
-}
-
-TEST_CASE("equal shares written out hold what equal shares hold") {
-  // Two ways to count what is in flight: by end chunks for equal shares, chunk by chunk for given
-  // ones.
-  TrainingSpec training = fixtures::training(48, 512);
-  training.overlap.pp_overlap = true;
-  const ModelSpec model = fixtures::gpt(24, 1024, 16, 51200, 512);
-  for (const int v : {2, 3, 6}) {
-    ParallelPlan plan;
-    plan.pp = 4;
-    plan.vpp = v;
-    plan.schedule = ScheduleKind::interleaved;
-    Evaluator evaluator(model, fixtures::cluster(4), training);
-    const auto shared = evaluator.cost(plan).memory;
-    plan.stage_layers.assign(static_cast<std::size_t>(4 * v), 24 / (4 * v));
-    const auto written = evaluator.cost(plan).memory;
-    CHECK(to_string(plan).ends_with("layers " + std::to_string(24 / (4 * v)) + "x" +
-                                    std::to_string(4 * v)));
-    for (std::size_t r = 0; r < shared.size(); ++r) {
-      CHECK(relative_error(written[r].activations.value, shared[r].activations.value) <= 1e-12);
-      CHECK(written[r].in_flight_micro_batches == shared[r].in_flight_micro_batches);
-    }
   }
 }
