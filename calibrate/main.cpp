@@ -5,7 +5,6 @@
 #include <array>
 #include <boost/program_options.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "costmodel/config_path.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/output_file.hpp"
+#include "runtime/command_line.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/transport.hpp"
 #include "runtime/transport_mpi.hpp"
@@ -26,8 +26,8 @@ namespace {
 
 namespace po = boost::program_options;
 using costmodel::ConfigError;
-
-constexpr int failed = 4;
+using runtime::word;
+using runtime::words;
 
 constexpr const char* help =
     "usage: shardplan calibrate --from FILE ... --base NAME [flags]\n"
@@ -92,31 +92,7 @@ po::variables_map parsed(int count, char** arguments) {
     add(name, po::value<std::string>(), "");
   add("minutes", po::value<double>(), "");
   for (const char* name : {"quiet", "quick", "help,h"}) add(name, po::bool_switch(), "");
-  po::variables_map values;
-  try {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    const po::positional_options_description none;
-    po::store(
-        po::command_line_parser(count, arguments).options(all).positional(none).style(style).run(),
-        values);
-    po::notify(values);
-  } catch (const po::unknown_option& fault) {
-    throw ConfigError({}, "shardplan calibrate: unknown flag '" + fault.get_option_name() + "'",
-                      costmodel::known_names(fault.get_option_name(), flags()));
-  } catch (const po::error& fault) {
-    throw ConfigError({}, std::string("shardplan calibrate: ") + fault.what(),
-                      "see shardplan calibrate --help");
-  }
-  return values;
-}
-
-std::string word(const po::variables_map& values, const char* name) {
-  return values.count(name) == 0 ? "" : values[name].as<std::string>();
-}
-
-std::vector<std::string> words(const po::variables_map& values, const char* name) {
-  return values.count(name) == 0 ? std::vector<std::string>{}
-                                 : values[name].as<std::vector<std::string>>();
+  return runtime::parsed(count, arguments, "shardplan calibrate", all, {}, flags());
 }
 
 double minutes(const po::variables_map& values, bool quick, double usual) {
@@ -252,7 +228,7 @@ int run(int count, char** arguments) {
                             .path = costmodel::config_path(words(values, "config-path"))});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
-    return failed;
+    return runtime::failed;
   }
   const std::string out = word(values, "out");
   const bool quiet = values["quiet"].as<bool>();
@@ -269,17 +245,5 @@ int run(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    return run(count, arguments);
-  } catch (const ConfigError& fault) {
-    runtime::let_others_speak();
-    fmt::print(stderr, "{}\n", fault.what());
-    return 2;
-  } catch (const runtime::RunFault& fault) {
-    fmt::print(stderr, "shardplan calibrate: {}\n", fault.what());
-    return failed;
-  } catch (const std::exception& fault) {
-    fmt::print(stderr, "shardplan calibrate: internal fault: {}\n", fault.what());
-    return 1;
-  }
+  return runtime::status_of("shardplan calibrate", [&] { return run(count, arguments); });
 }

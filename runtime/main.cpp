@@ -7,7 +7,6 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "costmodel/error.hpp"
 #include "costmodel/units_text.hpp"
 #include "runtime/calibrated.hpp"
+#include "runtime/command_line.hpp"
 #include "runtime/comparison.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/run_command.hpp"
@@ -26,8 +26,8 @@ namespace {
 
 namespace po = boost::program_options;
 using costmodel::ConfigError;
-
-constexpr int failed = 4;
+using runtime::word;
+using runtime::words;
 
 constexpr const char* help =
     "usage: shardplan run SCENARIO [--backend NAME] [flags]\n"
@@ -88,33 +88,7 @@ po::variables_map parsed(int count, char** arguments) {
     add(name, po::bool_switch(), "");
   po::positional_options_description positions;
   positions.add("scenario", -1);
-  po::variables_map values;
-  try {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(count, arguments)
-                  .options(all)
-                  .positional(positions)
-                  .style(style)
-                  .run(),
-              values);
-    po::notify(values);
-  } catch (const po::unknown_option& fault) {
-    throw ConfigError({}, "shardplan run: unknown flag '" + fault.get_option_name() + "'",
-                      costmodel::known_names(fault.get_option_name(), flags()));
-  } catch (const po::error& fault) {
-    throw ConfigError({}, std::string("shardplan run: ") + fault.what(),
-                      "see shardplan run --help");
-  }
-  return values;
-}
-
-std::string word(const po::variables_map& values, const char* name, const char* otherwise) {
-  return values.count(name) == 0 ? otherwise : values[name].as<std::string>();
-}
-
-std::vector<std::string> words(const po::variables_map& values, const char* name) {
-  return values.count(name) == 0 ? std::vector<std::string>{}
-                                 : values[name].as<std::vector<std::string>>();
+  return runtime::parsed(count, arguments, "shardplan run", all, positions, flags());
 }
 
 // One of `names`, by its place.
@@ -242,23 +216,11 @@ int run(int count, char** arguments) {
   if (error <= limit) return 0;
   fmt::print(stderr, "the iteration time is predicted {:.1f} % wrong, above --fail-above {:g}\n",
              error, limit);
-  return failed;
+  return runtime::failed;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    return run(count, arguments);
-  } catch (const ConfigError& fault) {
-    runtime::let_others_speak();
-    fmt::print(stderr, "{}\n", fault.what());
-    return 2;
-  } catch (const runtime::RunFault& fault) {
-    fmt::print(stderr, "shardplan run: {}\n", fault.what());
-    return failed;
-  } catch (const std::exception& fault) {
-    fmt::print(stderr, "shardplan run: internal fault: {}\n", fault.what());
-    return 1;
-  }
+  return runtime::status_of("shardplan run", [&] { return run(count, arguments); });
 }
