@@ -37,10 +37,12 @@ class Walk {
   // visit(block) over all heads of all sequences.
   template <class Visit>
   void for_each_query_block(Visit visit) const {
-    for (std::int64_t head = 0; head < layout_.sequences * layout_.heads; ++head)
-      for (std::int64_t first = 0; first < layout_.s; first += flash_block)
+    for (std::int64_t head = 0; head < layout_.sequences * layout_.heads; ++head) {
+      for (std::int64_t first = 0; first < layout_.s; first += flash_block) {
         visit(QueryBlock{head / layout_.heads, head % layout_.heads, first,
                          std::min(flash_block, layout_.s - first)});
+      }
+    }
   }
 
   // visit(block) over the keys that some query of the block sees.

@@ -6,6 +6,8 @@
 #include "costmodel/yaml_io.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace config_reader_test {
+
 using namespace costmodel;
 
 namespace {
@@ -67,3 +69,5 @@ TEST_CASE("keys: missing, unknown, misspelt, no map at all") {
       unknown.starts_with("f.yaml:2:1: plan has no key 'micro_bach'; did you mean 'micro_batch'?"));
   CHECK(fixtures::contains(fault("[1]", [](MapReader&) {}), "plan is a list; write a map"));
 }
+
+}  // namespace config_reader_test

@@ -9,6 +9,8 @@
 #include "costmodel/transformer.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace framework_memory_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -119,3 +121,5 @@ TEST_CASE("dispatch by products does top_k·group multiply-adds for each element
   const double each = 2.0 * 2 * 2048;  // dispatch, or combine
   CHECK(executed() - copied == doctest::Approx(2 * each * 4 * 1024 * 2048));
 }
+
+}  // namespace framework_memory_test

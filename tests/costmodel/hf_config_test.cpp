@@ -9,12 +9,14 @@
 
 #include "costmodel/model_spec.hpp"
 #include "costmodel/yaml_io.hpp"
+#include "tests/costmodel/fixtures.hpp"
 
 namespace {
 
 using costmodel::ConfigError;
 using costmodel::ModelSpec;
 using costmodel::Value;
+using fixtures::contains;
 
 const std::string root = SHARDPLAN_SOURCE_DIR;
 
@@ -50,10 +52,6 @@ std::string fault(const Value& map) {
     return error.what();
   }
   return "no fault";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

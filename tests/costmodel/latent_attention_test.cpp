@@ -5,6 +5,8 @@
 #include "costmodel/transformer.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace latent_attention_test {
+
 using namespace costmodel;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("a ring carries keys and values of all heads, wider keys than values")
   CHECK(forward.send.value == element * T * (q_columns + a * v) * 3 / 4);
   CHECK(block(1, 4).footprint.kept.value * 4 == block(1).footprint.kept.value);
 }
+
+}  // namespace latent_attention_test

@@ -6,6 +6,8 @@
 #include "costmodel/transformer.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace scan_test {
+
 using namespace costmodel;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("groups divide over tensor ranks; context parallelism has no scan here
   plan.tp = 1, plan.dp = 4, plan.cp = 2;
   CHECK(violations(plan, model(), cluster, training).front().key == "cp");
 }
+
+}  // namespace scan_test

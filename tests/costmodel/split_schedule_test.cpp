@@ -10,6 +10,8 @@
 #include "costmodel/simulator.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace split_schedule_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -287,3 +289,5 @@ TEST_CASE("times scale: twice as slow is twice as long, to the bit") {
     }
   }
 }
+
+}  // namespace split_schedule_test

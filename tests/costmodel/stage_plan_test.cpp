@@ -10,6 +10,8 @@
 #include "costmodel/yaml_io.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace stage_plan_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -398,3 +400,5 @@ TEST_CASE("groups that cannot be read say so") {
   CHECK(contains(fault_of("groups: [{devices: 4}]" + join), "the group lacks the key 'device'"));
   CHECK(contains(fault_of("groups: [{base: dgx-a100, color: red}]" + join), "color"));
 }
+
+}  // namespace stage_plan_test

@@ -7,6 +7,8 @@
 
 #include "tests/run_program.hpp"
 
+namespace json_test {
+
 using Json = nlohmann::ordered_json;
 using program::run;
 using program::Scratch;
@@ -324,3 +326,5 @@ TEST_CASE("rows of a sweep are objects") {
       answer("evaluate llama.yaml --set plan.tp=2", scratch)["time"]["iteration_s"];
   CHECK(rows[0]["iteration_s"].get<double>() == doctest::Approx(iteration).epsilon(1e-5));
 }
+
+}  // namespace json_test

@@ -12,6 +12,8 @@
 #include "planner/export_megatron.hpp"
 #include "tests/planner/megatron_cases.hpp"
 
+namespace launch_script_test {
+
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
 using megatron::accepted_flags;
@@ -75,3 +77,5 @@ TEST_CASE("the script hands bash the very words") {
   for (const auto& argument : out.arguments)
     CHECK_MESSAGE(has(words, argument.substr(0, argument.find(' '))), argument);
 }
+
+}  // namespace launch_script_test

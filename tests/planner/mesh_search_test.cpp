@@ -16,6 +16,8 @@
 #include "planner/stage_options.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
+namespace mesh_search_test {
+
 using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
@@ -205,3 +207,5 @@ TEST_CASE("degenerate clusters still have a plan") {
     CHECK(std::isfinite(found.plans.front().iteration.value));
   }
 }
+
+}  // namespace mesh_search_test

@@ -5,6 +5,8 @@
 
 #include "tests/costmodel/fixtures.hpp"
 
+namespace options_test {
+
 using namespace planner;
 using fixtures::config_error;
 using fixtures::contains;
@@ -82,3 +84,5 @@ TEST_CASE("help names every flag of a command, and no other command's") {
   for (const auto* flag : {"--over", "--trace", "--to "}) CHECK_FALSE(contains(plan, flag));
   CHECK(contains(help_text(""), "exit status"));
 }
+
+}  // namespace options_test

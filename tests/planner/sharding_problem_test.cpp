@@ -9,6 +9,8 @@
 #include "planner/milp.hpp"
 #include "tests/bench/sharding_instance.hpp"
 
+namespace sharding_problem_test {
+
 using planner::best_sharding;
 using planner::price_of;
 using planner::Sharding;
@@ -209,3 +211,5 @@ TEST_CASE("what makes no problem is told, and nothing throws") {
   const ShardingProblem itself{{{{1, 1}, {2, 1}}}, {{0, 0, {5, 9, 9, 1}}}};
   CHECK(best_sharding(itself).choice == std::vector{1});
 }
+
+}  // namespace sharding_problem_test

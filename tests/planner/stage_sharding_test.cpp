@@ -6,12 +6,14 @@
 
 #include "costmodel/scenario.hpp"
 #include "costmodel/yaml_io.hpp"
+#include "tests/costmodel/fixtures.hpp"
 
 using costmodel::Bytes;
 using costmodel::Evaluator;
 using costmodel::LayerKind;
 using costmodel::Recomputed;
 using costmodel::Scenario;
+using fixtures::contains;
 using planner::critical_stage;
 using planner::Cut;
 using planner::DeviceMesh;
@@ -70,10 +72,6 @@ std::string names(const StageSharding& s) {
     for (const auto& name : known_names(s.graph, alike, s.found.choice)) text += name + "\n";
   }
   return text;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 void check_found(const StageSharding& s) {

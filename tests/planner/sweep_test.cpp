@@ -5,6 +5,8 @@
 
 #include "tests/costmodel/fixtures.hpp"
 
+namespace sweep_test {
+
 using namespace planner;
 using fixtures::config_error;
 using fixtures::contains;
@@ -74,3 +76,5 @@ TEST_CASE("an override of --set counts, and an axis wins over it") {
   REQUIRE(table.rows.size() == 1);
   CHECK(table.rows[0][2] == "8");  // m = 32 / (2 · 2)
 }
+
+}  // namespace sweep_test

@@ -6,6 +6,8 @@
 
 #include "tests/runtime/cpu_gradients.hpp"
 
+namespace cpu_dropout_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 using costmodel::BiasDropoutAdd;
@@ -99,3 +101,5 @@ TEST_CASE("dropout refuses probabilities that leave nothing") {
   for (const double p : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
     CHECK_THROWS_AS(cpu::dropout_mask(1, 1, p, {1, 2, 0, 0, 1}, mask), std::invalid_argument);
 }
+
+}  // namespace cpu_dropout_test

@@ -11,6 +11,8 @@
 #include "tests/runtime/cpu_gradients.hpp"
 #include "tests/runtime/host_cta.hpp"
 
+namespace cpu_flash_tiles_test {
+
 using runtime::Bf16;
 using runtime::cpu::HeadLayout;
 
@@ -97,3 +99,5 @@ TEST_CASE("without a mask every query sees every key, and none beyond the last")
     CHECK(figures[static_cast<std::size_t>(row)] == doctest::Approx(std::log(70)));
   }
 }
+
+}  // namespace cpu_flash_tiles_test

@@ -10,6 +10,8 @@
 
 #include "tests/costmodel/fixtures.hpp"
 
+namespace parameters_test {
+
 using costmodel::LayerKind;
 using costmodel::ModelSpec;
 using runtime::LayerParameters;
@@ -105,3 +107,5 @@ TEST_CASE("tied embeddings begin alike on both ends, others do not") {
     CHECK((same == static_cast<int>(table.size())) == tied);
   }
 }
+
+}  // namespace parameters_test

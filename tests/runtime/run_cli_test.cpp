@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/costmodel/fixtures.hpp"
 #include "tests/golden.hpp"
 #include "tests/run_program.hpp"
 
+using fixtures::contains;
 using nlohmann::json;
 using program::Run;
 using program::Scratch;
@@ -32,10 +34,6 @@ json json_of(const Scratch& scratch, const std::string& command) {
   CAPTURE(done.err);
   REQUIRE(done.status == 0);
   return json::parse(done.out);
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // What was measured, but for bytes, and what the machine is, as "#".

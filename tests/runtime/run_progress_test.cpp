@@ -16,6 +16,8 @@
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
 
+namespace run_progress_test {
+
 using costmodel::Seconds;
 using runtime::RankMeasurement;
 
@@ -120,3 +122,5 @@ TEST_CASE("losses that are no numbers are warned of") {
   CHECK(runtime::loss_warning({std::numeric_limits<double>::infinity()}) ==
         "warning: the loss is inf from iteration 1 on");
 }
+
+}  // namespace run_progress_test
