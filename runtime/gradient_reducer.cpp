@@ -7,9 +7,10 @@
 namespace runtime {
 
 GradientReducer::GradientReducer(How how, std::function<costmodel::Seconds()> now,
-                                 GroupOperations* at_once)
-    : how_(how), at_once_(at_once), now_(std::move(now)) {
+                                 GroupOperations* at_once, Transport* messages)
+    : how_(how), at_once_(at_once), messages_(messages), now_(std::move(now)) {
   SHARDPLAN_CHECK(how != How::in_a_stream || at_once != nullptr);
+  SHARDPLAN_CHECK(how != How::on_a_thread || messages != nullptr);
   if (how_ == How::on_a_thread) thread_ = std::thread([this] { work(); });
 }
 
@@ -19,6 +20,7 @@ GradientReducer::~GradientReducer() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     waiting_.clear();
+    if (busy_) messages_->stop();
   }
   changed_.notify_all();
   thread_.join();

@@ -14,6 +14,7 @@
 
 #include "costmodel/units.hpp"
 #include "runtime/layer_state.hpp"
+#include "runtime/transport.hpp"
 
 namespace runtime {
 
@@ -24,9 +25,11 @@ struct TimeSpan {
 class GradientReducer {
  public:
   enum class How { alone, on_a_thread, in_a_stream };
-  // `now` is called by whoever reduces. `at_once`, of the replicas, is there for in_a_stream.
+  // `now` is called by whoever reduces. `at_once`, of the replicas, is there for in_a_stream;
+  // `messages`, which the thread's reductions go by, for on_a_thread.
   GradientReducer(How how, std::function<costmodel::Seconds()> now,
-                  GroupOperations* at_once = nullptr);
+                  GroupOperations* at_once = nullptr, Transport* messages = nullptr);
+  // Ends what is not done.
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
@@ -44,6 +47,7 @@ class GradientReducer {
 
   How how_;
   GroupOperations* at_once_;
+  Transport* messages_;
   std::function<costmodel::Seconds()> now_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -148,15 +148,15 @@ class EarlyEnd {
     next_ = Clock::now() + std::chrono::seconds(1);
   }
 
-  // How the run goes, as it turned out; before its first iteration.
+  // How the run goes, as it turned out; before its first iteration. "" is no note.
   void note(std::string text) {
     const std::scoped_lock lock(mutex_);
-    note_ = std::move(text);
+    if (!text.empty()) found_.push_back(std::move(text));
   }
 
   RunResult result() const {
     RunResult result = begun_;
-    if (!note_.empty()) result.notes.push_back(note_);
+    result.notes.insert(result.notes.end(), found_.begin(), found_.end());
     const auto ranks = progress_.so_far();
     if (ranks.empty()) return result;
     const auto& t = request_.scenario.training;
@@ -200,7 +200,7 @@ class EarlyEnd {
   const RunResult& begun_;
   Clock::time_point next_;
   RunProgress progress_;
-  std::string note_;
+  std::vector<std::string> found_;
   std::mutex mutex_;
   bool told_ = false;
 };
@@ -244,6 +244,16 @@ bool is_paced(const RunRequest& request) {
          request.scenario.cluster.device.yardstick > costmodel::Seconds(0);
 }
 
+// Why gradients are not reduced beside the backward, although they were to be; "" where they are.
+std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, const TensorWay& way,
+                       Transport& transport) {
+  const bool can = way.transport != nullptr || !reduces_beside(evaluator.training(), plan) ||
+                   transport.beside() != nullptr;
+  return can ? ""
+             : "gradients are reduced after the backward and not beside it: this MPI lets one "
+               "thread call it, and not several (MPI_THREAD_MULTIPLE)";
+}
+
 // One rank's part; what all saw goes to `end`, on rank 0.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
@@ -253,7 +263,11 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
   const std::unique_ptr<Device> device = device_of(request, transport);
   PacedDevice paced(*device);
   const TensorWay way = way_of_tensors(request, begun.plan, transport, *device);
-  if (transport.rank() == 0) end.note(way.note);
+  const std::string alone = not_beside(evaluator, begun.plan, way, transport);
+  if (transport.rank() == 0) {
+    end.note(way.note);
+    end.note(alone);
+  }
   TrainingOptions options;
   const bool pace = is_paced(request);
   if (pace)
@@ -277,7 +291,8 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   if (alone && plan.devices() > 1)
     throw RunFault(0, wrong_world(plan.devices(), to_string(plan), 1));
   const bool speaks = alone || launched()->rank == 0;
-  MpiOptions options{.patience = request.patience};
+  MpiOptions options{.patience = request.patience,
+                     .beside = reduces_beside(request.scenario.training, plan)};
   if (speaks) options.on_fault = [&end](const std::string& cause) { end.tell(cause); };
   // MPI ends rank 0 where it finds another rank gone: they give it time to speak. mpirun kills a
   // second after SIGTERM.

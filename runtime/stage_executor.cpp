@@ -21,14 +21,17 @@ std::vector<int> as_ints(const std::vector<std::int64_t>& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
-GradientReducer::How how_to_reduce(bool beside, const Transport& transport,
+GradientReducer::How how_to_reduce(bool beside, const Transport* its,
                                    const Communicator& replicas) {
   if (beside && replicas.at_once() != nullptr) return GradientReducer::How::in_a_stream;
-  return beside && transport.any_thread() ? GradientReducer::How::on_a_thread
-                                          : GradientReducer::How::alone;
+  return its != nullptr ? GradientReducer::How::on_a_thread : GradientReducer::How::alone;
 }
 
 }  // namespace
+
+bool reduces_beside(const costmodel::TrainingSpec& training, const ParallelPlan& plan) {
+  return training.overlap.overlap_grad_reduce && plan.zero < 2 && plan.dp > 1;
+}
 
 Group StageExecutor::group_along(Axis axis) const {
   return group_of(transport_, as_ints(mesh_.group(axis, transport_.rank())));
@@ -57,26 +60,28 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
       staged_(transport, memory_),
       transport_(options.fabric != nullptr ? static_cast<Transport&>(*options.fabric) : staged_),
       options_(options),
+      beside_(options.fabric == nullptr && reduces_beside(evaluator.training(), plan)
+                  ? transport.beside()
+                  : nullptr),
+      staged_beside_(beside_ != nullptr ? *beside_ : transport, memory_),
       mesh_(plan),
       at_(mesh_.coordinates(transport.rank())),
       tensor_group_(group_along(Axis::tensor)),
       replica_group_(group_along(Axis::data)),
       ends_group_(ends()),
       tensor_(transport_, tensor_group_, traffic_, memory_, at_once(FabricUse::tensor)),
-      replicas_(transport_, replica_group_, replica_traffic_, memory_,
-                at_once(FabricUse::replicas)),
+      replicas_(options.fabric != nullptr ? transport_ : staged_beside_, replica_group_,
+                replica_traffic_, memory_, at_once(FabricUse::replicas)),
       ends_(transport_, ends_group_, traffic_, memory_, at_once(FabricUse::ends)),
       arena_(options.memory_limit, memory_),
       runner_(device, tensor_, collective_tag(tensor_channel), arena_),
       reducer_(
-          how_to_reduce(evaluator.training().overlap.overlap_grad_reduce && plan.zero < 2 &&
-                            replica_group_.size() > 1,
-                        transport, replicas_),
+          how_to_reduce(reduces_beside(evaluator.training(), plan), beside_, replicas_),
           [this] {
             if (streams_ != nullptr) memory_.wait();
             return now();
           },
-          replicas_.at_once()),
+          replicas_.at_once(), beside_),
       begin_(std::chrono::steady_clock::now()) {
   micro_batches_ = plan_.micro_batches(evaluator.training().global_batch);
   for (int chunk = 0; chunk < plan_.vpp; ++chunk)

@@ -32,6 +32,10 @@ struct ExecutorOptions {
   cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
 };
 
+// Whether a plan's gradients are to be reduced beside the backward. ZeRO 2 and 3 reduce each
+// micro-batch's within it.
+bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan);
+
 class StageExecutor : public StageBackend {
  public:
   // The plan is valid and one that unsupported() takes, of training in fp32 or bf16; `evaluator`
@@ -106,6 +110,8 @@ class StageExecutor : public StageBackend {
   StagedTransport staged_;
   Transport& transport_;  // of tensors
   ExecutorOptions options_;
+  Transport* beside_;  // of the thread that reduces; null where there is none
+  StagedTransport staged_beside_;
   costmodel::Mesh mesh_;
   costmodel::Coordinates at_;
   TrafficCount traffic_, replica_traffic_;  // of two threads, where reductions run beside

@@ -17,10 +17,10 @@ class StagedTransport : public Transport {
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
-  bool any_thread() const override { return transport_.any_thread(); }
   void send(int to, int tag, std::span<const std::byte> message) override;
   void recv(int from, int tag, std::span<std::byte> message) override;
   void heed() override { transport_.heed(); }
+  void stop() override { transport_.stop(); }
   bool progress() override { return transport_.progress(); }
 
  private:

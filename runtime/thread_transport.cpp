@@ -47,7 +47,8 @@ class ThreadWorld::State {
       if (waiter->wanted == to) waiter->bell.notify_one();
   }
 
-  Message recv(const Envelope& wanted) {
+  // Until `stopped`, which stop() sets.
+  Message recv(const Envelope& wanted, const bool& stopped) {
     std::unique_lock lock(mutex_);
     Waiter waiter{wanted, {}};
     const Registered registered(waiters_, &waiter);
@@ -57,6 +58,7 @@ class ThreadWorld::State {
     bool patient = true;
     while (true) {
       throw_if_given_up();
+      if (stopped) throw RunFault(wanted.to, fmt::format("rank {} was stopped", wanted.to));
       if (auto message = take(wanted)) return *std::move(message);
       if (finished_[static_cast<std::size_t>(wanted.from)])
         give_up_and_throw(never_sent(wanted), wanted.to);
@@ -68,6 +70,12 @@ class ThreadWorld::State {
   void heed() {
     const std::scoped_lock lock(mutex_);
     throw_if_given_up();
+  }
+
+  void stop(bool& stopped) {
+    const std::scoped_lock lock(mutex_);
+    stopped = true;
+    wake_all();
   }
 
   void give_up(const RunFault& cause, int by) {
@@ -178,7 +186,11 @@ class ThreadWorld::Rank : public Transport {
   Rank(State& state, int rank) : state_(state), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return state_.size(); }
-  bool any_thread() const override { return true; }
+  Transport* beside() override {
+    if (!beside_) beside_ = std::make_unique<Rank>(state_, rank_);
+    return beside_.get();
+  }
+  void stop() override { state_.stop(stopped_); }
 
   void heed() override { state_.heed(); }
 
@@ -189,7 +201,7 @@ class ThreadWorld::Rank : public Transport {
 
   void recv(int from, int tag, std::span<std::byte> message) override {
     check(from, "waits for");
-    const Message came = state_.recv({rank_, from, tag});
+    const Message came = state_.recv({rank_, from, tag}, stopped_);
     if (came.size() != message.size()) {
       throw RunFault(from, fmt::format("rank {} sent {} bytes to rank {}, which wants {}: {}", from,
                                        came.size(), rank_, message.size(), tag_text(tag)));
@@ -206,6 +218,8 @@ class ThreadWorld::Rank : public Transport {
 
   State& state_;
   const int rank_;
+  bool stopped_ = false;  // the state's lock guards it
+  std::unique_ptr<Rank> beside_;
 };
 
 ThreadWorld::ThreadWorld(int size, const ThreadOptions& options) {

@@ -25,8 +25,12 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // Whether any thread of the rank may use it, several at once.
-  virtual bool any_thread() const { return false; }
+  // The same ranks for one other thread of this rank, whose tags differ from this one's: the same
+  // at every call, alive as long as this is. Null where one thread alone may send. All ranks make
+  // the first call; throws RunFault where another does not.
+  virtual Transport* beside() { return nullptr; }
+  // From any thread: recv() throws RunFault from now on, where one waits too.
+  virtual void stop() {}
   // Returns when `message` may be used again; never waits for the receiver. Messages of one tag
   // between two ranks arrive in order.
   virtual void send(int to, int tag, std::span<const std::byte> message) = 0;

@@ -11,8 +11,11 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <list>
+#include <memory>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -73,17 +76,42 @@ bool poll(costmodel::Seconds patience, Done done) {
 // itself is sending (over TCP, that halves the rate of two ranks that exchange large messages).
 constexpr std::size_t segment = 60'000;
 
+// What a rank waits for; nothing: from rank -1.
+struct Waiting {
+  int rank = -1, tag = -1;
+};
+
+// What the transports of a rank have in common: the first is for the thread that called MPI_Init,
+// the second for one beside it. Each has messages in a communicator of its own; questions go in the
+// first, and answers in that of who asked.
+struct Lanes {
+  bool several = false;  // threads may call MPI at the same time
+  std::array<MPI_Comm, 2> communicators{MPI_COMM_WORLD, MPI_COMM_NULL};
+  std::array<std::atomic<Waiting>, 2> waits{};
+};
+
 class MpiTransport : public Transport {
  public:
-  explicit MpiTransport(const MpiOptions& options) : options_(options) {
+  MpiTransport(const MpiOptions& options, Lanes& lanes, int lane)
+      : options_(options), lanes_(lanes), lane_(lane) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     prctl(PR_SET_TIMERSLACK, 1UL);  // a pause of 50 us is not one of 100
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+
+  Transport* beside() override {
+    if (!lanes_.several || lane_ != 0) return nullptr;
+    if (beside_ == nullptr) {
+      make_communicator(lanes_.communicators[1]);
+      beside_ = std::make_unique<MpiTransport>(options_, lanes_, 1);
+    }
+    return beside_.get();
+  }
+
+  void stop() override { stopped_ = true; }
 
   void send(int to, int tag, std::span<const std::byte> message) override {
     check_rank(to, "sends to");
@@ -91,10 +119,7 @@ class MpiTransport : public Transport {
       const auto part = message.first(std::min(message.size(), segment));
       message = message.subspan(part.size());
       last = part.size() < segment;
-      Sent& sent = sent_.emplace_back(std::vector(part.begin(), part.end()));
-      check(MPI_Isend(sent.copy.data(), static_cast<int>(part.size()), MPI_BYTE, to, tag,
-                      MPI_COMM_WORLD, &sent.request),
-            rank_, "MPI_Isend");
+      send_segment(to, tag, part, communicator());
     }
     progress();
   }
@@ -115,7 +140,10 @@ class MpiTransport : public Transport {
 
   void heed() override {
     MPI_Status status;
-    if (!probe(MPI_ANY_SOURCE, given_up_tag(), status)) return;
+    int there = 0;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, given_up_tag(), MPI_COMM_WORLD, &there, &status), rank_,
+          "MPI_Iprobe");
+    if (there == 0) return;
     throw RunFault(status.MPI_SOURCE,
                    fmt::format("rank {}: rank {} gave the run up", rank_, status.MPI_SOURCE));
   }
@@ -161,12 +189,33 @@ class MpiTransport : public Transport {
       send((rank_ + distance) % size_, end_tag(), {});
       recv((rank_ + size_ - distance) % size_, end_tag(), {});
     }
-    if (poll(options_.patience, [&] { return !progress(); })) return;
+    const auto gone = [&] { return !progress() && (beside_ == nullptr || !beside_->progress()); };
+    if (poll(options_.patience, gone)) return;
+    const std::size_t left = sent_.size() + (beside_ == nullptr ? 0 : beside_->sent_.size());
     throw RunFault(rank_, fmt::format("rank {}: {} messages were not received within {:g} s", rank_,
-                                      sent_.size(), options_.patience.value));
+                                      left, options_.patience.value));
   }
 
  private:
+  MPI_Comm communicator() const { return lanes_.communicators[static_cast<std::size_t>(lane_)]; }
+
+  void make_communicator(MPI_Comm& made) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Comm_idup(MPI_COMM_WORLD, &made, &request), rank_, "MPI_Comm_idup");
+    if (poll(options_.patience, [&] { return completed(request); })) return;
+    throw RunFault(rank_,
+                   fmt::format("rank {} waited {:g} s for all ranks to make the communicator of "
+                               "reductions beside the backward",
+                               rank_, options_.patience.value));
+  }
+
+  void send_segment(int to, int tag, std::span<const std::byte> part, MPI_Comm in) {
+    Sent& sent = sent_.emplace_back(std::vector(part.begin(), part.end()));
+    check(MPI_Isend(sent.copy.data(), static_cast<int>(part.size()), MPI_BYTE, to, tag, in,
+                    &sent.request),
+          rank_, "MPI_Isend");
+  }
+
   // `copy` is MPI's until `request` is complete.
   struct Sent {
     explicit Sent(std::vector<std::byte> message) : copy(std::move(message)) {}
@@ -184,11 +233,7 @@ class MpiTransport : public Transport {
   std::size_t recv_segment(int from, int tag, std::span<std::byte> into) {
     MPI_Message found = MPI_MESSAGE_NULL;
     MPI_Status status;
-    wait_for(from, tag, [&] {
-      int there = 0;
-      check(MPI_Improbe(from, tag, MPI_COMM_WORLD, &there, &found, &status), rank_, "MPI_Improbe");
-      return there != 0;
-    });
+    wait_for(from, tag, [&] { return take(from, tag, communicator(), found, status); });
     int bytes = 0;
     check(MPI_Get_count(&status, MPI_BYTE, &bytes), rank_, "MPI_Get_count");
     const auto size = static_cast<std::size_t>(bytes);
@@ -212,22 +257,27 @@ class MpiTransport : public Transport {
   template <class Arrived>
   void wait_for(int from, int tag, Arrived arrived) {
     const auto done = [&] {
+      if (stopped_) throw RunFault(rank_, fmt::format("rank {} was stopped", rank_));
       progress();
-      answer(from, tag);
+      answer();
       return arrived();
     };
-    if (poll(options_.patience, done)) return;
-    std::byte nothing{};
-    MPI_Request question = MPI_REQUEST_NULL;
-    check(MPI_Isend(&nothing, 0, MPI_BYTE, from, question_tag(), MPI_COMM_WORLD, &question), rank_,
-          "MPI_Isend");
-    Waiting other{-1, -1};
+    auto& wait = lanes_.waits[static_cast<std::size_t>(lane_)];
+    wait = Waiting{from, tag};
+    const bool in_time = poll(options_.patience, done);
+    if (!in_time) ask(from, tag, done);
+    wait = Waiting{};
+  }
+
+  template <class Done>
+  void ask(int from, int tag, Done done) {
+    send_segment(from, question_tag(), std::as_bytes(std::span(&lane_, 1)), MPI_COMM_WORLD);
+    Waiting other;
     bool arrived_late = false;
     poll(costmodel::Seconds(1), [&] {
       arrived_late = done();
       return arrived_late || answered(from, other);
     });
-    MPI_Request_free(&question);
     if (arrived_late || (other.rank >= 0 && poll(options_.patience, done))) return;
     throw RunFault(from,
                    fmt::format("rank {} waited {:g} s for {} from rank {}, which {}", rank_,
@@ -237,37 +287,44 @@ class MpiTransport : public Transport {
                                                             tag_text(other.tag), other.rank)));
   }
 
-  struct Waiting {
-    int rank, tag;
-  };
-
-  bool probe(int from, int tag, MPI_Status& status) const {
+  // Takes a message that is there from whoever else may look for it; false where none is.
+  bool take(int from, int tag, MPI_Comm in, MPI_Message& found, MPI_Status& status) const {
     int there = 0;
-    check(MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, &status), rank_, "MPI_Iprobe");
+    check(MPI_Improbe(from, tag, in, &there, &found, &status), rank_, "MPI_Improbe");
     return there != 0;
   }
 
-  // Tells who asks that this rank waits too.
-  void answer(int from, int tag) {
+  template <class T>
+  bool take(int from, int tag, MPI_Comm in, T& value, MPI_Status& status) const {
+    MPI_Message found = MPI_MESSAGE_NULL;
+    if (!take(from, tag, in, found, status)) return false;
+    check(MPI_Mrecv(&value, sizeof value, MPI_BYTE, &found, &status), rank_, "MPI_Mrecv");
+    return true;
+  }
+
+  // Tells who asks what this rank waits for, in the asker's lane or, where nobody waits in that, in
+  // the other, which keeps it.
+  void answer() {
     MPI_Status status;
-    if (!probe(MPI_ANY_SOURCE, question_tag(), status)) return;
-    check(MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, question_tag(), MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE),
-          rank_, "MPI_Recv");
-    const Waiting self{from, tag};
-    send(status.MPI_SOURCE, answer_tag(), std::as_bytes(std::span(&self, 1)));
+    int lane = 0;
+    if (!take(MPI_ANY_SOURCE, question_tag(), MPI_COMM_WORLD, lane, status)) return;
+    const auto asked = static_cast<std::size_t>(lane);
+    Waiting self = lanes_.waits[asked];
+    if (self.rank < 0) self = lanes_.waits[1 - asked];
+    send_segment(status.MPI_SOURCE, answer_tag(), std::as_bytes(std::span(&self, 1)),
+                 lanes_.communicators[asked]);
   }
 
   bool answered(int from, Waiting& other) const {
     MPI_Status status;
-    if (!probe(from, answer_tag(), status)) return false;
-    check(MPI_Recv(&other, sizeof other, MPI_BYTE, from, answer_tag(), MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE),
-          rank_, "MPI_Recv");
-    return true;
+    return take(from, answer_tag(), communicator(), other, status);
   }
 
   const MpiOptions options_;
+  Lanes& lanes_;
+  const int lane_;
+  std::unique_ptr<MpiTransport> beside_;
+  std::atomic<bool> stopped_ = false;
   std::vector<std::byte> too_long_;
   int rank_ = 0, size_ = 1;
   std::list<Sent> sent_;  // in order
@@ -300,12 +357,15 @@ std::string run(MpiTransport& transport, const std::function<void(Transport&)>& 
 }  // namespace
 
 int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& program) {
+  const int wanted = options.beside ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
   int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+  if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
     fmt::print(stderr, "shardplan: MPI_Init_thread failed\n");
     return 4;
   }
-  MpiTransport transport(options);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a copy of it has the same
+  Lanes lanes{.several = options.beside && provided >= MPI_THREAD_MULTIPLE};
+  MpiTransport transport(options, lanes, 0);
   const std::string fault = run(transport, program);
   if (!fault.empty()) {
     if (options.on_fault) options.on_fault(fault);

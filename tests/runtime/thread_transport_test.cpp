@@ -13,6 +13,7 @@
 #include <new>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/tags.hpp"
@@ -206,6 +207,29 @@ TEST_CASE("a rank that ended without sending is found at once, not after the pat
   run_ranks(2, {Seconds(30)}, [](Transport& t) {  // what it sent before is still there
     if (t.rank() == 1) return put(t, 0, 1, 8);
     CHECK(get(t, 1, 1) == 8);
+  });
+}
+
+TEST_CASE("another thread of a rank has a transport of its own, whose waits can be stopped") {
+  run_ranks(2, {Seconds(30)}, [](Transport& t) {
+    Transport* const beside = t.beside();
+    REQUIRE(beside != nullptr);
+    CHECK(beside == t.beside());
+    put(*beside, 1 - t.rank(), 3, t.rank());
+    CHECK(get(*beside, 1 - t.rank(), 3) == 1 - t.rank());
+    bool stopped = false;
+    std::thread other([&] {
+      try {
+        get(*beside, 1 - t.rank(), 4);
+      } catch (const RunFault&) {
+        stopped = true;
+      }
+    });
+    beside->stop();
+    other.join();
+    CHECK(stopped);
+    put(t, 1 - t.rank(), 5, t.rank());  // the rank itself goes on
+    CHECK(get(t, 1 - t.rank(), 5) == 1 - t.rank());
   });
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "costmodel/collective.hpp"
@@ -108,6 +109,30 @@ void collectives(Transport& transport) {
   if (transport.rank() == 0) std::cout << "collectives are right\n";
 }
 
+// A thread that waits for a message that never comes, until it is stopped.
+class GradientStandIn {
+ public:
+  explicit GradientStandIn(Transport& transport)
+      : transport_(transport), thread_([&transport] {
+          std::byte never{};
+          try {
+            transport.recv((transport.rank() + 1) % transport.size(), collective_tag(8),
+                           {&never, 1});
+          } catch (const RunFault&) {  // the rank's own fault is the one to tell
+          }
+        }) {}
+  ~GradientStandIn() {
+    transport_.stop();
+    thread_.join();
+  }
+  GradientStandIn(const GradientStandIn&) = delete;
+  GradientStandIn& operator=(const GradientStandIn&) = delete;
+
+ private:
+  Transport& transport_;
+  std::thread thread_;
+};
+
 // Rank 1 meets its end while the others wait for it.
 void with_rank_1(Transport& transport, const std::function<void()>& meets) {
   float value = 0;
@@ -116,6 +141,55 @@ void with_rank_1(Transport& transport, const std::function<void()>& meets) {
   all.barrier(collective_tag(0));
   if (transport.rank() == 1) meets();
   all.all_reduce({&value, 1}, Reduction::sum, collective_tag(1));
+}
+
+// Two threads of each rank reduce at the same time.
+void beside(Transport& transport) {
+  Transport* const second = transport.beside();
+  expect(second != nullptr && second == transport.beside(), "a transport for another thread");
+  const int n = transport.size(), me = transport.rank();
+  constexpr std::size_t few = 60'000;
+  const auto reduce = [&](Transport& messages, int number) {
+    TrafficCount traffic;
+    Communicator all(messages, everyone(messages), traffic);
+    const Floats sums = sums_of(n, few);
+    for (int round = 0; round < 20; ++round) {
+      Floats values = values_of(me, few);
+      all.all_reduce(values, Reduction::sum, collective_tag(number));
+      if (values != sums) return false;
+    }
+    return true;
+  };
+  bool right = false;
+  std::thread other([&] { right = reduce(*second, 6); });
+  const bool own = reduce(transport, 5);
+  other.join();
+  expect(own && right, "all-reduces of two threads");
+  if (me == 0) std::cout << "two threads of each rank are right\n";
+}
+
+// Both threads of the ranks wait, and `meets` is what rank 1 meets before its own do.
+void beside_fault(Transport& transport, const std::function<void()>& meets) {
+  Transport* const second = transport.beside();
+  expect(second != nullptr, "a transport for another thread");
+  TrafficCount traffic;
+  Communicator all(transport, everyone(transport), traffic);
+  all.barrier(collective_tag(0));
+  GradientStandIn other(*second);
+  if (transport.rank() == 1) meets();
+  std::byte never{};
+  transport.recv((transport.rank() + 1) % transport.size(), control_tag(7), {&never, 1});
+}
+
+// Rank 0's second thread waits for rank 1's, which has nothing to do: the first keeps it.
+void beside_kept(Transport& transport) {
+  Transport* const second = transport.beside();
+  expect(second != nullptr, "a transport for another thread");
+  std::byte never{};
+  if (transport.rank() == 0) second->recv(1, collective_tag(8), {&never, 1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // is asked meanwhile
+  if (transport.rank() == 1) transport.recv(2, control_tag(7), {&never, 1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(8000));
 }
 
 void other_size(Transport& transport) {
@@ -201,8 +275,10 @@ void write_pid(const Transport& transport) {
 
 using Scenarios = std::map<std::string, std::function<void(Transport&)>>;
 
-const Scenarios sound{
-    {"collectives", collectives}, {"time-all-reduce", time_all_reduce}, {"emulate", emulate}};
+const Scenarios sound{{"collectives", collectives},
+                      {"time-all-reduce", time_all_reduce},
+                      {"emulate", emulate},
+                      {"beside", beside}};
 
 const Scenarios failing{
     {"killed", [](Transport& t) { with_rank_1(t, [] { raise(SIGKILL); }); }},
@@ -215,6 +291,10 @@ const Scenarios failing{
        if (t.rank() != 1) with_rank_1(t, [] {});
      }},
     {"other-size", other_size},
+    {"beside-stopped", [](Transport& t) { beside_fault(t, [] { raise(SIGSTOP); }); }},
+    {"beside-throws",
+     [](Transport& t) { beside_fault(t, [] { throw std::runtime_error("the disk is full"); }); }},
+    {"beside-kept", beside_kept},
     {"missing-rank", [](Transport& t) { require_size(t, t.size() + 1, "the plan"); }}};
 
 }  // namespace
@@ -227,7 +307,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto told = launched();
-  return run_mpi({Seconds(fails ? 2 : 60)}, [&](Transport& transport) {
+  const MpiOptions options{.patience = Seconds(fails ? 2 : 60),
+                           .beside = name.starts_with("beside")};
+  return run_mpi(options, [&](Transport& transport) {
     write_pid(transport);
     expect(told && told->rank == transport.rank() && told->world == transport.size(),
            "what the environment says of ranks");
