@@ -36,6 +36,7 @@ int end_tag() { return control_tag(-1); }
 int question_tag() { return control_tag(-2); }
 int answer_tag() { return control_tag(-3); }
 int given_up_tag() { return control_tag(-4); }
+int farewell_tag() { return control_tag(-5); }
 
 std::string tag_text(int tag) {
   if (tag == end_tag()) return "the word that it has ended";

@@ -18,11 +18,13 @@ int collective_tag(int number);
 
 // What the run itself says between its ranks: start, results, end. `number` is below 2^27.
 int control_tag(int number);
-// What transports say themselves: that a rank has ended, who waits for whom, that the run is over.
+// What transports say themselves: that a rank has ended, who waits for whom, that the run is given
+// up, that a rank sends no more.
 int end_tag();
 int question_tag();
 int answer_tag();
 int given_up_tag();
+int farewell_tag();
 
 // "the forward result of stage 3, micro-batch 5", "a message of collective 7".
 std::string tag_text(int tag);
