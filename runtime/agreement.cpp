@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "runtime/launch.hpp"
 #include "runtime/tags.hpp"
 
 namespace runtime {
@@ -67,9 +68,11 @@ Statements statements(const costmodel::Scenario& scenario, const costmodel::Para
 }
 
 std::string wrong_world(std::int64_t wanted, const std::string& plan, int started) {
+  const bool by_torchrun = !launched() && one_of_several();
   return fmt::format(
-      "the plan {} has {} ranks, and {} {} started: start it by mpirun -np {}, or change the plan",
-      plan, wanted, started, started == 1 ? "was" : "were", wanted);
+      "the plan {} has {} ranks, and {} {} started: start {}, or change the plan", plan, wanted,
+      started, started == 1 ? "was" : "were",
+      fmt::format(fmt::runtime(by_torchrun ? "{} by torchrun" : "it by mpirun -np {}"), wanted));
 }
 
 namespace {

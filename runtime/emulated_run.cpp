@@ -11,6 +11,7 @@
 #include "runtime/launch.hpp"
 #include "runtime/real_time.hpp"
 #include "runtime/transport_mpi.hpp"
+#include "runtime/transport_tcp.hpp"
 
 namespace runtime {
 
@@ -63,11 +64,11 @@ RankMeasurement noted(int rank, const Schedule& lowered,
   return own;
 }
 
-std::optional<Emulated> under_mpi(const RunRequest& request, const ParallelPlan& plan,
-                                  const Schedule& lowered, const PipelineTimes& times) {
-  if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
+// Each process a pipeline rank; what all saw is rank 0's.
+std::optional<Emulated> over_processes(const RunRequest& request, const ParallelPlan& plan,
+                                       const Schedule& lowered, const PipelineTimes& times) {
   std::optional<Emulated> emulated;
-  const int status = run_mpi({.patience = request.patience}, [&](Transport& transport) {
+  const auto program = [&](Transport& transport) {
     require_agreement(transport, statements(request.scenario, plan, request.seed, 1), lowered.ranks,
                       to_string(plan) + ", emulated by pipeline rank,");
     const RealTimeOptions options = options_of(request);
@@ -76,8 +77,13 @@ std::optional<Emulated> under_mpi(const RunRequest& request, const ParallelPlan&
     const auto events = emulate_rank(transport, lowered, times, options);
     const auto all = gather_measurements(transport, noted(transport.rank(), lowered, events));
     if (!all.empty()) emulated = {timeline_of(all, lowered.ranks), overhead};
-  });
-  if (status != 0) throw RunFault(0, "MPI did not start");
+  };
+  if (!launched()) {
+    run_tcp({.patience = request.patience}, program);
+    return emulated;
+  }
+  if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
+  if (run_mpi({.patience = request.patience}, program) != 0) throw RunFault(0, "MPI did not start");
   return emulated;
 }
 
@@ -111,9 +117,9 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   const auto lowered = costmodel::lower(schedule);
   std::optional<Emulated> emulated;
   if (!request.virtual_clock) {
-    emulated = launched() ? under_mpi(request, result.plan, lowered, cost.times)
-                          : on_threads(request, lowered, cost.times);
-  } else if (!launched() || launched()->rank == 0) {
+    emulated = one_of_several() ? over_processes(request, result.plan, lowered, cost.times)
+                                : on_threads(request, lowered, cost.times);
+  } else if (!one_of_several() || one_of_several()->rank == 0) {
     emulated = {emulate_virtual(lowered, cost.times), Seconds(0)};
   }
   if (!emulated) return std::nullopt;

@@ -44,12 +44,10 @@ std::optional<Launched> launched_by_torchrun() {
   return named_by("RANK", "WORLD_SIZE");
 }
 
-std::string torchrun_remedy() {
-  const auto by = launched() ? std::nullopt : launched_by_torchrun();
-  if (!by || by->world == 1) return "";
-  const std::string world = std::to_string(by->world);
-  return "torchrun started this process as rank " + std::to_string(by->rank) + " of " + world +
-         ", but ranks find one another by MPI: start them by mpirun -np " + world + ", or by srun";
+std::optional<Launched> one_of_several() {
+  if (const auto by = launched()) return by;
+  const auto by = launched_by_torchrun();
+  return by && by->world > 1 ? by : std::nullopt;
 }
 
 int local_rank() {
@@ -60,7 +58,7 @@ int local_rank() {
 }
 
 void let_others_speak() {
-  const auto who = launched();
+  const auto who = one_of_several();
   if (who && who->rank > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(800 + 200 * std::min(who->rank, 10)));
 }

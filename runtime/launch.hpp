@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 namespace runtime {
 
@@ -13,11 +12,11 @@ struct Launched {
 };
 std::optional<Launched> launched();
 
-// The same as torchrun says it (RANK, WORLD_SIZE, MASTER_ADDR). Its ranks cannot find one another
-// here: they are MPI's.
+// The same as torchrun says it (RANK, WORLD_SIZE, MASTER_ADDR): such ranks find one another by
+// runtime/tcp_rendezvous.hpp.
 std::optional<Launched> launched_by_torchrun();
-// What to start such a process by instead; "" for one that was not, or that is alone.
-std::string torchrun_remedy();
+// Either; torchrun's where the process is not alone.
+std::optional<Launched> one_of_several();
 
 // Which of the processes of its machine this one is, so that each takes a GPU of its own; 0 where
 // nobody says.

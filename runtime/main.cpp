@@ -31,14 +31,16 @@ using runtime::words;
 
 constexpr const char* help =
     "usage: shardplan run SCENARIO [--backend NAME] [flags]\n"
-    "       mpirun -np N shardplan run SCENARIO [flags]\n\n"
+    "       mpirun -np N shardplan run SCENARIO [flags]\n"
+    "       torchrun --no-python --nproc-per-node N shardplan run SCENARIO [flags]\n\n"
     "execute a scenario's plan and hold time, memory and bytes against the prediction\n\n"
     "example: shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads\n\n"
     "flags:\n"
     "  --backend NAME         threads: ranks of this process compute; mpi: this process is one\n"
-    "                         rank of mpirun's or srun's; emulated: pipeline ranks wait the\n"
-    "                         modelled time; cuda: ranks compute on GPUs (default: mpi where so\n"
-    "                         started, else threads)\n"
+    "                         rank of mpirun's or srun's; tcp: it is one of torchrun's, and MPI\n"
+    "                         is not needed; emulated: pipeline ranks wait the modelled time;\n"
+    "                         cuda: ranks compute on GPUs (default: mpi or tcp where so started,\n"
+    "                         else threads)\n"
     "  --calibrated FILE      predict by this machine's profile, a device's or a cluster's, that\n"
     "                         shardplan calibrate wrote\n"
     "  --iterations N         iterations, the first one to warm up (default 3)\n"
@@ -164,7 +166,8 @@ int virtual_devices(const po::variables_map& values, runtime::BackendKind backen
 
 runtime::RunRequest request_of(const po::variables_map& values) {
   runtime::RunRequest request;
-  const char* usual = runtime::launched() ? "mpi" : "threads";
+  const char* apart = runtime::launched() ? "mpi" : "tcp";
+  const char* usual = runtime::one_of_several() ? apart : "threads";
   const std::string backend = word(values, "backend", usual);
   request.backend =
       static_cast<runtime::BackendKind>(chosen(backend, "--backend", runtime::backend_names));

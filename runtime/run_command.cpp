@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -19,16 +15,17 @@
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu_device.hpp"
 #include "runtime/cuda_plugin.hpp"
+#include "runtime/early_end.hpp"
 #include "runtime/emulated_run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/paced_device.hpp"
-#include "runtime/run_progress.hpp"
 #include "runtime/supported.hpp"
 #include "runtime/tensor_way.hpp"
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
 #include "runtime/transport_mpi.hpp"
+#include "runtime/transport_tcp.hpp"
 #include "runtime/virtual_devices.hpp"
 
 namespace runtime {
@@ -75,7 +72,7 @@ const char* products_in(const RunRequest& request) {
 
 // Ranks take the machine's GPUs in turn, or fill one after the other where they are cut.
 VirtualPlace place_of(const RunRequest& request, const Transport& transport) {
-  const int number = launched() ? local_rank() : transport.rank();
+  const int number = one_of_several() ? local_rank() : transport.rank();
   return virtual_place(number, static_cast<int>(cuda_plugin().report().gpus.size()),
                        request.virtual_devices);
 }
@@ -89,8 +86,12 @@ SmSplit split_of(const RunRequest& request, const Gpu& gpu) {
 void require_virtual_devices(const RunRequest& request, const ParallelPlan& plan,
                              const CudaReport& report) {
   if (request.virtual_devices == 1) return;
-  if (launched())
-    throw RunFault(0, "virtual devices are parts of one process's GPU: start it without mpirun");
+  if (one_of_several()) {
+    throw RunFault(
+        0,
+        "virtual devices are parts of one process's GPU: start it without mpirun, srun or "
+        "torchrun");
+  }
   for (const Gpu& gpu : report.gpus) {
     if (const SmSplit split = split_of(request, gpu); !split.refused.empty())
       throw RunFault(0, fmt::format("{}: {}", gpu.name, split.refused));
@@ -105,7 +106,7 @@ std::vector<std::string> notes_on_gpus(const RunRequest& request, const Parallel
   require_virtual_devices(request, plan, report);
   std::vector<std::string> notes;
   const auto gpus = static_cast<std::int64_t>(report.gpus.size());
-  const std::int64_t here = launched() ? 1 : plan.devices();
+  const std::int64_t here = one_of_several() ? 1 : plan.devices();
   if (request.virtual_devices > 1) {
     const SmSplit split = split_of(request, report.gpus.front());
     notes.push_back(
@@ -133,77 +134,6 @@ std::vector<std::string> notes_on_ranks(const RunRequest& request, const Paralle
   notes.push_back(fmt::format("matrix products by {}", cpu::gemm_provider()));
   return notes;
 }
-
-// Says once, on rank 0, what a run that ends before its time has seen.
-class EarlyEnd {
- public:
-  EarlyEnd(const RunRequest& request, const RunResult& begun) : request_(request), begun_(begun) {}
-
-  void add(std::vector<RankMeasurement> iteration) {
-    progress_.add(std::move(iteration));
-    if (!request_.so_far || Clock::now() < next_) return;
-    const std::scoped_lock lock(mutex_);
-    if (told_) return;
-    request_.so_far(partial("still running when this was written"));
-    next_ = Clock::now() + std::chrono::seconds(1);
-  }
-
-  // How the run goes, as it turned out; before its first iteration. "" is no note.
-  void note(std::string text) {
-    const std::scoped_lock lock(mutex_);
-    if (!text.empty()) found_.push_back(std::move(text));
-  }
-
-  RunResult result() const {
-    RunResult result = begun_;
-    result.notes.insert(result.notes.end(), found_.begin(), found_.end());
-    const auto ranks = progress_.so_far();
-    if (ranks.empty()) return result;
-    const auto& t = request_.scenario.training;
-    result.measured = summarise(ranks, result.plan, t.global_batch * t.sequence);
-    result.iterations = static_cast<int>(result.measured.loss.size());
-    const std::string warning = loss_warning(result.measured.loss);
-    if (!warning.empty()) result.notes.push_back(warning);
-    return result;
-  }
-
-  void tell(const std::string& cause) {
-    const std::scoped_lock lock(mutex_);
-    if (told_) return;
-    told_ = true;
-    if (!request_.ended_early) return;
-    try {
-      request_.ended_early(partial(cause));
-    } catch (const std::exception& fault) {  // nobody could catch it, and the run ends anyway
-      fmt::print(stderr, "shardplan run: what was seen cannot be reported: {}\n", fault.what());
-    }
-  }
-
-  void tell_signal(int number) {
-    const std::string cause =
-        fmt::format("interrupted by {}", number == SIGINT ? "SIGINT" : "SIGTERM");
-    fmt::print(stderr, "shardplan run: {}\n", cause);
-    tell(cause);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  RunResult partial(const std::string& cause) const {
-    RunResult partial = result();
-    partial.interrupted = true;
-    partial.cause = cause;
-    return partial;
-  }
-
-  const RunRequest& request_;
-  const RunResult& begun_;
-  Clock::time_point next_;
-  RunProgress progress_;
-  std::vector<std::string> found_;
-  std::mutex mutex_;
-  bool told_ = false;
-};
 
 std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& transport) {
   if (request.backend != BackendKind::cuda) return std::make_unique<CpuDevice>();
@@ -303,15 +233,34 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
 }
 
+// Rank 0 hears what ends the run, and then the caller.
+void tell_faults(bool speaks, EarlyEnd& end, const std::function<void()>& all) {
+  try {
+    all();
+  } catch (const RunFault& fault) {
+    if (speaks) end.tell(fault.what());
+    throw;
+  }
+}
+
+void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& end,
+                    const std::function<void(Transport&)>& program) {
+  const auto who = launched_by_torchrun();
+  const bool speaks = !who || who->rank == 0;
+  // Who finds another rank gone says that: rank 0 speaks of the signal first.
+  const OnInterrupt on_interrupt([&end, speaks](int number) {
+    if (speaks) return end.tell_signal(number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  });
+  tell_faults(speaks, end, [&] { run_tcp({.patience = request.patience}, program); });
+}
+
 void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
                       const std::function<void(Transport&)>& program) {
   const OnInterrupt on_interrupt([&end](int number) { end.tell_signal(number); });
-  try {
+  tell_faults(true, end, [&] {
     run_ranks(static_cast<int>(plan.devices()), {.patience = request.patience}, program);
-  } catch (const RunFault& fault) {
-    end.tell(fault.what());
-    throw;
-  }
+  });
 }
 
 // Neighbours and clocks are nobody's model: the same prediction at the pace the ranks had.
@@ -328,9 +277,30 @@ void predict_at_pace(Scenario scenario, RunResult& result) {
   result.at_pace = evaluator.estimate(result.plan);
 }
 
+// How the ranks are started and find one another.
+auto way_to_train(BackendKind backend) {
+  const bool apart = backend == BackendKind::cuda && one_of_several();
+  if (backend == BackendKind::mpi || (apart && launched())) return train_under_mpi;
+  return backend == BackendKind::tcp || apart ? train_over_tcp : train_on_threads;
+}
+
+// torchrun's ranks run as ranks or not at all.
+void require_start(BackendKind backend) {
+  const bool kept = backend == BackendKind::threads || backend == BackendKind::mpi;
+  if (!kept || launched() || !one_of_several()) return;
+  const Launched by = *one_of_several();
+  throw RunFault(
+      by.rank,
+      fmt::format("torchrun started this process as rank {} of {}, and {}: leave --backend out, or "
+                  "write --backend tcp",
+                  by.rank, by.world,
+                  backend == BackendKind::mpi
+                      ? "--backend mpi wants ranks that mpirun or srun started"
+                      : "--backend threads runs all ranks in one process"));
+}
+
 std::optional<RunResult> trained(RunRequest request) {
-  if (const std::string remedy = torchrun_remedy(); !remedy.empty())
-    throw RunFault(launched_by_torchrun()->rank, remedy);
+  require_start(request.backend);
   RunResult begun;
   begun.backend = backend_names[static_cast<std::size_t>(request.backend)];
   begun.plan = executed_plan(request.scenario);
@@ -345,9 +315,7 @@ std::optional<RunResult> trained(RunRequest request) {
   const auto program = [&](Transport& transport) {
     train_rank(evaluator, begun, request, transport, end);
   };
-  const bool mpi =
-      request.backend == BackendKind::mpi || (request.backend == BackendKind::cuda && launched());
-  (mpi ? train_under_mpi : train_on_threads)(request, begun.plan, end, program);
+  way_to_train(request.backend)(request, begun.plan, end, program);
   RunResult result = end.result();
   if (result.iterations == 0) return std::nullopt;  // another rank has it
   predict_at_pace(s, result);

@@ -15,8 +15,8 @@
 
 namespace runtime {
 
-enum class BackendKind { threads, mpi, emulated, cuda };
-inline constexpr std::array<std::string_view, 4> backend_names{"threads", "mpi", "emulated",
+enum class BackendKind { threads, mpi, tcp, emulated, cuda };
+inline constexpr std::array<std::string_view, 5> backend_names{"threads", "mpi", "tcp", "emulated",
                                                                "cuda"};
 
 struct RunRequest {
@@ -51,7 +51,7 @@ struct RunResult {
   std::string cause;
 };
 
-// On rank 0 (threads and emulated: always); nothing on other MPI ranks. Throws ConfigError when the
+// On rank 0 (threads and emulated: always); nothing on other processes' ranks. Throws ConfigError when the
 // plan cannot be executed, RunFault when a rank fails; under MPI a failing rank ends the process
 // with status 4.
 std::optional<RunResult> run(const RunRequest& request);

@@ -34,24 +34,26 @@ TEST_CASE("mpirun and srun say which rank this is") {
         "7 of 16");
 }
 
-TEST_CASE("what torchrun started hears what to start it by instead") {
-  CHECK(runtime::torchrun_remedy().empty());
+TEST_CASE("torchrun says which rank this is, where MPI does not") {
+  CHECK_FALSE(runtime::one_of_several());
   setenv("RANK", "2", 1);
   setenv("WORLD_SIZE", "4", 1);
   CHECK_FALSE(runtime::launched_by_torchrun());  // these alone are anybody's
   setenv("MASTER_ADDR", "localhost", 1);
   REQUIRE(runtime::launched_by_torchrun());
   CHECK(runtime::launched_by_torchrun()->rank == 2);
-  CHECK(runtime::torchrun_remedy() ==
-        "torchrun started this process as rank 2 of 4, but ranks find one another by MPI: start "
-        "them by mpirun -np 4, or by srun");
-  CHECK(told_by({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "3 of 4");
-  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
-  setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
-  CHECK(runtime::torchrun_remedy().empty());  // mpirun within it will do
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
-    unsetenv(name);
+  REQUIRE(runtime::one_of_several());
+  CHECK(runtime::one_of_several()->world == 4);
+  setenv("OMPI_COMM_WORLD_RANK", "5", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "8", 1);
+  REQUIRE(runtime::one_of_several());
+  CHECK(runtime::one_of_several()->rank == 5);  // mpirun within it will do
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) unsetenv(name);
+  setenv("RANK", "0", 1);
+  setenv("WORLD_SIZE", "1", 1);
+  CHECK(runtime::launched_by_torchrun());
+  CHECK_FALSE(runtime::one_of_several());  // alone
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) unsetenv(name);
 }
 
 TEST_CASE("each process of a machine takes a number of its own") {
