@@ -57,6 +57,13 @@ int local_rank() {
   return 0;
 }
 
+int local_world() {
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"})
+    if (const auto ranks = number_in(variable)) return std::max(1, static_cast<int>(*ranks));
+  return 1;
+}
+
 void let_others_speak() {
   const auto who = one_of_several();
   if (who && who->rank > 0)

@@ -22,6 +22,9 @@ std::optional<Launched> one_of_several();
 // nobody says.
 int local_rank();
 
+// How many of the ranks run on this machine; 1 where nobody says.
+int local_world();
+
 // To be called before a rank says a fault that the others find too and ends with a status: the
 // first to end has the others ended, so that the higher ranks wait a little for rank 0.
 void let_others_speak();

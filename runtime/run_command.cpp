@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "costmodel/error.hpp"
+#include "costmodel/units_text.hpp"
 #include "runtime/agreement.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/cpu_device.hpp"
 #include "runtime/cuda_plugin.hpp"
 #include "runtime/early_end.hpp"
 #include "runtime/emulated_run.hpp"
+#include "runtime/free_memory.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/paced_device.hpp"
@@ -32,6 +34,7 @@ namespace runtime {
 
 using costmodel::ConfigError;
 using costmodel::Evaluator;
+using costmodel::format_bytes;
 using costmodel::ParallelPlan;
 using costmodel::Precision;
 using costmodel::Scenario;
@@ -299,6 +302,24 @@ void require_start(BackendKind backend) {
                       : "--backend threads runs all ranks in one process"));
 }
 
+// A machine that runs out of memory ends whatever it likes, not only the run that is too large.
+void require_memory(BackendKind backend, const costmodel::Estimate& predicted) {
+  if (backend == BackendKind::cuda) return;
+  const ParallelPlan& plan = predicted.plan;
+  costmodel::Bytes mean;  // of a rank
+  for (const auto& stage : predicted.memory) mean += stage.total() / plan.pp;
+  const std::int64_t ranks = backend == BackendKind::threads ? plan.devices() : local_world();
+  const costmodel::Bytes needed = mean * static_cast<double>(ranks);
+  const auto free = free_memory();
+  if (!free || needed <= *free) return;
+  throw RunFault(0, fmt::format("{} of this plan {}, and this machine has {} left; choose a "
+                                "smaller model or batch, more machines, or --backend emulated, "
+                                "which waits where others compute",
+                                ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks),
+                                (ranks == 1 ? "holds " : "hold ") + format_bytes(needed),
+                                format_bytes(*free)));
+}
+
 std::optional<RunResult> trained(RunRequest request) {
   require_start(request.backend);
   RunResult begun;
@@ -310,6 +331,7 @@ std::optional<RunResult> trained(RunRequest request) {
   const Scenario& s = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
   begun.predicted = evaluator.estimate(begun.plan);
+  require_memory(request.backend, begun.predicted);
   for (auto& note : notes_on_ranks(request, begun.plan)) begun.notes.push_back(std::move(note));
   EarlyEnd end(request, begun);
   const auto program = [&](Transport& transport) {

@@ -204,6 +204,20 @@ TEST_CASE("what cannot be run is refused with place, reason and remedy") {
   }
 }
 
+TEST_CASE("a plan that needs more memory than the machine has is not begun") {
+  const Scratch scratch;
+  for (const std::string backend : {"threads", "mpi"}) {
+    CAPTURE(backend);
+    const Run done = run(scratch, "run gpt3-175b-selene --set plan.pp=1 --set plan.tp=1 " +
+                                      std::string("--set cluster.devices=1 --backend ") + backend);
+    CHECK(done.status == 4);
+    CHECK(done.out == "");
+    CHECK(contains(done.err, "1 rank of this plan holds 2.7"));
+    CHECK(contains(done.err, "TiB, and this machine has"));
+    CHECK(contains(done.err, "or --backend emulated"));
+  }
+}
+
 TEST_CASE("a file that cannot be run names its place") {
   const Scratch scratch;
   scratch.write("mine.yaml",

@@ -1,0 +1,49 @@
+#include "runtime/free_memory.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace fs = std::filesystem;
+using costmodel::Bytes;
+
+namespace free_memory_test {
+
+namespace {
+
+void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+}  // namespace
+
+TEST_CASE("available memory: the line of /proc/meminfo, in bytes") {
+  CHECK(runtime::available_memory("MemTotal:  9 kB\nMemAvailable:     20 kB\nBuffers: 3 kB\n") ==
+        Bytes(20480));
+  CHECK_FALSE(runtime::available_memory("MemTotal: 9 kB\n").has_value());
+  CHECK_FALSE(runtime::available_memory("MemAvailable: \n").has_value());
+}
+
+TEST_CASE("group memory: the tightest of a group and those above it; max is no limit") {
+  const fs::path root = fs::temp_directory_path() / ("groups" + std::to_string(getpid()));
+  fs::create_directories(root / "job" / "step");
+  CHECK_FALSE(runtime::group_memory(root, "job/step").has_value());
+  write(root / "job" / "step" / "memory.max", "max\n");
+  write(root / "job" / "step" / "memory.current", "100\n");
+  CHECK_FALSE(runtime::group_memory(root, "job/step").has_value());
+  write(root / "job" / "memory.max", "1000\n");
+  write(root / "job" / "memory.current", "400\n");
+  CHECK(runtime::group_memory(root, "job/step") == Bytes(600));
+  write(root / "job" / "step" / "memory.max", "300\n");
+  CHECK(runtime::group_memory(root, "job/step") == Bytes(200));
+  write(root / "job" / "step" / "memory.current", "301\n");  // a limit that was lowered
+  CHECK(runtime::group_memory(root, "job/step") == Bytes(0));
+  fs::remove_all(root);
+}
+
+TEST_CASE("free memory: this machine says some") {
+  const auto free = runtime::free_memory();
+  REQUIRE(free.has_value());
+  CHECK(*free > Bytes(0));
+}
+
+}  // namespace free_memory_test
