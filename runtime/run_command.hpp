@@ -51,9 +51,9 @@ struct RunResult {
   std::string cause;
 };
 
-// On rank 0 (threads and emulated: always); nothing on other processes' ranks. Throws ConfigError when the
-// plan cannot be executed, RunFault when a rank fails; under MPI a failing rank ends the process
-// with status 4.
+// On rank 0 (of one process: always); nothing on other processes' ranks. Throws ConfigError when
+// the plan cannot be executed, RunFault when a rank fails; under MPI a failing rank ends the
+// process with status 4.
 std::optional<RunResult> run(const RunRequest& request);
 
 // The one plan of a scenario. Throws ConfigError where it has keys left to a search.

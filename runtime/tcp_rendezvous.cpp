@@ -51,9 +51,9 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Where a rank listens; no host: on rank 0's.
+// Where a rank listens; "-": on rank 0's host.
 struct Place {
-  std::string host;
+  std::string host = "-";
   int port = 0;
 };
 
@@ -201,11 +201,12 @@ class Rendezvous {
     return "";
   }
 
-  // Says it to all who have come, and to `last`.
-  [[noreturn]] void give_up(const std::string& what, tcp::socket* last = nullptr) {
-    for (tcp::socket& socket : sockets_)
-      if (socket.is_open()) say(socket, Word::fault, what);
-    if (last != nullptr) say(*last, Word::fault, what);
+  // Says it to all who have come.
+  [[noreturn]] void give_up(const std::string& what) {
+    for (auto* const sockets : {&sockets_, &refused_}) {
+      for (tcp::socket& socket : *sockets)
+        if (socket.is_open()) say(socket, Word::fault, what);
+    }
     throw fault(what);
   }
 
@@ -222,22 +223,28 @@ class Rendezvous {
     if (std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); }))
       throw fault(fmt::format("rank 0 cannot listen at {}: the port is taken", where()));
     std::vector<Place> places(sockets_.size());
+    std::string reason;  // to give up, which all who come shall hear
     for (int others = meeting_.world - 1; others > 0;) {
       auto next = accepted();
-      if (!next) give_up(missing());
+      if (!next) give_up(reason.empty() ? missing() : reason);
       auto& [socket, hello] = *next;
-      if (const auto why = refused(hello); !why.empty()) give_up(why, &socket);
-      const auto rank = static_cast<std::size_t>(hello.rank);
       error_code gone;
       const auto address = socket.remote_endpoint(gone).address();
       if (gone || !say(socket, Word::welcome, "")) continue;
+      if (const auto why = refused(hello); !why.empty()) {
+        if (reason.empty()) reason = why;
+        refused_.push_back(std::move(socket));
+        --others;
+        continue;
+      }
+      const auto rank = static_cast<std::size_t>(hello.rank);
       if (!sockets_[rank].is_open()) --others;
-      places[rank] = {is_here(address) ? "" : address.to_string(), hello.port};
+      places[rank] = {is_here(address) ? "-" : address.to_string(), hello.port};
       sockets_[rank] = std::move(socket);
     }
+    if (!reason.empty()) give_up(reason);
     std::string table;
-    for (const Place& place : places)
-      table += fmt::format("{} {}\n", place.host.empty() ? "-" : place.host, place.port);
+    for (const Place& place : places) table += fmt::format("{} {}\n", place.host, place.port);
     for (tcp::socket& socket : sockets_)
       if (socket.is_open()) say(socket, Word::table, table);
   }
@@ -340,7 +347,8 @@ class Rendezvous {
   Clock::time_point deadline_;
   tcp::acceptor listener_;
   const std::uint64_t run_;
-  std::vector<tcp::socket> sockets_;
+  std::vector<tcp::socket> sockets_;  // by rank
+  std::vector<tcp::socket> refused_;
 };
 
 std::string in_environment(const char* name) {

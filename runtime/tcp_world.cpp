@@ -250,14 +250,15 @@ void TcpWorld::lost(int other) {
 void TcpWorld::arrived(int from, int tag, Bytes message) {
   if (tag == question_tag()) return answer(from, value_of<std::size_t>(message));
   const std::scoped_lock lock(mutex_);
-  if (tag == given_up_tag())
+  if (tag == given_up_tag()) {
     heard(from, {reinterpret_cast<const char*>(message.data()), message.size()});
-  else if (tag == answer_tag())
+  } else if (tag == answer_tag()) {
     peer(from).answer = value_of<Waiting>(message);
-  else if (tag == farewell_tag())
+  } else if (tag == farewell_tag()) {
     peer(from).farewell = true;
-  else
+  } else {
     mail_[{from, tag}].push_back(std::move(message));
+  }
   changed_.notify_all();
 }
 

@@ -16,7 +16,7 @@ BEGIN {
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")
   library("^(cuda|cublas|cudnn|nccl|nv|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|driver_types)",
           "^runtime/cuda/")
-  library("^mpi\\.h$", "^runtime/transport[^/]*\\.cpp$")
+  library("^mpi\\.h$", "^runtime/transport[^/]*\\.cpp$|^tests/runtime/mpi/one_thread\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/milp\\.cpp$")
   library("^nlohmann/", "^(costmodel|planner|runtime)/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20

@@ -170,7 +170,7 @@ TEST_CASE("what cannot be run is refused with place, reason and remedy") {
       {"run tiny-gpt-cpu --set model=mixtral-8x7b", "no experts", "take a gpt or llama model"},
       {"run tiny-gpt-cpu --set plan.dp=3", "3", ""},
       {"run tiny-gpt-cpu --backend tpu", "--backend tpu is unknown",
-       "threads, mpi, emulated, cuda"},
+       "threads, mpi, tcp, emulated, cuda"},
       {"run tiny-gpt-cpu --backend thread", "--backend thread is unknown",
        "did you mean 'threads'"},
       {"run tiny-gpt-cpu --iterations 0", "--iterations 0", "one at least"},
