@@ -11,150 +11,52 @@ namespace {
 
 // Sums of the same times in another order differ by less.
 
-bool usable(const StageOption& option, int devices) {
-  return option.devices >= 1 && option.devices <= devices && option.most_in_flight >= 1 &&
-         option.seconds >= 0 && std::isfinite(option.seconds);
-}
-
-// Levels at which some option stops fitting, and one more; no stage has more in flight than there
-// are layers or micro-batches.
-int levels_of(const SlicingProblem& p) {
-  const int most = static_cast<int>(std::min<std::int64_t>(p.layers, p.micro_batches));
-  int levels = 1;
-  for (const auto& list : p.options) {
-    for (const StageOption& o : list) {
-      if (usable(o, p.devices) && o.most_in_flight < most)
-        levels = std::max(levels, o.most_in_flight + 1);
-    }
-  }
-  return levels;
-}
-
 }  // namespace
 
-SlicingGraph::SlicingGraph(const SlicingProblem& problem) : problem_(&problem) {
-  levels_ = levels_of(problem);
-  first_.reserve(problem.options.size() + 1);
-  first_.push_back(0);
-  std::vector<std::uint32_t> order;
-  for (const auto& list : problem.options) {
-    add(list, order);
-    first_.push_back(seconds_.size());
-  }
-  for (const double seconds : seconds_) longest_ = std::max(longest_, seconds);
-}
-
-// Of options of one size, those that are quicker than all that fit at least as often; highest level
-// first.
-void SlicingGraph::add(const std::vector<StageOption>& list, std::vector<std::uint32_t>& order) {
-  order.clear();
-  for (std::size_t i = 0; i < list.size(); ++i)
-    if (usable(list[i], devices())) order.push_back(static_cast<std::uint32_t>(i));
-  const auto level_at = [&](std::uint32_t i) { return std::min(list[i].most_in_flight, levels_); };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (list[a].devices != list[b].devices) return list[a].devices < list[b].devices;
-    if (level_at(a) != level_at(b)) return level_at(a) > level_at(b);
-    return list[a].seconds != list[b].seconds ? list[a].seconds < list[b].seconds : a < b;
-  });
-  double quickest = infinity;
-  int devices = 0;
-  std::erase_if(order, [&](std::uint32_t i) {
-    if (list[i].devices != devices) quickest = infinity;
-    devices = list[i].devices;
-    const bool useless = list[i].seconds >= quickest;
-    quickest = std::min(quickest, list[i].seconds);
-    return useless;
-  });
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return level_at(a) > level_at(b); });
-  for (const std::uint32_t i : order) {
-    seconds_.push_back(list[i].seconds);
-    devices_.push_back(list[i].devices);
-    level_.push_back(level_at(i));
-    source_.push_back(i);
-  }
-}
-
-// Four at a time: one after another, each minimum would wait for the one before.
-double SlicingGraph::least_priced(std::size_t begin, std::size_t end, double price,
-                                  double limit) const {
-  const double* seconds = seconds_.data();
-  const double* devices = devices_.data();
-  double never = infinity;
-  const auto value = [&](std::size_t i) {
-    const double priced = seconds[i] + price * devices[i];
-    return seconds[i] <= limit ? priced : never;
-  };
-  double least[4] = {infinity, infinity, infinity, infinity};
-  std::size_t i = begin;
-  for (; i + 4 <= end; i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) {
-      const double priced = value(i + k);
-      least[k] = priced < least[k] ? priced : least[k];
-    }
-  }
-  for (; i < end; ++i) least[0] = std::min(least[0], value(i));
-  return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
-}
-
-SlicingBound::SlicingBound(const SlicingGraph& graph) : graph_(&graph) {
-  const auto levels = static_cast<std::size_t>(graph.levels()) + 1;
-  const auto layers = static_cast<std::size_t>(graph.layers()) + 1;
-  best_.resize(levels * graph.classes());
-  behind_.resize(levels * layers);
-  before_.resize(levels * layers);
-  next_.resize(levels * layers);
-}
-
-void SlicingBound::price_classes(double price) {
-  const std::size_t classes = graph_->classes();
-  std::fill(best_.begin(), best_.end(), infinity);
-  for (std::size_t c = 0; c < classes; ++c) {
-    const std::size_t end = graph_->first(c + 1);
-    for (std::size_t from = graph_->first(c), to = from; from < end; from = to) {
-      const int level = graph_->level(from);
+void SlicingBound::price_kinds(double price) {
+  const int levels = graph_->levels(), kinds = static_cast<int>(graph_->kinds());
+  row_ = static_cast<std::size_t>(levels) + 1;
+  best_.assign(graph_->kinds() * row_, infinity);
+  for (int k = 0; k < kinds; ++k) {
+    double* best = best_.data() + at(0, k);
+    const std::size_t end = graph_->first(k + 1);
+    for (std::size_t begin = graph_->first(k), to = begin; begin < end; begin = to) {
+      const int level = graph_->level(begin);
       while (to < end && graph_->level(to) == level) ++to;
-      best_[at_class(level, c)] = graph_->least_priced(from, to, price, limit_);
+      best[level] = graph_->least_priced(begin, to, price);
     }
-  }
-  for (int level = graph_->levels() - 1; level >= 1; --level) {  // what fits there fits below
-    double* best = best_.data() + at_class(level, 0);
-    const double* above = best + classes;
-    for (std::size_t c = 0; c < classes; ++c) best[c] = above[c] < best[c] ? above[c] : best[c];
+    for (int level = levels - 1; level >= 1; --level)  // what fits there fits below
+      best[level] = best[level + 1] < best[level] ? best[level + 1] : best[level];
   }
 }
 
-// behind_[level][layer] from the last layer to the first.
+// Priced time of the layers from a range's first on, when it is a stage at this level.
+double SlicingBound::from(const SlicingGraph::Range& range, int level) const {
+  const double fewer = behind(level - 1, range.end);
+  const double same = level == graph_->levels() ? behind(level, range.end) : fewer;
+  return best(level, range.kind) + std::min(fewer, same);
+}
+
+// behind_ from the last layer to the first.
 void SlicingBound::walk_back() {
   const int layers = graph_->layers(), levels = graph_->levels();
-  std::fill(behind_.begin(), behind_.end(), infinity);
-  behind_[at_layer(0, layers)] = 0;
+  behind_.assign((static_cast<std::size_t>(layers) + 1) * row_, infinity);
+  behind_[at(0, layers)] = 0;
   for (int layer = layers - 1; layer >= 0; --layer) {
-    const std::int32_t* row = graph_->row(layer);
-    for (int level = 1; level <= std::min(levels, layers - layer); ++level) {
-      const double* best = best_.data() + at_class(level, 0);
-      const double* fewer = behind_.data() + at_layer(level - 1, 0);
-      const double* same = level == levels ? behind_.data() + at_layer(level, 0) : fewer;
-      double least = infinity;
-      int choice = -1;
-      // The stages behind it take a layer each at least; one alone takes all layers.
-      const int from = level == 1 && levels > 1 ? layers : layer + 1;
-      for (int end = from; end <= layers - level + 1; ++end) {
-        if (row[end] < 0) continue;
-        const double time =
-            best[static_cast<std::size_t>(row[end])] + std::min(fewer[end], same[end]);
-        if (time < least) {
-          least = time;
-          choice = end;
-        }
+    double* least = behind_.data() + at(0, layer);
+    for (const auto& range : graph_->ranges(layer)) {
+      const double* best = best_.data() + at(0, range.kind);
+      const double* behind = behind_.data() + at(0, range.end);
+      for (int level = 1; level < levels; ++level) {
+        const double time = best[level] + behind[level - 1];
+        least[level] = time < least[level] ? time : least[level];
       }
-      behind_[at_layer(level, layer)] = least;
-      next_[at_layer(level, layer)] = choice;
+      least[levels] = std::min(least[levels], from(range, levels));
     }
   }
 }
 
-// Follows the choices of walk_back from the first layer.
+// Follows what walk_back found least from the first layer.
 SlicingPath SlicingBound::trace(double price) const {
   const int layers = graph_->layers(), levels = graph_->levels();
   SlicingPath path;
@@ -162,22 +64,25 @@ SlicingPath SlicingBound::trace(double price) const {
   for (int k = 2; k <= levels; ++k)
     if (behind(k, 0) < behind(level, 0)) level = k;
   for (int layer = 0; layer < layers;) {
-    const int end = next_[at_layer(level, layer)];
-    const auto c = static_cast<std::size_t>(graph_->row(layer)[end]);
-    std::size_t chosen = graph_->first(c);
+    const auto ranges = graph_->ranges(layer);
+    const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const auto& r) {
+      return from(r, level) == behind(level, layer);
+    });
+    std::size_t chosen = graph_->first(range->kind);
     double least = infinity;
-    for (std::size_t o = chosen; o < graph_->first(c + 1) && graph_->level(o) >= level; ++o) {
+    for (std::size_t o = chosen; o < graph_->first(range->kind + 1); ++o) {
+      if (graph_->level(o) < level) break;
       const double priced = graph_->priced(o, price);
-      if (graph_->seconds(o) > limit_ || priced >= least) continue;
+      if (priced >= least) continue;
       least = priced;
       chosen = o;
     }
-    path.stages.push_back({layer, end, graph_->source(c, chosen)});
+    path.stages.push_back({layer, range->end, graph_->source(chosen)});
     path.devices += path.stages.back().option.devices;
     path.longest = std::max(path.longest, graph_->seconds(chosen));
-    const bool stays = level == levels && behind(level, end) <= behind(level - 1, end);
+    layer = range->end;
+    const bool stays = level == levels && behind(level, layer) <= behind(level - 1, layer);
     if (!stays) --level;
-    layer = end;
   }
   for (std::size_t i = path.stages.size(); i-- > 0;) path.sum += path.stages[i].option.seconds;
   return path;
@@ -191,7 +96,7 @@ bool SlicingBound::met_by(const Line& line, double price) {
 }
 
 bool SlicingBound::evaluate(double price, Line& line) {
-  price_classes(price);
+  price_kinds(price);
   walk_back();
   double least = infinity;
   for (int level = 1; level <= graph_->levels(); ++level) least = std::min(least, behind(level, 0));
@@ -237,8 +142,7 @@ bool SlicingBound::bracket(Line& few, Line& many) {
   return false;
 }
 
-double SlicingBound::solve(double limit) {
-  limit_ = limit;
+double SlicingBound::solve() {
   met_.reset();
   Line line, few, many;
   if (!evaluate(price_, line)) return infinity;
@@ -248,24 +152,23 @@ double SlicingBound::solve(double limit) {
   return close_in(few, many);
 }
 
-void SlicingBound::ready(double limit, double price) {
-  limit_ = limit;
+void SlicingBound::ready(double price) {
   price_ = price;
   const int layers = graph_->layers(), levels = graph_->levels();
-  price_classes(price_);
+  price_kinds(price_);
   walk_back();
-  std::fill(before_.begin(), before_.end(), infinity);
-  for (int level = 0; level <= levels; ++level) before_[at_layer(level, 0)] = 0;
-  for (int layer = 1; layer < layers; ++layer) {
-    for (int level = std::min(levels, layers - layer); level >= 1; --level) {
-      const int own = std::min(level + 1, levels);  // of the stage just before
-      double least = infinity;
-      for (int first = 0; first < layer; ++first) {
-        const std::int32_t c = graph_->row(first)[layer];
-        if (c < 0) continue;
-        least = std::min(least, best(own, static_cast<std::size_t>(c)) + before(own, first));
+  before_.assign((static_cast<std::size_t>(layers) + 1) * row_, infinity);
+  std::fill_n(before_.begin(), row_, 0.0);
+  for (int first = 0; first < layers; ++first) {
+    const double* before = before_.data() + at(0, first);
+    for (const auto& range : graph_->ranges(first)) {
+      const double* best = best_.data() + at(0, range.kind);
+      double* least = before_.data() + at(0, range.end);
+      for (int level = 1; level <= levels; ++level) {
+        const int own = std::min(level + 1, levels);  // of the stage just before
+        const double time = best[own] + before[own];
+        least[level] = time < least[level] ? time : least[level];
       }
-      before_[at_layer(level, layer)] = least;
     }
   }
 }

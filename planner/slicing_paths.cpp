@@ -15,25 +15,23 @@ namespace {
 
 SlicingPaths::SlicingPaths(const SlicingGraph& graph, const SlicingBound& bound)
     : graph_(&graph), bound_(&bound) {
-  const auto levels = static_cast<std::size_t>(graph.levels()) + 1;
+  const auto levels = static_cast<std::size_t>(graph.most_levels()) + 1;
   labels_.resize(levels * (static_cast<std::size_t>(graph.layers()) + 1));
-  ends_.resize(levels);
-  options_.resize(graph.classes());
   const auto devices = static_cast<std::size_t>(graph.devices()) + 1;
   reach_.assign(devices, {infinity, 0, 0, 0, 0});
   shorter_.assign(devices, infinity);
 }
 
-const std::vector<SlicingPaths::Priced>& SlicingPaths::options_of(std::size_t c) {
+const std::vector<SlicingPaths::Priced>& SlicingPaths::options_of(std::int32_t kind) {
+  const auto c = static_cast<std::size_t>(kind);
   std::vector<Priced>& list = options_[c];
   if (made_[c] != 0) return list;
   made_[c] = 1;
   list.clear();
-  const std::size_t first = graph_->first(c);
-  for (std::size_t o = first; o < graph_->first(c + 1); ++o) {
+  const std::size_t first = graph_->first(kind);
+  for (std::size_t o = first; o < graph_->first(kind + 1); ++o) {
     const double value = graph_->priced(o, bound_->price());
-    if (graph_->seconds(o) <= bound_->limit() &&
-        value <= bound_->best(graph_->level(o), c) + slack_)
+    if (value <= bound_->best(graph_->level(o), kind) + slack_)
       list.push_back({value, static_cast<std::int32_t>(o - first)});
   }
   std::sort(list.begin(), list.end(), [](const Priced& a, const Priced& b) {
@@ -42,18 +40,16 @@ const std::vector<SlicingPaths::Priced>& SlicingPaths::options_of(std::size_t c)
   return list;
 }
 
-// Stages layer .. end - 1 at `level`, in front of the labels at `end`.
-void SlicingPaths::extend(int level, int layer, int end, bool same) {
-  const std::int32_t range = graph_->row(layer)[end];
-  if (range < 0) return;
-  const auto& behind = at(same ? level : level - 1, end);
-  const auto c = static_cast<std::size_t>(range);
+// Stages of a range at `level`, in front of the labels at its end.
+void SlicingPaths::extend(int level, int layer, const SlicingGraph::Range& range, bool same) {
+  const auto& behind = at(same ? level : level - 1, range.end);
+  if (behind.empty()) return;
   const double before = bound_->before(level, layer) - spare_;
   const double least = behind.front().priced + before;
-  if (!(bound_->best(level, c) + least <= 0)) return;
-  for (const Priced& priced : options_of(c)) {
+  if (!(bound_->best(level, range.kind) + least <= 0)) return;
+  for (const Priced& priced : options_of(range.kind)) {
     if (priced.value + least > 0) break;
-    const std::size_t option = graph_->first(c) + static_cast<std::size_t>(priced.index);
+    const std::size_t option = graph_->first(range.kind) + static_cast<std::size_t>(priced.index);
     if (graph_->level(option) < level) continue;
     const auto own = static_cast<std::int32_t>(graph_->devices_of(option));
     const double own_seconds = graph_->seconds(option);
@@ -66,7 +62,7 @@ void SlicingPaths::extend(int level, int layer, int end, bool same) {
       Reach& reach = reach_[static_cast<std::size_t>(devices)];
       if (seconds >= reach.seconds) continue;
       if (reach.seconds == infinity) touched_.push_back(static_cast<std::int32_t>(devices));
-      reach = {seconds, end, priced.index, static_cast<std::int32_t>(r),
+      reach = {seconds, range.end, priced.index, static_cast<std::int32_t>(r),
                static_cast<std::int8_t>(same ? 1 : 0)};
     }
   }
@@ -92,7 +88,6 @@ void SlicingPaths::collect(int level, int layer) {
     return a.priced != b.priced ? a.priced < b.priced : a.devices < b.devices;
   });
   labels_made_ += labels.size();
-  if (!labels.empty()) ends_[static_cast<std::size_t>(level)].push_back(layer);
 }
 
 bool SlicingPaths::trace() {
@@ -111,9 +106,11 @@ bool SlicingPaths::trace() {
   path_.sum = best->seconds;
   path_.devices = best->devices;
   for (int layer = 0; layer < graph_->layers();) {
-    const auto c = static_cast<std::size_t>(graph_->row(layer)[best->end]);
-    const std::size_t option = graph_->first(c) + static_cast<std::size_t>(best->option);
-    path_.stages.push_back({layer, best->end, graph_->source(c, option)});
+    const auto ranges = graph_->ranges(layer);
+    const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                    [&](const auto& r) { return r.end == best->end; });
+    const std::size_t option = graph_->first(range->kind) + static_cast<std::size_t>(best->option);
+    path_.stages.push_back({layer, best->end, graph_->source(option)});
     path_.longest = std::max(path_.longest, graph_->seconds(option));
     layer = best->end;
     if (best->same == 0) --level;
@@ -131,20 +128,16 @@ SlicingPaths::Outcome SlicingPaths::solve(double cutoff, const std::function<boo
   spare_ = cutoff + all + room;
   slack_ = spare_ - least;
   if (slack_ < 0) return Outcome::none;
-  made_.assign(graph_->classes(), 0);
+  made_.assign(graph_->kinds(), 0);
+  options_.resize(graph_->kinds());
   for (auto& labels : labels_) labels.clear();
-  for (auto& ends : ends_) ends.clear();
   at(0, layers).push_back({0, 0, 0, layers, 0, 0, 0});
-  ends_[0].push_back(layers);
   for (int layer = layers - 1; layer >= 0; --layer) {
     if (expired && expired()) return Outcome::expired;
     for (int level = 1; level <= std::min(levels, layers - layer); ++level) {
-      for (const int end : ends_[static_cast<std::size_t>(level) - 1])
-        extend(level, layer, end, false);
-      if (level == levels) {
-        for (const int end : ends_[static_cast<std::size_t>(level)])
-          extend(level, layer, end, true);
-      }
+      for (const auto& range : graph_->ranges(layer)) extend(level, layer, range, false);
+      if (level == levels)
+        for (const auto& range : graph_->ranges(layer)) extend(level, layer, range, true);
       collect(level, layer);
     }
     for (const std::int32_t devices : shortened_)

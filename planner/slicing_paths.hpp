@@ -16,7 +16,7 @@ class SlicingPaths {
   SlicingPaths(const SlicingGraph& graph, const SlicingBound& bound);
 
   enum class Outcome { found, none, expired };
-  // The best slicing within the bound's limit whose sum is at most `cutoff`; `bound` must be
+  // The best slicing within the graph's limit whose sum is at most `cutoff`; `bound` must be
   // ready().
   Outcome solve(double cutoff, const std::function<bool()>& expired);
   const SlicingPath& path() const { return path_; }
@@ -28,7 +28,7 @@ class SlicingPaths {
     double priced;         // the same with the price of their devices
     std::int32_t devices;  // used
     std::int32_t end;      // of the first of these stages
-    std::int32_t option;   // of that stage, counted within its class
+    std::int32_t option;   // of that stage, counted within its kind
     std::int32_t rest;     // label behind it
     std::int8_t same;      // 1: the label behind it is on this level too
   };
@@ -47,8 +47,8 @@ class SlicingPaths {
                        (static_cast<std::size_t>(graph_->layers()) + 1) +
                    static_cast<std::size_t>(layer)];
   }
-  const std::vector<Priced>& options_of(std::size_t c);
-  void extend(int level, int layer, int end, bool same);
+  const std::vector<Priced>& options_of(std::int32_t kind);
+  void extend(int level, int layer, const SlicingGraph::Range& range, bool same);
   void collect(int level, int layer);
   bool trace();
 
@@ -57,8 +57,7 @@ class SlicingPaths {
   double spare_ = 0;  // cutoff with the price of all devices
   double slack_ = 0;  // the most by which a priced path may exceed the best one
   std::vector<std::vector<Label>> labels_;
-  std::vector<std::vector<std::int32_t>> ends_;  // by level: the layers that have labels
-  std::vector<std::vector<Priced>> options_;  // by class, cheapest first; made when first asked for
+  std::vector<std::vector<Priced>> options_;  // by kind, cheapest first; made when first asked for
   std::vector<char> made_;
   std::vector<Reach> reach_;           // by devices
   std::vector<std::int32_t> touched_;  // devices reached

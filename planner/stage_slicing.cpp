@@ -82,7 +82,8 @@ class Slicer {
 
   void bound(const Interval& i) {
     ++best_.statistics.intervals;
-    const double least = bound_.solve(i.high);
+    graph_.limit(i.high);
+    const double least = bound_.solve();
     if (least == infinity) return;
     if (bound_.met()) {
       offer(*bound_.met());
@@ -119,7 +120,8 @@ class Slicer {
     const double most = best_.objective - weight_ * i.low;
     double cutoff = most;
     if (i.step < last_step) cutoff = std::min(most, i.sum * (1 + i.step));
-    bound_.ready(i.high, i.price);
+    graph_.limit(i.high);
+    bound_.ready(i.price);
     ++best_.statistics.programs;
     const auto outcome = paths_.solve(cutoff, *expired_);
     if (outcome == SlicingPaths::Outcome::expired) return false;
