@@ -96,10 +96,11 @@ class Slicer {
   // Halving raises the lower end of the one half and the least sum of the other. It is of no use
   // once the longest times of the interval hardly count, nor where the program is small anyway.
   bool worth_halving(const Interval& i) const {
-    constexpr double small_gap = 0.0003, small_part = 0.3;
-    const bool any = best_.objective < infinity;  // else as good as nothing is known
-    const double gap = any ? best_.objective - i.bound : i.bound;
-    const bool small = any && gap <= small_gap * best_.objective;
+    constexpr double small_gap = 0.0003, small_part = 0.3, small_interval = 0.03;
+    const bool any = best_.objective < infinity;  // else no cutoff but a guess keeps programs small
+    if (!any) return weight_ * (i.high - i.low) > small_interval * i.bound;
+    const double gap = best_.objective - i.bound;
+    const bool small = gap <= small_gap * best_.objective;
     return !small && weight_ * (i.high - i.low) > small_part * gap;
   }
 
@@ -116,7 +117,7 @@ class Slicer {
   // fewer states there are. Where none is, the interval waits for its turn with a sum proved larger
   // and the next cutoff further up. False: out of time.
   bool settle(const Interval& i) {
-    constexpr double growth = 8, last_step = 16;
+    constexpr double growth = 2, last_step = 16;
     const double most = best_.objective - weight_ * i.low;
     double cutoff = most;
     if (i.step < last_step) cutoff = std::min(most, i.sum * (1 + i.step));

@@ -154,6 +154,16 @@ TEST_CASE("a slicing is the same every time, and equal layers do not depend on h
   CHECK(best_slicing(apart).objective == doctest::Approx(once.objective).epsilon(1e-11));
 }
 
+TEST_CASE("hundreds of layers on thousands of devices are solved to a proof") {
+  const auto p = make_problem({.layers = 250, .devices = 8192});
+  const Slicing found = best_slicing(p);
+  check_consistent(p, found);
+  CHECK(found.stages.size() > 64);  // more than there are micro-batches in flight
+  // Counted on this instance 624,471 and 22; a wide cutoff or a wide interval makes it millions.
+  CHECK(found.statistics.labels < 2'000'000);
+  CHECK(found.statistics.programs < 60);
+}
+
 TEST_CASE("time that runs out leaves a slicing with its proved gap, or the reason for none") {
   const auto p = make_problem({.layers = 96, .devices = 512, .noise = 0.02});
   const Slicing whole = best_slicing(p);
