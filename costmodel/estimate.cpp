@@ -209,9 +209,18 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   return result;
 }
 
-Seconds Evaluator::iteration_time(const ParallelPlan& plan) {
+void Evaluator::train_on(std::int64_t global_batch) {
+  model_flops_ = model_flops_ *
+                 (static_cast<double>(global_batch) / static_cast<double>(training_.global_batch));
+  training_.global_batch = global_batch;
+  for (Evaluator& part : parts_) part.train_on(global_batch);
+}
+
+Seconds Evaluator::iteration_time(const ParallelPlan& plan) { return end_of(plan).iteration; }
+
+Ending Evaluator::end_of(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
-  return ending(c, simulated(plan, c.times), end_terms(plan)).iteration;
+  return ending(c, simulated(plan, c.times), end_terms(plan));
 }
 
 EndTerms Evaluator::end_terms(const ParallelPlan& plan) const {

@@ -136,9 +136,14 @@ struct EndTerms {
   bool apart = false;
 };
 
+struct Ending;  // costmodel/ending.hpp
+
 class Evaluator {
  public:
   Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training);
+
+  // What follows is of so many sequences an iteration; prices of layers are kept.
+  void train_on(std::int64_t global_batch);
 
   // The stage-cost table of a valid plan. The reference stays good until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
@@ -148,6 +153,8 @@ class Evaluator {
   const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
   // Simulates on top of cost(). Throws InternalError on an invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
+  // The same in parts.
+  Ending end_of(const ParallelPlan& plan);
   Estimate estimate(const ParallelPlan& plan);
   // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
