@@ -31,7 +31,27 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds
     json["certificate"] = {{"lower_bound_s", bound},
                            {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
   }
-  json["notes"] = mesh_sentences(found);
+  if (found.replicas && !found.replicas->shares.empty()) {
+    const ReplicaSearch& r = *found.replicas;
+    Json& told = json["replicas"] = {{"iteration_s", r.iteration.value},
+                                     {"across_s", r.across.value},
+                                     {"groups", Json::array()}};
+    for (std::size_t g = 0; g < r.shares.size(); ++g) {
+      const costmodel::ParallelPlan& plan = r.shares[g].plan;
+      told["groups"].push_back({{"group", s.cluster.groups[g].name},
+                                {"tp", plan.tp},
+                                {"pp", plan.pp},
+                                {"dp", plan.dp},
+                                {"micro_batch", plan.micro_batch},
+                                {"micro_batches", r.shares[g].micro_batches},
+                                {"sequences", r.shares[g].sequences()},
+                                {"recompute", to_string(plan.recompute)},
+                                {"zero", plan.zero},
+                                {"reduced_s", r.ends[g].meeting.value},
+                                {"memory_used", r.used[g]}});
+    }
+  }
+  json["notes"] = mesh_sentences(found, s);
   json["plans"] = Json::array();
   for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
   return json.dump(2) + "\n";

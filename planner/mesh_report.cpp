@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "costmodel/units_text.hpp"
@@ -27,7 +28,7 @@ std::string stages_text(const Estimate& e) {
 
 }  // namespace
 
-std::vector<std::string> mesh_sentences(const MeshSearch& found) {
+std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario& s) {
   const auto count = [](std::uint64_t n) { return format_integer(static_cast<long long>(n)); };
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
@@ -44,6 +45,12 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found) {
       "what "
       "the plan fixes, tensor groups wider than a node, idle devices, groups that alternate along "
       "the pipeline, unequal shares of a micro-batch.");
+  if (found.replicas) {
+    const auto pipeline =
+        found.plans.empty() ? costmodel::Seconds() : found.plans.front().iteration;
+    for (auto& line : replica_sentences(*found.replicas, s, pipeline))
+      lines.push_back(std::move(line));
+  }
   if (found.expired) lines.emplace_back("Time ran out: these are the best plans so far.");
   return lines;
 }
@@ -85,7 +92,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
     text += markdown ? to_markdown(rows) : to_text(rows);
   }
   text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
-  for (const auto& line : mesh_sentences(found)) text += (markdown ? "- " : "  ") + line + "\n";
+  for (const auto& line : mesh_sentences(found, s)) text += (markdown ? "- " : "  ") + line + "\n";
   return text;
 }
 

@@ -15,7 +15,7 @@ namespace planner {
 Table mesh_rows(const MeshSearch& found);
 
 // One a line: what was searched, what is proved, what was not searched.
-std::vector<std::string> mesh_sentences(const MeshSearch& found);
+std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel::Scenario& s);
 
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
                         double seconds, const ReportStyle& style);

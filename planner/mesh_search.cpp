@@ -1,6 +1,7 @@
 #include "planner/mesh_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -145,6 +146,10 @@ class MeshSearcher {
     if (!fits(evaluator_.cost(plan), s_->search.memory_margin)) return;
     ++result_.simulated;
     const Seconds time = evaluator_.iteration_time(plan);
+    if (!std::isfinite(time.value)) {
+      if (result_.reason.empty()) result_.reason = "what goes from stage to stage takes for ever";
+      return;
+    }
     const auto order = static_cast<std::uint64_t>(started_.size());
     started_.push_back({time, evaluator_.cost(plan).peak, order, plan});
   }
@@ -184,34 +189,45 @@ class MeshSearcher {
   MeshSearch result_;
 };
 
+struct Refusal {
+  const char* key;
+  const char* why;
+};
+
 // What this search cannot hold fixed.
-void refuse_fixed(const Scenario& s) {
-  const auto refuse = [&](bool fault, const char* key, const char* why) {
-    if (!fault) return;
-    throw costmodel::ConfigError(s.plan.mark_of(key), std::string(key) + " " + why,
-                                 "leave it out, or ask `shardplan evaluate`");
-  };
-  refuse(!s.plan.stages.empty(), "stages", "are fixed, and plan searches them");
-  refuse(!s.plan.stage_layers.empty(), "stage_layers", "are searched where stages differ");
-  refuse(s.plan.pp.has_value(), "pp", "is searched where stages differ");
-  refuse(s.plan.dp.has_value() != s.plan.micro_batch.has_value(), s.plan.dp ? "dp" : "micro_batch",
-         "alone does not say how large a micro-batch is");
+std::optional<Refusal> refusal(const Scenario& s) {
   const auto& listed = s.search.schedules;
+  const auto plain = costmodel::ScheduleKind::one_f_one_b;
   const bool offered =
-      listed.empty() ||
-      std::find(listed.begin(), listed.end(), costmodel::ScheduleKind::one_f_one_b) != listed.end();
-  refuse(!offered, "search", "leaves out 1f1b, the schedule where stages differ");
-  refuse(s.plan.vpp.value_or(1) != 1, "vpp", "is 1 where stages differ");
-  const auto schedule = s.plan.schedule.value_or(costmodel::ScheduleKind::one_f_one_b);
-  refuse(schedule != costmodel::ScheduleKind::one_f_one_b, "schedule",
-         "is 1f1b where stages differ");
+      listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
+  if (!s.plan.stages.empty()) return Refusal{"stages", "are fixed, and plan searches them"};
+  if (!s.plan.stage_layers.empty())
+    return Refusal{"stage_layers", "are searched where stages differ"};
+  if (s.plan.pp) return Refusal{"pp", "is searched where stages differ"};
+  if (s.plan.dp.has_value() != s.plan.micro_batch.has_value()) {
+    return Refusal{s.plan.dp ? "dp" : "micro_batch",
+                   "alone does not say how large a micro-batch is"};
+  }
+  if (!offered) return Refusal{"search", "leaves out 1f1b, the schedule where stages differ"};
+  if (s.plan.vpp.value_or(1) != 1) return Refusal{"vpp", "is 1 where stages differ"};
+  if (s.plan.schedule.value_or(plain) != plain)
+    return Refusal{"schedule", "is 1f1b where stages differ"};
+  return {};
 }
 
 }  // namespace
 
+bool can_search_meshes(const Scenario& scenario) { return !refusal(scenario); }
+
 MeshSearch search_meshes(const Scenario& scenario, const std::function<bool()>& expired) {
-  refuse_fixed(scenario);
-  return MeshSearcher(scenario, expired).run();
+  if (const auto fault = refusal(scenario)) {
+    throw costmodel::ConfigError(scenario.plan.mark_of(fault->key),
+                                 std::string(fault->key) + " " + fault->why,
+                                 "leave it out, or ask `shardplan evaluate`");
+  }
+  MeshSearch found = MeshSearcher(scenario, expired).run();
+  if (scenario.cluster.groups.size() > 1) found.replicas = search_replicas(scenario, expired);
+  return found;
 }
 
 }  // namespace planner

@@ -7,17 +7,20 @@
 // Not searched: virtual stages and schedules but 1F1B; context and expert parallelism but what the
 // plan fixes; tensor groups wider than a node; idle devices; groups that alternate along the
 // pipeline; orders of more than four groups but theirs and its reverse; replicas of a stage that
-// take unequal shares. Improvement is a local search. The bound is what no plan can beat: the
-// model's FLOPs at the peak of all devices.
+// take unequal shares. Groups that are replicas of the model instead and take unequal shares of the
+// batch are searched beside it (replica_search). Improvement is a local search. The bound is what
+// no plan can beat: the model's FLOPs at the peak of all devices.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "costmodel/estimate.hpp"
 #include "costmodel/scenario.hpp"
+#include "planner/replica_search.hpp"
 
 namespace planner {
 
@@ -31,8 +34,13 @@ struct MeshSearch {
   std::uint64_t simulated = 0;  // iterations
   std::uint64_t improved = 0;   // plans improved by simulation
   bool expired = false;
+  std::optional<ReplicaSearch> replicas;  // of several groups
 };
 
+// Whether the scenario fixes nothing that this search cannot hold fixed.
+bool can_search_meshes(const costmodel::Scenario& scenario);
+
+// Throws ConfigError where it cannot.
 MeshSearch search_meshes(const costmodel::Scenario& scenario,
                          const std::function<bool()>& expired = {});
 

@@ -208,4 +208,40 @@ TEST_CASE("degenerate clusters still have a plan") {
   }
 }
 
+TEST_CASE("no network between the groups: no pipeline through them, and the reason") {
+  Scenario s = read(small + mixed(1, 1));
+  s.cluster.tiers.back().bandwidth = costmodel::BytesPerSecond(0);
+  const MeshSearch found = search_meshes(s);
+  CHECK(found.plans.empty());
+  CHECK(found.reason == "what goes from stage to stage takes for ever");
+  REQUIRE(found.replicas);
+  CHECK(found.replicas->reason == "summing gradients over the groups takes for ever");
+}
+
+TEST_CASE("more groups than layers, embedding and loss counted: the reason") {
+  const std::string one_layer =
+      "model: {base: gpt2, layers: 1, heads: 12}\n"
+      "training: {global_batch: 4, sequence: 1024, precision: fp16, stack: megatron-2021}\n";
+  std::string groups;
+  for (const char* name : {"a", "b", "c", "d"})
+    groups += std::string(groups.empty() ? "" : ", ") + "{name: " + name +
+              ", base: dgx-a100, devices: 1}";
+  const MeshSearch found =
+      search_meshes(read(one_layer + "cluster: {groups: [" + groups +
+                         "], join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}}\n"));
+  CHECK(found.plans.empty());
+  CHECK(found.reason == "3 layers for 4 groups: every group needs a stage of a layer at least");
+}
+
+TEST_CASE("one giant layer: the loss over a million words outweighs the blocks") {
+  const std::string giant =
+      "model: {base: gpt2-medium, layers: 2, vocab: 1000000}\n"
+      "training: {global_batch: 8, sequence: 1024, precision: fp16, stack: megatron-2021}\n";
+  const MeshSearch found = search_meshes(read(giant + mixed(4, 2)));
+  REQUIRE(!found.plans.empty());
+  const Estimate& best = found.plans.front();
+  CHECK(best.fits());
+  CHECK(best.meshes.back().name == "h100");  // the quicker kind has the loss
+}
+
 }  // namespace mesh_search_test
