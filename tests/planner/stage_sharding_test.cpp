@@ -248,6 +248,20 @@ TEST_CASE("a network that carries nothing leaves what needs none of it") {
   CHECK(contains(names(found), "the same on all devices of axis 1"));
 }
 
+TEST_CASE("one giant layer: a sharding where there is room, a reason where there is none") {
+  const Scenario s =
+      scenario("kind: gpt, layers: 1, hidden: 65536, heads: 512, vocab: 1024, max_positions: 2048",
+               one_node, 8);
+  StageSpec spec = stage(s, LayerKind::block, 1, 1, 8, 1);
+  const auto found = sharded(s, spec);
+  check_found(found);
+  CHECK(found.found.bytes > s.cluster.device.memory.value);
+  spec.memory = s.cluster.device.memory;
+  const auto none = sharded(s, spec);
+  CHECK(none.found.choice.empty());
+  CHECK(contains(none.found.reason, "memory: at least"));
+}
+
 TEST_CASE("the stage of a plan: its layers, its memory, and its own sharding at the price told") {
   const Scenario s = scenario(gpt, one_node, 16);
   Evaluator evaluator(s.model, s.cluster, s.training);
