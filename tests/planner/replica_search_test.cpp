@@ -150,6 +150,18 @@ TEST_CASE(
   CHECK(slow_replicas > slow_pipeline);
 }
 
+TEST_CASE("the shipped scenario: replicas beat the best pipeline, the quicker group takes more") {
+  const Scenario s = costmodel::load_scenario(SHARDPLAN_SOURCE_DIR
+                                              "/configs/scenarios/llama-3.2-1b-a100-h100.yaml",
+                                              fixtures::configs(), {});
+  const planner::MeshSearch found = planner::search_meshes(s);
+  REQUIRE(found.replicas);
+  REQUIRE(found.replicas->shares.size() == 2);
+  REQUIRE(!found.plans.empty());
+  CHECK(found.replicas->iteration < 0.98 * found.plans.front().iteration);
+  CHECK(found.replicas->shares[0].sequences() > 2 * found.replicas->shares[1].sequences());
+}
+
 TEST_CASE("what the scenario fixes is kept, and the report tells the shares") {
   const Scenario s = read(training(16) + mixed(2, 2) + "plan: {tp: 2, recompute: full, zero: 0}\n");
   const planner::MeshSearch found = planner::search_meshes(s);
