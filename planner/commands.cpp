@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -29,6 +30,7 @@
 #include "planner/mesh_report.hpp"
 #include "planner/nccl_tests.hpp"
 #include "planner/placement.hpp"
+#include "planner/progress.hpp"
 #include "planner/refit.hpp"
 #include "planner/report_tables.hpp"
 #include "planner/residual_fit.hpp"
@@ -53,16 +55,6 @@ namespace {
 
 constexpr int no_answer = 3;
 constexpr int missed_limit = 4;
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 struct Session {
   const Options& options;
@@ -129,9 +121,9 @@ CommandResult plan(const Session& session) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
   const Stopwatch watch;
-  const double most = session.options.time_limit;
-  std::function<bool()> expired;
-  if (most > 0) expired = [&] { return watch.seconds() > most; };
+  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  Progress progress(watch, session.options.time_limit, told);
+  const std::function<bool()> expired = progress.expired();
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());

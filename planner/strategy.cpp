@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "costmodel/units_text.hpp"
@@ -24,6 +25,8 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   all.layouts = search_layouts(scenario, all.found, threads, expired);
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
+  if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
+    all.meshes = search_meshes(scenario, expired);
   if (all.found.plans.empty()) return all;
   const Estimate& best = all.found.plans.front();
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
@@ -42,6 +45,24 @@ std::string compared(const Estimate& even, const Estimate& best) {
   const double gain = 100 * (1 - best.iteration / even.iteration);
   return fmt::format("Stages of any layout are {:.2f} % faster; against them even stages have {}.",
                      gain, difference(best, even));
+}
+
+// Stages with sizes of their own, against the best that shares one size.
+std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& alike) {
+  if (meshes.plans.empty())
+    return fmt::format("Stages with sizes of their own: {}.", meshes.reason);
+  const Estimate& own = meshes.plans.front();
+  std::string text =
+      fmt::format("Stages with tensor and data parallel sizes of their own: {} by {}",
+                  format_seconds(own.iteration), to_string(own.plan));
+  if (!alike.empty()) {
+    const double gain = 100 * (1 - own.iteration / alike.front().iteration);
+    constexpr double shown = 0.005;  // per cent
+    if (std::abs(gain) < shown) return text + ", as fast.";
+    text += fmt::format(", {:.2f} % {}", std::abs(gain), gain > 0 ? "faster" : "slower");
+    if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
+  }
+  return text + ".";
 }
 
 }  // namespace
@@ -73,6 +94,7 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
   lines.push_back(
       "All stages share one tensor, data, context and expert parallel size, as the plan must say "
       "them; schedules with split backward keep even stages.");
+  if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
   if (l.expired) lines.push_back("Time ran out: these are the best plans so far.");
   return lines;
 }

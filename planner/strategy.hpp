@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/layout_search.hpp"
+#include "planner/mesh_search.hpp"
 #include "planner/search.hpp"
 #include "planner/stage_sharding.hpp"
 
@@ -16,10 +17,14 @@ struct Strategies {
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
   std::optional<LayoutSearch> layouts;    // of alpa and both
   std::optional<StageSharding> sharding;  // likewise: of the best plan's critical stage
+  std::optional<MeshSearch> meshes;       // likewise: stages with sizes of their own, told beside
 };
 
-// The grid search, and with `layouts` the search over layouts that starts from it and, on the best
-// plan's mesh, the one over shardings.
+// Above that, stages with sizes of their own are searched only when asked for by themselves.
+inline constexpr std::int64_t most_mesh_devices = 64;
+
+// The grid search, and with `layouts` the search over layouts that starts from it, on the best
+// plan's mesh the one over shardings, and the one over stages with sizes of their own.
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
                           const std::function<bool()>& expired);
 

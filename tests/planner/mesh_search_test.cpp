@@ -14,6 +14,7 @@
 #include "planner/mesh_report.hpp"
 #include "planner/placement.hpp"
 #include "planner/stage_options.hpp"
+#include "planner/strategy.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
 namespace mesh_search_test {
@@ -146,6 +147,22 @@ TEST_CASE("one kind of device: stages of their own sizes are no slower than even
   Evaluator evaluator(s.model, s.cluster, s.training);
   CHECK(found.plans.front().iteration <= evaluator.iteration_time(resolve_plan(even)) * (1 + 1e-9));
   CHECK(found.plans.front().plan.devices() == 8);
+}
+
+TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts") {
+  const std::string yaml = small + "cluster: {base: dgx-a100, devices: 8}\n";
+  const auto all = planner::run_strategies(read(yaml), true, 1, {});
+  REQUIRE(all.meshes);
+  REQUIRE(!all.meshes->plans.empty());
+  const auto lines = planner::strategy_sentences(all);
+  const auto told = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return fixtures::contains(line, "Stages with tensor and data parallel sizes of their own: ");
+  });
+  REQUIRE(told != lines.end());
+  CHECK(fixtures::contains(*told, to_string(all.meshes->plans.front().plan)));
+  // Not where the scenario fixes what that search cannot hold fixed, nor for the grid alone.
+  CHECK(!planner::run_strategies(read(yaml + "plan: {pp: 2}\n"), true, 1, {}).meshes);
+  CHECK(!planner::run_strategies(read(yaml), false, 1, {}).meshes);
 }
 
 TEST_CASE("what is found is placed: every device once, each stage on one kind") {

@@ -1,0 +1,61 @@
+// How long a search has taken and may take, and the line on a terminal that says so.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+namespace planner {
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Searches ask it now and then, from any thread, whether their time is up; on a terminal it tells
+// once a second that they are still at it.
+class Progress {
+ public:
+  // At most so many seconds (0: as long as it takes).
+  Progress(const Stopwatch& watch, double most, bool shown)
+      : watch_(&watch), most_(most), shown_(shown) {}
+  ~Progress() {
+    if (told_ > 0) fmt::print(stderr, "\r\x1b[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Nothing where there is nothing to ask.
+  std::function<bool()> expired() {
+    if (most_ <= 0 && !shown_) return {};
+    return [this] {
+      const double seconds = watch_->seconds();
+      if (shown_) tell(static_cast<int>(seconds));
+      return most_ > 0 && seconds > most_;
+    };
+  }
+
+ private:
+  void tell(int second) {
+    int before = told_;
+    if (second <= before || !told_.compare_exchange_strong(before, second)) return;
+    fmt::print(stderr, "\rsearching: {} s{}", second,
+               most_ > 0 ? fmt::format(" of at most {:g} s", most_) : std::string());
+  }
+
+  const Stopwatch* watch_;
+  double most_;
+  bool shown_;
+  std::atomic<int> told_{0};
+};
+
+}  // namespace planner
