@@ -20,6 +20,10 @@ const char* const gpt3_4096 =
     "model: gpt3-175b\ncluster: {base: selene, devices: 4096}\n"
     "training: {global_batch: 4096, sequence: 2048, stack: megatron-core-2026}\n";
 
+const char* const trillion_100k =
+    "model: megatron-1t\ncluster: {base: selene, devices: 100000}\n"
+    "training: {global_batch: 100000, sequence: 2048, stack: megatron-core-2026}\n";
+
 // Closed form, memory and volumes of one plan, layer prices cached: p = 8, as range(0) = v says
 // interleaved or not.
 void evaluate_one_plan(benchmark::State& state) {
@@ -60,5 +64,18 @@ void search_gpt3_on_4096(benchmark::State& state) {
   }
 }
 BENCHMARK(search_gpt3_on_4096)->Unit(benchmark::kMillisecond);
+
+// The same for a model of 10^12 parameters on 100,000 devices.
+void search_1t_on_100000(benchmark::State& state) {
+  const auto s = scenario(trillion_100k);
+  for (auto _ : state) {
+    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto found = planner::search(s, evaluator);
+    benchmark::DoNotOptimize(found.lower_bound);
+    state.counters["plans"] = static_cast<double>(found.statistics.configurations);
+    state.counters["simulated"] = static_cast<double>(found.statistics.simulated);
+  }
+}
+BENCHMARK(search_1t_on_100000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
