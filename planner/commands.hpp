@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/config_files.hpp"
 #include "planner/options.hpp"
 #include "planner/report_text.hpp"
 
@@ -14,6 +15,13 @@ struct CommandResult {
   int status = 0;
   std::string text;
   std::vector<std::string> warnings;  // to standard error, unless --quiet
+};
+
+// What a command works with.
+struct Session {
+  const Options& options;
+  ReportStyle style;
+  costmodel::ConfigPath path;
 };
 
 // Throws costmodel::ConfigError for bad input.

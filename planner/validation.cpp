@@ -4,112 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <string_view>
 #include <utility>
 
-#include "costmodel/config_reader.hpp"
 #include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/search.hpp"
 
 namespace planner {
 
-namespace fs = std::filesystem;
 using costmodel::ConfigError;
 using costmodel::Estimate;
 using costmodel::Scenario;
-using costmodel::Value;
 
 namespace {
-
-// The files named, and those in the folders named.
-// Whether a file of a folder has runs in it, and is not what runs refer to.
-bool has_runs(const fs::path& file) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("runs:", 0) == 0) return true;
-  return false;
-}
-
-// Files as named, and those of folders that hold runs; of folders, the names of the others go to
-// `left_out`.
-std::vector<std::string> evidence_files(const std::vector<std::string>& operands,
-                                        std::vector<std::string>* left_out) {
-  std::vector<std::string> files;
-  for (const auto& operand : operands) {
-    std::error_code status;
-    if (!fs::is_directory(operand, status)) {
-      files.push_back(operand);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(operand, status)) {
-      if (entry.path().extension() != ".yaml") continue;
-      if (has_runs(entry.path())) {
-        inside.push_back(entry.path().string());
-      } else if (left_out != nullptr) {
-        left_out->push_back(entry.path().string());
-      }
-    }
-    if (inside.empty()) {
-      throw ConfigError({operand, 0, 0}, "holds no *.yaml with runs",
-                        "name a folder of evidence files");
-    }
-    std::sort(inside.begin(), inside.end());
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
-  return files;
-}
-
-Measured read_measured(const Value& map) {
-  costmodel::MapReader reader(map, "measured");
-  Measured measured;
-  measured.iteration = reader.number("iteration_s", costmodel::Dimension::time, 1e-9, 1e9);
-  measured.peak_memory = reader.number("peak_memory_bytes", costmodel::Dimension::size, 1, 1e15);
-  measured.fits = reader.boolean("fits");
-  reader.finish();
-  return measured;
-}
-
-struct Run {
-  std::string id;
-  Value scenario;
-  Measured measured;
-  std::string contradicted;
-};
-
-Run read_run(const Value& map) {
-  costmodel::MapReader reader(map, "run");
-  Run run;
-  run.id = read_text(reader.required("id"), "id");
-  run.measured = read_measured(reader.required("measured"));
-  run.contradicted = reader.text("contradicted").value_or("");
-  run.scenario.kind = Value::Kind::map;
-  run.scenario.mark = map.mark;
-  for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {
-    if (const Value* part = reader.optional(key)) run.scenario.set(key, *part);
-  }
-  for (const auto* key : {"reported", "where", "confidence", "notes", "flags"})
-    reader.optional(key);
-  reader.finish();
-  return run;
-}
-
-std::vector<Run> read_evidence(const std::string& file) {
-  const Value root = costmodel::load_yaml(file);
-  costmodel::MapReader reader(root, "evidence");
-  for (const auto* key : {"source", "notes"}) reader.optional(key);
-  const Value* defaults = reader.optional("defaults");
-  const Value& list = reader.required("runs");
-  reader.finish();
-  std::vector<Run> runs;
-  for (const Value& run : list.items) {
-    runs.push_back(read_run(defaults != nullptr ? merged(*defaults, run) : run));
-  }
-  return runs;
-}
 
 // The estimate of a run, or why there is none.
 struct Prediction {
@@ -118,26 +24,7 @@ struct Prediction {
   RunFacts facts;
 };
 
-// Where a source leaves the micro-batch or the stages of a rank open, the framework's own defaults
-// go before the best choice.
-void take_defaults(Scenario& scenario) {
-  costmodel::PlanRequest& plan = scenario.plan;
-  const costmodel::StackSpec& stack = scenario.training.stack;
-  const std::int64_t pp = plan.pp.value_or(1);
-  if (pp == 1) return;
-  const auto settle = [&plan](std::string_view key, auto& field, std::int64_t value) {
-    if (value == 0 || !plan.is_auto(key)) return;
-    field = static_cast<int>(value);
-    std::erase(plan.automatic, key);
-  };
-  settle("vpp", plan.vpp, stack.default_stages);
-  const std::int64_t ranks = scenario.cluster.devices / plan.tp.value_or(1) / plan.cp.value_or(1);
-  const std::int64_t parts = ranks * stack.default_micro_batches;  // dp · pp · micro-batches / pp
-  if (parts > 0 && scenario.training.global_batch % parts == 0)
-    settle("micro_batch", plan.micro_batch, scenario.training.global_batch / parts);
-}
-
-Prediction predict(const Run& run, const costmodel::ConfigPath& path) {
+Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
   Prediction prediction;
   try {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
@@ -157,12 +44,12 @@ Prediction predict(const Run& run, const costmodel::ConfigPath& path) {
   return prediction;
 }
 
-void add_rows(const Run& run, const std::string& source, const costmodel::ConfigPath& path,
+void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
               std::vector<ValidationRow>& rows) {
   const Prediction prediction = predict(run, path);
   const auto add = [&](const char* quantity, double measured, double predicted) {
     rows.push_back({run.id,
-                    source,
+                    run.source,
                     quantity,
                     measured,
                     predicted,
@@ -178,10 +65,8 @@ void add_rows(const Run& run, const std::string& source, const costmodel::Config
   }
   if (run.measured.peak_memory)
     add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);
-  // A run that was timed ran: it fitted.
-  if (run.measured.fits || run.measured.iteration) {
-    add("fits", run.measured.fits.value_or(true) ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
-  }
+  if (run.measured.fits || run.measured.iteration)
+    add("fits", run.measured.ran() ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
 }
 
 double percentile(std::vector<double> sorted, double fraction) {
@@ -283,18 +168,6 @@ ValidationSummary summary_of(const Rows& rows) {
   return summary;
 }
 
-std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands) {
-  std::vector<EvidenceRun> all;
-  for (const auto& file : evidence_files(operands, nullptr)) {
-    const std::string source = fs::path(file).stem().string();
-    for (Run& run : read_evidence(file)) {
-      all.push_back({source, std::move(run.id), std::move(run.scenario), run.measured,
-                     std::move(run.contradicted)});
-    }
-  }
-  return all;
-}
-
 std::optional<double> predicted_iteration(const EvidenceRun& run,
                                           const costmodel::ConfigPath& path) {
   try {
@@ -314,10 +187,7 @@ std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
                                     const costmodel::ConfigPath& path,
                                     std::vector<std::string>* left_out) {
   std::vector<ValidationRow> rows;
-  for (const auto& file : evidence_files(operands, left_out)) {
-    const std::string source = fs::path(file).stem().string();
-    for (const Run& run : read_evidence(file)) add_rows(run, source, path, rows);
-  }
+  for (const EvidenceRun& run : read_evidence_runs(operands, left_out)) add_rows(run, path, rows);
   return rows;
 }
 

@@ -8,26 +8,10 @@
 
 #include "costmodel/config_files.hpp"
 #include "costmodel/estimate.hpp"
+#include "planner/evidence.hpp"
 #include "planner/run_facts.hpp"
 
 namespace planner {
-
-// What a run measured.
-struct Measured {
-  std::optional<double> iteration, peak_memory;
-  std::optional<bool> fits;
-};
-
-// A run of an evidence file, merged over the file's `defaults`.
-struct EvidenceRun {
-  std::string source;  // stem of the file
-  std::string id;
-  costmodel::Value scenario;
-  Measured measured;
-  std::string contradicted;  // why its source's own figures disagree; empty: they do not
-};
-
-std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands);
 
 // Seconds of an iteration; none when the run cannot be expressed or nothing fits.
 std::optional<double> predicted_iteration(const EvidenceRun& run,
@@ -88,9 +72,8 @@ struct ValidationSummary {
 
 ValidationSummary summary_of(const std::vector<ValidationRow>& rows);
 
-// Reads evidence files, and all *.yaml of a folder that have runs (not below it), in order of name;
-// a folder's others are named in `left_out`. Each run is merged over the file's `defaults`. Bad
-// files throw ConfigError; a run that cannot be predicted is a row with an error.
+// The rows of all runs that `operands` name, as read_evidence_runs reads them; a run that cannot be
+// predicted is a row with an error.
 std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
                                     const costmodel::ConfigPath& path,
                                     std::vector<std::string>* left_out = nullptr);
