@@ -42,6 +42,30 @@ Json fits_json(const FitFigures& f) {
           {"recognised", f.recognised}};
 }
 
+Json choices_json(const std::vector<FirstChoice>& choices) {
+  const ChoiceFigures f = figures_of(choices);
+  Json list = Json::array();
+  for (const auto& c : choices) {
+    list.push_back({{"source", c.source},
+                    {"workload", c.workload},
+                    {"plans", c.plans},
+                    {"as_fast", c.fastest},
+                    {"predicted_fastest", c.predicted},
+                    {"measured_fastest", c.measured},
+                    {"loss_pct", c.loss_pct},
+                    {"right", c.right()}});
+  }
+  const bool any = !choices.empty();
+  return {{"workloads", f.workloads},
+          {"within_pct", as_fast_pct},
+          {"right", f.right},
+          {"right_pct", any ? Json(f.right_pct) : Json()},
+          {"by_chance_pct", any ? Json(f.by_chance_pct) : Json()},
+          {"mean_loss_pct", any ? Json(f.mean_loss_pct) : Json()},
+          {"largest_loss_pct", any ? Json(f.largest_loss_pct) : Json()},
+          {"by_workload", list}};
+}
+
 Json rank_json(const RankAgreement& rank) {
   Json groups = Json::array(), calibration = Json::array();
   for (const auto& g : rank.groups) {
@@ -64,7 +88,8 @@ Json rank_json(const RankAgreement& rank) {
           {"pairs", rank.pairs},
           {"pairs_right_pct", any ? Json(rank.pairs_right_pct) : Json()},
           {"calibration", calibration},
-          {"by_group", groups}};
+          {"by_group", groups},
+          {"first_choice", choices_json(rank.choices)}};
 }
 
 Json row_json(const ValidationRow& row) {

@@ -19,6 +19,7 @@ constexpr std::size_t least_pairs = 10;
 constexpr double student_90 = 2.353;
 
 struct PlanTime {
+  std::string text;
   double predicted = 0;     // log
   double measured_sum = 0;  // of logs
   int runs = 0;
@@ -40,6 +41,7 @@ std::vector<Workload> workloads_of(const std::vector<ValidationRow>& rows) {
     group.label = row.facts.workload;
     group.pair_spread = row.facts.pair_spread;
     PlanTime& time = group.plans[row.facts.plan];
+    time.text = row.facts.plan_text;
     time.predicted = std::log(row.predicted);
     time.measured_sum += std::log(row.measured);
     ++time.runs;
@@ -98,6 +100,26 @@ RankGroup ranked(const Workload& group, const std::vector<Pair>& pairs) {
   return g;
 }
 
+// Of plans predicted equal the one measured slowest.
+FirstChoice first_choice(const Workload& group) {
+  const PlanTime *first = nullptr, *fastest = nullptr;
+  for (const auto& [plan, time] : group.plans) {
+    if (first == nullptr || time.predicted < first->predicted ||
+        (time.predicted == first->predicted && time.measured() > first->measured()))
+      first = &time;
+    if (fastest == nullptr || time.measured() < fastest->measured()) fastest = &time;
+  }
+  const auto loss_pct = [fastest](const PlanTime& time) {
+    return 100 * std::expm1(time.measured() - fastest->measured());
+  };
+  FirstChoice choice{
+      group.source,  group.label,     static_cast<int>(group.plans.size()), 0, first->text,
+      fastest->text, loss_pct(*first)};
+  for (const auto& [plan, time] : group.plans)
+    choice.fastest += loss_pct(time) <= as_fast_pct ? 1 : 0;
+  return choice;
+}
+
 constexpr std::array bin_edges{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99};
 
 class Calibration {
@@ -143,6 +165,22 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 
+ChoiceFigures figures_of(const std::vector<FirstChoice>& choices) {
+  ChoiceFigures f;
+  f.workloads = static_cast<int>(choices.size());
+  if (choices.empty()) return f;
+  for (const FirstChoice& c : choices) {
+    f.right += c.right() ? 1 : 0;
+    f.by_chance_pct += 100.0 * c.fastest / c.plans;
+    f.mean_loss_pct += c.loss_pct;
+    f.largest_loss_pct = std::max(f.largest_loss_pct, c.loss_pct);
+  }
+  f.right_pct = 100.0 * f.right / f.workloads;
+  f.by_chance_pct /= f.workloads;
+  f.mean_loss_pct /= f.workloads;
+  return f;
+}
+
 RankAgreement rank_agreement(const std::vector<ValidationRow>& rows) {
   RankAgreement result;
   Calibration calibration;
@@ -151,6 +189,7 @@ RankAgreement rank_agreement(const std::vector<ValidationRow>& rows) {
   for (const Workload& group : workloads_of(rows)) {
     const auto pairs = pairs_of(group);
     for (const Pair& pair : pairs) calibration.add(pair, group.pair_spread);
+    result.choices.push_back(first_choice(group));
     if (group.plans.size() < least_plans) continue;
     result.groups.push_back(ranked(group, pairs));
     const RankGroup& g = result.groups.back();

@@ -76,6 +76,7 @@ std::string parallelism_of(const ParallelPlan& plan) {
 void add_plan(RunFacts& facts, const ParallelPlan& plan) {
   facts.parallelism = parallelism_of(plan);
   facts.plan = in_full(to_value(plan));
+  facts.plan_text = to_string(plan);
 }
 
 }  // namespace planner

@@ -15,6 +15,7 @@ struct RunFacts {
   std::string precision;
   std::string parallelism;  // "tp+pp+dp", "fsdp", "1 device"; "" before the plan is known
   std::string plan;         // in full: equal for equal plans
+  std::string plan_text;    // for people: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved"
   std::string workload;     // for people: "l96 h12288 on 1,024 x a100, batch 1,536 x 2,048"
   // Model, software, cluster and batch in full: runs that share it differ in their plan alone.
   std::string workload_key;

@@ -60,7 +60,8 @@ std::string table_html(const Table& table) {
   std::string html = "<div class=\"wide\"><table><thead><tr>" + row_html(table, titles, "th") +
                      "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
-    const bool sum = row.front() == "all runs" || row.front() == "all groups";
+    const bool sum =
+        row.front() == "all runs" || row.front() == "all groups" || row.front() == "all workloads";
     html += (sum ? "<tr class=\"sum\">" : "<tr>") + row_html(table, row, "td") + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
@@ -95,6 +96,12 @@ std::string tiles(const Scorecard& card) {
   if (!card.rank.groups.empty()) {
     html += tile(fmt::format("{:.2f}", card.rank.mean_spearman),
                  "rank correlation of plans, predicted and measured");
+  }
+  if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
+    html +=
+        tile(fmt::format("{:.0f} %", f.right_pct),
+             fmt::format("of workloads: the plan predicted fastest is within {:g} % of the fastest",
+                         as_fast_pct));
   }
   return html + "</div>\n";
 }

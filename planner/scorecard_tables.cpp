@@ -131,6 +131,50 @@ Table group_table(const RankAgreement& rank) {
   return t;
 }
 
+Table choice_table(const RankAgreement& rank) {
+  std::map<std::string, std::vector<FirstChoice>> by_source;
+  for (const auto& c : rank.choices) by_source[c.source].push_back(c);
+  Table t{{{"source", false},
+           {"workloads"},
+           {"right"},
+           {"right %"},
+           {"by chance %"},
+           {"mean loss %"},
+           {"largest loss %"}},
+          {}};
+  const auto add = [&t](const std::string& name, const std::vector<FirstChoice>& choices) {
+    const ChoiceFigures f = figures_of(choices);
+    t.rows.push_back({name, fmt::format("{}", f.workloads), fmt::format("{}", f.right),
+                      whole(f.right_pct), whole(f.by_chance_pct), percent(f.mean_loss_pct),
+                      percent(f.largest_loss_pct)});
+  };
+  for (const auto& [source, choices] : by_source) add(source, choices);
+  if (!rank.choices.empty()) add("all workloads", rank.choices);
+  return t;
+}
+
+// Largest loss first; of all workloads or of those where the choice is wrong.
+Table choices_table(const RankAgreement& rank, bool all) {
+  std::vector<FirstChoice> choices;
+  for (const auto& c : rank.choices) {
+    if (all || !c.right()) choices.push_back(c);
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& a, const auto& b) { return a.loss_pct > b.loss_pct; });
+  Table t{{{"source", false},
+           {"workload", false},
+           {"plans"},
+           {"loss %"},
+           {"predicted fastest", false},
+           {"measured fastest", false}},
+          {}};
+  for (const auto& c : choices) {
+    t.rows.push_back({c.source, c.workload, fmt::format("{}", c.plans), percent(c.loss_pct),
+                      c.predicted, c.measured});
+  }
+  return t;
+}
+
 Table calibration_table(const RankAgreement& rank) {
   Table t{{{"probability of the order"}, {"pairs"}, {"mean probability %"}, {"right %"}}, {}};
   for (const auto& bin : rank.calibration) {
@@ -228,6 +272,13 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
         card.rank.groups.size(), card.rank.mean_spearman, card.rank.pairs_right_pct,
         card.rank.pairs));
   }
+  if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
+    lines.push_back(
+        fmt::format("Best plan: the one predicted is within {:g} % of the fastest measured in {} "
+                    "of {} workloads "
+                    "({:.0f} %).",
+                    as_fast_pct, f.right, f.workloads, f.right_pct));
+  }
   if (s.memory.rows > 0) {
     lines.push_back(fmt::format("Peak memory of {} runs: mean error {:.1f} %, bias {:+.1f} %.",
                                 s.memory.rows, s.memory.mape, s.memory.bias));
@@ -258,8 +309,15 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
       {"Does it fit", fits_table(s)},
       {"Order of plans of one workload", rank_table(card.rank)},
       {"How often a predicted order is right", calibration_table(card.rank)},
+      {fmt::format("Is the plan predicted fastest within {:g} % of the fastest", as_fast_pct),
+       choice_table(card.rank)},
   };
   const bool every_run = detail.rows || rows.size() <= shown_when_few;
+  if (detail.full || detail.rows) {
+    sections.push_back({detail.rows ? "Each workload's, the largest loss first"
+                                    : "Where it is not, the largest loss first",
+                        choices_table(card.rank, detail.rows)});
+  }
   if (detail.full) {
     sections.push_back({"Order of plans, by workload", group_table(card.rank)});
     sections.push_back({"The five largest errors of each source (*: outside the interval)",

@@ -13,7 +13,7 @@ ValidationRow run(const std::string& workload, const std::string& plan, double m
                   double predicted) {
   ValidationRow row{workload + plan, "source", "iteration_s", measured, predicted, {}, "", {}};
   row.facts.workload_key = row.facts.workload = workload;
-  row.facts.plan = plan;
+  row.facts.plan = row.facts.plan_text = plan;
   row.facts.pair_spread = 0.1;
   return row;
 }
@@ -66,6 +66,34 @@ TEST_CASE("groups weigh by their plans") {
   const RankAgreement rank = rank_agreement(rows);
   CHECK(rank.mean_spearman == doctest::Approx((6 * 1 + 3 * -1) / 9.0));
   CHECK(rank.pairs_right_pct == doctest::Approx(100.0 * 15 / 18));
+}
+
+TEST_CASE("the plan predicted fastest is right where it is measured within 3 % of the fastest") {
+  std::vector<ValidationRow> rows{run("a", "x", 1.02, 5), run("a", "y", 1, 6), run("a", "z", 2, 7),
+                                  run("b", "x", 1.5, 5), run("b", "y", 1, 6)};
+  rows.push_back(run("c", "x", 1, 1));  // one plan: nothing to choose
+  rows.push_back(run("d", "x", 1, 1));  // predicted equal: the slower counts
+  rows.push_back(run("d", "y", 1.25, 1));
+  const RankAgreement rank = rank_agreement(rows);
+  REQUIRE(rank.choices.size() == 3);
+  const FirstChoice &a = rank.choices[0], &b = rank.choices[1], &d = rank.choices[2];
+  CHECK(a.right());
+  CHECK(a.plans == 3);
+  CHECK(a.fastest == 2);
+  CHECK(a.loss_pct == doctest::Approx(2));
+  CHECK_FALSE(b.right());
+  CHECK(b.predicted == "x");
+  CHECK(b.measured == "y");
+  CHECK(b.loss_pct == doctest::Approx(50));
+  CHECK(d.loss_pct == doctest::Approx(25));
+  const ChoiceFigures f = figures_of(rank.choices);
+  CHECK(f.workloads == 3);
+  CHECK(f.right == 1);
+  CHECK(f.right_pct == doctest::Approx(100.0 / 3));
+  CHECK(f.by_chance_pct == doctest::Approx(100 * (2.0 / 3 + 0.5 + 0.5) / 3));
+  CHECK(f.mean_loss_pct == doctest::Approx(77.0 / 3));
+  CHECK(f.largest_loss_pct == doctest::Approx(50));
+  CHECK(figures_of(std::vector<FirstChoice>{}).workloads == 0);
 }
 
 TEST_CASE("a bias that all plans share leaves the spread between pairs alone") {

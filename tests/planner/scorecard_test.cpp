@@ -90,6 +90,12 @@ TEST_CASE("intervals hold nine runs in ten, seen or not; orders are mostly right
   CHECK(card.rank.groups.size() > 50);
   CHECK(card.rank.mean_spearman > 0.6);
   CHECK(card.rank.pairs_right_pct > 75);
+  // What is reached, as in "published runs are predicted as well as they ever were".
+  const ChoiceFigures first = figures_of(card.rank.choices);
+  CHECK(first.workloads >= 160);
+  CHECK(first.right_pct >= 82);
+  CHECK(first.right_pct > 2 * first.by_chance_pct);
+  CHECK(first.mean_loss_pct < 2.3);
   for (const auto& bin : card.rank.calibration) {
     CAPTURE(bin.from);
     if (bin.pairs >= 50)
@@ -108,6 +114,12 @@ TEST_CASE("the summary in JSON has every grouping") {
   CHECK(json["rank"]["groups"] == json["rank"]["by_group"].size());
   CHECK(json["rank"]["spearman"].is_number());
   CHECK(json["rank"]["pairs_right_pct"].is_number());
+  const auto& first = json["rank"]["first_choice"];
+  CHECK(first["by_workload"].size() == first["workloads"]);
+  std::size_t right = 0;
+  for (const auto& choice : first["by_workload"]) right += choice["right"] ? 1 : 0;
+  CHECK(first["right"] == right);
+  CHECK(first["by_workload"][0]["predicted_fastest"].get<std::string>().find("t ") == 0);
   CHECK(json["left_out"]["by_source"].size() == json["by_source"].size());
 }
 
@@ -119,7 +131,9 @@ TEST_CASE("text stays within 100 columns, and shows runs when asked or few") {
     CHECK(display_width(line) <= 100);
   }
   CHECK(text.find("Every run") == std::string::npos);
-  CHECK(validation_report(rows, true, {}).find("Every run") != std::string::npos);
+  const std::string every = validation_report(rows, true, {});
+  CHECK(every.find("Every run") != std::string::npos);
+  CHECK(every.find("Each workload's, the largest loss first") != std::string::npos);
   const std::vector<ValidationRow> few(rows.begin(), rows.begin() + 4);
   CHECK(validation_report(few, false, {}).find("Every run") != std::string::npos);
 }
