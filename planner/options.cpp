@@ -79,12 +79,13 @@ constexpr std::array flags{
     FlagRecord{"set", "KEY.PATH=VALUE", "", "override one value of the scenario (repeatable)"},
     FlagRecord{"top", "N", "plan", "how many plans to report"},
     FlagRecord{
-        "strategy", "NAME", "plan",
+        "strategy", "NAME", "plan validate",
         "grid: even stages (default); alpa: any layout, and sharding in a stage; both: side "
         "by side; meshes: each stage its own devices and sizes (alone where devices differ)"},
     FlagRecord{"time-limit", "SECONDS", "plan",
                "alpa, both, meshes: stop then with the best so far and the proved gap"},
-    FlagRecord{"threads", "N", "plan", "alpa, both: threads of the search (default: one a core)"},
+    FlagRecord{"threads", "N", "plan validate",
+               "alpa, both, --against-planner: threads of the search (default: one a core)"},
     FlagRecord{"over", "KEY=A,B,...", "sweep",
                "values to try for a key of the plan, or a dotted path (repeatable)"},
     FlagRecord{"placement", "FILE", "plan evaluate",
@@ -92,9 +93,12 @@ constexpr std::array flags{
     FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
     FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
     FlagRecord{"fail-above", "PCT", "validate",
-               "exit status 4 when the mean over sources is above"},
+               "exit status 4 when the mean over sources (--against-planner: the largest loss) is "
+               "above"},
     FlagRecord{"write-residuals", "FILE", "validate",
                "write the table that prediction intervals rest on (configs/residuals.yaml)"},
+    FlagRecord{"against-planner", "", "validate",
+               "hold each run's plan against the planner's best for it (--strategy grid or alpa)"},
     FlagRecord{"rows", "", "validate", "every run, not only the summary (text, md, html)"},
     FlagRecord{"notes", "FILE", "validate", "end the report with this file (md, html)"},
     FlagRecord{"fit", "FILE", "validate",
@@ -224,6 +228,28 @@ double read_positive(const char* flag, const char* what, const std::string& text
   return *parsed.value;
 }
 
+// What plans that were run are held against.
+void check_comparison(const po::variables_map& values, const Options& options) {
+  const auto given = [&](const char* name) {
+    return values.count(name) != 0 && !values[name].defaulted();
+  };
+  if (!options.against_planner) {
+    for (const char* flag : {"strategy", "threads"}) {
+      if (given(flag))
+        usage(fmt::format("--{} is of no use to validate alone", flag), "add --against-planner");
+    }
+    return;
+  }
+  for (const char* flag : {"fit", "leave-one-source-out", "write-residuals"}) {
+    if (given(flag))
+      usage(fmt::format("--{} does not go with --against-planner", flag), "leave one out");
+  }
+  if (options.strategy != "grid" && options.strategy != "alpa") {
+    usage(fmt::format("--against-planner has no --strategy {}", options.strategy),
+          "allowed: grid, alpa");
+  }
+}
+
 // How `plan` searches, and the limits of that.
 void read_strategy(const po::variables_map& values, Options& options) {
   const auto given = [&](const char* name) { return values.count(name) != 0; };
@@ -234,7 +260,7 @@ void read_strategy(const po::variables_map& values, Options& options) {
           costmodel::known_names(options.strategy, known));
   }
   for (const char* flag : {"time-limit", "threads"}) {
-    if (given(flag) && options.strategy == "grid")
+    if (given(flag) && options.strategy == "grid" && options.command == "plan")
       usage(fmt::format("--{} does not go with --strategy grid", flag), "add --strategy alpa");
   }
   if (given("time-limit")) {
@@ -294,6 +320,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   list("over", options.over);
   options.quiet = values["quiet"].as<bool>();
   options.rows = values["rows"].as<bool>();
+  options.against_planner = values["against-planner"].as<bool>();
   options.leave_one_source_out = values["leave-one-source-out"].as<bool>();
   options.help = values["help"].as<bool>();
   options.version = values["version"].as<bool>();
@@ -313,6 +340,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   if (options.leave_one_source_out && options.fit.empty())
     usage("--leave-one-source-out needs constants to fit", "add --fit configs/fit.yaml");
   read_strategy(values, options);
+  if (options.command == "validate") check_comparison(values, options);
   read_command(values, options);
   return options;
 }

@@ -28,6 +28,7 @@ struct Options {
   std::string write_residuals;  // a file; empty: none
   std::string notes;            // a file; empty: none
   bool rows = false;
+  bool against_planner = false;
   std::string fit;  // file of constants
   bool leave_one_source_out = false;
   bool quiet = false;

@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <thread>
 
 #include "costmodel/output_file.hpp"
+#include "planner/expert_report.hpp"
 #include "planner/json_report.hpp"
 #include "planner/refit.hpp"
 #include "planner/residual_fit.hpp"
@@ -65,10 +68,48 @@ CommandResult refit_constants(const Session& session) {
   return result;
 }
 
+// On one line that is written over.
+std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
+  if (quiet || isatty(STDERR_FILENO) == 0) return {};
+  return [](std::size_t done, std::size_t all) {
+    fmt::print(stderr, "\r{} of {} searches and prices{}", done, all, done == all ? "\n" : "");
+  };
+}
+
+// Here --fail-above limits not the mean error but how much slower the planner's best may be.
+CommandResult against_planner(const Session& session) {
+  const Options& options = session.options;
+  if (options.format == Format::html || options.format == Format::svg) {
+    throw ConfigError({}, "shardplan: validate --against-planner has no such --format",
+                      "allowed: text, json, csv, md");
+  }
+  CommandResult result;
+  std::vector<std::string> left_out;
+  const auto runs = read_evidence_runs(options.operands, &left_out);
+  for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const ExpertComparison compared = compare_with_experts(
+      runs, session.path, {options.strategy == "alpa", threads, search_progress(options.quiet)});
+  limit_error(worst_loss_pct(compared),
+              "what the planner's best is predicted slower than a plan that was run", session,
+              result);
+  if (options.format == Format::json) {
+    result.text = expert_json(compared);
+  } else if (options.format == Format::csv) {
+    result.text = to_csv(expert_rows(compared));
+  } else {
+    result.text = expert_report(compared, options.rows, session.style);
+    if (!options.notes.empty()) result.text += "\n" + read_text_file(options.notes);
+  }
+  return result;
+}
+
 }  // namespace
 
 CommandResult validate_runs(const Session& session) {
   if (!session.options.fit.empty()) return refit_constants(session);
+  if (session.options.against_planner) return against_planner(session);
   std::vector<std::string> left_out;
   const auto rows = validate(session.options.operands, session.path, &left_out);
   CommandResult result;

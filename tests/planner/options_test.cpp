@@ -44,6 +44,13 @@ TEST_CASE("values of flags") {
   CHECK(both.strategy == "both");
   CHECK(both.time_limit == 2.5);
   CHECK(both.threads == 3);
+  const Options against =
+      parse({"validate", "e", "--against-planner", "--strategy", "alpa", "--threads", "2"});
+  CHECK(against.against_planner);
+  CHECK(against.strategy == "alpa");
+  CHECK(against.threads == 2);
+  CHECK(parse({"validate", "e", "--against-planner", "--threads", "2"}).strategy == "grid");
+  CHECK_FALSE(parse({"validate", "e"}).against_planner);
   CHECK(parse({"simulate", "s", "--trace", "t.json"}).trace == "t.json");
   CHECK(parse({"export", "s", "--to", "megatron"}).to == "megatron");
   CHECK(parse({"sweep", "s", "--over", "tp=1", "--over", "pp=1"}).over.size() == 2);
@@ -70,7 +77,14 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"plan", "s", "--threads", "2"}), "does not go with --strategy grid"));
   CHECK(
       contains(fault({"plan", "s", "--strategy", "alpa", "--time-limit", "0"}), "--time-limit 0"));
-  CHECK(contains(fault({"simulate", "s", "--strategy", "alpa"}), "belongs to 'plan'"));
+  CHECK(contains(fault({"simulate", "s", "--strategy", "alpa"}), "belongs to 'plan validate'"));
+  CHECK(contains(fault({"validate", "e", "--threads", "2"}), "add --against-planner"));
+  CHECK(contains(fault({"validate", "e", "--strategy", "alpa"}), "add --against-planner"));
+  CHECK(contains(fault({"validate", "e", "--against-planner", "--strategy", "both"}),
+                 "allowed: grid, alpa"));
+  CHECK(contains(fault({"validate", "e", "--against-planner", "--fit", "f"}),
+                 "--fit does not go with --against-planner"));
+  CHECK(contains(fault({"plan", "s", "--against-planner"}), "belongs to 'validate'"));
   CHECK(contains(fault({"simulate", "s", "--format", "csv"}), "allowed: text json"));
   for (const auto* top : {"0", "-1", "1001", "x", "", "99999999999999"})
     CHECK(contains(fault({"plan", "s", "--top", top}), "--top"));
