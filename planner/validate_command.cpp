@@ -72,7 +72,7 @@ CommandResult refit_constants(const Session& session) {
 std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
   if (quiet || isatty(STDERR_FILENO) == 0) return {};
   return [](std::size_t done, std::size_t all) {
-    fmt::print(stderr, "\r{} of {} searches and prices{}", done, all, done == all ? "\n" : "");
+    fmt::print(stderr, "\r{} of {} searches and predictions{}", done, all, done == all ? "\n" : "");
   };
 }
 
