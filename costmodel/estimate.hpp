@@ -181,6 +181,7 @@ class Evaluator {
   void price_stages(const ParallelPlan& plan);
   void price_offload(const ParallelPlan& plan);
   std::vector<std::string> notes() const;
+  std::int64_t ranks_on_a_node() const;
   double computing_together(const ParallelPlan& plan) const;
   void share_node(const ParallelPlan& plan);
   void raise_clocks(const ParallelPlan& plan);

@@ -25,8 +25,7 @@ Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) co
   const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
   const Bytes parameters(own * weight_bytes_per_parameter(training_));
   if (const auto measured = measured_optimizer(parameters, cluster_.device)) {
-    const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
-    return *measured * slowdown_together(cluster_.device, static_cast<double>(ranks));
+    return *measured * slowdown_together(cluster_.device, static_cast<double>(ranks_on_a_node()));
   }
   const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
   return streaming_time(optimizer_traffic(own, kept_gradients, training_), optimizer_passes,

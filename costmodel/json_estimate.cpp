@@ -6,10 +6,13 @@ namespace costmodel {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, int ranks) {
-  std::vector<double> sums(static_cast<std::size_t>(ranks), 0);
-  for (std::size_t k = 0; k < by_virtual_stage.size(); ++k)
-    sums[k % sums.size()] += by_virtual_stage[k].value;
+std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage,
+                            const ParallelPlan& plan) {
+  std::vector<double> sums(static_cast<std::size_t>(plan.pp), 0);
+  for (std::size_t k = 0; k < by_virtual_stage.size(); ++k) {
+    const int rank = rank_of(plan.schedule, plan.pp, static_cast<int>(k));
+    sums[static_cast<std::size_t>(rank)] += by_virtual_stage[k].value;
+  }
   return sums;
 }
 
@@ -68,8 +71,8 @@ Json plan_json(const Estimate& e) {
 }
 
 Json time_json(const Estimate& e) {
-  const auto forward = by_rank(e.stage_forward, e.plan.pp),
-             backward = by_rank(e.stage_backward, e.plan.pp);
+  const auto forward = by_rank(e.stage_forward, e.plan),
+             backward = by_rank(e.stage_backward, e.plan);
   Json stages = Json::array();
   for (std::size_t r = 0; r < forward.size(); ++r)
     stages.push_back({{"forward_s", forward[r]}, {"backward_s", backward[r]}});

@@ -13,6 +13,6 @@ nlohmann::ordered_json memory_json(const Estimate& estimate);
 nlohmann::ordered_json communication_json(const Traffic& traffic);
 
 // One micro-batch through all chunks of each pipeline rank, in seconds.
-std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, int ranks);
+std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -163,7 +163,8 @@ Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int r
 Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
   if (splits_backward(plan.schedule)) {
     const Bytes held = held_split(f, plan, rank);
-    in_flight = held / micro_batch_on(f, plan, rank);  // as many as would hold as much
+    const Bytes one = micro_batch_on(f, plan, rank);
+    in_flight = one > Bytes(0) ? held / one : 0;  // as many as would hold as much
     return held;
   }
   if (plan.schedule != ScheduleKind::interleaved) {

@@ -91,7 +91,11 @@ void read_stages(const Value& value, PlanRequest& plan) {
     counted += plan.stages.back().layers ? 1 : 0;
   }
   if (counted == 0) return;
-  if (counted < plan.stages.size() || !plan.stage_layers.empty()) {
+  if (!plan.stage_layers.empty()) {
+    throw ConfigError(value.mark, "stages say their layers, and so does stage_layers",
+                      "leave one of them out");
+  }
+  if (counted < plan.stages.size()) {
     throw ConfigError(value.mark, "some stages say their layers, others do not",
                       "give layers in all stages, or stage_layers alone");
   }

@@ -14,12 +14,12 @@ Recomputed region_of(Recomputation granularity) {
 }
 
 int recomputed_layers(const ParallelPlan& plan, int layers) {
+  if (plan.recompute.layers == Recompute::half) return std::min(std::max(1, layers / 2), layers);
   return plan.recompute.layers > 0 ? std::min(plan.recompute.layers, layers) : layers;
 }
 
-ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model) {
-  const auto layers = static_cast<double>(model.layers) / plan.virtual_stages();
-  plan.recompute = {Recomputation::full, std::max(1, static_cast<int>(layers / 2))};
+ParallelPlan half_recomputed(ParallelPlan plan) {
+  plan.recompute = {Recomputation::full, Recompute::half};
   return plan;
 }
 

@@ -14,7 +14,7 @@ int recomputed_layers(const ParallelPlan& plan, int layers);
 
 // The plan with the selective recomputation of stacks whose policy keeps every second product or
 // layer (torchtitan): half of each stage's layers, in full.
-ParallelPlan half_recomputed(ParallelPlan plan, const ModelSpec& model);
+ParallelPlan half_recomputed(ParallelPlan plan);
 
 // Of `weights` parameters on a device, `experts` of them in experts, those that one rank keeps when
 // they are sharded over the ranks that hold the same.

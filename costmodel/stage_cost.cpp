@@ -93,9 +93,13 @@ double idle_share(const ParallelPlan& plan, std::int64_t micro_batches) {
 
 }  // namespace
 
+std::int64_t Evaluator::ranks_on_a_node() const {
+  return std::min(cluster_.devices, cluster_.devices_per_node);
+}
+
 // Ranks on one node, which compute at once but for the pipeline's bubble.
 double Evaluator::computing_together(const ParallelPlan& plan) const {
-  const auto ranks = std::min(plan.devices(), cluster_.devices_per_node);
+  const std::int64_t ranks = ranks_on_a_node();
   return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan, cost_.micro_batches));
 }
 
@@ -226,7 +230,7 @@ ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
   ParallelPlan plan = requested;
   const StackSpec& stack = training_.stack;
   if (stack.selective_half && plan.recompute.granularity == Recomputation::selective)
-    plan = half_recomputed(plan, model_);
+    plan = half_recomputed(plan);
   if (stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
   return plan;
 }
@@ -253,6 +257,11 @@ const PlanCost& Evaluator::price(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.micro_batches = plan.micro_batches(training_.global_batch);
   SHARDPLAN_CHECK(c.micro_batches >= 1);
+  c.times.forward_transfer.clear();  // what stages that differ have had
+  c.times.backward_transfer.clear();
+  c.boundaries.clear();
+  c.capacity.clear();
+  c.fullest = 0;
   price_stages(plan);
   share_node(plan);
   raise_clocks(plan);

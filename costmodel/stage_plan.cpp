@@ -10,9 +10,19 @@
 
 namespace costmodel {
 
+namespace {
+
+// More devices than any cluster has: sums stay below what an integer holds.
+constexpr std::int64_t too_many = 1'000'000'000'000;
+
+}  // namespace
+
 std::int64_t ParallelPlan::devices_of_stages() const {
   std::int64_t sum = 0;
-  for (const StagePlan& stage : stages) sum += std::int64_t{stage.tp} * stage.dp * cp;
+  for (const StagePlan& stage : stages) {
+    sum += std::min<std::int64_t>(std::int64_t{stage.tp} * stage.dp, too_many) * cp;
+    sum = std::min(sum, too_many);
+  }
   return sum;
 }
 
@@ -45,8 +55,9 @@ struct Submesh {
 std::int64_t devices_of_stage(const ParallelPlan& plan, int stage) {
   const bool own = !plan.stages.empty();
   const auto k = static_cast<std::size_t>(stage);
-  return std::int64_t{own ? plan.stages[k].tp : plan.tp} * (own ? plan.stages[k].dp : plan.dp) *
-         plan.cp;
+  const std::int64_t each =
+      std::int64_t{own ? plan.stages[k].tp : plan.tp} * (own ? plan.stages[k].dp : plan.dp);
+  return std::min(each, too_many) * plan.cp;
 }
 
 // -1: there is none of that name.
@@ -92,9 +103,13 @@ void pack(std::vector<Submesh>& all) {
   }
 }
 
+// Within a node and in equal parts of it, or in whole nodes: it is priced as one of many like it.
 bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
-  const std::int64_t node = group_of(cluster, s.group).devices_per_node;
-  return s.first % node + s.devices <= node || (s.first % node == 0 && s.devices % node == 0);
+  const ClusterSpec& own = group_of(cluster, s.group);
+  const std::int64_t node = own.devices_per_node;
+  if (own.devices <= node) return true;
+  return s.first % std::min(s.devices, node) == 0 &&
+         (node % s.devices == 0 || s.devices % node == 0);
 }
 
 std::string group_names(const ClusterSpec& cluster) {
@@ -154,7 +169,7 @@ std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec&
 bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   if (!check_shape(p, rules) || rules.stop()) return false;
   std::int64_t sum = 0;
-  for (int k = 0; k < p.pp; ++k) sum += devices_of_stage(p, k);
+  for (int k = 0; k < p.pp && sum < too_many; ++k) sum += devices_of_stage(p, k);
   const bool all_used = rules.require(
       sum == cluster.devices, p.stages.empty() ? "dp" : "stages",
       [&] {
@@ -204,8 +219,8 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
     rules.require(
         lies_well(all[k], cluster), "stages",
         [&] {
-          return fmt::format("stage {} of {} devices straddles nodes of {}", k, all[k].devices,
-                             group_of(cluster, all[k].group).devices_per_node);
+          return fmt::format("stage {} of {} devices does not divide nodes of {}", k,
+                             all[k].devices, group_of(cluster, all[k].group).devices_per_node);
         },
         [] { return std::string("give it a part of a node that divides it, or whole nodes"); });
   }

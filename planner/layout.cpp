@@ -45,7 +45,7 @@ class LayoutTable {
       : plan_(plan), limit_(limit), evaluator_(&evaluator) {
     const bool halves = evaluator.training().stack.selective_half &&
                         plan.recompute.granularity == Recomputation::selective;
-    as_run_ = halves ? half_recomputed(plan, evaluator.model()) : plan;
+    as_run_ = halves ? half_recomputed(plan) : plan;
   }
 
   // Layer 0 is the embedding, the last one the loss.

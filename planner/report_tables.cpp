@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "costmodel/json_estimate.hpp"
 #include "costmodel/residuals.hpp"
 #include "costmodel/units_text.hpp"
+#include "planner/optimum.hpp"
 
 namespace planner {
 
@@ -43,17 +45,9 @@ bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
 // Layers of all chunks of a pipeline rank.
 int rank_layers(const Estimate& e, const costmodel::ModelSpec& model, int rank) {
   int layers = 0;
-  for (int k = rank; k < e.plan.virtual_stages(); k += e.plan.pp)
-    layers += layers_of(e.plan, model, k);
+  for (int k = 0; k < e.plan.virtual_stages(); ++k)
+    if (rank_of(e.plan.schedule, e.plan.pp, k) == rank) layers += layers_of(e.plan, model, k);
   return layers;
-}
-
-Seconds rank_time(const std::vector<Seconds>& by_stage, int rank, int pp) {
-  Seconds sum;
-  for (std::size_t k = static_cast<std::size_t>(rank); k < by_stage.size();
-       k += static_cast<std::size_t>(pp))
-    sum += by_stage[k];
-  return sum;
 }
 
 // What a stage has of its own where stages differ.
@@ -107,20 +101,20 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
            {"buffers"},
            {"total"}},
           {}};
+  const auto forward = by_rank(e.stage_forward, e.plan),
+             backward = by_rank(e.stage_backward, e.plan);
   for (int r = 0; r < e.plan.pp;) {
     int to = r;  // equal neighbours share a line
     const auto& s = e.memory[static_cast<std::size_t>(r)];
     const auto equal = [&](int other) {
       return same(s, e.memory[static_cast<std::size_t>(other)]) &&
              rank_layers(e, model, r) == rank_layers(e, model, other) &&
-             own_cells(e, r) == own_cells(e, other) &&
-             rank_time(e.stage_forward, r, e.plan.pp) ==
-                 rank_time(e.stage_forward, other, e.plan.pp);
+             own_cells(e, r) == own_cells(e, other) && forward[at(r)] == forward[at(other)];
     };
     while (to + 1 < e.plan.pp && equal(to + 1)) ++to;
     t.rows.push_back({stages_text(r, to), fmt::format("{}", rank_layers(e, model, r)),
-                      format_seconds(rank_time(e.stage_forward, r, e.plan.pp)),
-                      format_seconds(rank_time(e.stage_backward, r, e.plan.pp)),
+                      format_seconds(Seconds(forward[at(r)])),
+                      format_seconds(Seconds(backward[at(r)])),
                       fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),
                       format_gib(s.gradients), format_gib(s.optimizer), format_gib(s.activations),
                       format_gib(s.buffers), format_gib(s.total())});

@@ -22,8 +22,8 @@ Json stages_json(const std::vector<double>& forward, const std::vector<double>& 
 }
 
 Json measured_time(const RunResult& r) {
-  const auto forward = costmodel::by_rank(r.measured.stage_forward, r.plan.pp);
-  const auto backward = costmodel::by_rank(r.measured.stage_backward, r.plan.pp);
+  const auto forward = costmodel::by_rank(r.measured.stage_forward, r.plan);
+  const auto backward = costmodel::by_rank(r.measured.stage_backward, r.plan);
   return {{"iteration_s", r.measured.iteration.value},
           {"forward_s", *std::max_element(forward.begin(), forward.end())},
           {"backward_s", *std::max_element(backward.begin(), backward.end())},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "costmodel/plan_shape.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
 using namespace costmodel;
@@ -21,6 +22,15 @@ std::string first_key(const ParallelPlan& plan,
 }
 
 }  // namespace
+
+TEST_CASE("half of the layers recomputed is half of each stage's own") {
+  const ParallelPlan half = half_recomputed(ParallelPlan{});
+  CHECK(half.recompute.granularity == Recomputation::full);
+  CHECK(recomputed_layers(half, 28) == 14);
+  CHECK(recomputed_layers(half, 5) == 2);
+  CHECK(recomputed_layers(half, 1) == 1);
+  CHECK(recomputed_layers(half, 0) == 0);
+}
 
 TEST_CASE("each rule is broken alone, at its key") {
   ParallelPlan plan;

@@ -251,6 +251,42 @@ TEST_CASE("a slower kind of device makes its stages slower and no others") {
   CHECK(within.cost(plan).boundaries.front().forward.time < a.boundaries.front().forward.time);
 }
 
+TEST_CASE("a plain plan costs the same after one of stages that differ") {
+  ParallelPlan plain;
+  plain.tp = 8, plain.pp = 2, plain.micro_batch = 4;
+  const ParallelPlan own =
+      plan_of({stage(4, 1), stage(4, 1), stage(1, 4), stage(4, 1)}, {6, 6, 6, 6}, 1, 4);
+  const TrainingSpec training = fixtures::training(64, 1024);
+  Evaluator evaluator(model, fixtures::cluster(16), training), fresh = evaluator;
+  evaluator.estimate(own);
+  const Estimate after = evaluator.estimate(plain), alone = fresh.estimate(plain);
+  CHECK(after.iteration == alone.iteration);
+  CHECK(after.traffic.send == alone.traffic.send);
+  CHECK(after.capacity == alone.capacity);
+  CHECK(after.stage_capacity == alone.stage_capacity);
+}
+
+TEST_CASE("ranks that compute together are those of a machine, not of a stage") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  cluster.device.together = {{1, 1, 1}, {8, 3, 1}};
+  const auto forward = [&](const std::vector<StagePlan>& stages, const ClusterSpec& machines) {
+    Evaluator evaluator(model, machines, fixtures::training(64, 1024));
+    return evaluator.cost(plan_of(stages, {12, 12}, stages.front().dp, 8)).times.forward;
+  };
+  const auto equal = forward({stage(1, 4), stage(1, 4)}, cluster);
+  const auto other = forward({stage(1, 4), stage(4, 1)}, cluster);
+  CHECK(other.front() == equal.front());
+  ClusterSpec apart = two_kinds(4, 4, 1);
+  for (ClusterSpec& group : apart.groups) group.device.together = cluster.device.together;
+  CHECK(forward({stage(1, 4), stage(1, 4)}, apart).front() < equal.front());
+}
+
+TEST_CASE("machines of each group count as stragglers, half-filled ones too") {
+  ClusterSpec cluster = two_kinds(4, 4, 1);
+  cluster.straggler_per_doubling = 0.1;
+  CHECK(straggler_factor(cluster) == doctest::Approx(1.1));
+}
+
 TEST_CASE("submeshes are packed, the largest first; places are told") {
   ParallelPlan plan =
       plan_of({stage(1, 2), stage(2, 4), stage(1, 4), stage(1, 2)}, {6, 6, 6, 6}, 4, 1);
@@ -276,7 +312,9 @@ TEST_CASE("what is impossible is named, with a remedy") {
   has(fault(plan_of({stage(8, 1), stage(1, 8)}, half, 4, 1), plain),
       "stages: stage 1: dp 8 does not divide the 4 sequences of dp 4 x micro_batch 1");
   has(fault(plan_of({stage(2, 3), stage(2, 3), stage(4, 1)}, {8, 8, 8}, 3, 1), plain, 96),
-      "straddles nodes of 8; give it a part of a node");
+      "stage 0 of 6 devices does not divide nodes of 8; give it a part of a node");
+  has(fault(plan_of({stage(2, 3), stage(2, 1), stage(8, 1)}, {8, 8, 8}, 3, 1), plain, 96),
+      "stage 0 of 6 devices does not divide nodes of 8; give it a part of a node");
   has(fault(plan_of({stage(8, 1), stage(3, 1), stage(5, 1)}, {8, 8, 8}, 1, 1), plain),
       "stages: stage 1: tp 3");
   has(fault(plan_of({stage(4, 3), stage(4, 1)}, half, 3, 1), mixed, 96),
@@ -343,7 +381,12 @@ TEST_CASE("stages that cannot be read say so") {
   CHECK(contains(fault_of("{stages: [{tp: 2}, {dp: 2}]}"), "the stage lacks dp"));
   CHECK(contains(fault_of("{stages: [{dp: 2, layers: 4}, {dp: 2}]}"),
                  "some stages say their layers"));
+  CHECK(contains(fault_of("{stage_layers: [4, 4], stages: [{dp: 2, layers: 4}, {dp: 2}]}"),
+                 "stages say their layers, and so does stage_layers; leave one of them out"));
   CHECK(contains(fault_of("{stages: [{dp: 2, width: 4}]}"), "width"));
+  const std::string many = "{tp: 1000000, dp: 1000000}";
+  CHECK(contains(fault_of("{cp: 1000000, stages: [" + many + ", " + many + "]}"),
+                 "add up to 2,000,000,000,000,000,000 devices"));
   CHECK(contains(fault_of("{tp: auto, stages: [{dp: 2}, {dp: 2}]}"), "tp: auto beside stages"));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/estimate.hpp"
+#include "costmodel/json_estimate.hpp"
 #include "costmodel/split_schedule.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
@@ -122,6 +123,26 @@ TEST_CASE("zero-bubble-v: both ends of the model live on the first rank") {
   CHECK(cost.weights[3] == 6 * block);
   CHECK(cost.weights[0] > 6 * block + 51200 * 1024.0);
   CHECK(cost.weights[0] < 6 * block + 1.1 * 51200 * 1024.0);
+}
+
+TEST_CASE("the V's ranks are told by their own two stages") {
+  ParallelPlan plan = split_plan(ScheduleKind::zero_bubble_v, 2);
+  const auto times = by_rank({Seconds(1), Seconds(10), Seconds(100), Seconds(1000)}, plan);
+  CHECK(times == std::vector<double>{1001, 110});
+  plan.schedule = ScheduleKind::interleaved;
+  CHECK(by_rank({Seconds(1), Seconds(10), Seconds(100), Seconds(1000)}, plan) ==
+        std::vector<double>{101, 1010});
+}
+
+TEST_CASE("a rank without layers holds no micro-batches") {
+  TrainingSpec training = fixtures::training(32, 512);
+  training.stack.zero_bubble = true;
+  ParallelPlan plan = split_plan(ScheduleKind::zero_bubble_h1, 4);
+  plan.stage_layers = {8, 0, 4, 4};
+  Evaluator evaluator(fixtures::gpt(16, 1024, 16, 51200, 512), fixtures::cluster(4), training);
+  const PlanCost cost = evaluator.cost(plan);
+  CHECK(cost.memory[1].in_flight_micro_batches == 0);
+  CHECK(cost.memory[0].in_flight_micro_batches > 0);
 }
 
 TEST_CASE("a very long zero-bubble schedule continued by its period stays above its bound") {
