@@ -164,7 +164,7 @@ std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
   const Timing copy = timed([&] { memory.copy(vectors[0], vectors[1]); });
   const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
   const Timing step =
-      timed([&] { memory.adamw(vectors[0], vectors[1], vectors[2], vectors[3], how, 1); });
+      timed([&] { memory.adamw(vectors[0], vectors[1], vectors[2], vectors[3], how, 1, 1); });
   for (const auto& vector : vectors) memory.release(vector.data());
   return {{task, "copy", Pass::forward, {bytes}, 2 * bytes, copy},
           {task, "optimizer", Pass::forward, {bytes}, bytes, step}};

@@ -13,11 +13,9 @@ namespace calibrate {
 // What the tasks run on, as long as they do.
 struct GpuBench {
   runtime::Device& device;
-  costmodel::Precision precision;  // fp32 or bf16: the device's
+  costmodel::Precision precision;  // fp32, bf16 or fp16: the device's
   Clock clock;
-  runtime::Number number() const {
-    return precision == costmodel::Precision::fp32 ? runtime::Number::f32 : runtime::Number::bf16;
-  }
+  runtime::Number number() const { return runtime::format_of(precision); }
 };
 
 // The shapes of a calibration.

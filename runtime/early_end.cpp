@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+#include "runtime/loss_scale.hpp"
+
 namespace runtime {
 
 void EarlyEnd::add(std::vector<RankMeasurement> iteration) {
@@ -34,6 +36,8 @@ RunResult EarlyEnd::result() const {
   result.iterations = static_cast<int>(result.measured.loss.size());
   const std::string warning = loss_warning(result.measured.loss);
   if (!warning.empty()) result.notes.push_back(warning);
+  const std::string scaling = scaling_note(result.measured.loss_scale, result.measured.skipped);
+  if (!scaling.empty()) result.notes.push_back(scaling);
   return result;
 }
 

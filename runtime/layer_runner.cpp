@@ -32,12 +32,6 @@ namespace {
 
 Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
 
-// Activations are fp32 or bf16.
-Vector vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) {
-  const Number number = info.element_bytes == 2 ? Number::bf16 : Number::f32;
-  return {tensor.data, tensor.bytes / bytes_of(number), number};
-}
-
 bool read_by_host(const Node& node) {
   return std::holds_alternative<costmodel::Embedding>(node.op) ||
          std::holds_alternative<costmodel::CrossEntropy>(node.op);
@@ -66,8 +60,14 @@ Values part_of(const LayerParameters& layout, int parameter, Values all) {
 
 }  // namespace
 
-LayerRunner::LayerRunner(Device& device, Communicator& tensor_group, int tag, Arena& arena)
-    : device_(device), tensor_(tensor_group), tag_(tag), arena_(arena) {}
+LayerRunner::LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag,
+                         Arena& arena)
+    : device_(device), number_(number), tensor_(tensor_group), tag_(tag), arena_(arena) {}
+
+Vector LayerRunner::vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const {
+  const Number number = info.element_bytes == 2 ? number_ : Number::f32;
+  return {tensor.data, tensor.bytes / bytes_of(number), number};
+}
 
 Block LayerRunner::take(const costmodel::TensorInfo& info) {
   return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));

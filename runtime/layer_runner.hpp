@@ -27,8 +27,9 @@ struct LayerRun {
 
 class LayerRunner {
  public:
-  // `tensor_group` over the tensor-parallel ranks. All outlive this.
-  LayerRunner(Device& device, Communicator& tensor_group, int tag, Arena& arena);
+  // `tensor_group` over the tensor-parallel ranks, `number` of weights and activations. All outlive
+  // this.
+  LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag, Arena& arena);
 
   // Takes the layer's input (none for the embedding), returns its output (none of the head, whose
   // losses add to loss_sum()).
@@ -55,7 +56,11 @@ class LayerRunner {
   void collective(costmodel::CollectiveKind kind, const Vector& in, const Vector& out);
   Block take(const costmodel::TensorInfo& info);
 
+  // Activations are of the format or, where the op list says so, fp32.
+  Vector vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const;
+
   Device& device_;
+  const Number number_;
   Communicator& tensor_;
   int tag_;
   Arena& arena_;

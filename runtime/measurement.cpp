@@ -64,6 +64,8 @@ class Numbers {
     (*this)(m.actions);
     (*this)(m.reductions);
     (*this)(m.pace);
+    (*this)(m.loss_scale);
+    (*this)(m.skipped);
     TrafficCount& t = m.traffic;
     for (auto* bytes : {&t.all_reduce, &t.all_gather, &t.reduce_scatter, &t.all_to_all, &t.send})
       (*this)(*bytes);
@@ -203,6 +205,8 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   }
   if (iterations > 1) times.erase(times.begin());
   all.iteration = median(times);
+  all.loss_scale = ranks.front().loss_scale;
+  all.skipped = ranks.front().skipped;
   mean_stages(ranks, plan, all);
   count_bytes(ranks, plan, all);
   all.timeline.ranks = plan.pp;

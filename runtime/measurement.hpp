@@ -33,7 +33,9 @@ struct RankMeasurement {
   // How many times as long its operators took as at the profile's pace (paced_device.hpp): the mean
   // over all iterations but the first; 0: not measured.
   double pace = 0;
-  TrafficCount traffic;                                        // of one iteration
+  double loss_scale = 0;     // after its last iteration; 0: none
+  std::int64_t skipped = 0;  // steps, because gradients overflowed
+  TrafficCount traffic;      // of one iteration
   std::array<std::int64_t, memory_kind_names.size()> peaks{};  // bytes, by memory kind
   std::int64_t peak = 0;
 };
@@ -47,6 +49,8 @@ struct RunSummary {
   std::vector<costmodel::Seconds> stage_forward, stage_backward;  // by virtual stage
   double bubble_fraction = 0;  // of the pipeline rank that ends last: idle / busy
   double pace = 0;             // the mean of the ranks'; 0: not measured
+  double loss_scale = 0;       // as every rank has it
+  std::int64_t skipped = 0;
   // By pipeline rank: the most of its ranks.
   std::vector<std::array<std::int64_t, memory_kind_names.size()>> memory;
   std::vector<std::int64_t> peak;

@@ -46,21 +46,26 @@ class HostMemory : public Memory {
   }
 
   void reduce(Reduction reduction, const Vector& other, const Vector& values) override {
-    if (values.number == Number::bf16)
-      return reduce_into<Bf16>(reduction, other.as<Bf16>(), values.as<Bf16>());
-    reduce_into<float>(reduction, other.floats(), values.floats());
+    in_format(values.number, [&](auto zero) {
+      using T = decltype(zero);
+      reduce_into<T>(reduction, other.as<T>(), values.as<T>());
+    });
   }
   void round(std::span<const float> from, const Vector& to) override {
     if (to.number == Number::f32) return copy(from, to.floats());
-    const auto narrow = to.as<Bf16>();
-    for (std::size_t i = 0; i < from.size(); ++i) narrow[i] = Bf16(from[i]);
+    in_format(to.number, [&](auto zero) {
+      using T = decltype(zero);
+      const auto narrow = to.as<T>();
+      for (std::size_t i = 0; i < from.size(); ++i) narrow[i] = T(from[i]);
+    });
   }
   double sum(std::span<const float> values) override {
     return std::accumulate(values.begin(), values.end(), 0.0);
   }
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
-             std::span<float> square, const cpu::AdamW& how, std::int64_t step) override {
-    cpu::adamw(params, grads, mean, square, how, step);
+             std::span<float> square, const cpu::AdamW& how, std::int64_t step,
+             double gradient_scale) override {
+    cpu::adamw(params, grads, mean, square, how, step, gradient_scale);
   }
   void wait() override {}
 };

@@ -1,9 +1,10 @@
 // The seam to where a rank's tensors live, and the arithmetic on whole vectors that belongs to no
 // operator: the engine never reads or writes a tensor by itself. Host memory is here; a GPU's is in
 // runtime/cuda. Operations are done in the order they are asked for, perhaps
-// later than the call returns: only read(), sum() and wait() wait for them.
+// later than the call returns: only read(), sum(), finite() and wait() wait for them.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,14 +50,21 @@ class Memory {
   virtual double sum(std::span<const float> values) = 0;
   // As cpu::adamw.
   virtual void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
-                     std::span<float> square, const cpu::AdamW& how, std::int64_t step) = 0;
+                     std::span<float> square, const cpu::AdamW& how, std::int64_t step,
+                     double gradient_scale) = 0;
   // Of all of them; they have nothing in common.
-  virtual void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how,
-                     std::int64_t step) {
+  virtual void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
+                     double gradient_scale) {
     for (const AdamTensor& t : tensors) {
-      adamw(t.params, t.grads, t.mean, t.square, how, step);
+      adamw(t.params, t.grads, t.mean, t.square, how, step, gradient_scale);
       if (!t.rounded.empty()) round(t.params, t.rounded);
     }
+  }
+  // Whether all of their gradients are. Waits.
+  virtual bool finite(std::span<const AdamTensor> tensors) {
+    for (const AdamTensor& t : tensors)  // in double the sum of floats has room
+      if (!std::isfinite(sum(t.grads))) return false;
+    return true;
   }
   // Returns when all that was asked for is done. Throws what went wrong since the last time.
   virtual void wait() = 0;

@@ -48,19 +48,18 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
                     faults.front().remedy);
 }
 
-// CPUs compute in fp32 whatever a scenario says of the GPUs it was written for; GPUs in fp32, or in
-// bf16 beside fp32 gradients and weights of the optimizer's.
 void compute_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
                        std::vector<std::string>& notes) {
-  const bool wide = request.backend != BackendKind::cuda || t.precision == Precision::fp32;
-  const Precision precision = wide ? Precision::fp32 : Precision::bf16;
+  const Precision precision = computed_in(request.backend, t.precision);
+  const bool wide = precision == Precision::fp32;
   auto& stack = t.stack;
   const bool as_said =
       t.precision == precision && t.gradient_precision == Precision::fp32 &&
       (wide || (stack.master_weights && !stack.fp32_shards && !stack.bf16_optimizer));
   if (as_said) return;
-  notes.push_back(fmt::format("computed in {}, and predicted so; the scenario says otherwise",
-                              wide ? "fp32" : "bf16 with fp32 gradients and optimizer weights"));
+  notes.push_back(fmt::format("computed in {}{}, and predicted so; the scenario says otherwise",
+                              to_string(precision),
+                              wide ? "" : " with fp32 gradients and optimizer weights"));
   t.precision = precision;
   t.gradient_precision = Precision::fp32;
   if (wide) return;
@@ -68,9 +67,9 @@ void compute_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
   stack.fp32_shards = stack.bf16_optimizer = false;
 }
 
-const char* products_in(const RunRequest& request) {
-  if (request.scenario.training.precision != Precision::fp32) return "bf16";
-  return request.tf32 ? "TF32" : "fp32";
+std::string_view products_in(const RunRequest& request) {
+  const Precision precision = request.scenario.training.precision;
+  return precision == Precision::fp32 && request.tf32 ? "TF32" : to_string(precision);
 }
 
 // Ranks take the machine's GPUs in turn, or fill one after the other where they are cut.
@@ -143,9 +142,8 @@ std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& tr
   const CudaPlugin& cuda = cuda_plugin();
   const VirtualPlace at = place_of(request, transport);
   const SmSplit split = split_of(request, cuda.report().gpus[static_cast<std::size_t>(at.gpu)]);
-  const bool wide = request.scenario.training.precision == Precision::fp32;
   return cuda.make_device({.index = at.gpu,
-                           .number = wide ? Number::f32 : Number::bf16,
+                           .number = format_of(request.scenario.training.precision),
                            .tf32 = request.tf32,
                            .parts = split.devices,
                            .multiprocessors = split.each,

@@ -19,6 +19,14 @@ enum class BackendKind { threads, mpi, tcp, emulated, cuda };
 inline constexpr std::array<std::string_view, 5> backend_names{"threads", "mpi", "tcp", "emulated",
                                                                "cuda"};
 
+// CPUs compute in fp32 whatever a scenario says of the GPUs it was written for; GPUs in fp32, or in
+// bf16 or fp16 beside fp32 gradients and weights of the optimizer's.
+constexpr costmodel::Precision computed_in(BackendKind backend, costmodel::Precision said) {
+  using costmodel::Precision;
+  if (backend != BackendKind::cuda || said == Precision::fp32) return Precision::fp32;
+  return said == Precision::fp16 ? said : Precision::bf16;
+}
+
 struct RunRequest {
   costmodel::Scenario scenario;
   BackendKind backend = BackendKind::threads;

@@ -53,8 +53,7 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
                              Transport& transport, Device& device, const ExecutorOptions& options)
     : evaluator_(evaluator),
       plan_(plan),
-      number_(evaluator.training().precision == costmodel::Precision::fp32 ? Number::f32
-                                                                           : Number::bf16),
+      number_(format_of(evaluator.training().precision)),
       memory_(device.memory()),
       streams_(device.streams()),
       staged_(transport, memory_),
@@ -74,7 +73,7 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
                 replica_traffic_, memory_, at_once(FabricUse::replicas)),
       ends_(transport_, ends_group_, traffic_, memory_, at_once(FabricUse::ends)),
       arena_(options.memory_limit, memory_),
-      runner_(device, tensor_, collective_tag(tensor_channel), arena_),
+      runner_(device, number_, tensor_, collective_tag(tensor_channel), arena_),
       reducer_(
           how_to_reduce(reduces_beside(evaluator.training(), plan), beside_, replicas_),
           [this] {
@@ -196,7 +195,8 @@ Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
           .seed = options_.seed,
           .layer = layer.number,
           .dropout = model.dropout,
-          .loss_scale = 1.0 / static_cast<double>(training.global_batch * training.sequence)};
+          .loss_scale = (loss_scale() != nullptr ? scale_.value() : 1) /
+                        static_cast<double>(training.global_batch * training.sequence)};
 }
 
 // The table that a head borrows stays gathered until the other end of the micro-batch is through
@@ -379,10 +379,18 @@ TrafficCount StageExecutor::traffic() const {
   return sum;
 }
 
-void StageExecutor::step() {
+std::vector<AdamTensor> StageExecutor::updated() {
   std::vector<AdamTensor> tensors;
   for (LayerState& state : states_) tensors.push_back(state.updated());
-  memory_.adamw(tensors, options_.optimizer, iteration_ + 1);
+  return tensors;
+}
+
+bool StageExecutor::overflowed() { return loss_scale() != nullptr && !memory_.finite(updated()); }
+
+void StageExecutor::step(bool overflowed_anywhere) {
+  const double scale = loss_scale() != nullptr ? scale_.value() : 1;
+  scale_.note(overflowed_anywhere);
+  if (!overflowed_anywhere) memory_.adamw(updated(), options_.optimizer, scale_.steps(), 1 / scale);
   for (LayerState& state : states_) state.end_update();
   memory_.wait();
   if (options_.fabric != nullptr) options_.fabric->settle();

@@ -19,6 +19,7 @@
 #include "runtime/fabric_transport.hpp"
 #include "runtime/gradient_reducer.hpp"
 #include "runtime/layer_runner.hpp"
+#include "runtime/loss_scale.hpp"
 #include "runtime/staged_transport.hpp"
 #include "runtime/transport.hpp"
 
@@ -38,8 +39,9 @@ bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::Pa
 
 class StageExecutor : public StageBackend {
  public:
-  // The plan is valid and one that unsupported() takes, of training in fp32 or bf16; `evaluator`
-  // makes its op lists. All outlive this. Throws OutOfMemory when weights and states do not fit.
+  // The plan is valid and one that unsupported() takes, of training in fp32, bf16 or fp16;
+  // `evaluator` makes its op lists. All outlive this. Throws OutOfMemory when weights and states do
+  // not fit.
   StageExecutor(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                 Transport& transport, Device& device, const ExecutorOptions& options);
 
@@ -49,7 +51,12 @@ class StageExecutor : public StageBackend {
   void announce(const std::vector<costmodel::Action>& actions);
   // Gradients summed over all that hold the same: when each layer's were, in the time of now().
   std::vector<TimeSpan> reduce_gradients();
-  void step();  // the optimizer's
+  // In fp16: whether gradients of this rank's share are infinite or no numbers; else false.
+  bool overflowed();
+  // The optimizer's; none where gradients overflowed on any rank.
+  void step(bool overflowed_anywhere = false);
+  // In fp16.
+  const LossScale* loss_scale() const { return number_ == Number::f16 ? &scale_ : nullptr; }
   // Of the last stage: the iteration's losses summed over the tokens this rank has seen; else 0.
   double loss_sum() const { return runner_.loss_sum(); }
 
@@ -85,6 +92,7 @@ class StageExecutor : public StageBackend {
   Group ends() const;
   void build_stage(int stage);
   void add_layer(int stage, costmodel::LayerKind kind, std::int64_t number, bool recomputed);
+  std::vector<AdamTensor> updated();
   const LayerProgram& program_of(costmodel::LayerKind kind, bool recomputed);
   Place place_of(const Layer& layer, int micro_batch) const;
   // What a layer needs of its weights around a pass, and its end.
@@ -126,6 +134,7 @@ class StageExecutor : public StageBackend {
   std::map<int, std::vector<Layer>> stages_;
   std::map<Key, Block> results_, gradients_;  // come, or to go
   GradientReducer reducer_;
+  LossScale scale_;
   std::int64_t iteration_ = 0, micro_batches_ = 0;
   std::vector<Streams::Event> moments_;  // of the iteration; the first is its beginning
   std::size_t used_moments_ = 0;

@@ -30,6 +30,11 @@ class StartLine {
   explicit StartLine(Transport& transport)
       : all_(everybody(transport)), communicator_(transport, all_, uncounted_) {}
   void meet() { communicator_.barrier(control_tag(0)); }
+  bool any(bool here) {
+    float found = here ? 1 : 0;
+    communicator_.tree_all_reduce({&found, 1}, Reduction::max, control_tag(0));
+    return found != 0;
+  }
 
  private:
   static Group everybody(const Transport& transport) {
@@ -112,7 +117,12 @@ class Trainer {
     one.reductions = executor_.reduce_gradients();
     one.reduced = executor_.now();
     doing_.what = "the optimizer's step";
-    executor_.step();
+    const LossScale* const scale = executor_.loss_scale();
+    executor_.step(scale != nullptr && start_.any(executor_.overflowed()));
+    if (scale != nullptr) {
+      one.loss_scale = scale->value();
+      one.skipped = scale->skipped();
+    }
     one.end = executor_.now();
     one.iterations = {one.end};
     one.loss_sums = {executor_.loss_sum()};

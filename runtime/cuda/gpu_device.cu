@@ -62,8 +62,9 @@ class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor,
 }  // namespace
 
 std::unique_ptr<runtime::Device> make_gpu_device(const GpuOptions& options) {
-  if (options.number == Number::bf16) return std::make_unique<GpuDevice<Bf16>>(options);
-  return std::make_unique<GpuDevice<float>>(options);
+  return in_format(options.number, [&](auto zero) -> std::unique_ptr<runtime::Device> {
+    return std::make_unique<GpuDevice<decltype(zero)>>(options);
+  });
 }
 
 }  // namespace runtime::cuda

@@ -76,18 +76,18 @@ cudaStream_t GpuMemory::stream() const {
   return stream_;
 }
 
-void GpuMemory::adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how,
-                      std::int64_t step) {
+void GpuMemory::adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
+                      double gradient_scale) {
   if (step < 1) throw std::invalid_argument("steps of AdamW count from 1");
   std::vector<kernels::AdamEntry> list;
   Index all = 0;
   for (const AdamTensor& t : tensors) {
     for (const std::size_t size : {t.grads.size(), t.mean.size(), t.square.size()})
       expect_equal(size, t.params.size());
-    if (!t.rounded.empty()) expect_equal(t.rounded.as<Bf16>().size(), t.params.size());
+    if (!t.rounded.empty()) expect_equal(t.rounded.size, t.params.size());
     if (t.params.empty()) continue;
     list.push_back({all, t.params.data(), t.grads.data(), t.mean.data(), t.square.data(),
-                    t.rounded.as<Bf16>().data()});
+                    t.rounded.data, t.rounded.number});
     all += size_of(t.params);
   }
   if (list.empty()) return;
@@ -100,7 +100,7 @@ void GpuMemory::adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how
     updated_ = list;
   }
   launch_elements(stream(), all,
-                  kernels::AdamSteps{cpu::adam_figures<float>(how, step, 1),
+                  kernels::AdamSteps{cpu::adam_figures<float>(how, step, gradient_scale),
                                      static_cast<Index>(list.size()), updated_list_});
 }
 
@@ -161,17 +161,19 @@ void GpuMemory::write(void* to, std::size_t bytes,
 
 void GpuMemory::reduce(Reduction reduction, const Vector& other, const Vector& values) {
   expect_equal(other.bytes(), values.bytes());
-  if (values.number == Number::bf16)
-    reduce_into(stream(), reduction, other.as<Bf16>(), values.as<Bf16>());
-  else
-    reduce_into(stream(), reduction, other.floats(), values.floats());
+  in_format(values.number, [&](auto zero) {
+    using T = decltype(zero);
+    reduce_into(stream(), reduction, other.as<T>(), values.as<T>());
+  });
 }
 
 void GpuMemory::round(std::span<const float> from, const Vector& to) {
   expect_equal(from.size(), to.size);
   if (to.number == Number::f32) return copy(from.data(), to.data, to.bytes());
-  launch_elements(stream(), size_of(from),
-                  kernels::Rounded<Bf16>{from.data(), to.as<Bf16>().data()});
+  in_format(to.number, [&](auto zero) {
+    using T = decltype(zero);
+    launch_elements(stream(), size_of(from), kernels::Rounded<T>{from.data(), to.as<T>().data()});
+  });
 }
 
 double GpuMemory::sum(std::span<const float> values) {
@@ -183,14 +185,25 @@ double GpuMemory::sum(std::span<const float> values) {
   return result;
 }
 
+bool GpuMemory::finite(std::span<const AdamTensor> tensors) {
+  const std::lock_guard lock(summing_);
+  clear(result_, sizeof(double));
+  for (const AdamTensor& t : tensors)
+    launch_elements(stream(), size_of(t.grads), kernels::FindInfinite{t.grads.data(), result_});
+  double found = 0;
+  read(result_, std::as_writable_bytes(std::span(&found, 1)));
+  return found == 0;
+}
+
 void GpuMemory::adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
-                      std::span<float> square, const cpu::AdamW& how, std::int64_t step) {
+                      std::span<float> square, const cpu::AdamW& how, std::int64_t step,
+                      double gradient_scale) {
   if (step < 1) throw std::invalid_argument("steps of AdamW count from 1");
   for (const std::size_t size : {grads.size(), mean.size(), square.size()})
     expect_equal(size, params.size());
   launch_elements(stream(), size_of(params),
-                  kernels::AdamStep{cpu::adam_figures<float>(how, step, 1), params.data(),
-                                    grads.data(), mean.data(), square.data()});
+                  kernels::AdamStep{cpu::adam_figures<float>(how, step, gradient_scale),
+                                    params.data(), grads.data(), mean.data(), square.data()});
 }
 
 void GpuMemory::wait_until(const std::function<bool()>& done) {

@@ -46,10 +46,12 @@ class GpuMemory : public Memory {
   void round(std::span<const float> from, const Vector& to) override;
   double sum(std::span<const float> values) override;
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
-             std::span<float> square, const cpu::AdamW& how, std::int64_t step) override;
+             std::span<float> square, const cpu::AdamW& how, std::int64_t step,
+             double gradient_scale) override;
   // In one launch. The list of tensors lies on the GPU, and is written where it has changed.
-  void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how,
-             std::int64_t step) override;
+  void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
+             double gradient_scale) override;
+  bool finite(std::span<const AdamTensor> tensors) override;
   void wait() override;
 
  private:
@@ -58,7 +60,7 @@ class GpuMemory : public Memory {
   bool pools_ = false;
   std::function<void()> look_;
   cudaStream_t stream_ = nullptr;
-  double* result_ = nullptr;  // of sum()
+  double* result_ = nullptr;  // of sum() and finite()
   std::mutex summing_;
   std::vector<kernels::AdamEntry> updated_;  // as in updated_list_
   kernels::AdamEntry* updated_list_ = nullptr;

@@ -38,7 +38,14 @@ std::string words(ncclResult_t status, ncclComm_t communicator) {
   return text;
 }
 
-ncclDataType_t type_of(Number number) { return number == Number::f32 ? ncclFloat32 : ncclBfloat16; }
+ncclDataType_t type_of(Number number) {
+  switch (number) {
+    case Number::bf16: return ncclBfloat16;
+    case Number::f16: return ncclFloat16;
+    case Number::f32: break;
+  }
+  return ncclFloat32;
+}
 
 ncclRedOp_t operation_of(Reduction reduction) {
   return reduction == Reduction::sum ? ncclSum : ncclMax;

@@ -19,7 +19,14 @@ void set(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t attribu
   check(cublasLtMatmulDescSetAttribute(descriptor, attribute, &value, sizeof(value)));
 }
 
-cudaDataType_t type_of(Number number) { return number == Number::f32 ? CUDA_R_32F : CUDA_R_16BF; }
+cudaDataType_t type_of(Number number) {
+  switch (number) {
+    case Number::bf16: return CUDA_R_16BF;
+    case Number::f16: return CUDA_R_16F;
+    case Number::f32: break;
+  }
+  return CUDA_R_32F;
+}
 
 cublasLtMatrixLayout_t layout(Number number, std::int64_t rows, std::int64_t cols,
                               std::int64_t stride, std::int64_t count, std::int64_t step) {

@@ -1,5 +1,5 @@
 // Matrix products by cuBLASLt, summed in fp32: of fp32, with plain multiplications or, where asked
-// for, in TF32; and of bf16.
+// for, in TF32; of bf16; and of fp16.
 #pragma once
 
 #include <cublasLt.h>

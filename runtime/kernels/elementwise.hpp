@@ -195,6 +195,15 @@ struct Rounded {  // count: elements
   RUNTIME_PORTABLE void operator()(Index i) const { to[i] = T(from[i]); }
 };
 
+// Makes `found` 1 where a value is infinite or no number; all who write it write the same.
+struct FindInfinite {  // count: elements
+  const float* values;
+  double* found;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    if (!(values[i] >= lowest_float && values[i] <= -lowest_float)) *found = 1;
+  }
+};
+
 // One parameter's.
 RUNTIME_PORTABLE float adam_step(const cpu::AdamFigures<float>& f, float gradient, float& param,
                                  float& m, float& v) {
@@ -221,7 +230,8 @@ struct AdamEntry {
   const float* grads;
   float* m;
   float* v;
-  Bf16* rounded;  // or null
+  void* rounded;  // in 16 bits, or null
+  Number number;  // of what is rounded
   bool operator==(const AdamEntry&) const = default;
 };
 
@@ -238,7 +248,11 @@ struct AdamSteps {  // count: elements of all tensors
     const AdamEntry t = list[low];
     const Index at = i - t.begin;
     const float param = adam_step(f, t.grads[at], t.params[at], t.m[at], t.v[at]);
-    if (t.rounded != nullptr) t.rounded[at] = Bf16(param);
+    if (t.rounded == nullptr) return;
+    if (t.number == Number::f16)
+      static_cast<F16*>(t.rounded)[at] = F16(param);
+    else
+      static_cast<Bf16*>(t.rounded)[at] = Bf16(param);
   }
 };
 

@@ -1,8 +1,8 @@
 // Attention block by block on tensor cores, which keeps no scores (Dao 2023, arXiv:2307.08691): in
-// bf16, for heads of D = 64 or 128. A block of threads is four warps; each has 16 rows of a tile of
-// 64, and multiplies 16 x 8 x 16 fragments (PTX ISA, mma.m16n8k16 and ldmatrix). The backward is
-// two kernels, one for queries and one for keys and values, which add nothing by atomic operations,
-// so that a sum has one order.
+// bf16 or fp16, T, for heads of D = 64 or 128. A block of threads is four warps; each has 16 rows
+// of a tile of 64, and multiplies 16 x 8 x 16 fragments (PTX ISA, mma.m16n8k16 and ldmatrix). The
+// backward is two kernels, one for queries and one for keys and values, which add nothing by atomic
+// operations, so that a sum has one order.
 //
 // A Cta is the block: thread(), sync(), and, for the warp, mma(), load(), load_transposed(),
 // exchange(), pack(). A test's runs on the host.
@@ -19,8 +19,9 @@ inline constexpr int flash_tile = 64, flash_threads = 128, flash_warp_rows = 16;
 using Fragment = std::uint32_t[4];  // 16 x 16 of a first operand, or two 16 x 8 of a second
 using Sums = float[4];              // 16 x 8: rows g and g + 8, columns 2t and 2t + 1
 
-struct alignas(16) EightBf16 {
-  Bf16 value[8];
+template <class T>
+struct alignas(16) EightOf {
+  T value[8];
 };
 
 inline constexpr float log2_of_e = 1.4426950408889634F, ln_2 = 0.6931471805599453F;
@@ -40,37 +41,37 @@ struct HeadRows {
   Index step;
 };
 
-template <int D>
+template <int D, class T>
 struct FlashTiles {
-  static_assert(D % 16 == 0);
+  static_assert(D % 16 == 0 && sizeof(T) == 2);
   static constexpr int width = D + 8;  // of a row in the room: other banks for other rows
   static constexpr int tile = flash_tile * width;
   static constexpr int steps = D / 16, parts = D / 8, key_parts = flash_tile / 8;
 
   // Rows [first, first + 64) of `rows`; zeros from row `end` on.
   template <class Cta>
-  static RUNTIME_PORTABLE void fetch(const Cta& cta, const HeadRows<const Bf16>& rows, Index first,
-                                     Index end, Bf16* to) {
+  static RUNTIME_PORTABLE void fetch(const Cta& cta, const HeadRows<const T>& rows, Index first,
+                                     Index end, T* to) {
     for (int i = cta.thread(); i < flash_tile * D / 8; i += flash_threads) {
       const int row = i / (D / 8), col = i % (D / 8) * 8;
-      EightBf16 values{};
+      EightOf<T> values{};
       if (first + row < end)
-        values = *reinterpret_cast<const EightBf16*>(rows.first + (first + row) * rows.step + col);
-      *reinterpret_cast<EightBf16*>(to + row * width + col) = values;
+        values = *reinterpret_cast<const EightOf<T>*>(rows.first + (first + row) * rows.step + col);
+      *reinterpret_cast<EightOf<T>*>(to + row * width + col) = values;
     }
   }
 
   // The 16 x 16 from (row, col) of a tile as a first operand.
   template <class Cta>
-  static RUNTIME_PORTABLE void first_operand(const Cta& cta, const Bf16* tile_rows, int row,
-                                             int col, Fragment& to) {
+  static RUNTIME_PORTABLE void first_operand(const Cta& cta, const T* tile_rows, int row, int col,
+                                             Fragment& to) {
     const int lane = cta.thread() % 32;
     cta.load(to, tile_rows + (row + lane / 8 % 2 * 8 + lane % 8) * width + col + lane / 16 * 8);
   }
 
   // sums[16, 64] += a[16, D] · tileᵀ, where a's fragments are given by a(step, to).
   template <class Cta, class FirstOperand>
-  static RUNTIME_PORTABLE void multiply_rows(const Cta& cta, FirstOperand a, const Bf16* tile_rows,
+  static RUNTIME_PORTABLE void multiply_rows(const Cta& cta, FirstOperand a, const T* tile_rows,
                                              Sums (&sums)[key_parts]) {
     const int lane = cta.thread() % 32;
     RUNTIME_UNROLL
@@ -82,8 +83,8 @@ struct FlashTiles {
         Fragment right;
         cta.load(right, tile_rows + (part * 8 + lane / 16 * 8 + lane % 8) * width + step * 16 +
                             lane / 8 % 2 * 8);
-        cta.mma(sums[part], left, right[0], right[1]);
-        cta.mma(sums[part + 1], left, right[2], right[3]);
+        cta.template mma<T>(sums[part], left, right[0], right[1]);
+        cta.template mma<T>(sums[part + 1], left, right[2], right[3]);
       }
     }
   }
@@ -91,21 +92,22 @@ struct FlashTiles {
   // sums[16, D] += values[16, 64] · tile, where values are what multiply_rows makes.
   template <class Cta>
   static RUNTIME_PORTABLE void multiply_columns(const Cta& cta, const Sums (&values)[key_parts],
-                                                const Bf16* tile_rows, Sums (&sums)[parts]) {
+                                                const T* tile_rows, Sums (&sums)[parts]) {
     const int lane = cta.thread() % 32;
     RUNTIME_UNROLL
     for (int step = 0; step < flash_tile / 16; ++step) {
       const Sums& low = values[2 * step];
       const Sums& high = values[2 * step + 1];
-      const Fragment left{cta.pack(low[0], low[1]), cta.pack(low[2], low[3]),
-                          cta.pack(high[0], high[1]), cta.pack(high[2], high[3])};
+      const Fragment left{
+          cta.template pack<T>(low[0], low[1]), cta.template pack<T>(low[2], low[3]),
+          cta.template pack<T>(high[0], high[1]), cta.template pack<T>(high[2], high[3])};
       RUNTIME_UNROLL
       for (int part = 0; part < parts; part += 2) {
         Fragment right;
         cta.load_transposed(right, tile_rows + (step * 16 + lane / 8 % 2 * 8 + lane % 8) * width +
                                        part * 8 + lane / 16 * 8);
-        cta.mma(sums[part], left, right[0], right[1]);
-        cta.mma(sums[part + 1], left, right[2], right[3]);
+        cta.template mma<T>(sums[part], left, right[0], right[1]);
+        cta.template mma<T>(sums[part + 1], left, right[2], right[3]);
       }
     }
   }
@@ -114,7 +116,7 @@ struct FlashTiles {
   template <class Cta>
   static RUNTIME_PORTABLE void store(const Cta& cta, const Sums (&sums)[parts],
                                      const float (&factor)[2], Index first, Index end,
-                                     const HeadRows<Bf16>& rows) {
+                                     const HeadRows<T>& rows) {
     const int lane = cta.thread() % 32;
     RUNTIME_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -122,9 +124,9 @@ struct FlashTiles {
       if (row >= end) continue;
       RUNTIME_UNROLL
       for (int part = 0; part < parts; ++part) {
-        Bf16* to = rows.first + row * rows.step + part * 8 + lane % 4 * 2;
-        to[0] = Bf16(sums[part][2 * half] * factor[half]);
-        to[1] = Bf16(sums[part][2 * half + 1] * factor[half]);
+        T* to = rows.first + row * rows.step + part * 8 + lane % 4 * 2;
+        to[0] = T(sums[part][2 * half] * factor[half]);
+        to[1] = T(sums[part][2 * half + 1] * factor[half]);
       }
     }
   }

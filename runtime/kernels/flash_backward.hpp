@@ -7,10 +7,11 @@
 namespace runtime::kernels {
 
 // levels[tokens, heads]: of each row of a head, sum(dout · out).
+template <class T>
 struct FlashLevels {  // count: tokens · heads
   Index head_dim;
-  const Bf16* out;
-  const Bf16* dout;
+  const T* out;
+  const T* dout;
   float* levels;
   template <class Team>
   RUNTIME_PORTABLE void operator()(const Team& team, Index row) const {
@@ -23,10 +24,11 @@ struct FlashLevels {  // count: tokens · heads
   }
 };
 
+template <class T>
 struct FlashGradientInputs {
   FlashShape shape;
-  const Bf16* qkv;
-  const Bf16* dout;          // [tokens, heads · D]
+  const T* qkv;
+  const T* dout;             // [tokens, heads · D]
   const float* log_sum_exp;  // [tokens, heads]
   const float* levels;       // [tokens, heads]
 
@@ -40,21 +42,22 @@ struct FlashGradientInputs {
 };
 
 // Blocks: (tile of queries, head).
-template <int D>
+template <int D, class T>
 struct FlashQueryGradient {
-  using Tiles = FlashTiles<D>;
+  using Tiles = FlashTiles<D, T>;
+  using Element = T;  // of what is shared
   static constexpr int room = 2 * Tiles::tile;
-  FlashGradientInputs in;
-  Bf16* dqkv;
+  FlashGradientInputs<T> in;
+  T* dqkv;
 
   template <class Cta>
-  RUNTIME_PORTABLE void operator()(const Cta& cta, Index x, Index head, Bf16* shared) const {
+  RUNTIME_PORTABLE void operator()(const Cta& cta, Index x, Index head, T* shared) const {
     const FlashShape& shape = in.shape;
     const Index tile = shape.causal ? shape.tiles() - 1 - x : x;
     const Index first = tile * flash_tile, s = shape.layout.s;
     const int own = cta.thread() / 32 * flash_warp_rows, lane = cta.thread() % 32;
-    Bf16* const key_tile = shared;
-    Bf16* const value_tile = shared + Tiles::tile;
+    T* const key_tile = shared;
+    T* const value_tile = shared + Tiles::tile;
     Fragment queries[Tiles::steps], dcontext[Tiles::steps];
     Tiles::fetch(cta, shape.queries(in.qkv, head), first, s, key_tile);
     Tiles::fetch(cta, shape.context(in.dout, head), first, s, value_tile);
@@ -106,16 +109,17 @@ struct FlashQueryGradient {
 };
 
 // Blocks: (tile of keys, key head). The query heads that share it come one after the other.
-template <int D>
+template <int D, class T>
 struct FlashKeyGradient {
-  using Tiles = FlashTiles<D>;
+  using Tiles = FlashTiles<D, T>;
+  using Element = T;  // of what is shared
   // Keys, values, queries, dout; and two figures (float) a query.
   static constexpr int room = 4 * Tiles::tile + 4 * flash_tile;
-  FlashGradientInputs in;
-  Bf16* dqkv;
+  FlashGradientInputs<T> in;
+  T* dqkv;
 
   template <class Cta>
-  RUNTIME_PORTABLE void operator()(const Cta& cta, Index tile, Index kv_head, Bf16* shared) const {
+  RUNTIME_PORTABLE void operator()(const Cta& cta, Index tile, Index kv_head, T* shared) const {
     const FlashShape& shape = in.shape;
     const cpu::HeadLayout& l = shape.layout;
     const Index first = tile * flash_tile;
@@ -136,12 +140,12 @@ struct FlashKeyGradient {
  private:
   template <class Cta>
   RUNTIME_PORTABLE void attend(const Cta& cta, Index head, Index query, Index key, int own,
-                               Bf16* shared, Sums (&of_keys)[Tiles::parts],
+                               T* shared, Sums (&of_keys)[Tiles::parts],
                                Sums (&of_values)[Tiles::parts]) const {
     const FlashShape& shape = in.shape;
     const int lane = cta.thread() % 32;
-    Bf16* const query_tile = shared + 2 * Tiles::tile;
-    Bf16* const dout_tile = shared + 3 * Tiles::tile;
+    T* const query_tile = shared + 2 * Tiles::tile;
+    T* const dout_tile = shared + 3 * Tiles::tile;
     float* const figures = reinterpret_cast<float*>(shared + 4 * Tiles::tile);
     float* const levels = figures + flash_tile;
     cta.sync();
@@ -156,7 +160,7 @@ struct FlashKeyGradient {
     cta.sync();
     // Transposed: rows are keys, columns queries.
     Sums scores[Tiles::key_parts] = {}, dscores[Tiles::key_parts] = {};
-    const auto rows_of = [&](const Bf16* tile_rows) {
+    const auto rows_of = [&](const T* tile_rows) {
       return [&cta, tile_rows, own](int step, Fragment& to) {
         Tiles::first_operand(cta, tile_rows, own, step * 16, to);
       };

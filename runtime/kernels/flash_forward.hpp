@@ -6,22 +6,23 @@
 namespace runtime::kernels {
 
 // Blocks: (tile of queries, head).
-template <int D>
+template <int D, class T>
 struct FlashForward {
-  using Tiles = FlashTiles<D>;
-  static constexpr int room = 2 * Tiles::tile;  // bf16
+  using Tiles = FlashTiles<D, T>;
+  using Element = T;  // of what is shared
+  static constexpr int room = 2 * Tiles::tile;
   FlashShape shape;
-  const Bf16* qkv;
-  Bf16* out;           // [tokens, heads · D]
+  const T* qkv;
+  T* out;              // [tokens, heads · D]
   float* log_sum_exp;  // [tokens, heads]
 
   template <class Cta>
-  RUNTIME_PORTABLE void operator()(const Cta& cta, Index x, Index head, Bf16* shared) const {
+  RUNTIME_PORTABLE void operator()(const Cta& cta, Index x, Index head, T* shared) const {
     const Index tile = shape.causal ? shape.tiles() - 1 - x : x;  // the longest first
     const Index first = tile * flash_tile, s = shape.layout.s;
     const Index own = cta.thread() / 32 * flash_warp_rows;  // the warp's rows of the tile
-    Bf16* const key_tile = shared;
-    Bf16* const value_tile = shared + Tiles::tile;
+    T* const key_tile = shared;
+    T* const value_tile = shared + Tiles::tile;
     Fragment queries[Tiles::steps];
     Tiles::fetch(cta, shape.queries(qkv, head), first, s, key_tile);
     cta.sync();

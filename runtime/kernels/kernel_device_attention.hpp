@@ -1,6 +1,6 @@
 // The attention of a KernelDevice: products of heads with a softmax between them. Where a plan's
-// operator keeps no scores, it is flash_forward.hpp's and flash_backward.hpp's in bf16 with heads
-// of 64 or 128; else scores lie in scratch memory, heads of one call at a time.
+// operator keeps no scores, it is flash_forward.hpp's and flash_backward.hpp's in 16 bits with
+// heads of 64 or 128; else scores lie in scratch memory, heads of one call at a time.
 #pragma once
 
 #include "runtime/kernels/flash_backward.hpp"
@@ -81,10 +81,11 @@ template <class Executor, class T>
 template <int D>
 void KernelDevice<Executor, T>::forward_in_tiles(const OpCall& call, const cpu::HeadLayout& l) {
   const FlashShape shape{l, true, detail::scale_of(l)};
-  run_.tiles(shape.tiles(), shape.heads(),
-             FlashForward<D>{shape, checked(call.inputs[0], detail::qkv_elements(l), "qkv"),
-                             checked(call.output, detail::context_elements(l), "out"),
-                             checked(call.saved[1].floats(), l.tokens() * l.heads, "log-sum-exp")});
+  run_.tiles(
+      shape.tiles(), shape.heads(),
+      FlashForward<D, T>{shape, checked(call.inputs[0], detail::qkv_elements(l), "qkv"),
+                         checked(call.output, detail::context_elements(l), "out"),
+                         checked(call.saved[1].floats(), l.tokens() * l.heads, "log-sum-exp")});
 }
 
 template <class Executor, class T>
@@ -97,17 +98,18 @@ void KernelDevice<Executor, T>::gradient_in_tiles(const OpCall& call, const cpu:
   float* levels = run_.scratch(figures);
   run_.rows(
       figures, D,
-      FlashLevels{D, checked(call.saved[2], detail::context_elements(l), "out"), dout, levels});
-  const FlashGradientInputs in{shape, checked(call.saved[0], detail::qkv_elements(l), "qkv"), dout,
-                               checked(call.saved[1].floats(), figures, "log-sum-exp"), levels};
-  run_.tiles(shape.tiles(), shape.heads(), FlashQueryGradient<D>{in, dqkv});
-  run_.tiles(shape.tiles(), shape.kv_heads(), FlashKeyGradient<D>{in, dqkv});
+      FlashLevels<T>{D, checked(call.saved[2], detail::context_elements(l), "out"), dout, levels});
+  const FlashGradientInputs<T> in{shape, checked(call.saved[0], detail::qkv_elements(l), "qkv"),
+                                  dout, checked(call.saved[1].floats(), figures, "log-sum-exp"),
+                                  levels};
+  run_.tiles(shape.tiles(), shape.heads(), FlashQueryGradient<D, T>{in, dqkv});
+  run_.tiles(shape.tiles(), shape.kv_heads(), FlashKeyGradient<D, T>{in, dqkv});
 }
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::forward(const OpCall& call, const Attend& op) {
   const auto l = detail::flash_layout(op);
-  if constexpr (number_of<T> == Number::bf16) {
+  if constexpr (number_of<T> != Number::f32) {
     if (l.head_dim == 64) return forward_in_tiles<64>(call, l);
     if (l.head_dim == 128) return forward_in_tiles<128>(call, l);
   }
@@ -205,7 +207,7 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::So
 template <class Executor, class T>
 void KernelDevice<Executor, T>::gradient(const OpCall& call, const Attend& op) {
   const auto l = detail::flash_layout(op);
-  if constexpr (number_of<T> == Number::bf16) {
+  if constexpr (number_of<T> != Number::f32) {
     if (l.head_dim == 64) return gradient_in_tiles<64>(call, l);
     if (l.head_dim == 128) return gradient_in_tiles<128>(call, l);
   }

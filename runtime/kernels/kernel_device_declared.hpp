@@ -8,7 +8,7 @@
 //   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched, of T into T or float; bias[n] is
 //                                  added where not null, to a result of T
 //   tiles(x, y, kernel)            kernel(cta, i, j, room) for each i below x and j below y, with
-//                                  Kernel::room bf16 of shared memory (flash.hpp)
+//                                  Kernel::room of Kernel::Element in shared memory (flash.hpp)
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
 //   scratch(floats)                memory that lasts until the next scratch() after this call's
 //   work memory()
@@ -36,8 +36,8 @@ T* checked(std::span<T> values, Index elements, const char* name) {
                               " elements, not " + std::to_string(elements));
 }
 
-// Weights and activations are T: float or Bf16. What rows keep for backward and the gradients of
-// weights are float, and logits may be.
+// Weights and activations are T: float, Bf16 or F16. What rows keep for backward and the gradients
+// of weights are float, and logits may be.
 template <class Executor, class T = float>
 class KernelDevice : public Device {
  public:

@@ -237,6 +237,8 @@ template <class T>
 inline constexpr float lowest_of = lowest_float;
 template <>
 inline constexpr float lowest_of<Bf16> = -3.3895314e+38F;
+template <>
+inline constexpr float lowest_of<F16> = -65504.0F;
 
 // Columns from `real` on become the lowest there is.
 template <class T>

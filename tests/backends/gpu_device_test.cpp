@@ -96,8 +96,8 @@ TEST_CASE("vectors in a GPU's memory are copied, summed and stepped as in the ho
     runtime::host_memory().reduce(reduction, other, values);
   }
   const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
-  memory.adamw(a, b, m, v, how, 1);
-  runtime::host_memory().adamw(values, other, host_m, host_v, how, 1);
+  memory.adamw(a, b, m, v, how, 1, 0.5);
+  runtime::host_memory().adamw(values, other, host_m, host_v, how, 1, 0.5);
   memory.read(a.data(), std::as_writable_bytes(std::span(back)));
   double worst = 0;
   for (std::size_t i = 0; i < n; ++i)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 
@@ -96,6 +97,11 @@ TEST_CASE("in bf16 they do it to its eight bits") {
   op_test::compare_with_cpu(device, 2e-2, runtime::Number::bf16);
 }
 
+TEST_CASE("in fp16 they do it to its eleven bits") {
+  KernelDeviceOnHost<runtime::F16> device;
+  op_test::compare_with_cpu(device, 2e-2 / 8, runtime::Number::f16);
+}
+
 TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {
   for (const char* model : {gpt, llama, with_qk_norm, with_qk_rms_norm}) {
     for (const bool flash : {false, true}) {
@@ -165,6 +171,35 @@ TEST_CASE("in bf16 a model learns nearly the same, and holds and sends what the 
   }
 }
 
+TEST_CASE("in fp16 a model learns nearly the same, its loss scaled, however it is cut") {
+  const char* plans[] = {
+      "{micro_batch: 4}",
+      "{tp: 2, sequence_parallel: true, pp: 2, micro_batch: 2, schedule: 1f1b}",
+      "{dp: 2, zero: 1, micro_batch: 2}",
+  };
+  for (const std::string plan : plans) {
+    for (const char* model : {gpt, llama}) {
+      CAPTURE(plan);
+      CAPTURE(model);
+      const bool alone = plan == plans[0];
+      const int ranks = alone ? 1 : plan.find("pp") == plan.npos ? 2 : 4;
+      const auto s = scenario_of(model, plan, ranks, model == llama);
+      const int count = alone ? steps : steps_cut;
+      const auto own = trained(training_test::in_16_bits(s, costmodel::Precision::fp16), count,
+                               std::make_unique<KernelDeviceOnHost<runtime::F16>>);
+      CHECK(largest_difference(own.measured, trained(s, count).measured) <= 1.25e-4);
+      CHECK(own.measured.loss_scale == 65536);
+      CHECK(own.measured.skipped == 0);
+      for (std::size_t p = 0; p < own.measured.memory.size(); ++p) {
+        CHECK(own.measured.memory[p][0] == own.predicted.memory[p].weights.value);
+        CHECK(own.measured.memory[p][2] == own.predicted.memory[p].optimizer.value);
+        CHECK(own.measured.memory[p][3] == own.predicted.memory[p].activations.value);
+        CHECK(own.measured.traffic[p].send.value == own.predicted.rank_traffic[p].send.value);
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "bf16 keeps what has eight bits, rounds halves to even, and stays infinite or no number") {
   using runtime::Bf16;
@@ -176,4 +211,26 @@ TEST_CASE(
   CHECK(std::isinf(static_cast<float>(Bf16(INFINITY))));
   CHECK(std::isinf(static_cast<float>(Bf16(3.4028235e38F))));
   CHECK(std::isnan(static_cast<float>(Bf16(NAN))));
+}
+
+TEST_CASE("fp16 is the processor's, number by number") {
+  using runtime::F16;
+  CHECK(std::isnan(static_cast<float>(F16(NAN))));
+  CHECK(F16(65519.0F).bits() == 0x7bffU);
+  CHECK(std::isinf(static_cast<float>(F16(65520.0F))));
+  CHECK(static_cast<float>(F16(-0x1p-25F)) == 0.0F);       // halfway to the smallest: to even
+  CHECK(static_cast<float>(F16(0x1.8p-24F)) == 0x1p-23F);  // halfway between the first two
+#if defined(__FLT16_MANT_DIG__)
+  for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
+    const auto own = std::bit_cast<F16>(static_cast<std::uint16_t>(bits));
+    const float value = own;
+    if (std::isnan(value)) continue;
+    REQUIRE(value == static_cast<float>(std::bit_cast<_Float16>(own)));
+    REQUIRE(F16(value).bits() == bits);
+  }
+  for (std::uint64_t i = 0; i < 1'000'000; ++i) {  // of all sizes
+    const float value = std::ldexp(runtime::cpu::normal(1, 0, i), static_cast<int>(i % 48) - 30);
+    REQUIRE(F16(value).bits() == std::bit_cast<std::uint16_t>(static_cast<_Float16>(value)));
+  }
+#endif
 }

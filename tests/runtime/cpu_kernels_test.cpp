@@ -200,7 +200,9 @@ TEST_CASE("vectors are added, compared and stepped as in the host's memory") {
         return runtime::kernels::AdamStep{runtime::cpu::adam_figures<float>(how, 3, 1), v,
                                           other.data(), mean.data(), square.data()};
       },
-      [&](Floats& v) { runtime::host_memory().adamw(v, other, host_mean, host_square, how, 3); });
+      [&](Floats& v) {
+        runtime::host_memory().adamw(v, other, host_mean, host_square, how, 3, 1);
+      });
   CHECK(mean == host_mean);
   CHECK(square == host_square);
 }
@@ -233,7 +235,7 @@ TEST_CASE("one kernel updates many tensors as each alone, and rounds those that 
     One& a = own[k];
     One& b = expected[k];
     list.push_back({count, a.params.data(), a.grads.data(), a.mean.data(), a.square.data(),
-                    a.rounded.empty() ? nullptr : a.rounded.data()});
+                    a.rounded.empty() ? nullptr : a.rounded.data(), runtime::Number::bf16});
     count += static_cast<std::int64_t>(a.params.size());
     tensors.push_back({b.params,
                        b.grads,
@@ -241,10 +243,10 @@ TEST_CASE("one kernel updates many tensors as each alone, and rounds those that 
                        b.square,
                        {b.rounded.data(), b.rounded.size(), runtime::Number::bf16}});
   }
-  const runtime::kernels::AdamSteps kernel{runtime::cpu::adam_figures<float>(how, 3, 1),
+  const runtime::kernels::AdamSteps kernel{runtime::cpu::adam_figures<float>(how, 3, 0.25),
                                            static_cast<std::int64_t>(list.size()), list.data()};
   for (std::int64_t i = 0; i < count; ++i) kernel(i);
-  runtime::host_memory().adamw(tensors, how, 3);
+  runtime::host_memory().adamw(tensors, how, 3, 0.25);
   for (std::size_t k = 0; k < own.size(); ++k) {
     CHECK(own[k].params == expected[k].params);
     CHECK(own[k].mean == expected[k].mean);

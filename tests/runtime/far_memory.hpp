@@ -89,8 +89,9 @@ class FarMemory : public runtime::Memory {
     return result;
   }
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
-             std::span<float> square, const runtime::cpu::AdamW& how, std::int64_t step) override {
-    host_do([&](auto& m) { m.adamw(params, grads, mean, square, how, step); });
+             std::span<float> square, const runtime::cpu::AdamW& how, std::int64_t step,
+             double gradient_scale) override {
+    host_do([&](auto& m) { m.adamw(params, grads, mean, square, how, step, gradient_scale); });
   }
   void wait() override {}
 

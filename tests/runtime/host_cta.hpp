@@ -4,6 +4,8 @@
 
 #include <array>
 #include <barrier>
+#include <bit>
+#include <cstring>
 #include <deque>
 #include <thread>
 #include <vector>
@@ -15,7 +17,7 @@ class HostCta {
   struct Lane {
     std::array<std::uint32_t, 4> a{};
     std::array<std::uint32_t, 2> b{};
-    const runtime::Bf16* row = nullptr;
+    const void* row = nullptr;  // of numbers of 16 bits
     float value = 0;
   };
   struct Block {
@@ -32,6 +34,7 @@ class HostCta {
   int thread() const { return thread_; }
   void sync() const { block_.all.arrive_and_wait(); }
 
+  template <class T>
   void mma(runtime::kernels::Sums& d, const runtime::kernels::Fragment& a, std::uint32_t b0,
            std::uint32_t b1) const {
     own().a = {a[0], a[1], a[2], a[3]};
@@ -43,27 +46,27 @@ class HostCta {
         const auto reg = static_cast<std::size_t>(k / 8);
         const Lane& left = of_lane(row % 8 * 4 + k % 8 / 2);
         const Lane& right = of_lane(col * 4 + k % 8 / 2);
-        d[i] += half(left.a[static_cast<std::size_t>(row / 8) + 2 * reg], k % 2) *
-                half(right.b[reg], k % 2);
+        d[i] += half<T>(left.a[static_cast<std::size_t>(row / 8) + 2 * reg], k % 2) *
+                half<T>(right.b[reg], k % 2);
       }
     }
     meet();
   }
-  void load(runtime::kernels::Fragment& to, const runtime::Bf16* row) const {
+  void load(runtime::kernels::Fragment& to, const void* row) const {
     own().row = row;
     meet();
     for (int m = 0; m < 4; ++m) {
-      const runtime::Bf16* from = of_lane(m * 8 + lane() / 4).row + lane() % 4 * 2;
-      to[m] = packed(from[0], from[1]);
+      const Lane& from = of_lane(m * 8 + lane() / 4);
+      to[m] = packed(bits(from, lane() % 4 * 2), bits(from, lane() % 4 * 2 + 1));
     }
     meet();
   }
-  void load_transposed(runtime::kernels::Fragment& to, const runtime::Bf16* row) const {
+  void load_transposed(runtime::kernels::Fragment& to, const void* row) const {
     own().row = row;
     meet();
     for (int m = 0; m < 4; ++m) {
       const int first = m * 8 + lane() % 4 * 2;
-      to[m] = packed(of_lane(first).row[lane() / 4], of_lane(first + 1).row[lane() / 4]);
+      to[m] = packed(bits(of_lane(first), lane() / 4), bits(of_lane(first + 1), lane() / 4));
     }
     meet();
   }
@@ -74,16 +77,23 @@ class HostCta {
     meet();
     return other;
   }
+  template <class T>
   std::uint32_t pack(float low, float high) const {
-    return packed(runtime::Bf16(low), runtime::Bf16(high));
+    return packed(T(low).bits(), T(high).bits());
   }
 
  private:
-  static std::uint32_t packed(runtime::Bf16 low, runtime::Bf16 high) {
-    return std::uint32_t{high.bits()} << 16U | low.bits();
+  static std::uint16_t bits(const Lane& of, int col) {
+    std::uint16_t found = 0;
+    std::memcpy(&found, static_cast<const std::byte*>(of.row) + sizeof found * col, sizeof found);
+    return found;
   }
+  static std::uint32_t packed(std::uint16_t low, std::uint16_t high) {
+    return std::uint32_t{high} << 16U | low;
+  }
+  template <class T>
   static float half(std::uint32_t both, int which) {
-    return std::bit_cast<float>(which == 0 ? both << 16U : both & 0xffff0000U);
+    return std::bit_cast<T>(static_cast<std::uint16_t>(which == 0 ? both : both >> 16U));
   }
   int lane() const { return thread_ % 32; }
   Lane& of_lane(int other) const {
@@ -101,7 +111,7 @@ template <class Kernel>
 void run_tiles(std::int64_t x, std::int64_t y, const Kernel& kernel) {
   HostCta::Block block;
   struct alignas(16) Room {
-    std::array<runtime::Bf16, Kernel::room> values;
+    std::array<typename Kernel::Element, Kernel::room> values;
   };
   const auto room = std::make_unique<Room>();
   std::vector<std::jthread> threads;

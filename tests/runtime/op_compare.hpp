@@ -32,8 +32,9 @@ class Placed {
         if (!is_narrow(buffer))
           std::copy_n(buffer.bytes.begin(), to.size(), to.begin());
         else
-          runtime::host_memory().round(floats_of(buffer.bytes),
-                                       {to.data(), to.size() / sizeof(runtime::Bf16), number_});
+          runtime::host_memory().round(
+              floats_of(buffer.bytes),
+              {to.data(), to.size() / runtime::bytes_of(number_), number_});
       });
     }
   }
@@ -66,12 +67,13 @@ class Placed {
     std::vector<std::byte> read(size_of(case_.buffers[buffer]));
     memory_.read(places_[buffer], read);
     if (!is_narrow(case_.buffers[buffer])) return read;
-    std::vector<float> wide(read.size() / sizeof(runtime::Bf16));
-    for (std::size_t i = 0; i < wide.size(); ++i) {
-      runtime::Bf16 value;
-      std::memcpy(&value, read.data() + i * sizeof value, sizeof value);
-      wide[i] = value;
-    }
+    std::vector<float> wide(read.size() / runtime::bytes_of(number_));
+    runtime::in_format(number_, [&](auto value) {
+      for (std::size_t i = 0; i < wide.size(); ++i) {
+        std::memcpy(&value, read.data() + i * sizeof value, sizeof value);
+        wide[i] = value;
+      }
+    });
     const auto bytes = std::as_bytes(std::span(wide));
     return {bytes.begin(), bytes.end()};
   }
@@ -87,7 +89,7 @@ class Placed {
     return {of.data, of.bytes / runtime::bytes_of(number_), number_};
   }
   bool is_narrow(const Buffer& buffer) const {
-    return number_ == Number::bf16 && buffer.floats && !buffer.wide;
+    return number_ != Number::f32 && buffer.floats && !buffer.wide;
   }
   std::size_t size_of(const Buffer& buffer) const {
     return is_narrow(buffer) ? buffer.bytes.size() / 2 : buffer.bytes.size();
@@ -111,15 +113,15 @@ inline void run_passes(runtime::Device& device, const runtime::OpCall& call) {
 }
 
 // The largest difference of two tensors of floats, relative to the largest of the second; NaN only
-// where both are.
-inline double relative_difference(const std::vector<std::byte>& a,
-                                  const std::vector<std::byte>& b) {
+// where both are. Numbers from `masked` on, of either sign, are as good as infinite.
+inline double relative_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
+                                  float masked) {
   const std::vector<float> x = floats_of(a), y = floats_of(b);
   double worst = 0, largest = 1e-30;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) != std::isnan(y[i])) return INFINITY;
-    const bool masked = std::abs(x[i]) > 1e30F && std::abs(y[i]) > 1e30F && std::isfinite(x[i]);
-    if (std::isnan(y[i]) || masked) continue;
+    const bool both = std::abs(x[i]) >= masked && std::abs(y[i]) >= masked && std::isfinite(x[i]);
+    if (std::isnan(y[i]) || both) continue;
     worst = std::max(worst, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
     largest = std::max(largest, std::abs(static_cast<double>(y[i])));
   }
@@ -131,6 +133,7 @@ inline double relative_difference(const std::vector<std::byte>& a,
 inline void compare_with_cpu(runtime::Device& device, double tolerance,
                              Number number = Number::f32) {
   auto cases = all_cases();
+  const float masked = number == Number::f16 ? 65504.0F : 1e30F;
   for (OpCase& one : cases) {
     CAPTURE(one.name);
     const std::size_t first = one.buffers.front().bytes.size();
@@ -144,7 +147,7 @@ inline void compare_with_cpu(runtime::Device& device, double tolerance,
     for (std::size_t b = 0; b < one.buffers.size(); ++b) {
       CAPTURE(b);
       if (one.buffers[b].floats)
-        CHECK(relative_difference(own.bytes(b), reference.bytes(b)) <= tolerance);
+        CHECK(relative_difference(own.bytes(b), reference.bytes(b), masked) <= tolerance);
       else
         CHECK(own.bytes(b) == reference.bytes(b));
     }

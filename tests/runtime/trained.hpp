@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "costmodel/scenario.hpp"
 #include "costmodel/yaml_io.hpp"
@@ -33,12 +34,16 @@ inline costmodel::Scenario scenario(const std::string& model, const std::string&
   return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
 }
 
-// The scenario in bf16, with fp32 gradients and the optimizer's fp32 weights.
-inline costmodel::Scenario in_bf16(costmodel::Scenario s) {
-  s.training.precision = costmodel::Precision::bf16;
+// The scenario in 16 bits, with fp32 gradients and the optimizer's fp32 weights.
+inline costmodel::Scenario in_16_bits(costmodel::Scenario s, costmodel::Precision precision) {
+  s.training.precision = precision;
   s.training.gradient_precision = costmodel::Precision::fp32;
   s.training.stack.master_weights = true;
   return s;
+}
+
+inline costmodel::Scenario in_bf16(costmodel::Scenario s) {
+  return in_16_bits(std::move(s), costmodel::Precision::bf16);
 }
 
 struct Outcome {
