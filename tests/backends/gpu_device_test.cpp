@@ -30,11 +30,14 @@ double difference(const char* model, const char* plan, int ranks, bool flash,
   s.training.stack.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
   const auto reference = training_test::trained(s, 20);
-  const bool narrow = number == runtime::Number::bf16;
-  const auto own = training_test::trained(narrow ? training_test::in_bf16(s) : s, 20, [number] {
-    return runtime::cuda::make_gpu_device({.number = number});
-  });
+  const bool narrow = number != runtime::Number::f32;
+  const auto precision =
+      number == runtime::Number::f16 ? costmodel::Precision::fp16 : costmodel::Precision::bf16;
+  const auto own = training_test::trained(
+      narrow ? training_test::in_16_bits(s, precision) : s, 20,
+      [number] { return runtime::cuda::make_gpu_device({.number = number}); });
   if (!narrow) CHECK(own.measured.memory == reference.measured.memory);
+  CHECK(own.measured.skipped == 0);
   double worst = 0;
   for (std::size_t i = 0; i < 20; ++i)
     worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
@@ -62,6 +65,12 @@ TEST_CASE("in bf16 each operator does it to eight bits, attention on tensor core
   const auto gpu = first_gpu(runtime::Number::bf16);
   if (gpu == nullptr) return;
   op_test::compare_with_cpu(*gpu, 2e-2, runtime::Number::bf16);
+}
+
+TEST_CASE("in fp16 each operator does it to eleven bits, attention on tensor cores too") {
+  const auto gpu = first_gpu(runtime::Number::f16);
+  if (gpu == nullptr) return;
+  op_test::compare_with_cpu(*gpu, 2e-2 / 8, runtime::Number::f16);
 }
 
 TEST_CASE("in TF32 each operator does it to ten bits") {
@@ -124,5 +133,13 @@ TEST_CASE("in bf16 they do to 1e-3") {
   for (const char* model : {training_test::gpt, training_test::llama}) {
     CAPTURE(model);
     CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::bf16) <= 1e-3);
+  }
+}
+
+TEST_CASE("in fp16 they do to 1e-3, and no step is skipped") {
+  if (first_gpu() == nullptr) return;
+  for (const char* model : {training_test::gpt, training_test::llama}) {
+    CAPTURE(model);
+    CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::f16) <= 1e-3);
   }
 }
