@@ -135,12 +135,12 @@ class FamilySearch {
     }
   }
 
-  // A plan that recomputes the first layers of each stage keeps no less than the leaner of those
-  // that recompute none and all: whether some layout of those fits.
+  // Whether there are members that recompute a part of the layers, and some layout of the leaner
+  // ones around them fits.
   bool layouts_fit(const std::vector<ParallelPlan>& all) {
     bool partial = false;
     for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
-    if (!partial || all.front().vpp > 1) return partial;
+    if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
       return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
              !best_slicing(layout_problem(member, limit_, evaluator_)).stages.empty();

@@ -56,9 +56,7 @@ void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator
   fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
 }
 
-// Memory and bound of the members; those that fit, cheapest bound first. A plan that recomputes the
-// first k layers keeps no less than the leaner of its family's plans without and with full
-// recomputation: when neither fits, none between does.
+// Memory and bound of the members; those that fit, cheapest bound first.
 std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order, Opening opening,
                                  const Scenario& scenario, Evaluator& evaluator,
                                  SearchResult& result) {
@@ -72,14 +70,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
     }
   };
   price_all(false);
-  const auto offers = [&plans](costmodel::Recomputation kind) {
-    const costmodel::Recompute whole{kind, 0};
-    return std::any_of(plans.begin(), plans.end(),
-                       [&](const auto& plan) { return plan.recompute == whole; });
-  };
-  const bool bracketed =
-      offers(costmodel::Recomputation::none) && offers(costmodel::Recomputation::full);
-  if (opening == Opening::all || !fitting.empty() || !bracketed) price_all(true);
+  if (opening == Opening::all || !fitting.empty() || !brackets_partial(plans)) price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;
 }

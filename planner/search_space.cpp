@@ -275,4 +275,13 @@ std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   return plans;
 }
 
+bool brackets_partial(const std::vector<ParallelPlan>& members) {
+  const auto offers = [&members](Recomputation kind) {
+    const Recompute whole{kind, 0};
+    return std::any_of(members.begin(), members.end(),
+                       [&](const ParallelPlan& plan) { return plan.recompute == whole; });
+  };
+  return offers(Recomputation::none) && offers(Recomputation::full);
+}
+
 }  // namespace planner

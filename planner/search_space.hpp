@@ -34,6 +34,11 @@ SearchSpace enumerate_uneven(const costmodel::Scenario& scenario);
 std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);
 
+// Whether there are members without and with full recomputation. A plan that recomputes the first
+// layers of each stage keeps no less than the leaner of these two: when neither fits, none between
+// does. Where only a part is offered, the others say nothing about it.
+bool brackets_partial(const std::vector<costmodel::ParallelPlan>& members);
+
 // No member is quicker than the quickest of these: the representative, and where members shard
 // everything, the same with ZeRO-3.
 std::vector<costmodel::ParallelPlan> quickest(const Family& family,

@@ -250,6 +250,24 @@ TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
   CHECK(none.found.lower_bound <= whole.found.plans.front().iteration);
 }
 
+TEST_CASE("layouts are searched where the plan fixes recomputation of a part of the layers") {
+  const Scenario s = scenario(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 128, sequence: 4096, stack: megatron-core-2025}\n"
+      "plan: {pp: 8, tp: 2, recompute: {granularity: full, layers: 1}, schedule: 1f1b, vpp: 1, "
+      "micro_batch: 1}\n");
+  const auto all = planner::run_strategies(s, true, 1, {});
+  REQUIRE(!all.found.plans.empty());
+  CHECK(all.layouts->sliced > 0);
+  ParallelPlan uneven = all.found.plans.front().plan;
+  uneven.stage_layers = {4, 5, 4, 4, 4, 4, 4, 3};
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  REQUIRE(evaluator.cost(uneven).peak <= memory_limit(s));
+  const auto time = evaluator.iteration_time(uneven);
+  CHECK(all.found.plans.front().iteration <= time);
+  CHECK(all.found.lower_bound <= time);
+}
+
 TEST_CASE("layouts that the scenario fixes are left alone") {
   const Scenario s = scenario(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
   const auto all = planner::run_strategies(s, true, 1, {});
