@@ -29,6 +29,28 @@ Seconds work_of(const PlanCost& cost) {
   return work;
 }
 
+// Whether how much is recomputed depends on the layout: only the first layers of each stage are.
+bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& stack) {
+  return plan.recompute.layers > 0 ||
+         (stack.selective_half &&
+          plan.recompute.granularity == costmodel::Recomputation::selective);
+}
+
+// The plan whose work no layout of `plan` falls short of: without recomputation where the layout
+// decides how much there is, else `plan` itself, whose work is that of all.
+ParallelPlan least_work(ParallelPlan plan, const costmodel::StackSpec& stack) {
+  if (recomputes_partly(plan, stack)) plan.recompute = {};
+  return plan;
+}
+
+// What no layout takes less than, given the best slicing for T_sum + (m - 1) T_max. Where all
+// layouts have the same T_sum, that slicing has the least T_max, and a pipeline takes m T_max at
+// least. Where they do not, T_sum <= p T_max still holds for each, so each has
+// (p + m - 1) T_max >= the best objective.
+Seconds slicing_bound(const Slicing& cut, double m, int ranks, bool same_work) {
+  return m * Seconds(same_work ? cut.longest : cut.objective / (ranks + m - 1));
+}
+
 // The busiest rank has at least its share of the work, whatever the layout.
 Seconds work_bound(const PlanCost& cost, int ranks) {
   return static_cast<double>(cost.micro_batches) / ranks * work_of(cost);
@@ -149,7 +171,8 @@ class FamilySearch {
 
   void try_member(ParallelPlan member, std::uint64_t order, Opened& result) {
     if (!is_valid(member, s_->model, s_->cluster, s_->training)) return;
-    const PlanCost& cost = evaluator_.cost(member);
+    const bool same_work = !recomputes_partly(member, s_->training.stack);
+    const PlanCost& cost = evaluator_.cost(least_work(member, s_->training.stack));
     const auto m = static_cast<double>(cost.micro_batches);
     Seconds bound =
         member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
@@ -160,7 +183,7 @@ class FamilySearch {
       const Slicing cut = best_slicing(layout_problem(member, limit_, evaluator_, longest));
       ++result.sliced;
       if (cut.stages.empty()) return;  // none fits, or none that is quick enough
-      bound = max(bound, m * Seconds(cut.longest));
+      bound = max(bound, slicing_bound(cut, m, member.pp, same_work));
       member.stage_layers = layers_of(cut);
       if (!podium_->open_to(bound)) return;
     }
@@ -205,7 +228,7 @@ std::vector<BoundedFamily> bounded_families(const Scenario& s) {
   std::vector<BoundedFamily> families;
   for (const Family& family : enumerate_uneven(s).families) {
     const Seconds bound = bound_of(family, s, [&](const ParallelPlan& plan) {
-      return work_bound(evaluator.cost(plan), plan.pp);
+      return work_bound(evaluator.cost(least_work(plan, s.training.stack)), plan.pp);
     });
     families.push_back({bound, families.size() + 1, family.plan});
   }
