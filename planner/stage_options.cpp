@@ -1,7 +1,6 @@
 #include "planner/stage_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -91,16 +90,46 @@ void StageOptions::add_ways(int n, int tp) {
       const std::string name = groups.empty() ? "" : groups[static_cast<std::size_t>(group_)].name;
       choices_->push_back({group_, {tp, plan.dp, recompute, zero, name}});
       ways_.push_back({n, tag, plan});
+      ParallelPlan pipeline = plan;
+      pipeline.pp = alike(ways_.back());
+      const int partial = partial_layers(pipeline);
+      if (partial > 0 && std::find(partial_.begin(), partial_.end(), partial) == partial_.end())
+        partial_.push_back(partial);
     }
   }
 }
 
-// What a range of the problem's layers holds, none of them recomputed: a way says whether all are.
-LayerMix StageOptions::mix_of(int first, int end) const {
+// Stages of a way's size that the devices make.
+int StageOptions::alike(const Way& way) const {
+  return static_cast<int>(evaluator_.cluster().devices / way.devices);
+}
+
+// The first layers of a stage that the plan as it is run recomputes; 0: all or none.
+int StageOptions::partial_layers(const ParallelPlan& plan) const {
+  const bool halves =
+      s_->training.stack.selective_half && plan.recompute.granularity == Recomputation::selective;
+  return halves ? half_recomputed(plan, s_->model).recompute.layers : plan.recompute.layers;
+}
+
+StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
   const int from = std::max(first - 1, 0);
-  const int layers = std::min(end - 1, static_cast<int>(s_->model.layers)) - from;
-  const auto moe = static_cast<int>(s_->model.moe_layers(from, layers));
-  return {layers - moe, moe, 0, 0};
+  return {from, std::min(end - 1, static_cast<int>(s_->model.layers)) - from};
+}
+
+// With so many of the first recomputed; 0: as many as a way that makes no difference between them.
+LayerMix StageOptions::mix_of(const Layers& layers, int recomputed) const {
+  const int again = recomputed > 0 ? std::min(recomputed, layers.count) : layers.count;
+  const auto moe = static_cast<int>(s_->model.moe_layers(layers.first, layers.count));
+  const auto moe_again = static_cast<int>(s_->model.moe_layers(layers.first, again));
+  return {layers.count - moe, moe, again - moe_again, moe_again};
+}
+
+// Ranges of the same content cost the same, whichever way they are run.
+std::vector<int> StageOptions::content(const Layers& layers, Place place) const {
+  const LayerMix whole = mix_of(layers, 0);
+  std::vector<int> key{whole.dense, whole.moe, static_cast<int>(place)};
+  for (const int partial : partial_) key.push_back(mix_of(layers, partial).moe_again);
+  return key;
 }
 
 bool StageOptions::fits(const PlanCost& cost, std::size_t rank) const {
@@ -117,10 +146,10 @@ StageOption StageOptions::priced(const PlanCost& cost, std::size_t rank) const {
   return option;
 }
 
-StageOption StageOptions::alone(const Way& way, const LayerMix& mix) {
+StageOption StageOptions::alone(const Way& way, const Layers& layers) {
   ParallelPlan plan = way.plan;
   plan.pp = 1;
-  const PlanCost& cost = evaluator_.cost(plan, {mix});
+  const PlanCost& cost = evaluator_.cost(plan, {mix_of(layers, partial_layers(plan))});
   StageOption option = priced(cost, 0);
   option.most_in_flight = fits(cost, 0) ? any_in_flight : 0;
   return option;
@@ -128,15 +157,13 @@ StageOption StageOptions::alone(const Way& way, const LayerMix& mix) {
 
 // A pipeline of p stages like this one holds p micro-batches on its first rank and p - 1 on its
 // second; one of p + 1 stages one more on each: memory is linear in them.
-StageOption StageOptions::option(const Way& way, LayerMix mix, Place place) {
-  const Recompute& again = way.plan.recompute;
-  mix.dense_again = again.layers > 0 ? std::min(again.layers, mix.dense) : mix.dense;
-  mix.moe_again = again.layers > 0 ? 0 : mix.moe;
-  if (place == Place::whole) return alone(way, mix);
-  const std::int64_t of_size = evaluator_.cluster().devices / way.devices;
+StageOption StageOptions::option(const Way& way, const Layers& layers, Place place) {
+  if (place == Place::whole) return alone(way, layers);
   const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
   ParallelPlan plan = way.plan;
-  plan.pp = static_cast<int>(std::clamp<std::int64_t>(of_size, 3, std::max<std::int64_t>(3, most)));
+  plan.pp = alike(way);
+  const LayerMix mix = mix_of(layers, partial_layers(plan));
+  plan.pp = static_cast<int>(std::clamp<std::int64_t>(plan.pp, 3, std::max<std::int64_t>(3, most)));
   const auto ranks = static_cast<std::size_t>(plan.pp);
   const std::size_t rank = place == Place::front ? 0 : place == Place::middle ? 1 : ranks - 1;
   const PlanCost& cost = evaluator_.cost(plan, std::vector<LayerMix>(ranks, mix));
@@ -161,10 +188,10 @@ StageOption StageOptions::option(const Way& way, LayerMix mix, Place place) {
   return option;
 }
 
-std::vector<StageOption> StageOptions::options(const LayerMix& mix, Place place) {
+std::vector<StageOption> StageOptions::options(const Layers& layers, Place place) {
   std::vector<StageOption> all;
   for (const Way& way : ways_) {
-    StageOption found = option(way, mix, place);
+    StageOption found = option(way, layers, place);
     found.devices = way.devices;
     found.tag = way.tag;
     all.push_back(found);
@@ -187,7 +214,7 @@ SlicingProblem StageOptions::problem() {
   problem.devices = static_cast<int>(evaluator_.cluster().devices);
   problem.micro_batches = micro_batches_;
   problem.clear_ranges();
-  std::map<std::array<int, 3>, std::int32_t> classes;
+  std::map<std::vector<int>, std::int32_t> classes;
   for (int first = 0; first < problem.layers; ++first) {
     for (int end = first + 1; end <= problem.layers; ++end) {
       const bool front = first == 0, back = end == problem.layers;
@@ -195,11 +222,10 @@ SlicingProblem StageOptions::problem() {
                           : front       ? Place::front
                           : back        ? Place::back
                                         : Place::middle;
-      const LayerMix mix = mix_of(first, end);
-      const std::array<int, 3> key{mix.dense, mix.moe, static_cast<int>(place)};
-      const auto [at, is_new] =
-          classes.emplace(key, static_cast<std::int32_t>(problem.options.size()));
-      if (is_new) problem.options.push_back(options(mix, place));
+      const Layers layers = layers_of_range(first, end);
+      const auto [at, is_new] = classes.emplace(content(layers, place),
+                                                static_cast<std::int32_t>(problem.options.size()));
+      if (is_new) problem.options.push_back(options(layers, place));
       problem.range_class[problem.at(first, end)] = at->second;
     }
   }

@@ -38,7 +38,8 @@ class StageOptions {
   // options for one submesh those are kept that nothing quicker beats in memory; one that never
   // fits keeps none in flight. Times are a micro-batch's forward and backward and its share of what
   // follows the pipeline, gradient reduction, optimizer and parameter gather; memory is the cost
-  // model's.
+  // model's. Half of a stage's layers (torchtitan's selective recomputation) are half of what a
+  // stage has in a pipeline of stages of this size.
   SlicingProblem problem();
 
  private:
@@ -49,12 +50,20 @@ class StageOptions {
   enum class Place { front, middle, back, whole };
   void find_ways();
   void add_ways(int devices, int tp);
-  std::vector<StageOption> options(const costmodel::LayerMix& mix, Place place);
-  StageOption option(const Way& way, costmodel::LayerMix mix, Place place);
-  StageOption alone(const Way& way, const costmodel::LayerMix& mix);
+  // A stage's layers of the model.
+  struct Layers {
+    int first, count;
+  };
+  Layers layers_of_range(int first, int end) const;
+  std::vector<StageOption> options(const Layers& layers, Place place);
+  StageOption option(const Way& way, const Layers& layers, Place place);
+  StageOption alone(const Way& way, const Layers& layers);
   StageOption priced(const costmodel::PlanCost& cost, std::size_t rank) const;
   bool fits(const costmodel::PlanCost& cost, std::size_t rank) const;
-  costmodel::LayerMix mix_of(int first, int end) const;
+  int alike(const Way& way) const;
+  int partial_layers(const costmodel::ParallelPlan& plan) const;
+  costmodel::LayerMix mix_of(const Layers& layers, int recomputed) const;
+  std::vector<int> content(const Layers& layers, Place place) const;
 
   const costmodel::Scenario* s_;
   int group_;
@@ -64,6 +73,7 @@ class StageOptions {
   std::int64_t micro_batches_;
   costmodel::Bytes limit_;
   std::vector<Way> ways_;
+  std::vector<int> partial_;  // numbers of layers that some way recomputes and no more of
 };
 
 }  // namespace planner

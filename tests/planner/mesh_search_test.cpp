@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "costmodel/yaml_io.hpp"
 #include "planner/mesh_improve.hpp"
@@ -147,6 +149,50 @@ TEST_CASE("one kind of device: stages of their own sizes are no slower than even
   Evaluator evaluator(s.model, s.cluster, s.training);
   CHECK(found.plans.front().iteration <= evaluator.iteration_time(resolve_plan(even)) * (1 + 1e-9));
   CHECK(found.plans.front().plan.devices() == 8);
+}
+
+TEST_CASE("half the layers recomputed is priced as half in the search over meshes too") {
+  const Scenario s = read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
+      "training: {global_batch: 16, sequence: 8192, stack: torchtitan}\n"
+      "plan: {recompute: selective, tp: 1}\n");
+  const MeshSearch found = search_meshes(s);
+  REQUIRE(!found.plans.empty());
+  const auto even = planner::run_strategies(s, false, 1, {}).found;
+  REQUIRE(!even.plans.empty());
+  CHECK(found.plans.front().iteration <= even.plans.front().iteration * (1 + 1e-9));
+}
+
+TEST_CASE("stages that recompute their first layers are priced by what those are") {
+  // Dense layers in front of mixtures of experts: which layers are first depends on the range.
+  const Scenario s = read(
+      "model: {kind: moe, layers: 6, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 32000, "
+      "experts: 8, top_k: 2, expert_ffn_hidden: 1024, first_dense_layers: 2}\n"
+      "cluster: {base: dgx-h100, devices: 4}\n"
+      "training: {global_batch: 16, sequence: 2048, stack: megatron-core-2025}\n"
+      "plan: {tp: 1, recompute: {granularity: full, layers: 2}, zero: 0}\n");
+  std::vector<planner::StageChoice> choices;
+  const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan;
+  plan.pp = 4;
+  plan.recompute = *s.plan.recompute;
+  // The second stage of each: layers first .. end - 1 of the problem, whose layer 0 is embedding.
+  for (const auto& [first, end, layers] :
+       {std::tuple{2, 5, std::vector{1, 3, 1, 1}}, std::tuple{3, 6, std::vector{2, 3, 1, 0}},
+        std::tuple{2, 4, std::vector{1, 2, 2, 1}}}) {
+    plan.stage_layers = layers;
+    const auto& cost = evaluator.cost(plan);
+    const auto m = static_cast<double>(cost.micro_batches);
+    const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
+    const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
+    const auto& list =
+        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
+    const auto one = std::find_if(list.begin(), list.end(),
+                                  [](const planner::StageOption& o) { return o.devices == 1; });
+    REQUIRE(one != list.end());
+    CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts") {
