@@ -156,14 +156,16 @@ StageOption StageOptions::alone(const Way& way, const Layers& layers) {
 }
 
 // A pipeline of p stages like this one holds p micro-batches on its first rank and p - 1 on its
-// second; one of p + 1 stages one more on each: memory is linear in them.
+// second; one of p + 1 stages one more on each, as long as these are fewer than m: memory is
+// linear in them.
 StageOption StageOptions::option(const Way& way, const Layers& layers, Place place) {
   if (place == Place::whole) return alone(way, layers);
   const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
   ParallelPlan plan = way.plan;
   plan.pp = alike(way);
   const LayerMix mix = mix_of(layers, partial_layers(plan));
-  plan.pp = static_cast<int>(std::clamp<std::int64_t>(plan.pp, 3, std::max<std::int64_t>(3, most)));
+  const std::int64_t least = place == Place::front ? 2 : 3;
+  plan.pp = static_cast<int>(std::clamp<std::int64_t>(plan.pp, least, std::max(least, most)));
   const auto ranks = static_cast<std::size_t>(plan.pp);
   const std::size_t rank = place == Place::front ? 0 : place == Place::middle ? 1 : ranks - 1;
   const PlanCost& cost = evaluator_.cost(plan, std::vector<LayerMix>(ranks, mix));

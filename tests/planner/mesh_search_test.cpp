@@ -195,6 +195,30 @@ TEST_CASE("stages that recompute their first layers are priced by what those are
   }
 }
 
+TEST_CASE("a front stage needs room for what is in flight there, not for all micro-batches") {
+  Scenario s = read(
+      "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 2}\n"
+      "training: {global_batch: 3, sequence: 1024, precision: fp16, stack: megatron-2021}\n"
+      "plan: {recompute: none, zero: 0}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan;
+  plan.pp = 2;
+  plan.stage_layers = {4, 4};
+  const auto held = evaluator.cost(plan).memory[0];
+  REQUIRE(held.in_flight_micro_batches == 2);
+  for (const auto& [room, most] : {std::pair{1.001, 2}, std::pair{0.999, 1}}) {
+    s.cluster.device.memory = held.total() * room;
+    s.search.memory_margin = 0;
+    std::vector<planner::StageChoice> choices;
+    const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
+    const auto& list =
+        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(0, 5)])];
+    REQUIRE(!list.empty());
+    CHECK(list.front().devices == 1);
+    CHECK(list.front().most_in_flight == most);
+  }
+}
+
 TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts") {
   const std::string yaml = small + "cluster: {base: dgx-a100, devices: 8}\n";
   const auto all = planner::run_strategies(read(yaml), true, 1, {});
