@@ -14,12 +14,29 @@ using costmodel::format_bytes;
 using costmodel::format_seconds;
 using costmodel::Seconds;
 
+namespace {
+
+// Where time ran out before anything as quick was found, the plan's own is the best there is so
+// far; what has been proved stays as it is.
+void adopt_quicker(const HandSharding& hand, double memory_limit, Sharding& found) {
+  const bool fits = !hand.choice.empty() && hand.price.bytes <= memory_limit;
+  if (!fits || hand.price.seconds >= found.seconds) return;
+  found.choice = hand.choice;
+  found.seconds = hand.price.seconds;
+  found.bytes = hand.price.bytes;
+  found.lower_bound = std::min(found.lower_bound, found.seconds);
+  found.reason.clear();
+}
+
+}  // namespace
+
 StageSharding shard_stage(const StageSpec& spec, const costmodel::ParallelPlan& plan,
                           const costmodel::Evaluator& evaluator,
                           const std::function<bool()>& expired) {
   StageSharding s{stage_graph(spec, evaluator), {}, {}};
   s.found = best_sharding(s.graph.problem, expired);
   s.hand = hand_sharding(s.graph, plan);
+  adopt_quicker(s.hand, s.graph.problem.memory_limit, s.found);
   return s;
 }
 
@@ -77,7 +94,10 @@ std::string compared(const StageSharding& s) {
                                format_bytes(Bytes(s.hand.price.bytes)));
   if (s.hand.price.bytes > s.graph.problem.memory_limit)
     return own + ", which is more memory than there is.";
-  if (s.hand.price.seconds <= s.found.seconds) return own + ": it is the best.";
+  if (s.hand.price.seconds <= s.found.seconds) {
+    const bool proved = s.found.lower_bound >= s.hand.price.seconds;
+    return own + (proved ? ": it is the best." : ": nothing quicker was found.");
+  }
   return own +
          fmt::format(": {:.2f} % longer.", 100 * (s.hand.price.seconds / s.found.seconds - 1));
 }

@@ -290,3 +290,30 @@ TEST_CASE("the stage of a plan: its layers, its memory, and its own sharding at 
   CHECK(contains(lines.front(), "mesh of 2 x 2 devices"));
   CHECK(sharding_table(found).rows.size() >= found.graph.kinds.front().sites.size());
 }
+
+TEST_CASE(
+    "when time runs out the plan's own sharding is reported where nothing quicker was found") {
+  const Scenario s = scenario(small, one_node, 512);
+  StageSpec spec = stage(s, LayerKind::block, 3, 8, 1, 64);
+  const Evaluator evaluator(s.model, s.cluster, s.training);
+  int adopted = 0;
+  for (const int zero : {0, 1, 2, 3}) {
+    const auto plan = plan_of(8, 1, false, zero);
+    spec.memory = Bytes(1e15);
+    spec.memory = Bytes(shard_stage(spec, plan, evaluator).hand.price.bytes);
+    const auto whole = shard_stage(spec, plan, evaluator);
+    const auto cut_short = shard_stage(spec, plan, evaluator, [] { return true; });
+    CAPTURE(zero);
+    REQUIRE(!cut_short.found.choice.empty());
+    CHECK(cut_short.found.seconds <= cut_short.hand.price.seconds);
+    CHECK(cut_short.found.seconds ==
+          price_of(cut_short.graph.problem, cut_short.found.choice).seconds);
+    CHECK(cut_short.found.lower_bound <= whole.found.seconds);
+    const bool open = cut_short.found.lower_bound < cut_short.found.seconds;
+    adopted += open && cut_short.found.choice == cut_short.hand.choice ? 1 : 0;
+    for (const auto& line : sharding_sentences(cut_short)) {
+      if (open) CHECK(!contains(line, "it is the best"));
+    }
+  }
+  CHECK(adopted > 0);
+}
