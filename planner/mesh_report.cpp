@@ -51,7 +51,8 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
     for (auto& line : replica_sentences(*found.replicas, s, pipeline))
       lines.push_back(std::move(line));
   }
-  if (found.expired) lines.emplace_back("Time ran out: these are the best plans so far.");
+  if (found.expired && !found.plans.empty())
+    lines.emplace_back("Time ran out: these are the best plans so far.");
   return lines;
 }
 

@@ -103,7 +103,7 @@ class MeshSearcher {
         ++result_.sliced;
         if (!cuts[o].stages.empty()) {
           start(plan_of(cuts[o], sequences));
-        } else if (result_.reason.empty()) {
+        } else if (!out_of_time() && result_.reason.empty()) {
           result_.reason = cuts[o].reason;
         }
       }
@@ -176,6 +176,8 @@ class MeshSearcher {
       result_.plans.push_back(evaluator_.estimate(found[i].plan));
     if (!result_.plans.empty()) {
       result_.reason.clear();
+    } else if (result_.expired) {
+      result_.reason = "time ran out before a plan was found";
     } else if (result_.reason.empty()) {
       result_.reason = "no plan obeys the rules for these devices, this batch and the fixed keys";
     }

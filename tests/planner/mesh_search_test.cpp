@@ -283,6 +283,25 @@ TEST_CASE("what cannot be planned has a reason") {
   CHECK(fixtures::contains(fault("search: {schedules: gpipe}\n"), "leaves out 1f1b"));
 }
 
+TEST_CASE("time that runs out before a plan is found is the reason told") {
+  const Scenario s = read(small + mixed(2, 2));
+  const std::string told = "time ran out before a plan was found";
+  const MeshSearch none = search_meshes(s, [] { return true; });
+  CHECK(none.plans.empty());
+  CHECK(none.expired);
+  CHECK(none.reason == told);
+  int asked = 0;  // and where it runs out in the first slicing
+  const MeshSearch later = search_meshes(s, [&asked] { return ++asked > 2; });
+  CHECK(later.plans.empty());
+  CHECK(later.reason == told);
+  for (const auto& line : planner::mesh_sentences(none, s))
+    CHECK(!fixtures::contains(line, "best plans so far"));
+  CHECK(fixtures::contains(planner::mesh_report(none, s, 0, {}), "No plan was found: " + told));
+  const auto json = nlohmann::json::parse(planner::mesh_json(none, s, 0));
+  CHECK(json["reason"] == told);
+  CHECK(json["searched"]["time_ran_out"] == true);
+}
+
 TEST_CASE("degenerate clusters still have a plan") {
   // One device of each kind; one device at all; as good as no network between the groups.
   for (const std::string& cluster :
