@@ -62,7 +62,7 @@ void MeshImprover::cut_stages() {
       const bool narrow = s_->search.max_tp == 0 || tp <= s_->search.max_tp;
       const std::int64_t most = s_->search.max_micro_batch;
       if (sequences % dp != 0 || !narrow || (most > 0 && sequences / dp > most) ||
-          (s_->plan.tp && *s_->plan.tp != tp))
+          (s_->plan.tp && *s_->plan.tp != tp) || (s_->plan.dp && *s_->plan.dp != dp))
         continue;
       for (const auto& recompute : recompute_offered(*s_)) {
         for (const int zero : zero_offered(*s_, dp * from_.plan.cp)) {

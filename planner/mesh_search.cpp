@@ -210,6 +210,8 @@ std::optional<Refusal> refusal(const Scenario& s) {
     return Refusal{s.plan.dp ? "dp" : "micro_batch",
                    "alone does not say how large a micro-batch is"};
   }
+  if (s.plan.rank_order != costmodel::default_rank_order)
+    return Refusal{"rank_order", "is the default where stages differ"};
   if (!offered) return Refusal{"search", "leaves out 1f1b, the schedule where stages differ"};
   if (s.plan.vpp.value_or(1) != 1) return Refusal{"vpp", "is 1 where stages differ"};
   if (s.plan.schedule.value_or(plain) != plain)

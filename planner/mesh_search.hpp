@@ -4,6 +4,8 @@
 // simulated; the best are then improved as long as their simulated iteration gets shorter: a layer
 // moved to another stage, a stage cut otherwise on its devices, fewer layers recomputed.
 //
+// A dp and micro_batch that the plan fixes are those of every stage, as tp, recompute and zero are.
+//
 // Not searched: virtual stages and schedules but 1F1B; context and expert parallelism but what the
 // plan fixes; tensor groups wider than a node; idle devices; groups that alternate along the
 // pipeline; orders of more than four groups but theirs and its reverse; replicas of a stage that

@@ -102,6 +102,7 @@ class ReplicaSearcher {
         plan.tp = static_cast<int>(tp);
         plan.pp = static_cast<int>(pp);
         plan.dp = static_cast<int>(devices / tp / pp);
+        if (!open(s_->plan.dp, plan.dp)) continue;
         plan.sequence_parallel =
             s_->plan.sequence_parallel.value_or(s_->training.stack.sequence_parallel) && tp > 1;
         for (const auto& recompute : recompute_offered(*s_)) {

@@ -75,6 +75,7 @@ void StageOptions::add_ways(int n, int tp) {
   plan.ep = s_->plan.ep.value_or(1);
   plan.etp = s_->plan.etp.value_or(1);
   plan.dp = n / (tp * cp);
+  if (s_->plan.dp && *s_->plan.dp != plan.dp) return;
   if (terms_.sequences % plan.dp != 0) return;
   plan.micro_batch = terms_.sequences / plan.dp;
   if (s_->search.max_micro_batch > 0 && plan.micro_batch > s_->search.max_micro_batch) return;

@@ -280,7 +280,26 @@ TEST_CASE("what cannot be planned has a reason") {
   CHECK(fixtures::contains(fault("plan: {pp: 2}\n"), "pp is searched where stages differ"));
   CHECK(fixtures::contains(fault("plan: {stages: [{dp: 2}, {dp: 2}]}\n"), "are fixed"));
   CHECK(fixtures::contains(fault("plan: {dp: 2}\n"), "alone does not say"));
+  CHECK(fixtures::contains(fault("plan: {rank_order: tp-cp-ep-pp-dp}\n"),
+                           "rank_order is the default where stages differ"));
   CHECK(fixtures::contains(fault("search: {schedules: gpipe}\n"), "leaves out 1f1b"));
+}
+
+TEST_CASE("a data parallel size that the plan fixes is that of every stage") {
+  const std::string yaml = small + mixed(4, 2);
+  for (const int dp : {1, 2}) {
+    const Scenario s = read(yaml + "plan: {dp: " + std::to_string(dp) + ", micro_batch: 2}\n");
+    const MeshSearch found = search_meshes(s);
+    CAPTURE(dp);
+    REQUIRE(!found.plans.empty());
+    for (const Estimate& e : found.plans) {
+      CHECK(e.plan.dp == dp);
+      CHECK(e.plan.micro_batch == 2);
+      for (const StagePlan& stage : e.plan.stages) CHECK(stage.dp == dp);
+    }
+    REQUIRE(found.replicas);
+    for (const auto& share : found.replicas->shares) CHECK(share.plan.dp == dp);
+  }
 }
 
 TEST_CASE("time that runs out before a plan is found is the reason told") {
