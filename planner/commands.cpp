@@ -62,6 +62,14 @@ std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   return to_yaml(root);
 }
 
+// The grid has no plan, and whether layouts have one is not known: no diagnosis says that.
+CommandResult out_of_time(const Session& session, const Scenario& s, const SearchResult& found,
+                          double seconds) {
+  if (session.options.format == Format::json)
+    return {no_answer, unfinished_json(found, s, seconds), {}};
+  return {no_answer, unfinished_report(s, session.style), {}};
+}
+
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
                       double seconds) {
   const Diagnosis diagnosis = diagnose(s, found);
@@ -112,7 +120,10 @@ CommandResult plan(const Session& session) {
     return plan_meshes(session, s, watch, expired);
   const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
   const SearchResult& found = all.found;
-  if (found.plans.empty()) return no_plan(session, s, found, watch.seconds());
+  if (found.plans.empty()) {
+    const bool cut_short = all.layouts && all.layouts->expired;
+    return (cut_short ? out_of_time : no_plan)(session, s, found, watch.seconds());
+  }
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);

@@ -6,6 +6,7 @@
 
 #include "costmodel/json_estimate.hpp"
 #include "planner/json_sharding.hpp"
+#include "planner/report_text.hpp"
 
 namespace planner {
 
@@ -116,6 +117,14 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
                   {"best", nullptr},        {"certificate", nullptr},
                   {"obstacles", obstacles}, {"remedies", remedies},
                   {"plans", Json::array()}};
+  return json.dump(2) + "\n";
+}
+
+std::string unfinished_json(const SearchResult& r, const Scenario& s, double seconds) {
+  Json searched = searched_json(r, seconds);
+  searched["time_ran_out"] = true;
+  const Json json{{"scenario", s.name},     {"searched", searched}, {"best", nullptr},
+                  {"certificate", nullptr}, {"reason", unfinished}, {"plans", Json::array()}};
   return json.dump(2) + "\n";
 }
 

@@ -29,4 +29,8 @@ std::string failure_json(const SearchResult& result, const std::vector<std::stri
                          const std::vector<std::string>& remedies,
                          const costmodel::Scenario& scenario, double seconds);
 
+// Of a search over layouts that was cut short before it had a plan.
+std::string unfinished_json(const SearchResult& result, const costmodel::Scenario& scenario,
+                            double seconds);
+
 }  // namespace planner

@@ -177,4 +177,8 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
   return text;
 }
 
+std::string unfinished_report(const Scenario& s, const ReportStyle& style) {
+  return heading(s, style) + fmt::format("\nNo plan was found: {}.\n", unfinished);
+}
+
 }  // namespace planner

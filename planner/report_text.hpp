@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/estimate.hpp"
@@ -37,6 +38,12 @@ std::string search_report(const Strategies& strategies, const std::vector<Step>&
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
+
+// Of a search over layouts that was cut short before it had a plan.
+inline constexpr std::string_view unfinished =
+    "time ran out before a plan was found: none with even stages, and not all other layouts were "
+    "looked at";
+std::string unfinished_report(const costmodel::Scenario& scenario, const ReportStyle& style);
 
 // Errors by source, device, ..., memory, order of plans, the worst rows, what could not be
 // predicted; every run where asked for.

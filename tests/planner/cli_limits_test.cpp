@@ -32,6 +32,23 @@ TEST_CASE("when nothing fits, the status is 3 and the report says why and what w
   }
 }
 
+TEST_CASE("a search over layouts that time cuts short before a plan says so") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string command =
+      "plan llama.yaml --set plan={} --set model=llama-3.1-405b --set cluster.devices=8 --strategy "
+      "alpa --time-limit 0.000001";
+  const Run text = run(words_of(command), scratch);
+  CHECK(text.status == 3);
+  CHECK(contains(text.out, "No plan was found: time ran out before a plan was found"));
+  CHECK_FALSE(contains(text.out, "What stands in the way"));
+  const Run json = run(words_of(command + " --format json"), scratch);
+  CHECK(json.status == 3);
+  CHECK(contains(json.out, "\"time_ran_out\": true"));
+  CHECK(contains(json.out, "\"reason\": \"time ran out before a plan was found"));
+  CHECK_FALSE(contains(json.out, "obstacles"));
+}
+
 TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reasonable time") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);
