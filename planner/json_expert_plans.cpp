@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "costmodel/json_estimate.hpp"
 #include "planner/expert_report.hpp"
+#include "planner/json_plan.hpp"
 
 namespace planner {
 
@@ -14,7 +14,7 @@ namespace {
 
 Json priced_json(const std::optional<Estimate>& e) {
   if (!e) return {};
-  return {{"iteration_s", e->iteration.value}, {"plan", costmodel::plan_json(*e)}};
+  return {{"iteration_s", e->iteration.value}, {"plan", told_plan(*e)}};
 }
 
 Json figures_json(const ComparisonFigures& f) {
@@ -36,7 +36,7 @@ Json run_json(const ExpertRun& run, const ExpertComparison& c) {
   json["workload"] = run.workload;
   json["predicted_s"] = run.own->iteration.value;
   json["fits"] = run.own->fits();
-  json["plan"] = costmodel::plan_json(*run.own);
+  json["plan"] = told_plan(*run.own);
   const Estimate* best = c.workloads[run.workload].best();
   const auto gain = c.gain_pct(run);
   json["planner_s"] = best != nullptr ? Json(best->iteration.value) : Json();

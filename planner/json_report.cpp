@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/json_estimate.hpp"
+#include "planner/json_plan.hpp"
 #include "planner/json_sharding.hpp"
 #include "planner/report_text.hpp"
 
@@ -13,6 +14,19 @@ namespace planner {
 using costmodel::Estimate;
 using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
+
+Json told_plan(const Estimate& e) {
+  Json plan = costmodel::plan_json(e);
+  if (!plan.contains("stages")) return plan;
+  const Json& stages = plan["stages"];
+  for (const char* key : {"tp", "recompute", "zero"}) {
+    const Json& first = stages.front()[key];
+    const bool common = std::all_of(stages.begin(), stages.end(),
+                                    [&](const Json& stage) { return stage[key] == first; });
+    plan[key] = common ? first : Json();
+  }
+  return plan;
+}
 
 namespace {
 
@@ -28,7 +42,7 @@ Json throughput_json(const Estimate& e, const Scenario& s) {
 
 Json to_json(const Estimate& e, const Scenario& s) {
   Json json{{"scenario", s.name},
-            {"plan", costmodel::plan_json(e)},
+            {"plan", told_plan(e)},
             {"time", costmodel::time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
             {"throughput", throughput_json(e, s)},
@@ -54,7 +68,7 @@ Json strategies_json(const Strategies& all) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}};
   const auto told = [](const Estimate& e) {
-    return Json{{"iteration_s", e.iteration.value}, {"plan", costmodel::plan_json(e)}};
+    return Json{{"iteration_s", e.iteration.value}, {"plan", told_plan(e)}};
   };
   if (!all.even.empty()) json["grid"] = told(all.even.front());
   if (!l.plans.empty()) json["alpa"] = told(l.plans.front());

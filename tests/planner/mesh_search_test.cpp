@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "costmodel/yaml_io.hpp"
+#include "planner/json_report.hpp"
 #include "planner/mesh_improve.hpp"
 #include "planner/mesh_report.hpp"
 #include "planner/placement.hpp"
@@ -255,6 +256,35 @@ TEST_CASE("what is found is placed: every device once, each stage on one kind") 
   const auto report = nlohmann::json::parse(planner::mesh_json(found, s, 0));
   CHECK(report["best"] == 0);
   CHECK(report["plans"][0]["plan"]["stages"].size() == found.plans.front().meshes.size());
+}
+
+TEST_CASE("JSON tells of all stages only what all have") {
+  const Scenario s = read(small + mixed(4, 2));
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan;
+  plan.pp = 2;
+  plan.stage_layers = {5, 3};
+  plan.sequence_parallel = s.training.stack.sequence_parallel;
+  const costmodel::Recompute full{costmodel::Recomputation::full, 0};
+  plan.stages = {{2, 2, full, 1, "h100"}, {2, 1, full, 0, "a100"}};
+  plan.dp = 2;
+  plan.micro_batch = 1;
+  REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
+  const auto told =
+      nlohmann::json::parse(planner::estimate_json(evaluator.estimate(plan), s))["plan"];
+  CHECK(told["tp"] == 2);
+  CHECK(told["recompute"] == "full");
+  CHECK(told["zero"].is_null());
+  CHECK(told["stages"][0]["zero"] == 1);
+  plan.stages[0] = {4, 1, {}, 0, "h100"};
+  plan.dp = 1;
+  plan.micro_batch = 2;
+  REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
+  const auto other =
+      nlohmann::json::parse(planner::estimate_json(evaluator.estimate(plan), s))["plan"];
+  CHECK(other["tp"].is_null());
+  CHECK(other["recompute"].is_null());
+  CHECK(other["zero"] == 0);
 }
 
 TEST_CASE("what cannot be planned has a reason") {
