@@ -106,6 +106,14 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   return result;
 }
 
+// Which search a scenario without --strategy gets, its cluster and its plan say.
+void refuse_limits_of_grid(const Options& options) {
+  const char* flag = options.time_limit > 0 ? "--time-limit" : "--threads";
+  if (options.strategy != "grid" || (options.time_limit == 0 && options.threads == 0)) return;
+  throw ConfigError({}, fmt::format("shardplan: {} does not go with --strategy grid", flag),
+                    "add --strategy alpa");
+}
+
 CommandResult plan(const Session& session) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
@@ -118,6 +126,7 @@ CommandResult plan(const Session& session) {
                           : static_cast<int>(std::thread::hardware_concurrency());
   if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty())
     return plan_meshes(session, s, watch, expired);
+  refuse_limits_of_grid(session.options);
   const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
   const SearchResult& found = all.found;
   if (found.plans.empty()) {

@@ -260,7 +260,8 @@ void read_strategy(const po::variables_map& values, Options& options) {
           costmodel::known_names(options.strategy, known));
   }
   for (const char* flag : {"time-limit", "threads"}) {
-    if (given(flag) && options.strategy == "grid" && options.command == "plan")
+    const bool grid = given("strategy") && options.strategy == "grid";
+    if (given(flag) && grid && options.command == "plan")
       usage(fmt::format("--{} does not go with --strategy grid", flag), "add --strategy alpa");
   }
   if (given("time-limit")) {

@@ -49,6 +49,20 @@ TEST_CASE("a search over layouts that time cuts short before a plan says so") {
   CHECK_FALSE(contains(json.out, "obstacles"));
 }
 
+TEST_CASE(
+    "a time limit needs no strategy where devices differ, and one where the grid is searched") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string limit = " --time-limit 0.000001";
+  const Run mixed = run(words_of("plan llama-3-8b-a100-h100" + limit), scratch);
+  CHECK(mixed.status == 3);
+  CHECK(contains(mixed.out, "No plan was found: time ran out before a plan was found."));
+  const Run grid = run(words_of("plan llama.yaml" + limit), scratch);
+  CHECK(grid.status == 2);
+  CHECK(contains(grid.err, "--time-limit does not go with --strategy grid"));
+  CHECK(contains(grid.err, "add --strategy alpa"));
+}
+
 TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reasonable time") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);

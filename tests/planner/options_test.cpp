@@ -39,6 +39,7 @@ TEST_CASE("flags and operands may stand in any order") {
 TEST_CASE("values of flags") {
   CHECK(parse({"plan", "s", "--top", "7"}).top == 7);
   CHECK(parse({"plan", "s"}).strategy == "grid");
+  CHECK(parse({"plan", "s", "--time-limit", "2"}).time_limit == 2);  // the scenario decides
   const Options both =
       parse({"plan", "s", "--strategy", "both", "--time-limit", "2.5", "--threads", "3"});
   CHECK(both.strategy == "both");
@@ -74,7 +75,8 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"import", "hf"}), "one word is given"));
   CHECK(contains(fault({"plan", "s", "--to", "megatron"}), "belongs to 'export'"));
   CHECK(contains(fault({"plan", "s", "--strategy", "alpha"}), "did you mean 'alpa'?"));
-  CHECK(contains(fault({"plan", "s", "--threads", "2"}), "does not go with --strategy grid"));
+  CHECK(contains(fault({"plan", "s", "--strategy", "grid", "--threads", "2"}),
+                 "does not go with --strategy grid"));
   CHECK(
       contains(fault({"plan", "s", "--strategy", "alpa", "--time-limit", "0"}), "--time-limit 0"));
   CHECK(contains(fault({"simulate", "s", "--strategy", "alpa"}), "belongs to 'plan validate'"));
