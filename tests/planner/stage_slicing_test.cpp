@@ -157,7 +157,7 @@ TEST_CASE("a slicing is the same every time, and equal layers do not depend on h
 TEST_CASE("hundreds of layers on thousands of devices are solved to a proof") {
   const auto p = make_problem({.layers = 250, .devices = 8192});
   const Slicing found = best_slicing(p);
-  check_consistent(p, found);
+  check_consistent({p}, found);
   CHECK(found.stages.size() > 64);  // more than there are micro-batches in flight
   // Counted on this instance 624,471 and 22; a wide cutoff or a wide interval makes it millions.
   CHECK(found.statistics.labels < 2'000'000);
