@@ -70,6 +70,17 @@ struct Converter {
   }
 };
 
+// Windows ends lines with \r\n. Lines stay the same lines, so marks do too.
+std::string with_plain_line_ends(const std::string& text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool before_end = i + 1 == text.size() || text[i + 1] == '\n';
+    if (text[i] != '\r' || !before_end) plain += text[i];
+  }
+  return plain;
+}
+
 bool needs_quotes(const std::string& text) {
   if (text.empty() || text == "null" || text == "~") return true;
   const bool odd = text.find_first_of(":#{}[],&*!|>'\"%@`\n\t") != std::string::npos;
@@ -112,7 +123,8 @@ void emit(YAML::Emitter& out, const Value& value) {
 Value parse_yaml(const std::string& text, const std::string& file) {
   try {
     // Without the last newline: behind one, yaml-cpp takes an open double quote for closed.
-    const auto documents = YAML::LoadAll(text.substr(0, text.find_last_not_of('\n') + 1));
+    const std::string plain = with_plain_line_ends(text);
+    const auto documents = YAML::LoadAll(plain.substr(0, plain.find_last_not_of('\n') + 1));
     if (documents.size() > 1) {
       throw ConfigError({file, 0, 0}, "the file holds more than one YAML document",
                         "keep one ('---' separates them)");

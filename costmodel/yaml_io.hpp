@@ -11,7 +11,7 @@ namespace costmodel {
 // YAML, a key twice in one map, nesting deeper than 64, more than 10^6 values.
 Value load_yaml(const std::string& path);
 
-// Parses text; `file` is the name used in marks.
+// Parses text, its lines ended as on Unix or as on Windows; `file` is the name used in marks.
 Value parse_yaml(const std::string& text, const std::string& file);
 
 // Writes block style with flow style for sequences of scalars; reads back to the same tree.

@@ -168,3 +168,17 @@ TEST_CASE("a quoted number stays text") {
   CHECK(again.find("a")->quoted);
   CHECK_FALSE(again.find("b")->quoted);
 }
+
+TEST_CASE("lines may end as on Windows: the same tree, and faults at the same lines") {
+  const std::string plain =
+      "# a comment\na: 12\nb:\n  - one\n  - 'two'\nc: \"three\n  lines\"\nd: |\n  kept\n  "
+      "apart\n";
+  std::string windows;
+  for (const char c : plain) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  const Value value = parse_yaml(windows, "f.yaml");
+  CHECK(same(value, parse_yaml(plain, "f.yaml")));
+  CHECK(value.find("a")->text == "12");
+  CHECK(value.find("d")->mark.line == parse_yaml(plain, "f.yaml").find("d")->mark.line);
+  CHECK(fixtures::contains(fault("a: 1\r\nb: 2\r\na: 3\r\n"),
+                           "f.yaml:3:1: key 'a' is written twice"));
+}
