@@ -20,6 +20,9 @@ bool looks_like_path(const std::string& name) {
          name.ends_with(".json");
 }
 
+// "cluster" of the folder "clusters".
+std::string singular(const std::string& kind) { return kind.substr(0, kind.size() - 1); }
+
 const Value& loaded(const ConfigPath& path, const std::string& file) {
   const auto found = path.loaded->find(file);
   if (found != path.loaded->end()) return found->second;
@@ -43,11 +46,18 @@ ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Va
   if (!value.is_map()) {
     throw ConfigError(
         value.mark,
-        fmt::format("{} is neither a name, a file nor a map", kind.substr(0, kind.size() - 1)),
+        fmt::format("{} is neither a name, a file nor a map", singular(kind)),
         "write a name, a path or {key: value, ...}");
   }
   const Value* base = value.find("base");
-  if (base == nullptr) return {"", value};
+  if (base == nullptr) {
+    for (const auto& entry : value.entries) {
+      if (!is_misspelling(entry.key, "base")) continue;
+      throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", singular(kind), entry.key),
+                        "did you mean 'base'?");
+    }
+    return {"", value};
+  }
   if (!base->is_scalar())
     throw ConfigError(base->mark, "base is not a name", "name a configuration or a file");
   ResolvedConfig below = resolve(path, kind, *base, chain);
@@ -85,13 +95,12 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
     const fs::path file = fs::path(directory) / kind / (name + ".yaml");
     if (fs::is_regular_file(file, status)) return file.string();
   }
-  const std::string singular = kind.substr(0, kind.size() - 1);
   const auto names = config_names(path, kind);
   if (names.empty()) {
-    throw ConfigError(mark, fmt::format("no {} '{}'", singular, name),
+    throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
                       "no configs were found; give --config-path DIR");
   }
-  throw ConfigError(mark, fmt::format("no {} '{}'", singular, name), known_names(name, names));
+  throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name), known_names(name, names));
 }
 
 ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value) {

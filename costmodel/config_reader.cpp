@@ -95,6 +95,13 @@ const Value* MapReader::optional(std::string_view key) {
 
 const Value& MapReader::required(std::string_view key) {
   if (const Value* value = optional(key)) return *value;
+  for (const auto& entry : map_.entries) {
+    const bool asked_for = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
+    if (!asked_for && is_misspelling(entry.key, std::string(key))) {
+      throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", what_, entry.key),
+                        fmt::format("did you mean '{}'?", key));
+    }
+  }
   throw ConfigError(map_.mark, fmt::format("{} lacks the key '{}'", what_, key),
                     fmt::format("add {}: ...", key));
 }

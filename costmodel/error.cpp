@@ -77,6 +77,11 @@ std::string nearest_name(const std::string& misspelt, const std::vector<std::str
   return best;
 }
 
+bool is_misspelling(const std::string& word, const std::string& name) {
+  const std::size_t most = std::clamp<std::size_t>(name.size() / 4, 1, 2);
+  return word != name && edit_distance(word, name) <= most;
+}
+
 std::string known_names(const std::string& misspelt, const std::vector<std::string>& known,
                         std::size_t most) {
   std::string text;

@@ -37,6 +37,10 @@ class InternalError : public std::logic_error {
 // its length).
 std::string nearest_name(const std::string& misspelt, const std::vector<std::string>& known);
 
+// Whether a word is `name` with at most two slips of the pen, one in a short name. Stricter than
+// nearest_name: for when the word may be a name of its own.
+bool is_misspelling(const std::string& word, const std::string& name);
+
 // "did you mean 'X'? known: a, b, c" (the list is cut after `most` names).
 std::string known_names(const std::string& misspelt, const std::vector<std::string>& known,
                         std::size_t most = 24);

@@ -136,6 +136,11 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   Value device_key =
       cluster.value.find("device") != nullptr ? *cluster.value.find("device") : Value{};
   if (device_key.kind == Value::Kind::null) {
+    for (const auto& entry : cluster.value.entries) {
+      if (entry.key == "devices" || !is_misspelling(entry.key, "device")) continue;
+      throw ConfigError(entry.key_mark, fmt::format("cluster has no key '{}'", entry.key),
+                        "did you mean 'device'?");
+    }
     throw ConfigError(cluster.value.mark, "cluster lacks the key 'device'",
                       "add device: NAME (see `shardplan list devices`)");
   }

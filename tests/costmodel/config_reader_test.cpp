@@ -70,4 +70,16 @@ TEST_CASE("keys: missing, unknown, misspelt, no map at all") {
   CHECK(fixtures::contains(fault("[1]", [](MapReader&) {}), "plan is a list; write a map"));
 }
 
+TEST_CASE("a misspelt key is told as such also where the key is required") {
+  CHECK(fault("a: 1\nglobal_bach: 2\n", [](MapReader& r) { r.required("global_batch"); }) ==
+        "f.yaml:2:1: plan has no key 'global_bach'; did you mean 'global_batch'?");
+  // Keys of other meanings, far or asked for already.
+  CHECK(fixtures::contains(
+      fault("backward_efficiency: 1\n", [](MapReader& r) { r.required("forward_efficiency"); }),
+      "lacks the key 'forward_efficiency'"));
+  CHECK(fixtures::contains(
+      fault("device: 1\n", [](MapReader& r) { r.required("device"), r.required("devices"); }),
+      "lacks the key 'devices'"));
+}
+
 }  // namespace config_reader_test

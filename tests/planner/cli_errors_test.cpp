@@ -101,6 +101,10 @@ const std::vector<Fault> faults{
     {"import hf faulty.yaml", "{\"model_type\": \"mixtral\", \"hidden_size\": 64}\n"},
     // Names.
     {"evaluate faulty.yaml", "modle: gpt2\n" + head + training},
+    {"evaluate faulty.yaml", "modle: gpt2\ncluster: dgx-a100\n" + training},
+    {"evaluate faulty.yaml", head + "training: {global_bach: 64, sequence: 8192}\n"},
+    {"evaluate faulty.yaml", "model: gpt2\ncluster: {bsae: selene, devices: 64}\n" + training},
+    {"evaluate faulty.yaml", "model: gpt2\ncluster: {devce: h100, devices: 64}\n" + training},
     {"evaluate faulty.yaml", head},
     {"evaluate llama.yaml --set model=llama-3-8bb"},
     {"evaluate llama.yaml --set model=no-such.yaml"},
