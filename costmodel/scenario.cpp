@@ -20,6 +20,11 @@ bool PlanRequest::is_auto(std::string_view key) const {
   return std::find(automatic.begin(), automatic.end(), key) != automatic.end();
 }
 
+bool PlanRequest::is_written(std::string_view key) const {
+  return std::any_of(written.begin(), written.end(),
+                     [key](const Value::Entry& entry) { return entry.key == key; });
+}
+
 Mark PlanRequest::mark_of(std::string_view key) const {
   for (const auto& entry : written) {
     if (entry.key == key) return entry.value.mark;

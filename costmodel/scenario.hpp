@@ -39,6 +39,7 @@ struct PlanRequest {
   Mark mark;                           // of the plan map
   std::vector<Value::Entry> written;   // for marks of single keys
   bool is_auto(std::string_view key) const;
+  bool is_written(std::string_view key) const;  // as a value or as `auto`
   Mark mark_of(std::string_view key) const;
 };
 

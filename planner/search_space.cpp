@@ -67,8 +67,14 @@ std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
   return kinds;
 }
 
+// With tp 1 there is nothing to cut: `true` as the scenario writes it asks for a larger tp, unless
+// tp is fixed as well (Megatron then switches it off).
 std::vector<bool> sequence_choices(const Scenario& s, int tp) {
-  if (tp == 1) return {false};
+  if (tp == 1) {
+    const bool asked =
+        s.plan.sequence_parallel.value_or(false) && s.plan.is_written("sequence_parallel");
+    return asked && !s.plan.tp ? std::vector<bool>{} : std::vector<bool>{false};
+  }
   if (s.plan.sequence_parallel) return {*s.plan.sequence_parallel};
   return {false, true};
 }
