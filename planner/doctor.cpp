@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "costmodel/units_text.hpp"
+#include "planner/search_space.hpp"
 
 namespace planner {
 
 using costmodel::Estimate;
 using costmodel::Evaluator;
+using costmodel::format_integer;
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Scenario;
@@ -38,6 +42,25 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
                      format_bytes(evaluator.cluster().device.memory), largest_part(*fullest));
 }
 
+// What is fixed of them takes the place of the usual sizes; a fixed dp leaves the rest to tp and pp.
+void settle_sizes(const Scenario& s, int tp, int pp, ParallelPlan& plan) {
+  plan.cp = s.plan.cp.value_or(1);
+  plan.tp = s.plan.tp.value_or(tp);
+  plan.pp = s.plan.pp.value_or(pp);
+  if (!s.plan.dp) {
+    const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
+    plan.dp = static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / model_parallel));
+    return;
+  }
+  plan.dp = *s.plan.dp;
+  const std::int64_t rest =
+      std::max<std::int64_t>(1, s.cluster.devices / (std::int64_t{plan.dp} * plan.cp));
+  if (!s.plan.tp)
+    plan.tp = static_cast<int>(std::gcd(std::int64_t{tp}, s.plan.pp ? rest / *s.plan.pp : rest));
+  if (!s.plan.pp)
+    plan.pp = static_cast<int>(std::max<std::int64_t>(1, rest / plan.tp));
+}
+
 // The plans people try first: one node wide, then with pipeline, with and without recomputation.
 std::vector<ParallelPlan> popular(const Scenario& s) {
   std::vector<ParallelPlan> plans;
@@ -46,17 +69,15 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
        {std::tuple{1, 1, s.training.stack.max_zero}, std::tuple{node, 1, 1}, std::tuple{node, 4, 1},
         std::tuple{node, 8, 1}}) {
     ParallelPlan plan;
-    plan.tp = s.plan.tp.value_or(tp);
-    plan.pp = s.plan.pp.value_or(pp);
-    plan.cp = s.plan.cp.value_or(1);
+    settle_sizes(s, tp, pp, plan);
     if (plan.cp > 1) plan.cp_comm = s.plan.cp_comm.value_or(plan.cp_comm);
-    plan.sequence_parallel = s.model.experts > 0 && plan.tp > 1;
+    plan.sequence_parallel = s.plan.sequence_parallel.value_or(s.model.experts > 0 && plan.tp > 1);
+    if (s.plan.tp == 1) plan.sequence_parallel = false;
     plan.ep = s.plan.ep.value_or(plan.ep);
     plan.etp = s.plan.etp.value_or(plan.etp);
     const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
-    const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp;
+    const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp || s.plan.dp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
-    plan.dp = static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / model_parallel));
     const int usual_zero = plan.replicas() > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
     plan.zero = s.plan.zero.value_or(usual_zero);
     plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
@@ -66,69 +87,109 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
   return plans;
 }
 
-// A changed scenario in which something fits, told as a remedy.
-void try_change(const Scenario& changed, const std::string& what, Diagnosis& diagnosis) {
+// A changed scenario in which something fits, told as a remedy. Whether there is one.
+bool try_change(Scenario changed, const std::string& what, Diagnosis& diagnosis) {
+  changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
   const SearchResult found = search(changed, evaluator);
-  if (found.plans.empty()) return;
+  if (found.plans.empty()) return false;
   const Estimate& best = found.plans.front();
   diagnosis.remedies.push_back(fmt::format("{}: {} fits in {} and takes {}", what,
                                            to_string(best.plan), format_bytes(best.peak),
                                            format_seconds(best.iteration)));
+  return true;
 }
 
 void free_keys(const Scenario& s, Diagnosis& diagnosis) {
-  const auto freed = [&](const char* key, bool given,
-                         const std::function<void(Scenario&)>& release) {
-    if (!given) return;
+  const auto freed = [&](const char* key, auto request) {
+    if (!(s.plan.*request)) return;
     Scenario changed = s;
-    changed.search.top = 1;
-    release(changed);
+    (changed.plan.*request).reset();
     try_change(changed, fmt::format("free plan.{}", key), diagnosis);
   };
-  freed("recompute", s.plan.recompute.has_value(), [](Scenario& c) { c.plan.recompute.reset(); });
-  freed("micro_batch", s.plan.micro_batch.has_value(),
-        [](Scenario& c) { c.plan.micro_batch.reset(); });
-  freed("zero", s.plan.zero.has_value(), [](Scenario& c) { c.plan.zero.reset(); });
-  freed("sequence_parallel", s.plan.sequence_parallel.has_value(),
-        [](Scenario& c) { c.plan.sequence_parallel.reset(); });
-  freed("pp", s.plan.pp.has_value(), [](Scenario& c) {
-    c.plan.pp.reset();
-    c.plan.dp.reset();
-  });
-  freed("cp", s.plan.cp.has_value(), [](Scenario& c) {
-    c.plan.cp.reset();
-    c.plan.dp.reset();
-  });
-  freed("ep", s.plan.ep.has_value(), [](Scenario& c) { c.plan.ep.reset(); });
-  freed("tp", s.plan.tp.has_value(), [](Scenario& c) {
-    c.plan.tp.reset();
-    c.plan.dp.reset();
-  });
+  // The sizes multiply to the devices: where all are fixed, two must move.
+  const auto freed_size = [&](const char* key, auto request) {
+    if (!(s.plan.*request)) return;
+    Scenario changed = s;
+    (changed.plan.*request).reset();
+    if (try_change(changed, fmt::format("free plan.{}", key), diagnosis) || !s.plan.dp) return;
+    changed.plan.dp.reset();
+    try_change(changed, fmt::format("free plan.{} and plan.dp", key), diagnosis);
+  };
+  freed("recompute", &costmodel::PlanRequest::recompute);
+  freed("micro_batch", &costmodel::PlanRequest::micro_batch);
+  freed("zero", &costmodel::PlanRequest::zero);
+  freed("sequence_parallel", &costmodel::PlanRequest::sequence_parallel);
+  freed_size("pp", &costmodel::PlanRequest::pp);
+  freed_size("cp", &costmodel::PlanRequest::cp);
+  freed("ep", &costmodel::PlanRequest::ep);
+  freed_size("tp", &costmodel::PlanRequest::tp);
+  freed("dp", &costmodel::PlanRequest::dp);
+}
+
+std::string devices_remedy(const Scenario& s, std::int64_t devices) {
+  return fmt::format("{} devices instead of {}", format_integer(devices),
+                     format_integer(s.cluster.devices));
 }
 
 // The fewest devices (times two, each step) on which the question has an answer.
 void more_devices(const Scenario& s, Diagnosis& diagnosis) {
-  const std::size_t before = diagnosis.remedies.size();
-  for (int factor = 2; factor <= 64 && s.cluster.devices * factor <= 1'000'000; factor *= 2) {
+  constexpr int most = 64;
+  for (int factor = 2; factor <= most && s.cluster.devices * factor <= 1'000'000; factor *= 2) {
     Scenario changed = s;
-    changed.search.top = 1;
-    changed.plan.dp.reset();
     changed.cluster = resized(s.cluster, s.cluster.devices * factor);
-    if (!changed.cluster.assumed.empty()) return;  // beyond the network that is described
-    try_change(
-        changed,
-        fmt::format("{} devices instead of {}", costmodel::format_integer(changed.cluster.devices),
-                    costmodel::format_integer(s.cluster.devices)),
-        diagnosis);
-    if (diagnosis.remedies.size() > before) return;
+    if (!changed.cluster.assumed.empty()) {
+      const std::int64_t described = s.cluster.known_tiers.back().devices;
+      diagnosis.tried.push_back(fmt::format(
+          "no more than {} devices: the cluster's description ends at {}",
+          format_integer(s.cluster.devices * factor / 2), format_integer(described)));
+      return;
+    }
+    if (try_change(changed, devices_remedy(s, changed.cluster.devices), diagnosis)) return;
+    if (!s.plan.dp) continue;
+    changed.plan.dp.reset();
+    if (try_change(changed,
+                   devices_remedy(s, changed.cluster.devices) + " and plan.dp freed", diagnosis))
+      return;
   }
+  diagnosis.tried.push_back(fmt::format("up to {} times the devices", most));
 }
 
-void other_batch(const Scenario& s, Diagnosis& diagnosis) {
+// The most devices, each step about half, that the rules let work on this batch.
+void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
+  for (std::int64_t n = s.cluster.devices; n > 1;) {
+    n = n % 2 == 0 ? n / 2 : static_cast<std::int64_t>(std::bit_floor(std::uint64_t(n - 1)));
+    Scenario changed = s;
+    changed.cluster = resized(s.cluster, n);
+    if (try_change(changed, fmt::format("fewer devices: cluster.devices={}", n), diagnosis)) return;
+  }
+  diagnosis.tried.emplace_back("fewer devices");
+}
+
+// The batch nearest to the wanted one that some share of the devices divides.
+void nearest_batch(const Scenario& s, Diagnosis& diagnosis) {
+  const std::int64_t model_parallel =
+      std::int64_t{s.plan.tp.value_or(1)} * s.plan.pp.value_or(1) * s.plan.cp.value_or(1);
+  const std::int64_t micro_batch = s.plan.micro_batch.value_or(1);
+  const std::int64_t replicas = std::max<std::int64_t>(1, s.cluster.devices / model_parallel);
+  const std::int64_t wanted = s.training.global_batch;
+  for (const std::int64_t dp : divisors(s.plan.dp ? *s.plan.dp : replicas)) {
+    if (s.plan.dp && dp != *s.plan.dp) continue;
+    const std::int64_t share = dp * micro_batch;
+    const std::int64_t nearest = std::max(share, (wanted + share / 2) / share * share);
+    if (nearest == wanted) continue;
+    Scenario changed = s;
+    changed.training.global_batch = nearest;
+    const std::string what = fmt::format("another batch: training.global_batch={}", nearest);
+    if (try_change(changed, what, diagnosis)) return;
+  }
+  diagnosis.tried.emplace_back("another batch");
+}
+
+void half_sequence(const Scenario& s, Diagnosis& diagnosis) {
   if (s.training.sequence < 2) return;
+  diagnosis.tried.emplace_back("half the sequence");
   Scenario changed = s;
-  changed.search.top = 1;
   changed.training.sequence /= 2;
   try_change(
       changed,
@@ -152,11 +213,19 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed) {
         diagnosis.obstacles.end())
       diagnosis.obstacles.push_back(line);
   }
-  if (failed.leanest)
-    diagnosis.obstacles.push_back("the leanest of all, " + shortage(*failed.leanest, evaluator));
+  if (failed.leanest) {
+    const std::string line = shortage(*failed.leanest, evaluator);
+    std::erase(diagnosis.obstacles, line);
+    diagnosis.obstacles.push_back("the leanest of all, " + line);
+  }
+  diagnosis.tried.emplace_back("freeing a fixed key");
   free_keys(s, diagnosis);
   more_devices(s, diagnosis);
-  other_batch(s, diagnosis);
+  if (failed.statistics.configurations == 0) {  // it is not memory that lacks
+    fewer_devices(s, diagnosis);
+    nearest_batch(s, diagnosis);
+  }
+  half_sequence(s, diagnosis);
   return diagnosis;
 }
 

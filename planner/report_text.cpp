@@ -1,6 +1,7 @@
 #include "planner/report_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -168,10 +169,7 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
   for (const auto& line : d.obstacles) text += bullet(line, style);
   text += title("What would help", style);
   if (d.remedies.empty()) {
-    text += bullet(
-        "nothing that was tried: neither freeing a fixed key, nor up to 64 times the devices, nor "
-        "half the sequence",
-        style);
+    text += bullet(fmt::format("nothing that was tried: {}", fmt::join(d.tried, "; ")), style);
   }
   for (const auto& line : d.remedies) text += bullet(line, style);
   return text;
