@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "tests/costmodel/fixtures.hpp"
 #include "tests/planner/cli_cases.hpp"
@@ -127,4 +128,49 @@ TEST_CASE("what is fixed obeys the rules of the stack in a search too") {
     CHECK(failed.status == 0);
     CHECK(run({"evaluate", "found.yaml"}, scratch).status == 0);
   }
+}
+
+TEST_CASE("a fixed sequence_parallel is kept by the search, or refused as the stack's fault") {
+  const Scratch scratch;
+  const std::vector<std::string> plan{"plan", "gpt3-175b-selene", "--set",
+                                      "plan.sequence_parallel=true"};
+  const Run refused = run(plan, scratch);
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.out, "stack megatron-2021 has no sequence parallelism"));
+  CHECK(contains(refused.out, "free plan.sequence_parallel: "));
+  auto newer = plan;
+  newer.insert(newer.end(), {"--set", "training.stack=megatron-core-2025", "--format", "csv"});
+  const Run kept = run(newer, scratch);
+  CHECK(kept.status == 0);
+  CHECK(contains(kept.out, ",true,"));
+  CHECK_FALSE(contains(kept.out, ",false,"));
+}
+
+TEST_CASE("what is said when nothing fits keeps what is fixed, and tells where looking ended") {
+  const Scratch scratch;
+  const Run fixed = run(words_of("plan gpt3-175b-selene --set plan.dp=1536"), scratch);
+  CHECK(fixed.status == 3);
+  const auto help = fixed.out.find("What would help");
+  REQUIRE(help != std::string::npos);
+  const std::string obstacles = fixed.out.substr(0, help), remedies = fixed.out.substr(help);
+  CHECK(contains(obstacles, "d 1536"));
+  CHECK_FALSE(contains(obstacles, "d 192"));
+  CHECK_FALSE(contains(obstacles, "d 48"));
+  CHECK(contains(remedies, "free plan.dp: "));
+  // Once, though the leanest of all is also what people try first.
+  const auto line = obstacles.find("the leanest of all, ");
+  REQUIRE(line != std::string::npos);
+  const std::string plan = obstacles.substr(line + 20, obstacles.find(':', line) - line - 20);
+  CHECK(obstacles.find(plan) == line + 20);
+
+  const Run small = run(words_of("plan gpt3-175b-selene --set model=gpt2 --set cluster=dgx-a100 "
+                                 "--set training.global_batch=64 --set training.sequence=1024"),
+                        scratch);
+  CHECK(small.status == 3);
+  CHECK(contains(small.out, "fewer devices: cluster.devices="));
+  CHECK(contains(small.out, "another batch: training.global_batch="));
+
+  const Run ended = run(words_of("plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"), scratch);
+  CHECK(ended.status == 3);
+  CHECK(contains(ended.out, "the cluster's description ends at "));
 }
