@@ -221,9 +221,13 @@ void fit_tiers(ClusterSpec& cluster) {
   while (tiers.size() > 1 && tiers[tiers.size() - 2].devices >= cluster.devices) tiers.pop_back();
   Tier& last = tiers.back();
   if (last.devices < cluster.devices) {
-    cluster.assumed.push_back(fmt::format("tier '{}' is stretched from {} to {} devices", last.name,
-                                          format_integer(last.devices),
-                                          format_integer(cluster.devices)));
+    const std::string whose = !cluster.title.empty()  ? cluster.title
+                              : !cluster.name.empty() ? cluster.name
+                                                      : "this cluster";
+    cluster.assumed.push_back(fmt::format(
+        "{} devices are more than the {} that the description of {} joins: links between are "
+        "priced as its widest tier's, '{}'",
+        format_integer(cluster.devices), format_integer(last.devices), whose, last.name));
   }
   last.devices = cluster.devices;
 }

@@ -44,16 +44,16 @@ ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Va
     return found;
   }
   if (!value.is_map()) {
-    throw ConfigError(
-        value.mark,
-        fmt::format("{} is neither a name, a file nor a map", singular(kind)),
-        "write a name, a path or {key: value, ...}");
+    throw ConfigError(value.mark,
+                      fmt::format("{} is neither a name, a file nor a map", singular(kind)),
+                      "write a name, a path or {key: value, ...}");
   }
   const Value* base = value.find("base");
   if (base == nullptr) {
     for (const auto& entry : value.entries) {
       if (!is_misspelling(entry.key, "base")) continue;
-      throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", singular(kind), entry.key),
+      throw ConfigError(entry.key_mark,
+                        fmt::format("{} has no key '{}'", singular(kind), entry.key),
                         "did you mean 'base'?");
     }
     return {"", value};
@@ -100,7 +100,8 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
     throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
                       "no configs were found; give --config-path DIR");
   }
-  throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name), known_names(name, names));
+  throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
+                    known_names(name, names));
 }
 
 ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value) {

@@ -102,7 +102,9 @@ TEST_CASE("another number of devices: the tiers follow, and stretching is told")
   const ClusterSpec large = overridden("{devices: 128}");
   CHECK(large.tiers.back().devices == 128);
   CHECK(large.assumed ==
-        std::vector<std::string>{"tier 'out' is stretched from 64 to 128 devices"});
+        std::vector<std::string>{"128 devices are more than the 64 that the description of x "
+                                 "joins: links between are priced "
+                                 "as its widest tier's, 'out'"});
   const ClusterSpec wide = overridden("{devices_per_node: 4}");
   CHECK(wide.tiers[0].devices == 4);
 }
