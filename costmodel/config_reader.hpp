@@ -32,7 +32,7 @@ class MapReader {
   const Value* optional(std::string_view key);  // nullptr when absent or null
   // Throws when absent, at a key that is nearly this one where there is one.
   const Value& required(std::string_view key);
-  bool is_auto(std::string_view key);           // the value is the word `auto`
+  bool is_auto(std::string_view key);  // the value is the word `auto`
   std::optional<std::int64_t> integer(std::string_view key, IntegerRange range);
   std::optional<double> number(std::string_view key, Dimension dimension, double least,
                                double most);

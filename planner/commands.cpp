@@ -23,6 +23,7 @@
 #include "planner/mesh_report.hpp"
 #include "planner/nccl_tests.hpp"
 #include "planner/placement.hpp"
+#include "planner/plan_warnings.hpp"
 #include "planner/progress.hpp"
 #include "planner/report_tables.hpp"
 #include "planner/search.hpp"
@@ -62,12 +63,24 @@ std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   return to_yaml(root);
 }
 
+// Text that is read, not run or taken in by a program.
+bool is_for_people(const Options& options) {
+  const bool prose = options.format == Format::text || options.format == Format::md;
+  return prose && options.command != "export";
+}
+
+// Why there is no plan: never in the place of one.
+CommandResult told(const Session& session, std::string report) {
+  if (is_for_people(session.options)) return {no_answer, std::move(report), {}};
+  return {no_answer, {}, {}, std::move(report)};
+}
+
 // The grid has no plan, and whether layouts have one is not known: no diagnosis says that.
 CommandResult out_of_time(const Session& session, const Scenario& s, const SearchResult& found,
                           double seconds) {
   if (session.options.format == Format::json)
     return {no_answer, unfinished_json(found, s, seconds), {}};
-  return {no_answer, unfinished_report(s, session.style), {}};
+  return told(session, unfinished_report(s, session.style));
 }
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
@@ -77,7 +90,7 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
     return {
         no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};
   }
-  return {no_answer, failure_report(found, diagnosis, s, session.style), {}};
+  return told(session, failure_report(found, diagnosis, s, session.style));
 }
 
 // --placement FILE.
@@ -93,15 +106,25 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   const bool any = !found.plans.empty();
   if (any) write_placement(session, s, found.plans.front().plan);
   CommandResult result{any ? 0 : no_answer, {}, {}};
+  const std::string& strategy = session.options.strategy;
+  std::string remark;
+  if (session.options.strategy_given && strategy != "meshes") {
+    remark = fmt::format(
+        "--strategy {} searches stages that are alike on devices of one kind: this is --strategy "
+        "meshes instead.",
+        strategy);
+  }
   const Format format = session.options.format;
   if (format == Format::json) {
     result.text = mesh_json(found, s, watch.seconds());
-  } else if (format == Format::yaml && any) {
+  } else if (!any && !is_for_people(session.options)) {
+    result.failure = mesh_report(found, s, watch.seconds(), session.style, remark);
+  } else if (format == Format::yaml) {
     result.text = scenario_yaml(session, found.plans.front().plan);
   } else if (format == Format::csv) {
     result.text = to_csv(mesh_rows(found));
   } else {
-    result.text = mesh_report(found, s, watch.seconds(), session.style);
+    result.text = mesh_report(found, s, watch.seconds(), session.style, remark);
   }
   return result;
 }
@@ -199,6 +222,7 @@ CommandResult simulate(const Session& session) {
   Evaluator evaluator = evaluator_of(s);
   const auto timeline = evaluator.timeline(*plan);
   CommandResult result;
+  result.warnings = plan_warnings(session.options, s, evaluator.estimate(*plan));
   if (!session.options.trace.empty()) {
     write_file(session.options.trace, to_chrome_trace(timeline));
     result.warnings.push_back("trace written to " + session.options.trace +
@@ -256,7 +280,9 @@ CommandResult export_plan(const Session& session) {
   const auto plan = settled_plan(s);
   if (!plan) return without_plan(session, s);
   const MegatronExport exported = export_megatron(s, *plan);
+  Evaluator evaluator = evaluator_of(s);
   CommandResult result;
+  result.warnings = plan_warnings(session.options, s, evaluator.estimate(*plan));
   for (const auto& note : exported.notes) result.warnings.push_back("note: " + note);
   if (session.options.format == Format::json) {
     Table table{{{"argument", false}}, {}};
@@ -276,8 +302,10 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "plan") return plan(session);
   if (options.command == "evaluate") return evaluate(session);
   if (options.command == "explain") return explain(session);
-  if (options.command == "sweep")
-    return {0, printed(sweep(file_of(session), session.path, options), options.format), {}};
+  if (options.command == "sweep") {
+    const Table points = sweep(file_of(session), session.path, options);
+    return {any_answer(points) ? 0 : no_answer, printed(points, options.format), {}};
+  }
   if (options.command == "simulate") return simulate(session);
   if (options.command == "validate") return validate_runs(session);
   if (options.command == "import") return import(session);

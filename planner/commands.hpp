@@ -15,6 +15,9 @@ struct CommandResult {
   int status = 0;
   std::string text;
   std::vector<std::string> warnings;  // to standard error, unless --quiet
+  // To standard error: why there is no text in the format that was asked for. Nothing is then
+  // written to standard output or --out.
+  std::string failure = {};
 };
 
 // What a command works with.

@@ -42,7 +42,8 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
                      format_bytes(evaluator.cluster().device.memory), largest_part(*fullest));
 }
 
-// What is fixed of them takes the place of the usual sizes; a fixed dp leaves the rest to tp and pp.
+// What is fixed of them takes the place of the usual sizes; a fixed dp leaves the rest to tp and
+// pp.
 void settle_sizes(const Scenario& s, int tp, int pp, ParallelPlan& plan) {
   plan.cp = s.plan.cp.value_or(1);
   plan.tp = s.plan.tp.value_or(tp);
@@ -57,8 +58,7 @@ void settle_sizes(const Scenario& s, int tp, int pp, ParallelPlan& plan) {
       std::max<std::int64_t>(1, s.cluster.devices / (std::int64_t{plan.dp} * plan.cp));
   if (!s.plan.tp)
     plan.tp = static_cast<int>(std::gcd(std::int64_t{tp}, s.plan.pp ? rest / *s.plan.pp : rest));
-  if (!s.plan.pp)
-    plan.pp = static_cast<int>(std::max<std::int64_t>(1, rest / plan.tp));
+  if (!s.plan.pp) plan.pp = static_cast<int>(std::max<std::int64_t>(1, rest / plan.tp));
 }
 
 // The plans people try first: one node wide, then with pipeline, with and without recomputation.
@@ -140,25 +140,39 @@ void more_devices(const Scenario& s, Diagnosis& diagnosis) {
     changed.cluster = resized(s.cluster, s.cluster.devices * factor);
     if (!changed.cluster.assumed.empty()) {
       const std::int64_t described = s.cluster.known_tiers.back().devices;
-      diagnosis.tried.push_back(fmt::format(
-          "no more than {} devices: the cluster's description ends at {}",
-          format_integer(s.cluster.devices * factor / 2), format_integer(described)));
+      diagnosis.tried.push_back(
+          fmt::format("no more than {} devices: the cluster's description ends at {}",
+                      format_integer(s.cluster.devices * factor / 2), format_integer(described)));
       return;
     }
     if (try_change(changed, devices_remedy(s, changed.cluster.devices), diagnosis)) return;
     if (!s.plan.dp) continue;
     changed.plan.dp.reset();
-    if (try_change(changed,
-                   devices_remedy(s, changed.cluster.devices) + " and plan.dp freed", diagnosis))
+    if (try_change(changed, devices_remedy(s, changed.cluster.devices) + " and plan.dp freed",
+                   diagnosis))
       return;
   }
   diagnosis.tried.push_back(fmt::format("up to {} times the devices", most));
 }
 
-// The most devices, each step about half, that the rules let work on this batch.
+// Half of an even number; of an odd one the power of two below, 0 of 1.
+std::int64_t half(std::int64_t n) {
+  return n % 2 == 0 ? n / 2 : static_cast<std::int64_t>(std::bit_floor(std::uint64_t(n - 1)));
+}
+
+// The most devices, each step about half, that the rules let work on this batch; in multiples of
+// what the fixed sizes make.
 void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
-  for (std::int64_t n = s.cluster.devices; n > 1;) {
-    n = n % 2 == 0 ? n / 2 : static_cast<std::int64_t>(std::bit_floor(std::uint64_t(n - 1)));
+  ParallelPlan fixed;
+  fixed.tp = s.plan.tp.value_or(1);
+  fixed.pp = s.plan.pp.value_or(1);
+  fixed.cp = s.plan.cp.value_or(1);
+  fixed.dp = s.plan.dp.value_or(1);
+  const std::int64_t unit = fixed.devices();
+  std::int64_t units = s.cluster.devices / unit;
+  if (units * unit == s.cluster.devices) units = half(units);
+  for (; units > 0; units = half(units)) {
+    const std::int64_t n = units * unit;
     Scenario changed = s;
     changed.cluster = resized(s.cluster, n);
     if (try_change(changed, fmt::format("fewer devices: cluster.devices={}", n), diagnosis)) return;

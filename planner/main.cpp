@@ -37,7 +37,9 @@ int run(int count, char** arguments) {
   if (!options.quiet) {
     for (const auto& warning : result.warnings) print(stderr, warning + "\n");
   }
-  if (options.out.empty()) {
+  if (!result.failure.empty()) {
+    print(stderr, result.failure);
+  } else if (options.out.empty()) {
     print(stdout, result.text);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw costmodel::ConfigError({}, "shardplan: standard output cannot be written",

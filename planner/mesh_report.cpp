@@ -78,7 +78,7 @@ Table mesh_rows(const MeshSearch& found) {
 }
 
 std::string mesh_report(const MeshSearch& found, const Scenario& s, double seconds,
-                        const ReportStyle& style) {
+                        const ReportStyle& style, const std::string& remark) {
   const bool markdown = style.markup == Markup::markdown;
   const auto title = [&](const std::string& text) {
     return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
@@ -93,7 +93,9 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
     text += markdown ? to_markdown(rows) : to_text(rows);
   }
   text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
-  for (const auto& line : mesh_sentences(found, s)) text += (markdown ? "- " : "  ") + line + "\n";
+  auto lines = mesh_sentences(found, s);
+  if (!remark.empty()) lines.push_back(remark);
+  for (const auto& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
   return text;
 }
 

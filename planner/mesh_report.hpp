@@ -17,8 +17,9 @@ Table mesh_rows(const MeshSearch& found);
 // One a line: what was searched, what is proved, what was not searched.
 std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel::Scenario& s);
 
+// `remark` ends the report, where there is one.
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
-                        double seconds, const ReportStyle& style);
+                        double seconds, const ReportStyle& style, const std::string& remark = {});
 std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
 
 }  // namespace planner

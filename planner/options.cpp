@@ -253,7 +253,8 @@ void check_comparison(const po::variables_map& values, const Options& options) {
 // How `plan` searches, and the limits of that.
 void read_strategy(const po::variables_map& values, Options& options) {
   const auto given = [&](const char* name) { return values.count(name) != 0; };
-  if (given("strategy")) options.strategy = values["strategy"].as<std::string>();
+  options.strategy_given = given("strategy");
+  if (options.strategy_given) options.strategy = values["strategy"].as<std::string>();
   const std::vector<std::string> known{"grid", "alpa", "both", "meshes"};
   if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
     usage(fmt::format("--strategy {} is not known", options.strategy),

@@ -23,6 +23,7 @@ struct Options {
   double fail_above = 0;  // per cent; 0: never
   int top = 0;            // 0: the scenario's own
   std::string strategy = "grid";
+  bool strategy_given = false;
   double time_limit = 0;        // seconds; 0: none
   int threads = 0;              // 0: one a core
   std::string write_residuals;  // a file; empty: none

@@ -115,6 +115,28 @@ std::string difference(const Estimate& best, const Estimate& other) {
   return text.empty() ? "nothing that counts" : text;
 }
 
+std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan) {
+  std::vector<std::string> keys;
+  const auto add = [&keys](const char* key, bool fixed) {
+    if (fixed) keys.emplace_back(key);
+  };
+  add("tp", plan.tp.has_value());
+  add("pp", plan.pp.has_value());
+  add("dp", plan.dp.has_value());
+  add("cp", plan.cp.has_value());
+  add("cp_comm", plan.cp_comm.has_value());
+  add("ep", plan.ep.has_value());
+  add("etp", plan.etp.has_value());
+  add("vpp", plan.vpp.has_value());
+  add("micro_batch", plan.micro_batch.has_value());
+  add("sequence_parallel", plan.sequence_parallel.has_value());
+  add("schedule", plan.schedule.has_value());
+  add("recompute", plan.recompute.has_value());
+  add("zero", plan.zero.has_value());
+  add("stage_layers", !plan.stage_layers.empty());
+  return keys;
+}
+
 namespace {
 
 // Makes dp, vpp and schedule follow after another knob moved; nullopt when no valid plan is near.
@@ -230,13 +252,24 @@ class Stepper {
     const auto plan = repaired(wanted, s_);
     const bool is_vpp = std::string_view(knob) == "vpp";
     if (!plan || (is_vpp && plan->vpp != wanted.vpp)) return false;
-    Step step{knob, change, {}, {}, false};
+    Step step{knob, change, {}, {}, false, breaks_fixed(knob, *plan)};
     if (!is_vpp && plan->vpp != from_.plan.vpp) step.change += fmt::format(" (vpp {})", plan->vpp);
     step.iteration = evaluator_.iteration_time(*plan);
     step.peak = evaluator_.cost(*plan).peak;
     step.fits = step.peak <= memory_limit(s_);
     steps_.push_back(std::move(step));
     return true;
+  }
+
+  // dp, vpp and schedule follow a knob; they may be fixed too.
+  bool breaks_fixed(const char* knob, const ParallelPlan& plan) const {
+    const auto fixed = fixed_keys(s_.plan);
+    const auto holds = [&fixed](std::string_view key) {
+      return std::find(fixed.begin(), fixed.end(), key) != fixed.end();
+    };
+    return holds(knob) || (holds("dp") && plan.dp != from_.plan.dp) ||
+           (holds("vpp") && plan.vpp != from_.plan.vpp) ||
+           (holds("schedule") && plan.schedule != from_.plan.schedule);
   }
 
   const Estimate& from_;

@@ -25,16 +25,20 @@ std::vector<std::string> reasons(const costmodel::Estimate& estimate);
 // told too.
 std::string difference(const costmodel::Estimate& best, const costmodel::Estimate& other);
 
+// The keys of the plan that the scenario gives a value: the search keeps them.
+std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan);
+
 struct Step {
   std::string knob;    // "micro_batch"
   std::string change;  // "1 -> 2"
   costmodel::Seconds iteration;
   costmodel::Bytes peak;
   bool fits = false;
+  bool breaks_fixed = false;  // moves a key that the scenario fixes
 };
 
-// Each knob one step up and down, the others kept; dp takes up what tp and pp leave, vpp falls back
-// to what divides.
+// Each knob one step up and down, the others kept, also where the scenario fixes them; dp takes up
+// what tp and pp leave, vpp falls back to what divides.
 std::vector<Step> one_step_away(const costmodel::Estimate& from,
                                 const costmodel::Scenario& scenario,
                                 costmodel::Evaluator& evaluator);

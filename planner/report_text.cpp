@@ -47,6 +47,17 @@ std::string mfu_text(const Estimate& e) {
                      100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
 }
 
+// A prediction this near to the capacity is no promise.
+constexpr double tight = 0.03;
+
+std::string fits_text(const Estimate& e, const ReportStyle& style) {
+  if (!e.fits()) return style.style.bad("DOES NOT FIT");
+  const double left = 1 - e.peak / e.capacity;
+  if (left >= tight) return style.style.good("fits");
+  return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
+         " (search.memory_margin keeps some free)";
+}
+
 }  // namespace
 
 std::string heading(const Scenario& s, const ReportStyle& style) {
@@ -77,10 +88,9 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                            rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
                style);
   text += fact("MFU", mfu_text(e), style);
-  const std::string fits = e.fits() ? style.style.good("fits") : style.style.bad("DOES NOT FIT");
   text += fact("Memory",
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
-                           format_bytes(e.capacity), fits),
+                           format_bytes(e.capacity), fits_text(e, style)),
                style);
   text += title(
       fmt::format(
@@ -151,6 +161,14 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
       bullet(fmt::format("Proved: under this cost model no plan of the space takes less than {}.",
                          format_seconds(r.lower_bound)),
              style);
+  const auto fixed = fixed_keys(s.plan);
+  if (!fixed.empty()) {
+    text +=
+        bullet(fmt::format("The space keeps what is fixed by the scenario: {} (`--set plan={{}}` "
+                           "frees them).",
+                           fmt::join(fixed, ", ")),
+               style);
+  }
   return text;
 }
 

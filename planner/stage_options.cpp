@@ -109,7 +109,7 @@ int StageOptions::alike(const Way& way) const {
 int StageOptions::partial_layers(const ParallelPlan& plan) const {
   const bool halves =
       s_->training.stack.selective_half && plan.recompute.granularity == Recomputation::selective;
-  return halves ? half_recomputed(plan, s_->model).recompute.layers : plan.recompute.layers;
+  return halves ? half_recomputed(plan).recompute.layers : plan.recompute.layers;
 }
 
 StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
@@ -119,7 +119,9 @@ StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
 
 // With so many of the first recomputed; 0: as many as a way that makes no difference between them.
 LayerMix StageOptions::mix_of(const Layers& layers, int recomputed) const {
-  const int again = recomputed > 0 ? std::min(recomputed, layers.count) : layers.count;
+  ParallelPlan partial;
+  partial.recompute.layers = recomputed;
+  const int again = recomputed_layers(partial, layers.count);
   const auto moe = static_cast<int>(s_->model.moe_layers(layers.first, layers.count));
   const auto moe_again = static_cast<int>(s_->model.moe_layers(layers.first, again));
   return {layers.count - moe, moe, again - moe_again, moe_again};

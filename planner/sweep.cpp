@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "costmodel/assignment.hpp"
 #include "costmodel/error.hpp"
 #include "costmodel/estimate.hpp"
@@ -111,6 +113,11 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+bool any_answer(const Table& swept) {
+  return std::any_of(swept.rows.begin(), swept.rows.end(),
+                     [](const auto& row) { return row.back().empty(); });
 }
 
 }  // namespace planner

@@ -22,4 +22,7 @@ Axis parse_axis(const std::string& over);
 // can be read at all.
 Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options);
 
+// Whether a row of a sweep is more than an error.
+bool any_answer(const Table& swept);
+
 }  // namespace planner

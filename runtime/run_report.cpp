@@ -55,10 +55,11 @@ std::string losses_text(const std::vector<double>& losses) {
 }  // namespace
 
 std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
-  const std::string ranks = r.computed
-                                ? fmt::format("{} ranks, {} iterations, the first one to warm up",
-                                              r.plan.devices(), r.iterations)
-                                : fmt::format("{} pipeline ranks", r.plan.pp);
+  const std::string iterations =
+      r.iterations == 1 ? "1 iteration, a cold one"
+                        : fmt::format("{} iterations, the first one to warm up", r.iterations);
+  const std::string ranks = r.computed ? fmt::format("{} ranks, {}", r.plan.devices(), iterations)
+                                       : fmt::format("{} pipeline ranks", r.plan.pp);
   std::string text = fmt::format("{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
                                  s.model.name.empty() ? s.model.title : s.model.name,
                                  s.cluster.name, s.training.global_batch, s.training.sequence,

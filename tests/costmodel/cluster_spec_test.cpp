@@ -102,7 +102,7 @@ TEST_CASE("another number of devices: the tiers follow, and stretching is told")
   const ClusterSpec large = overridden("{devices: 128}");
   CHECK(large.tiers.back().devices == 128);
   CHECK(large.assumed ==
-        std::vector<std::string>{"128 devices are more than the 64 that the description of x "
+        std::vector<std::string>{"128 devices are more than the 64 that the description of c "
                                  "joins: links between are priced "
                                  "as its widest tier's, 'out'"});
   const ClusterSpec wide = overridden("{devices_per_node: 4}");

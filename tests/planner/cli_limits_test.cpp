@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -170,7 +171,87 @@ TEST_CASE("what is said when nothing fits keeps what is fixed, and tells where l
   CHECK(contains(small.out, "fewer devices: cluster.devices="));
   CHECK(contains(small.out, "another batch: training.global_batch="));
 
-  const Run ended = run(words_of("plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"), scratch);
+  const Run ended =
+      run(words_of("plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"), scratch);
   CHECK(ended.status == 3);
   CHECK(contains(ended.out, "the cluster's description ends at "));
+}
+
+TEST_CASE("without a plan, --format yaml or csv writes no file and tells why on standard error") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string nothing = " llama.yaml --set plan={} --set cluster.devices=1";
+  for (const std::string& command :
+       {"plan" + nothing + " --format yaml", "plan" + nothing + " --format csv",
+        "evaluate" + nothing + " --set plan.tp=auto --format yaml",
+        "export" + nothing + " --set plan.tp=auto --to megatron"}) {
+    CAPTURE(command);
+    const Run printed = run(words_of(command), scratch);
+    CHECK(printed.status == 3);
+    CHECK(printed.out == "");
+    CHECK(contains(printed.err, "What stands in the way"));
+    const Run kept = run(words_of(command + " --out answer"), scratch);
+    CHECK(kept.status == 3);
+    CHECK(contains(kept.err, "What stands in the way"));
+    CHECK_FALSE(std::filesystem::exists(scratch.path() / "answer"));
+  }
+}
+
+TEST_CASE("export and simulate warn of a plan that does not fit, or that nobody asked for") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command : {"export gpt3-175b-selene --to megatron",
+                                    "simulate gpt3-175b-selene --set training.global_batch=3072"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch);
+    CHECK(done.status == 0);
+    CHECK(contains(done.err, "warning: the plan does not fit in memory: stage 0 needs "));
+    CHECK(contains(done.err, "shardplan plan gpt3-175b-selene --format yaml --out best.yaml"));
+  }
+  const Run fitting = run(words_of("export llama.yaml --to megatron"), scratch);
+  CHECK(fitting.status == 0);
+  CHECK_FALSE(contains(fitting.err, "does not fit"));
+  CHECK_FALSE(contains(fitting.err, "best.yaml"));
+}
+
+TEST_CASE("a sweep without one answer ends with status 3") {
+  const Scratch scratch;
+  CHECK(run(words_of("sweep tiny-gpt-cpu --over tp=8,16"), scratch).status == 3);
+  CHECK(run(words_of("sweep tiny-gpt-cpu --over micro_batch=1,3"), scratch).status == 0);
+}
+
+TEST_CASE("what the scenario fixes is named beside the proof and the steps") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const Run fixed = run(words_of("plan llama.yaml"), scratch);
+  CHECK(fixed.status == 0);
+  CHECK(contains(fixed.out,
+                 "fixed by the scenario: tp, pp, dp, micro_batch, sequence_parallel, zero (`--set "
+                 "plan={}` frees them)"));
+  CHECK(contains(fixed.out, "(fixed)"));
+  const Run open = run(words_of("plan llama.yaml --set plan={}"), scratch);
+  CHECK_FALSE(contains(open.out, "fixed by the scenario"));
+  CHECK_FALSE(contains(open.out, "(fixed)"));
+}
+
+TEST_CASE("a strategy that devices of several kinds rule out is told as such") {
+  const Scratch scratch;
+  const std::string mixed = "plan llama-3-8b-a100-h100";
+  CHECK_FALSE(contains(run(words_of(mixed), scratch).out, "instead."));
+  const Run grid = run(words_of(mixed + " --strategy grid"), scratch);
+  CHECK(grid.status == 0);
+  CHECK(contains(grid.out, "this is --strategy meshes instead."));
+}
+
+TEST_CASE("a plan within three per cent of the device's memory fits tightly") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string two = "plan llama.yaml --set plan={} --set cluster.devices=2";
+  const Run tight = run(words_of(two), scratch);
+  CHECK(tight.status == 0);
+  CHECK(contains(tight.out, "fits, tightly: "));
+  CHECK(contains(tight.out, "search.memory_margin"));
+  const Run roomy = run(words_of(two + " --set search.memory_margin=0.05"), scratch);
+  CHECK(roomy.status == 0);
+  CHECK_FALSE(contains(roomy.out, "tightly"));
 }

@@ -266,25 +266,24 @@ TEST_CASE("JSON tells of all stages only what all have") {
   plan.stage_layers = {5, 3};
   plan.sequence_parallel = s.training.stack.sequence_parallel;
   const costmodel::Recompute full{costmodel::Recomputation::full, 0};
-  plan.stages = {{2, 2, full, 1, "h100"}, {2, 1, full, 0, "a100"}};
+  plan.stages = {{2, 2, full, 0, "h100"}, {2, 1, {}, 0, "a100"}};
   plan.dp = 2;
   plan.micro_batch = 1;
   REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
   const auto told =
       nlohmann::json::parse(planner::estimate_json(evaluator.estimate(plan), s))["plan"];
   CHECK(told["tp"] == 2);
-  CHECK(told["recompute"] == "full");
-  CHECK(told["zero"].is_null());
-  CHECK(told["stages"][0]["zero"] == 1);
-  plan.stages[0] = {4, 1, {}, 0, "h100"};
+  CHECK(told["recompute"].is_null());
+  CHECK(told["zero"] == 0);
+  CHECK(told["stages"][0]["recompute"] == "full");
+  plan.stages = {{4, 1, full, 0, "h100"}, {2, 1, full, 0, "a100"}};
   plan.dp = 1;
   plan.micro_batch = 2;
   REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
   const auto other =
       nlohmann::json::parse(planner::estimate_json(evaluator.estimate(plan), s))["plan"];
   CHECK(other["tp"].is_null());
-  CHECK(other["recompute"].is_null());
-  CHECK(other["zero"] == 0);
+  CHECK(other["recompute"] == "full");
 }
 
 TEST_CASE("what cannot be planned has a reason") {

@@ -1,0 +1,17 @@
+// What someone should know before using a plan that does not fit, or that nobody asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/estimate.hpp"
+#include "costmodel/scenario.hpp"
+#include "planner/options.hpp"
+
+namespace planner {
+
+// One a line. Of a scenario without a plan: the two commands that use the best one instead.
+std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
+                                       const costmodel::Estimate& estimate);
+
+}  // namespace planner
