@@ -289,6 +289,35 @@ TEST_CASE("the bound holds for layouts that recompute less than an even one") {
   CHECK(all.found.plans.front().iteration <= time);
 }
 
+TEST_CASE("no layout of plans that recompute in part is below the bound, nor much below the plan") {
+  for (const char* yaml : {dense, mixed}) {
+    for (const int again : {1, 2, 4}) {
+      for (const int b : {1, 4, 8}) {
+        const Scenario s =
+            scenario(std::string(yaml) +
+                     "plan: {pp: 4, tp: 1, vpp: 1, cp: 1, ep: 1, zero: 1, micro_batch: " +
+                     std::to_string(b) +
+                     ", recompute: {granularity: full, layers: " + std::to_string(again) + "}}\n");
+        const auto all = planner::run_strategies(s, true, 1, {});
+        REQUIRE(!all.found.plans.empty());
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        ParallelPlan plan = all.found.plans.front().plan;
+        double best = std::numeric_limits<double>::infinity();
+        std::vector<int> layout;
+        all_layouts(static_cast<int>(s.model.layers), 4, layout, [&](const std::vector<int>& each) {
+          plan.stage_layers = each;
+          if (evaluator.cost(plan).peak <= memory_limit(s))
+            best = std::min(best, evaluator.iteration_time(plan).value);
+        });
+        CAPTURE(again);
+        CAPTURE(b);
+        CHECK(all.found.lower_bound.value <= best * (1 + 1e-12));
+        CHECK(all.found.plans.front().iteration.value <= best * 1.02);
+      }
+    }
+  }
+}
+
 TEST_CASE("layouts that the scenario fixes are left alone") {
   const Scenario s = scenario(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
   const auto all = planner::run_strategies(s, true, 1, {});

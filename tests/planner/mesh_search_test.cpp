@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "costmodel/yaml_io.hpp"
@@ -16,7 +15,6 @@
 #include "planner/mesh_improve.hpp"
 #include "planner/mesh_report.hpp"
 #include "planner/placement.hpp"
-#include "planner/stage_options.hpp"
 #include "planner/strategy.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
@@ -162,62 +160,6 @@ TEST_CASE("half the layers recomputed is priced as half in the search over meshe
   const auto even = planner::run_strategies(s, false, 1, {}).found;
   REQUIRE(!even.plans.empty());
   CHECK(found.plans.front().iteration <= even.plans.front().iteration * (1 + 1e-9));
-}
-
-TEST_CASE("stages that recompute their first layers are priced by what those are") {
-  // Dense layers in front of mixtures of experts: which layers are first depends on the range.
-  const Scenario s = read(
-      "model: {kind: moe, layers: 6, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 32000, "
-      "experts: 8, top_k: 2, expert_ffn_hidden: 1024, first_dense_layers: 2}\n"
-      "cluster: {base: dgx-h100, devices: 4}\n"
-      "training: {global_batch: 16, sequence: 2048, stack: megatron-core-2025}\n"
-      "plan: {tp: 1, recompute: {granularity: full, layers: 2}, zero: 0}\n");
-  std::vector<planner::StageChoice> choices;
-  const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  ParallelPlan plan;
-  plan.pp = 4;
-  plan.recompute = *s.plan.recompute;
-  // The second stage of each: layers first .. end - 1 of the problem, whose layer 0 is embedding.
-  for (const auto& [first, end, layers] :
-       {std::tuple{2, 5, std::vector{1, 3, 1, 1}}, std::tuple{3, 6, std::vector{2, 3, 1, 0}},
-        std::tuple{2, 4, std::vector{1, 2, 2, 1}}}) {
-    plan.stage_layers = layers;
-    const auto& cost = evaluator.cost(plan);
-    const auto m = static_cast<double>(cost.micro_batches);
-    const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
-    const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
-    const auto& list =
-        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
-    const auto one = std::find_if(list.begin(), list.end(),
-                                  [](const planner::StageOption& o) { return o.devices == 1; });
-    REQUIRE(one != list.end());
-    CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
-  }
-}
-
-TEST_CASE("a front stage needs room for what is in flight there, not for all micro-batches") {
-  Scenario s = read(
-      "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 2}\n"
-      "training: {global_batch: 3, sequence: 1024, precision: fp16, stack: megatron-2021}\n"
-      "plan: {recompute: none, zero: 0}\n");
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  ParallelPlan plan;
-  plan.pp = 2;
-  plan.stage_layers = {4, 4};
-  const auto held = evaluator.cost(plan).memory[0];
-  REQUIRE(held.in_flight_micro_batches == 2);
-  for (const auto& [room, most] : {std::pair{1.001, 2}, std::pair{0.999, 1}}) {
-    s.cluster.device.memory = held.total() * room;
-    s.search.memory_margin = 0;
-    std::vector<planner::StageChoice> choices;
-    const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
-    const auto& list =
-        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(0, 5)])];
-    REQUIRE(!list.empty());
-    CHECK(list.front().devices == 1);
-    CHECK(list.front().most_in_flight == most);
-  }
 }
 
 TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts") {
