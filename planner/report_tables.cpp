@@ -42,11 +42,12 @@ bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
          a.in_flight_micro_batches == b.in_flight_micro_batches;
 }
 
-// Layers of all chunks of a pipeline rank.
-int rank_layers(const Estimate& e, const costmodel::ModelSpec& model, int rank) {
-  int layers = 0;
-  for (int k = 0; k < e.plan.virtual_stages(); ++k)
-    if (rank_of(e.plan.schedule, e.plan.pp, k) == rank) layers += layers_of(e.plan, model, k);
+// Layers of all chunks of each pipeline rank.
+std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
+  const auto& p = e.plan;
+  std::vector<int> layers(at(p.pp), 0);
+  for (int k = 0; k < p.virtual_stages(); ++k)
+    layers[at(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
   return layers;
 }
 
@@ -103,16 +104,17 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
           {}};
   const auto forward = by_rank(e.stage_forward, e.plan),
              backward = by_rank(e.stage_backward, e.plan);
+  const auto layers = layers_by_rank(e, model);
   for (int r = 0; r < e.plan.pp;) {
     int to = r;  // equal neighbours share a line
     const auto& s = e.memory[static_cast<std::size_t>(r)];
     const auto equal = [&](int other) {
       return same(s, e.memory[static_cast<std::size_t>(other)]) &&
-             rank_layers(e, model, r) == rank_layers(e, model, other) &&
-             own_cells(e, r) == own_cells(e, other) && forward[at(r)] == forward[at(other)];
+             layers[at(r)] == layers[at(other)] && own_cells(e, r) == own_cells(e, other) &&
+             forward[at(r)] == forward[at(other)];
     };
     while (to + 1 < e.plan.pp && equal(to + 1)) ++to;
-    t.rows.push_back({stages_text(r, to), fmt::format("{}", rank_layers(e, model, r)),
+    t.rows.push_back({stages_text(r, to), fmt::format("{}", layers[at(r)]),
                       format_seconds(Seconds(forward[at(r)])),
                       format_seconds(Seconds(backward[at(r)])),
                       fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),

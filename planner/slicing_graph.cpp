@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/optimum.hpp"
+
 namespace planner {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool usable(const StageOption& option, int devices) {
   return option.devices >= 1 && option.devices <= devices && option.most_in_flight >= 1 &&

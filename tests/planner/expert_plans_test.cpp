@@ -13,6 +13,8 @@
 #include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
 
+namespace expert_plans_test {
+
 using namespace planner;
 
 namespace {
@@ -181,3 +183,5 @@ TEST_CASE("no published plan is predicted faster than the planner's best") {
   }
   CHECK(worst_loss_pct(c) <= equal_pct);
 }
+
+}  // namespace expert_plans_test

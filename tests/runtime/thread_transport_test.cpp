@@ -18,6 +18,8 @@
 
 #include "runtime/tags.hpp"
 
+namespace thread_transport_test {
+
 using costmodel::Seconds;
 using runtime::run_ranks;
 using runtime::RunFault;
@@ -254,3 +256,5 @@ TEST_CASE("worlds of another size, and ranks outside") {
   CHECK(end_of(1, Seconds(1), [](Transport& t) { get(t, -1, 0); }).what ==
         "rank 0 waits for rank -1, but the world has 1 ranks");
 }
+
+}  // namespace thread_transport_test
