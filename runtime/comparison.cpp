@@ -34,8 +34,8 @@ class Rows {
 void add_stages(const RunResult& r, const costmodel::Estimate& e, Rows& rows) {
   for (const bool backward : {false, true}) {
     const auto said = costmodel::by_rank(backward ? e.stage_backward : e.stage_forward, r.plan);
-    const auto seen = costmodel::by_rank(
-        backward ? r.measured.stage_backward : r.measured.stage_forward, r.plan);
+    const auto seen =
+        costmodel::by_rank(backward ? r.measured.stage_backward : r.measured.stage_forward, r.plan);
     const char* name = backward ? "backward" : "forward";
     for (std::size_t p = 0; p < said.size(); ++p) {
       rows.add(fmt::format("stages.{}.{}_s", p, name), fmt::format("stage {} {}", p, name),
