@@ -52,7 +52,7 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 // Where a rank listens; "-": on rank 0's host.
-struct Place {
+struct Address {
   std::string host = "-";
   int port = 0;
 };
@@ -222,7 +222,7 @@ class Rendezvous {
   void receive_all() {
     if (std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); }))
       throw fault(fmt::format("rank 0 cannot listen at {}: the port is taken", where()));
-    std::vector<Place> places(sockets_.size());
+    std::vector<Address> places(sockets_.size());
     std::string reason;  // to give up, which all who come shall hear
     for (int others = meeting_.world - 1; others > 0;) {
       auto next = accepted();
@@ -244,7 +244,7 @@ class Rendezvous {
     }
     if (!reason.empty()) give_up(reason);
     std::string table;
-    for (const Place& place : places) table += fmt::format("{} {}\n", place.host, place.port);
+    for (const Address& place : places) table += fmt::format("{} {}\n", place.host, place.port);
     for (tcp::socket& socket : sockets_)
       if (socket.is_open()) say(socket, Word::table, table);
   }
@@ -300,7 +300,7 @@ class Rendezvous {
   }
 
   // Rank 0 may have begun to wait for the others only now.
-  std::vector<Place> table() {
+  std::vector<Address> table() {
     deadline_ = after(patience_.value) + a_word;
     Word word{};
     const auto text = hear(sockets_[0], word, deadline_);
@@ -311,9 +311,9 @@ class Rendezvous {
                                  "are",
                                  meeting_.rank, patience_.value, where()));
     }
-    std::vector<Place> places;
+    std::vector<Address> places;
     std::istringstream lines(*text);
-    for (Place place; lines >> place.host >> place.port;) places.push_back(place);
+    for (Address place; lines >> place.host >> place.port;) places.push_back(place);
     return places;
   }
 
@@ -324,7 +324,7 @@ class Rendezvous {
     const std::string first = sockets_[0].remote_endpoint().address().to_string();
     const Hello hello = own();
     for (int rank = 1; rank < meeting_.rank; ++rank) {
-      const Place& place = places.at(static_cast<std::size_t>(rank));
+      const Address& place = places.at(static_cast<std::size_t>(rank));
       tcp::socket socket(io_);
       if (!connect(socket, place.host == "-" ? first : place.host, place.port) ||
           !write(socket, asio::buffer(&hello, sizeof hello))) {
