@@ -246,9 +246,10 @@ double straggler_factor(const ClusterSpec& cluster) {
   double nodes =
       static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);
   if (!cluster.groups.empty()) nodes = 0;
-  for (const ClusterSpec& group : cluster.groups)
+  for (const ClusterSpec& group : cluster.groups) {
     nodes +=
         std::ceil(static_cast<double>(group.devices) / static_cast<double>(group.devices_per_node));
+  }
   return nodes > 1 ? 1 + cluster.straggler_per_doubling * std::log2(nodes) : 1;
 }
 
