@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <utility>
 
 #include "calibrate/measured_tables.hpp"
@@ -50,17 +52,43 @@ void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
                    }});
 }
 
+// Where one pass of products is measured.
+struct Grid {
+  Pass pass;
+  Sizes rows, outputs, inputs;
+};
+
+// How deep a forward product is hardly matters, how many rows it has does.
+std::vector<Grid> product_grids(bool quick) {
+  if (quick) {
+    const Sizes rows{64, 512}, sides{128, 512, 2048};
+    return {{Pass::forward, rows, sides, sides},
+            {Pass::input_gradient, rows, sides, sides},
+            {Pass::weight_gradient, rows, sides, sides}};
+  }
+  const Sizes rows{32, 96, 256, 1024}, deep{128, 384, 1024, 2560};
+  return {{Pass::forward,
+           {32, 96, 256, 512, 1024},
+           {128, 256, 384, 512, 768, 1024, 1536, 2560, 3200},
+           deep},
+          {Pass::input_gradient, rows, {128, 256, 512, 1024, 1536, 2560}, deep},
+          {Pass::weight_gradient,
+           rows,
+           {128, 256, 384, 512, 768, 1024, 1536, 2560},
+           {128, 256, 384, 512, 768, 1024, 1536, 2560}}};
+}
+
 void add_products(std::vector<Task>& tasks, bool quick) {
-  const Sizes rows = quick ? Sizes{64, 512} : Sizes{32, 96, 256, 1024};
-  const Sizes sides =
-      quick ? Sizes{128, 512, 2048} : Sizes{128, 256, 384, 512, 768, 1024, 1536, 2560};
-  for (const auto m : rows) {
-    for (const auto n : sides) {
-      for (const auto k : sides) {
-        add_op(tasks, fmt::format("product {} x {} x {}", m, n, k), Linear{m, n, k, false, false},
-               {Pass::forward, Pass::input_gradient, Pass::weight_gradient});
-      }
-    }
+  std::map<std::array<std::int64_t, 3>, std::vector<Pass>> all;
+  for (const Grid& grid : product_grids(quick)) {
+    for (const auto m : grid.rows)
+      for (const auto n : grid.outputs)
+        for (const auto k : grid.inputs) all[{m, n, k}].push_back(grid.pass);
+  }
+  for (const auto& [shape, passes] : all) {
+    const auto& [m, n, k] = shape;
+    add_op(tasks, fmt::format("product {} x {} x {}", m, n, k), Linear{m, n, k, false, false},
+           passes);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -79,16 +80,51 @@ void fill_grid(const Rates& rates, RateTable& table) {
   for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
 }
 
+// An operator's size: the base-2 logarithm of its coordinates' product.
+double octaves(const Point& point) {
+  double sum = 0;
+  for (const double x : point) sum += std::log2(x);
+  return sum;
+}
+
+// Rate in a layer over rate alone.
+struct InALayer {
+  double size, ratio;
+};
+
+// The median of the ratios, those of like size weighing most: small operators find their inputs in
+// the caches, large ones do not.
+double ratio_near(double size, const std::vector<InALayer>& in_order_of_ratio) {
+  constexpr double bandwidth = 3;  // octaves
+  std::vector<double> weights;
+  for (const InALayer& seen : in_order_of_ratio) {
+    const double off = (seen.size - size) / bandwidth;
+    weights.push_back(std::exp(-off * off / 2));
+  }
+  const double half = std::accumulate(weights.begin(), weights.end(), 0.0) / 2;
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (sum >= half) return in_order_of_ratio[i].ratio;
+  }
+  return in_order_of_ratio.back().ratio;
+}
+
 void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
   const std::string name = in_a_layer(table.op);
-  std::vector<double> ratios;
+  std::vector<InALayer> all;
   for (const Record& r : records) {
     if (r.op != name || r.pass != table.pass) continue;
-    ratios.push_back(r.amount / r.time.median.value / costmodel::rate_at(table, r.point));
+    const double rate = r.amount / r.time.median.value;
+    all.push_back({octaves(r.point), rate / costmodel::rate_at(table, r.point)});
   }
-  if (ratios.empty()) return;
-  const double ratio = median_of(std::move(ratios));
-  for (double& rate : table.rates) rate *= ratio;
+  if (all.empty()) return;
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  std::vector<Point> points;
+  Point empty;
+  add_points(table, empty, points);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    table.rates[i] *= ratio_near(octaves(points[i]), all);
 }
 
 }  // namespace

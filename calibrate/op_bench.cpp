@@ -1,7 +1,9 @@
 #include "calibrate/op_bench.hpp"
 
 #include <algorithm>
+#include <boost/align/aligned_allocator.hpp>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "costmodel/error.hpp"
@@ -21,7 +23,8 @@ namespace {
 // Weights in turn: 64 MB, as in a model, whose next use of a matrix comes a micro-batch later.
 constexpr std::size_t in_turn_floats = std::size_t{16} << 20;
 
-using Floats = std::vector<float>;
+// Aligned as the runtime's memory is.
+using Floats = std::vector<float, boost::alignment::aligned_allocator<float, 64>>;
 
 // Their values matter to no product's time, but zeros and denormal numbers would.
 Floats random_floats(std::int64_t count) {
@@ -32,6 +35,14 @@ Floats random_floats(std::int64_t count) {
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = i < period ? uniform(generator) : values[i - period];
   return values;
+}
+
+// Weights and their gradients of all products, drawn once: to draw them takes longer than a
+// product.
+std::span<float> weights(std::size_t count) {
+  static Floats all;
+  if (all.size() < count) all = random_floats(static_cast<std::int64_t>(count));
+  return std::span(all).first(count);
 }
 
 Tensor view(Floats& values) { return {values.data(), values.size() * sizeof(float)}; }
@@ -104,9 +115,9 @@ class Bench {
     bias_ = random_floats(sizes.bias);
     bias_gradient_ = random_floats(sizes.bias);
     if (sizes.matrix == 0) return;
-    const std::size_t turns =
-        std::clamp<std::size_t>(in_turn_floats / static_cast<std::size_t>(sizes.matrix), 1, 64);
-    for (std::size_t i = 0; i < turns; ++i) matrices_.push_back(random_floats(sizes.matrix));
+    matrix_ = static_cast<std::size_t>(sizes.matrix);
+    turns_ = std::clamp<std::size_t>(in_turn_floats / matrix_, 1, 64);
+    weights_ = weights(turns_ * matrix_);
   }
 
   void run(Pass pass) {
@@ -123,12 +134,12 @@ class Bench {
     }
     call.output = view(output_);
     call.output_gradient = view(output_gradient_);
-    call.bias = bias_;
-    if (!matrices_.empty()) {
-      Floats& matrix = matrices_[turn_++ % matrices_.size()];
+    call.bias = std::span(bias_);
+    if (!weights_.empty()) {
+      const auto matrix = weights_.subspan(turn_++ % turns_ * matrix_, matrix_);
       if (pass == Pass::weight_gradient) {
         call.matrix_gradient = matrix;
-        call.bias_gradient = bias_gradient_;
+        call.bias_gradient = std::span(bias_gradient_);
       } else {
         call.matrix = matrix;
       }
@@ -142,9 +153,10 @@ class Bench {
   costmodel::Node node_;
   runtime::Place place_;
   runtime::CpuDevice device_;
-  std::vector<Floats> inputs_, input_gradients_, saved_, matrices_;
+  std::vector<Floats> inputs_, input_gradients_, saved_;
   Floats output_, output_gradient_, bias_, bias_gradient_;
-  std::size_t turn_ = 0;
+  std::span<float> weights_;
+  std::size_t matrix_ = 0, turns_ = 0, turn_ = 0;
 };
 
 }  // namespace

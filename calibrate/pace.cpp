@@ -37,7 +37,17 @@ void set_pace_reference(Seconds value) {
 
 Pace yardstick() {
   thread_local const auto stick = std::make_shared<runtime::Yardstick>();
-  return [mine = stick, best = pace_reference()] { return mine->now() / best; };
+  return [mine = stick, best = pace_reference()] {
+    return undisturbed([&] { return mine->now() / best; });
+  };
+}
+
+double undisturbed(const Pace& pace) {
+  constexpr double neighbour = 3;  // none makes a core slower than this: something took it away
+  constexpr int tries = 3;
+  double slowdown = pace();
+  for (int again = 1; again < tries && slowdown > neighbour; ++again) slowdown = pace();
+  return slowdown;
 }
 
 }  // namespace calibrate

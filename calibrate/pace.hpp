@@ -25,6 +25,10 @@ void set_pace_reference(costmodel::Seconds reference);
 // By a yardstick of the calling thread's own; takes about 25 us.
 Pace yardstick();
 
+// A pace that says how the core computes: one that a neighbour cannot explain, because the core was
+// taken away meanwhile, is asked for again, three times at most.
+double undisturbed(const Pace& pace);
+
 // The mean of two paces around a sample.
 class PaceAround {
  public:

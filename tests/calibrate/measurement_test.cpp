@@ -1,5 +1,6 @@
 // When a measurement ends, with a clock that the test moves.
 #include "calibrate/measurement.hpp"
+#include "calibrate/pace.hpp"
 
 #include <doctest/doctest.h>
 
@@ -86,4 +87,20 @@ TEST_CASE("a pace that changes within what is timed does not move the sums") {
   CHECK(timing.repeats == 1000);
   CHECK(timing.relative_error == doctest::Approx(0.5 / std::sqrt(1000)).epsilon(0.01));
   CHECK(calibrate::at_reference({}, {}).repeats == 0);
+}
+
+TEST_CASE(
+    "a yardstick from which the core was taken away is taken again, a slow machine's is not lost") {
+  std::vector<double> said;
+  const auto in_turn = [&said] {
+    const double slowdown = said.front();
+    said.erase(said.begin());
+    return slowdown;
+  };
+  said = {1.9, 7};
+  CHECK(calibrate::undisturbed(in_turn) == 1.9);
+  said = {80, 1.2, 7};
+  CHECK(calibrate::undisturbed(in_turn) == 1.2);
+  said = {5, 6, 5.5, 1};
+  CHECK(calibrate::undisturbed(in_turn) == 5.5);
 }
