@@ -98,6 +98,8 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
   }
   MapReader launch = group(device, "launch");
   spec.kernel_launch = Seconds(required_number(launch, "kernel_s", Dimension::time, 0, 1));
+  spec.graph_kernel_launch =
+      Seconds(launch.number("graph_kernel_s", Dimension::time, 0, 1).value_or(0));
   launch.finish();
 }
 

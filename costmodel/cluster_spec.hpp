@@ -48,6 +48,7 @@ struct DeviceSpec {
   double idle_boost = 0;  // a device idle for a share f of the time computes 1 - f · this as long
                           // in the rest: under its power limit it clocks higher
   Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
+  Seconds graph_kernel_launch;      // ... replayed from a graph; 0: not said
   std::vector<RateTable> measured;  // operators as measured, instead of the formulas
   // So many devices of a node that compute at once take so many times as long each as one alone at
   // its best: they share caches, memory or cores, and one alone may have neighbours that nobody

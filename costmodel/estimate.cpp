@@ -91,6 +91,12 @@ double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan
 
 }  // namespace
 
+// A graph is launched once for all of its kernels, whatever the framework's own launches cost.
+Seconds Evaluator::kernel_launch() const {
+  if (training_.overlap.cuda_graph) return cluster_.device.graph_kernel_launch;
+  return max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
+}
+
 Pricing Evaluator::pricing(const ParallelPlan& plan) const {
   const Mesh mesh(plan);
   return {&cluster_,
@@ -101,8 +107,8 @@ Pricing Evaluator::pricing(const ParallelPlan& plan) const {
           training_.precision,
           training_.overlap,
           training_.stack.backward_tp_overlap,
-          max(cluster_.device.kernel_launch, training_.stack.kernel_launch),
-          cluster_.launch_blocked,
+          kernel_launch(),
+          training_.overlap.cuda_graph ? Seconds(0) : cluster_.launch_blocked,
           training_.overlap.compile ? 1.0 : training_.stack.elementwise_factor,
           accumulation_bytes(training_, plan),
           training_.stack.attention_factor,

@@ -176,6 +176,7 @@ class Evaluator {
   using LayerKey = std::array<std::int64_t, 7>;
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Layers;
+  Seconds kernel_launch() const;
   LayerContext context(const ParallelPlan& plan) const;
   ParallelPlan as_run(const ParallelPlan& requested) const;
   void price_stages(const ParallelPlan& plan);

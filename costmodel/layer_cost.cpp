@@ -127,11 +127,9 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   }
   // The device works through kernels and collectives while the host launches those to come; what it
   // waits for the host counts as computation.
-  if (!pricing.overlap.cuda_graph) {
-    const Seconds communication = cost.time() - cost.compute;
-    cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
-    cost.compute += cost.kernels * pricing.blocked;
-  }
+  const Seconds communication = cost.time() - cost.compute;
+  cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
+  cost.compute += cost.kernels * pricing.blocked;
   return cost;
 }
 

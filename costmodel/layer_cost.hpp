@@ -45,7 +45,7 @@ struct Pricing {
   Precision precision = Precision::bf16;
   Overlap overlap;
   bool backward_tp_overlap = false;
-  Seconds kernel_launch;  // host time a kernel
+  Seconds kernel_launch;  // a kernel is never faster: host time, or a graph's from one to the next
   Seconds blocked;        // device idle after a kernel, where the host waits for each to end
   double elementwise_factor = 1;
   const GroupLayout& group_of(Axis axis) const;

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "costmodel/estimate.hpp"
+#include "costmodel/units_text.hpp"
 
 namespace costmodel {
 
@@ -17,6 +18,13 @@ std::vector<std::string> Evaluator::notes() const {
     notes.push_back(fmt::format("model: the {} family's usual {}",
                                 model_kind_names[static_cast<std::size_t>(model_.kind)],
                                 fmt::join(model_.assumed, ", ")));
+  }
+  if (training_.overlap.cuda_graph) {
+    const Seconds each = cluster_.device.graph_kernel_launch;
+    notes.push_back(fmt::format(
+        "cuda_graph: launches are replayed, {}",
+        each > Seconds(0) ? fmt::format("{} a kernel at least", format_seconds(each))
+                          : "and cost nothing: the device's file has no launch.graph_kernel_s"));
   }
   for (const auto& assumption : training_.assumed) notes.push_back("training: " + assumption);
   for (const auto& assumption : cluster_.assumed) notes.push_back("cluster: " + assumption);

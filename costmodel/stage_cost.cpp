@@ -115,13 +115,10 @@ void Evaluator::share_node(const ParallelPlan& plan) {
 void Evaluator::raise_clocks(const ParallelPlan& plan) {
   if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
   const double factor = 1 - cluster_.device.idle_boost * idle_share(plan, cost_.micro_batches);
-  const Seconds launch = max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
-  const bool replayed = training_.overlap.cuda_graph;
   for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient}) {
     for (Cost& cost : *costs) {
       const Seconds communication = cost.time() - cost.compute;
-      const Seconds host =
-          replayed ? Seconds(0) : max(Seconds(0), cost.kernels * launch - communication);
+      const Seconds host = max(Seconds(0), cost.kernels * kernel_launch() - communication);
       cost.compute = max(cost.compute * factor, min(cost.compute, host));
     }
   }

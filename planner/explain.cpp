@@ -105,6 +105,10 @@ void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
         "t_w", format_seconds(weight_gradient),
         "weight gradient on the slowest virtual stage, part of t_b; no other rank waits for it");
   }
+  if (e.meshes.empty() && evaluator.training().overlap.cuda_graph) {
+    rows.add("t_k", format_seconds(evaluator.pricing(p).kernel_launch),
+             "cuda_graph: no kernel of a graph is faster, in t_f and t_b");
+  }
   rows.add("t_p2p", format_seconds(cost.times.transfer),
            fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
                        e.meshes.empty() ? "" : " at most",

@@ -1,6 +1,8 @@
 // What comes on top of kernels and links: host time, waiting, stragglers, clocks.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "costmodel/device_time.hpp"
 #include "costmodel/estimate.hpp"
 #include "costmodel/op_list.hpp"
@@ -93,6 +95,28 @@ TEST_CASE("devices that idle in the bubble compute faster, unless the host sets 
   const Estimate busy = estimate_of(cluster, training, flat);
   cluster.device.idle_boost = 0;
   CHECK(busy.iteration == estimate_of(cluster, training, flat).iteration);
+}
+
+TEST_CASE("a graph replaces the host's launches, by the device's figure where it has one") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  training.stack.kernel_launch = Seconds(0.01);  // longer than any kernel or collective
+  const ParallelPlan plan = plan_of(1, 2, 4);
+  const Estimate eager = estimate_of(cluster, training, plan);
+  training.overlap.cuda_graph = true;
+  const Estimate unknown = estimate_of(cluster, training, plan);
+  cluster.device.graph_kernel_launch = Seconds(0.002);
+  const Estimate replayed = estimate_of(cluster, training, plan);
+  CHECK(unknown.iteration < replayed.iteration);
+  CHECK(relative_error(replayed.stage_forward.front() / eager.stage_forward.front(), 0.2) <= 1e-9);
+  cluster.launch_blocked = Seconds(0.01);  // nobody waits between a graph's kernels
+  CHECK(estimate_of(cluster, training, plan).iteration == replayed.iteration);
+  const auto says = [](const Estimate& e, const char* what) {
+    return std::ranges::any_of(e.notes, [&](const auto& n) { return n.find(what) != n.npos; });
+  };
+  CHECK(says(replayed, "cuda_graph: launches are replayed, 2 ms a kernel at least"));
+  CHECK(says(unknown, "launch.graph_kernel_s"));
+  CHECK_FALSE(says(eager, "cuda_graph"));
 }
 
 TEST_CASE("a schedule that fills the bubble leaves no time to cool down in") {

@@ -42,6 +42,22 @@ TEST_CASE("every command that help names has a help of its own") {
     CHECK(run({words_of(line).front(), "--help"}, scratch).status == 0);
 }
 
+TEST_CASE(
+    "launches that are replayed are told by the scenario's own word, wherever they are priced") {
+  const Scratch scratch;
+  for (const std::string command :
+       {"evaluate tiny-gpt-cpu", "explain tiny-gpt-cpu", "plan tiny-gpt-cpu --top 1"}) {
+    CAPTURE(command);
+    const Run plain = run(words_of(command), scratch);
+    CHECK(plain.status == 0);
+    CHECK_FALSE(contains(plain.out, "cuda_graph"));
+    const Run replayed =
+        run(words_of(command + " --set training.overlap.cuda_graph=true"), scratch);
+    CHECK(replayed.status == 0);
+    CHECK(contains(replayed.out, "cuda_graph: "));
+  }
+}
+
 TEST_CASE("reports are frozen") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);
