@@ -36,6 +36,18 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
   return map;
 }
 
+// With and without a graph, of the same kernel.
+Value launch_of(const std::vector<Record>& records, const std::string& by) {
+  Entries entries{{"kernel_s", figure(call_time(records))}};
+  std::string source = by + ": one kernel of many that wait for none but the one before";
+  const auto replayed = std::ranges::find(records, "graph call", &Record::op);
+  if (replayed != records.end()) {
+    entries.emplace_back("graph_kernel_s", figure(replayed->time.median.value));
+    source += "; graph_kernel_s: of the same kernels as one CUDA graph";
+  }
+  return group(entries, source);
+}
+
 }  // namespace
 
 Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
@@ -45,7 +57,7 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
   const runtime::Gpu& gpu = report.gpus.front();
   const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
   const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
-  const double bytes_per_s = std::max(1.0, bandwidth(records)), call = call_time(records);
+  const double bytes_per_s = std::max(1.0, bandwidth(records));
   Value map;
   map.set("title", quoted(gpu.name));
   map.set("peak_flops_per_s", group({{std::string(to_string(precision)), figure(peak)}},
@@ -58,8 +70,7 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
                            {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
                           by + ": the largest copy, read and written"));
   set_formulas(map, records, peak, bytes_per_s, by);
-  map.set("launch", group({{"kernel_s", figure(call)}},
-                          by + ": one kernel of many that wait for none but the one before"));
+  map.set("launch", launch_of(records, by));
   map.set("operators",
           group({{"tables", to_value(tables_of(records, precision))}},
                 by + ": medians, each operator alone and again and again by the runtime's device"));

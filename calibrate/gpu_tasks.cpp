@@ -170,6 +170,34 @@ std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
           {task, "optimizer", Pass::forward, {bytes}, bytes, step}};
 }
 
+// As "call", of which this is the same work: so many of it as one graph, of which each has its
+// share.
+std::vector<Record> time_graph(const GpuBench& bench, const std::string& task,
+                               const StopRule& rule) {
+  constexpr int together = 256;
+  runtime::GraphRecorder& graphs = *bench.device.graphs();
+  runtime::Memory& memory = bench.device.memory();
+  constexpr std::size_t vectors = 4;  // of one element
+  const std::span<float> all(static_cast<float*>(memory.allocate(vectors * sizeof(float))),
+                             vectors);
+  memory.clear(all.data(), all.size_bytes());
+  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+  const auto step = [&] {
+    memory.adamw(all.first(1), all.subspan(1, 1), all.subspan(2, 1), all.last(1), how, 1, 1);
+  };
+  step();
+  memory.wait();
+  graphs.begin();
+  for (int i = 0; i < together; ++i) step();
+  const auto graph = graphs.end();
+  Timing time = time_runs([&] { graphs.start(graph); }, memory, rule, bench.clock);
+  graphs.forget(graph);
+  memory.release(all.data());
+  time.least = time.least / static_cast<double>(together);
+  time.median = time.median / static_cast<double>(together);
+  return {{task, "graph call", Pass::forward, {1}, 1, time}};
+}
+
 void add_vectors(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
   for (const auto elements : shapes.vectors) {
     const std::string name = fmt::format("vectors of {}", elements);
@@ -183,6 +211,11 @@ void add_vectors(std::vector<Task>& tasks, const GpuBench& bench, const GpuShape
          auto records = time_vectors(bench, call, 1, rule);
          return std::vector<Record>{{call, "call", Pass::forward, {1}, 1, records.back().time}};
        }});
+  if (bench.device.graphs() == nullptr) return;
+  const std::string replayed = "call in a graph";
+  tasks.push_back({replayed, 0.2, [=, &bench](const StopRule& rule) {
+                     return time_graph(bench, replayed, rule);
+                   }});
 }
 
 SmallModel model_of(bool llama, std::int64_t hidden, std::int64_t sequence,

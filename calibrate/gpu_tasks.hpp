@@ -1,5 +1,6 @@
 // What is measured of a GPU: products over a grid, attention over sequences and head sizes, every
-// operator of some models' layers in the shapes it has there, the optimizer, copies, and calls.
+// operator of some models' layers in the shapes it has there, the optimizer, copies, and calls,
+// each alone and replayed from a graph.
 #pragma once
 
 #include <vector>

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "costmodel/measured_time.hpp"
 #include "costmodel/yaml_io.hpp"
 #include "runtime/cpu_device.hpp"
+#include "tests/runtime/host_graphs.hpp"
 
 using calibrate::Record;
 using costmodel::Linear;
@@ -48,8 +50,7 @@ calibrate::GpuShapes small_shapes() {
   return shapes;
 }
 
-std::vector<Record> measured() {
-  runtime::CpuDevice device;
+std::vector<Record> measured(runtime::Device& device) {
   const calibrate::GpuBench bench{device, Precision::fp32, calibrate::wall_clock()};
   calibrate::StopRule rule;
   rule.least = rule.most = 2;
@@ -79,7 +80,8 @@ costmodel::DeviceSpec read(const std::vector<Record>& records, Precision precisi
 }  // namespace
 
 TEST_CASE("every operator of the models is measured in each of its passes, and gives a profile") {
-  const auto records = measured();
+  runtime::CpuDevice cpu;
+  const auto records = measured(cpu);
   std::map<std::string, std::set<Pass>> passes;
   for (const Record& r : records) {
     CAPTURE(r.op);
@@ -104,6 +106,38 @@ TEST_CASE("every operator of the models is measured in each of its passes, and g
     CHECK(costmodel::device_time(grid, r.pass, device, Precision::fp32).value ==
           doctest::Approx(r.time.median.value).epsilon(1e-4));
   }
+}
+
+TEST_CASE("where a device has graphs, a call is measured in one as well") {
+  runtime::CpuDevice cpu;
+  host_graphs::RecordedDevice device(cpu);
+  const auto records = measured(device);
+  const auto calls = [&](const char* op) { return std::ranges::count(records, op, &Record::op); };
+  CHECK(calls("call") == 1);
+  REQUIRE(calls("graph call") == 1);
+  CHECK(device.kept() == 0);
+  const auto replayed = std::ranges::find(records, "graph call", &Record::op);
+  const auto profile = read(records, Precision::fp32);
+  CHECK(profile.graph_kernel_launch.value ==
+        doctest::Approx(replayed->time.median.value).epsilon(1e-5));
+}
+
+TEST_CASE("a launch costs what was recorded of it, with and without a graph") {
+  const auto taking = [](double s) { return calibrate::Timing{Seconds(s), Seconds(s), 5, 0.01}; };
+  std::vector<Record> records{{"t", "copy", Pass::forward, {4e9}, 8e9, taking(2e-3)},
+                              {"call", "call", Pass::forward, {1}, 1, taking(3.5e-6)}};
+  const auto alone = read(records, Precision::bf16);
+  CHECK(alone.kernel_launch.value == doctest::Approx(3.5e-6));
+  CHECK(alone.graph_kernel_launch.value == 0);  // not measured, not said
+  records.push_back({"call in a graph", "graph call", Pass::forward, {1}, 1, taking(1.25e-6)});
+  const auto both = read(records, Precision::bf16);
+  CHECK(both.kernel_launch.value == doctest::Approx(3.5e-6));
+  CHECK(both.graph_kernel_launch.value == doctest::Approx(1.25e-6));
+  const auto profile = calibrate::gpu_profile(records, Precision::bf16, some_gpu(), "2026-01-02",
+                                              "shardplan calibrate x");
+  const std::string source = profile.find("launch")->find("source")->text;
+  CHECK(source.find("2026-01-02, A \"fast\" GPU") != std::string::npos);
+  CHECK(source.find("as one CUDA graph") != std::string::npos);
 }
 
 TEST_CASE("a profile in bf16 is of bf16, and says whose it is") {
