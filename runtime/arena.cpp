@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -84,7 +85,11 @@ Block Arena::take(MemoryKind kind, std::size_t bytes) {
 
 void Arena::give_back(MemoryKind kind, void* data, std::size_t bytes) {
   used_[index(kind)] -= bytes;
-  spare_[bytes].push_back(data);
+  auto& list = spare_[bytes];
+  const auto place = reuse_ == Reuse::latest
+                         ? list.end()
+                         : std::ranges::lower_bound(list, data, std::greater<void*>());
+  list.insert(place, data);
 }
 
 void Arena::restart_marks() {

@@ -52,12 +52,17 @@ class Block {
   std::size_t bytes_ = 0;
 };
 
+// Which of the blocks that were given back goes out again: the one that came back last, which
+// caches may still have, or the one at the lowest address, so that who takes and gives back the
+// same again has the same addresses again.
+enum class Reuse { latest, lowest };
+
 // Used by one thread. Blocks given back are kept for the next of the same size; they do not count.
 class Arena {
  public:
   // `limit` in bytes, 0: none. `memory` outlives this.
-  explicit Arena(std::size_t limit = 0, Memory& memory = host_memory())
-      : limit_(limit), memory_(memory) {}
+  explicit Arena(std::size_t limit = 0, Memory& memory = host_memory(), Reuse reuse = Reuse::latest)
+      : limit_(limit), memory_(memory), reuse_(reuse) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -79,9 +84,10 @@ class Arena {
 
   std::size_t limit_;
   Memory& memory_;
+  const Reuse reuse_;
   std::array<std::size_t, memory_kind_names.size()> used_{}, peaks_{};
   std::size_t peak_ = 0;
-  std::map<std::size_t, std::vector<void*>> spare_;  // by size
+  std::map<std::size_t, std::vector<void*>> spare_;  // by size; the last goes out next
 };
 
 }  // namespace runtime

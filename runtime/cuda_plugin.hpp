@@ -60,7 +60,7 @@ struct CudaPlugin {
 // The library has one C function of this name, which takes the interface that the caller was
 // compiled with and returns a const CudaPlugin*, or null for another interface.
 inline constexpr const char* cuda_plugin_entry = "shardplan_cuda_plugin";
-inline constexpr int cuda_plugin_interface = 4;
+inline constexpr int cuda_plugin_interface = 5;
 inline constexpr const char* cuda_plugin_file = "libshardplan-cuda.so";
 
 // Loads it, from beside this program or from where it is installed. Throws RunFault, whose sentence

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "costmodel/op_list.hpp"
+#include "runtime/graph_recorder.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/streams.hpp"
 
@@ -57,12 +58,23 @@ struct OpCall {
   bool table_layout = false;                        // the matrix is [n, k]
 };
 
+// The same with another place, which outlives it.
+inline OpCall at_place(const OpCall& call, const Place& place) {
+  const auto& [node, its, inputs, output, saved, input_gradients, accumulate, output_gradient,
+               matrix, bias, matrix_gradient, bias_gradient, table_layout] = call;
+  return {node,        place,           inputs, output, saved,           input_gradients,
+          accumulate,  output_gradient, matrix, bias,   matrix_gradient, bias_gradient,
+          table_layout};
+}
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual Memory& memory() = 0;  // where its tensors live, as long as this
   // Null where it has done what it was asked for when the call returns.
   virtual Streams* streams() { return nullptr; }
+  // Null where none of its work can be replayed.
+  virtual GraphRecorder* graphs() { return nullptr; }
   virtual void forward(const OpCall& call) = 0;
   // The gradient of the inputs, and of parameters of operators other than products.
   virtual void input_gradient(const OpCall& call) = 0;

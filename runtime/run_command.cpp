@@ -19,6 +19,8 @@
 #include "runtime/early_end.hpp"
 #include "runtime/emulated_run.hpp"
 #include "runtime/free_memory.hpp"
+#include "runtime/graph_rules.hpp"
+#include "runtime/graphed_device.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/paced_device.hpp"
@@ -155,18 +157,43 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// `seen` is the device as the engine has it, around the GPU's own.
 TensorWay way_of_tensors(const RunRequest& request, const ParallelPlan& plan, Transport& transport,
-                         Device& device) {
+                         Device& device, Device& seen) {
   if (request.backend != BackendKind::cuda) return {};
   const CudaPlugin& cuda = cuda_plugin();
   const Gpu gpu = cuda.report().gpus[static_cast<std::size_t>(place_of(request, transport).gpu)];
   const auto& s = request.scenario;
+  const std::string host = host_name();
   return tensor_way(
-      {cuda.nccl_missing, cuda.make_fabric_id, cuda.make_fabric}, transport, device,
-      host_name() + "/" + gpu.bus,
+      {cuda.nccl_missing, cuda.make_fabric_id,
+       [&](Device&, const FabricRequest& asked) { return cuda.make_fabric(device, asked); }},
+      transport, seen, {host, machine_id(host), gpu.bus},
       FabricPlan(plan, lowered_schedule(plan, plan.micro_batches(s.training.global_batch)),
                  s.model.tie_embeddings),
       request.patience);
+}
+
+// Before the run: what its backend cannot replay is not predicted as replayed.
+void replay_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
+                      std::vector<std::string>& notes) {
+  if (!t.overlap.cuda_graph) return;
+  const std::string refused = graphs_refused({.on_gpus = request.backend == BackendKind::cuda,
+                                              .virtual_devices = request.virtual_devices});
+  if (refused.empty()) return;
+  notes.push_back(refused);
+  t.overlap.cuda_graph = false;
+}
+
+// The device, with its launches replayed where the scenario asks for it: an iteration has as many
+// sets of addresses as it has micro-batches, at most.
+std::unique_ptr<GraphedDevice> graphed(Device& device, const RunRequest& request,
+                                       const ParallelPlan& plan) {
+  const auto& training = request.scenario.training;
+  if (!training.overlap.cuda_graph || device.graphs() == nullptr) return nullptr;
+  return std::make_unique<GraphedDevice>(
+      device, *device.graphs(),
+      static_cast<std::size_t>(plan.micro_batches(training.global_batch)));
 }
 
 // A core's pace is measured where its calibrated one is known.
@@ -193,11 +220,21 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
                     begun.plan.devices(), to_string(begun.plan));
   const std::unique_ptr<Device> device = device_of(request, transport);
   PacedDevice paced(*device);
-  const TensorWay way = way_of_tensors(request, begun.plan, transport, *device);
+  std::unique_ptr<GraphedDevice> replaying = graphed(*device, request, begun.plan);
+  Device& whole = replaying ? static_cast<Device&>(*replaying) : *device;
+  const TensorWay way = way_of_tensors(request, begun.plan, transport, *device, whole);
+  const std::string one_by_one =
+      replaying
+          ? graphs_refused({.on_gpus = true,
+                            .reducing_thread = way.transport == nullptr &&
+                                               reduces_beside(evaluator.training(), begun.plan) &&
+                                               transport.beside() != nullptr})
+          : "";
   const std::string alone = not_beside(evaluator, begun.plan, way, transport);
   if (transport.rank() == 0) {
     end.note(way.note);
     end.note(alone);
+    end.note(one_by_one);
   }
   TrainingOptions options;
   const bool pace = is_paced(request);
@@ -210,9 +247,13 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
   options.each = [&](const RankMeasurement& one) {
     auto all = gather_measurements(transport, one);
     if (!all.empty()) end.add(std::move(all));
+    if (replaying) replaying->warmed_up();
   };
   if (transport.rank() == 0) options.progress = request.progress;
-  train(evaluator, begun.plan, transport, pace ? paced : *device, options);
+  const bool replays = replaying != nullptr && one_by_one.empty();
+  if (replays) options.executor.reuse = Reuse::lowest;
+  train(evaluator, begun.plan, transport, pace ? paced : replays ? whole : *device, options);
+  if (replays && transport.rank() == 0) end.note(graphs_note(replaying->counts()));
 }
 
 void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
@@ -326,6 +367,7 @@ std::optional<RunResult> trained(RunRequest request) {
   begun.iterations = 0;
   require_supported(request.scenario, begun.plan);
   compute_as_can_be(request, request.scenario.training, begun.notes);
+  replay_as_can_be(request, request.scenario.training, begun.notes);
   const Scenario& s = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
   begun.predicted = evaluator.estimate(begun.plan);

@@ -72,7 +72,7 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
       replicas_(options.fabric != nullptr ? transport_ : staged_beside_, replica_group_,
                 replica_traffic_, memory_, at_once(FabricUse::replicas)),
       ends_(transport_, ends_group_, traffic_, memory_, at_once(FabricUse::ends)),
-      arena_(options.memory_limit, memory_),
+      arena_(options.memory_limit, memory_, options.reuse),
       runner_(device, number_, tensor_, collective_tag(tensor_channel), arena_),
       reducer_(
           how_to_reduce(reduces_beside(evaluator.training(), plan), beside_, replicas_),

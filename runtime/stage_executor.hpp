@@ -29,6 +29,7 @@ struct ExecutorOptions {
   // Where tensors go without the host; null: by way of it.
   FabricTransport* fabric = nullptr;
   std::uint64_t seed = 1;
+  Reuse reuse = Reuse::latest;   // of memory: lowest, where launches are replayed
   std::size_t memory_limit = 0;  // bytes; 0: none
   cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
 };

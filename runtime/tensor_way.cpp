@@ -1,8 +1,11 @@
 #include "runtime/tensor_way.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <span>
 #include <utility>
@@ -31,7 +34,8 @@ std::string get(Transport& host, int from, int number) {
 
 // What each rank said, as rank 0 hears it.
 struct Offer {
-  std::vector<std::string> places, missing;
+  std::vector<DevicePlace> places;
+  std::vector<std::string> missing;
 };
 
 std::string against(const Offer& offer) {
@@ -40,12 +44,23 @@ std::string against(const Offer& offer) {
   return shared_device(offer.places);
 }
 
+void put_place(Transport& host, const DevicePlace& place) {
+  for (const std::string& part : {place.host, place.machine, place.bus}) put(host, 0, asked, part);
+}
+
+DevicePlace get_place(Transport& host, int from) {
+  DevicePlace place;
+  for (std::string* const part : {&place.host, &place.machine, &place.bus})
+    *part = get(host, from, asked);
+  return place;
+}
+
 // Rank 0 hears all, decides and tells all: what stands against a fabric, and else the id.
-std::string decided(Transport& host, const std::string& place, const std::string& missing,
+std::string decided(Transport& host, const DevicePlace& place, const std::string& missing,
                     const FabricMaker& maker, FabricId& id) {
   const auto bytes = std::as_writable_bytes(std::span(id));
   if (host.rank() != 0) {
-    put(host, 0, asked, place);
+    put_place(host, place);
     put(host, 0, asked, missing);
     std::string reason = get(host, 0, answered);
     if (reason.empty()) host.recv(0, control_tag(answered), bytes);
@@ -53,7 +68,7 @@ std::string decided(Transport& host, const std::string& place, const std::string
   }
   Offer offer{{place}, {missing}};
   for (int rank = 1; rank < host.size(); ++rank) {
-    offer.places.push_back(get(host, rank, asked));
+    offer.places.push_back(get_place(host, rank));
     offer.missing.push_back(get(host, rank, asked));
   }
   std::string reason = against(offer);
@@ -65,22 +80,47 @@ std::string decided(Transport& host, const std::string& place, const std::string
   return reason;
 }
 
+// The ranks of each device, devices in the order of their first rank.
+std::vector<std::vector<std::size_t>> ranks_by_device(const std::vector<DevicePlace>& places) {
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  std::vector<std::vector<std::size_t>> devices;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const auto [found, fresh] =
+        known.try_emplace({places[rank].machine, places[rank].bus}, devices.size());
+    if (fresh) devices.emplace_back();
+    devices[found->second].push_back(rank);
+  }
+  return devices;
+}
+
 }  // namespace
 
-std::string shared_device(const std::vector<std::string>& places) {
-  std::map<std::string, std::size_t> first;
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    const auto [found, fresh] = first.try_emplace(places[rank], rank);
-    if (!fresh) {
-      return fmt::format("ranks {} and {} share the GPU {}, which NCCL refuses", found->second,
-                         rank, places[rank]);
-    }
+std::string machine_id(const std::string& host) {
+  if (const char* const set = std::getenv("NCCL_HOSTID"); set != nullptr) return set;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  file >> boot;
+  return host + boot;
+}
+
+std::string shared_device(const std::vector<DevicePlace>& places) {
+  const auto devices = ranks_by_device(places);
+  if (devices.size() == places.size()) return "";
+  std::string shared;
+  for (const auto& ranks : devices) {
+    if (ranks.size() == 1) continue;
+    const DevicePlace& at = places[ranks.front()];
+    shared += fmt::format("{}ranks {} share the GPU {}/{}", shared.empty() ? "" : "; ",
+                          fmt::join(ranks, ", "), at.host, at.bus);
   }
-  return "";
+  return fmt::format(
+      "{}: NCCL refuses two ranks of one GPU, and so all {} go without it; start no more ranks "
+      "than there are GPUs ({} here), or let each see its own (CUDA_VISIBLE_DEVICES)",
+      shared, places.size(), devices.size());
 }
 
 TensorWay tensor_way(const FabricMaker& maker, Transport& host, Device& device,
-                     const std::string& place, FabricPlan plan, costmodel::Seconds patience) {
+                     const DevicePlace& place, FabricPlan plan, costmodel::Seconds patience) {
   TensorWay way;
   if (host.size() == 1) return way;
   std::string missing = maker.missing();

@@ -29,13 +29,23 @@ struct TensorWay {
   std::string note;                            // which it is and why; "" for one rank
 };
 
-// What stands against a fabric of devices at these places (host and bus), by rank: NCCL refuses two
-// ranks of one GPU. "" where nothing does.
-std::string shared_device(const std::vector<std::string>& places);
+// Where a rank's device is; ranks whose machine and bus are the same share it. `machine` is what
+// NCCL tells machines apart by (machine_id()), `host` what people call it.
+struct DevicePlace {
+  std::string host, machine, bus;
+};
+
+// NCCL_HOSTID where it is set, else host name and boot id (NCCL 2.28, getHostHash in utils.cc).
+std::string machine_id(const std::string& host);
+
+// What stands against a fabric of devices at these places, by rank: NCCL refuses two ranks of one
+// GPU ("Duplicate GPU detected"), whatever the others have. A sentence that names the ranks and
+// each GPU, with a remedy; "" where nothing does.
+std::string shared_device(const std::vector<DevicePlace>& places);
 
 // Every rank of `host` calls it. `place` is its device's. Throws RunFault where another rank does
 // not come, and what the maker throws.
 TensorWay tensor_way(const FabricMaker& maker, Transport& host, Device& device,
-                     const std::string& place, FabricPlan plan, costmodel::Seconds patience);
+                     const DevicePlace& place, FabricPlan plan, costmodel::Seconds patience);
 
 }  // namespace runtime

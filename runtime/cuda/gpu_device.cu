@@ -1,6 +1,8 @@
 #include "runtime/cuda/gpu_device.hpp"
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 #include "runtime/cpu/rotary.hpp"
 #include "runtime/cuda/gpu_executor.cuh"
@@ -16,28 +18,37 @@ GpuExecutor::~GpuExecutor() {
   if (scratch_ != nullptr) memory_.release(scratch_);
 }
 
+// Taking memory and waiting would end a capture.
+void GpuExecutor::expect_no_capture(const char* what) const {
+  if (graphs_.recording())
+    throw std::runtime_error(std::string(what) + " in the middle of a graph");
+}
+
 std::pair<const float*, const float*> GpuExecutor::rotary(std::int64_t s, std::int64_t head_dim) {
   const auto half = static_cast<std::size_t>(s * (head_dim / 2));
-  const auto [found, fresh] = tables_.try_emplace({s, head_dim}, nullptr);
-  if (fresh) {
-    const std::size_t bytes = 2 * half * sizeof(float);
-    found->second = static_cast<float*>(memory_.allocate(bytes));
-    memory_.write(found->second, bytes, [&](std::span<std::byte> to) {
-      auto* const cosine = reinterpret_cast<float*>(to.data());
-      for (std::size_t i = 0; i < half; ++i) {
-        const auto at = static_cast<std::int64_t>(i), pairs = head_dim / 2;
-        const double angle = cpu::rotary_angle(at / pairs, at % pairs, head_dim);
-        cosine[i] = static_cast<float>(std::cos(angle));
-        cosine[i + half] = static_cast<float>(std::sin(angle));
-      }
-    });
-  }
-  return {found->second, found->second + half};
+  if (const auto found = tables_.find({s, head_dim}); found != tables_.end())
+    return {found->second, found->second + half};
+  expect_no_capture("a rotary table is made");
+  const std::size_t bytes = 2 * half * sizeof(float);
+  auto* const table = static_cast<float*>(memory_.allocate(bytes));
+  tables_[{s, head_dim}] = table;
+  memory_.write(table, bytes, [&](std::span<std::byte> to) {
+    auto* const cosine = reinterpret_cast<float*>(to.data());
+    for (std::size_t i = 0; i < half; ++i) {
+      const auto at = static_cast<std::int64_t>(i), pairs = head_dim / 2;
+      const double angle = cpu::rotary_angle(at / pairs, at % pairs, head_dim);
+      cosine[i] = static_cast<float>(std::cos(angle));
+      cosine[i + half] = static_cast<float>(std::sin(angle));
+    }
+  });
+  return {table, table + half};
 }
 
 float* GpuExecutor::scratch(Index floats) {
   if (floats > scratch_size_) {
+    expect_no_capture("an operator wants more scratch memory");
     memory_.wait();
+    graphs_.moved();
     if (scratch_ != nullptr) memory_.release(std::exchange(scratch_, nullptr));
     scratch_size_ = 0;
     scratch_ =
@@ -57,6 +68,7 @@ class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor,
       : GpuExecutor(options), Kernels(static_cast<GpuExecutor&>(*this)) {}
   using Kernels::memory;
   Streams* streams() override { return &gpu_streams(); }
+  GraphRecorder* graphs() override { return &gpu_graphs(); }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/cuda/cta.cuh"
+#include "runtime/cuda/gpu_graphs.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
 #include "runtime/cuda/gpu_streams.hpp"
 #include "runtime/cuda/launch.cuh"
@@ -21,6 +22,7 @@ class GpuExecutor {
 
   Memory& memory() { return memory_; }
   GpuStreams& gpu_streams() { return streams_; }
+  GpuGraphs& gpu_graphs() { return graphs_; }
   template <class Kernel>
   void elements(Index count, const Kernel& kernel) {
     launch_elements(memory_.stream(), count, kernel);
@@ -47,8 +49,11 @@ class GpuExecutor {
   float* scratch(Index floats);
 
  private:
+  void expect_no_capture(const char* what) const;
+
   GpuMemory memory_;  // first: it makes the GPU the calling thread's
   GpuStreams streams_{memory_};
+  GpuGraphs graphs_{memory_};
   Products products_;
   std::map<std::pair<std::int64_t, std::int64_t>, float*> tables_;  // cosines, then sines
   float* scratch_ = nullptr;

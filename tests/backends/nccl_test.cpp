@@ -30,7 +30,7 @@ runtime::RunSummary over_nccl(const costmodel::Scenario& s, std::string& note) {
           return runtime::cuda::make_nccl_fabric(*own.streams(), request);
         }};
     const auto way = runtime::tensor_way(
-        maker, host, *device, gpus[static_cast<std::size_t>(index)].bus,
+        maker, host, *device, {"", "", gpus[static_cast<std::size_t>(index)].bus},
         {plan, runtime::lowered_schedule(plan, plan.micro_batches(s.training.global_batch)),
          s.model.tie_embeddings},
         costmodel::Seconds(60));
@@ -77,7 +77,7 @@ TEST_CASE("over NCCL, models learn, hold and send what they do by way of the hos
     const auto reference = training_test::trained(s, steps).measured;
     std::string note;
     const auto own = over_nccl(s, note);
-    CHECK(note.starts_with(report.gpus.size() < 2 ? "messages by way of the host: ranks 0 and 1"
+    CHECK(note.starts_with(report.gpus.size() < 2 ? "messages by way of the host: ranks 0, 1"
                                                   : "messages by NCCL"));
     CHECK(own.memory == reference.memory);
     REQUIRE(own.loss.size() == reference.loss.size());

@@ -6,6 +6,7 @@
 #include <map>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "tests/runtime/far_memory.hpp"
 
@@ -46,6 +47,23 @@ TEST_CASE("a block moves, and gives its memory back once") {
   CHECK(arena.in_use(MemoryKind::buffers) == 8);
   second = Block();
   CHECK(arena.in_use(MemoryKind::buffers) == 0);
+}
+
+TEST_CASE("where the lowest address goes out first, the same taking has the same addresses") {
+  const auto addresses = [](Arena& arena, bool first_back_last) {
+    Block a = arena.take(MemoryKind::activations, 64), b = arena.take(MemoryKind::buffers, 64),
+          c = arena.take(MemoryKind::activations, 64);
+    const std::vector<void*> taken{a.data(), b.data(), c.data()};
+    if (first_back_last) b = Block(), c = Block(), a = Block();
+    return taken;
+  };
+  for (const auto reuse : {runtime::Reuse::latest, runtime::Reuse::lowest}) {
+    Arena arena(0, runtime::host_memory(), reuse);
+    addresses(arena, false);
+    const auto first = addresses(arena, true);
+    const auto second = addresses(arena, false);
+    CHECK((first == second) == (reuse == runtime::Reuse::lowest));
+  }
 }
 
 TEST_CASE("more than the limit is refused, and says what was wanted and what there is") {

@@ -79,6 +79,17 @@ TEST_CASE("the report of a run is frozen but for what it measured") {
   CHECK(golden::compare("report_run_emulated.txt", emulated.out) == "");
 }
 
+TEST_CASE("launches that this backend cannot replay are told, and not predicted as replayed") {
+  const Scratch scratch;
+  const json plain = json_of(scratch, tiny + "--iterations 2");
+  const json asked =
+      json_of(scratch, tiny + "--iterations 2 --set training.overlap.cuda_graph=true");
+  CHECK(asked["predicted"]["time"] == plain["predicted"]["time"]);
+  CHECK(std::ranges::count(asked["notes"],
+                           "overlap.cuda_graph is left out: it replays launches of a GPU; use "
+                           "--backend cuda") == 1);
+}
+
 TEST_CASE("the JSON of a run holds prediction and measurement in one shape") {
   const Scratch scratch;
   const json all = json_of(scratch, tiny + "--iterations 2");

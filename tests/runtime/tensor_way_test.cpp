@@ -4,16 +4,20 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "runtime/tags.hpp"
 #include "tests/runtime/host_fabric.hpp"
 #include "tests/runtime/trained.hpp"
 
+using runtime::DevicePlace;
 using runtime::FabricPlan;
 using runtime::TensorWay;
 
 namespace {
+
+DevicePlace place_at(const std::string& host, const std::string& bus) { return {host, host, bus}; }
 
 FabricPlan plan_of_four() {
   const costmodel::ParallelPlan plan{.tp = 2, .pp = 2};
@@ -27,7 +31,7 @@ struct Seen {
 };
 
 // Four ranks at these places; rank 2 has no NCCL where `missing` says something.
-void agree(Seen& seen, const std::vector<std::string>& places, const std::string& missing = "") {
+void agree(Seen& seen, const std::vector<DevicePlace>& places, const std::string& missing = "") {
   const FabricPlan plan = plan_of_four();
   host_fabric::Meeting meeting(plan);
   runtime::run_ranks(4, {}, [&](runtime::Transport& host) {
@@ -60,26 +64,50 @@ void agree(Seen& seen, const std::vector<std::string>& places, const std::string
 
 TEST_CASE("with a GPU each, all take the fabric that rank 0 has named") {
   Seen seen;
-  agree(seen, {"a/1", "a/2", "b/1", "b/2"});
+  agree(seen, {place_at("a", "1"), place_at("a", "2"), place_at("b", "1"), place_at("b", "2")});
   CHECK(seen.made == 4);
   CHECK(seen.named == 1);
   for (const auto& id : seen.ids) CHECK(id[127] == std::byte{42});
   for (const auto& note : seen.notes) CHECK(note.starts_with("messages by NCCL"));
 }
 
-TEST_CASE("two ranks of one GPU, and all send by way of the host") {
+TEST_CASE("two ranks of one GPU, and all send by way of the host, as they are told before") {
   Seen seen;
-  agree(seen, {"a/1", "a/2", "b/1", "a/2"});
+  agree(seen, {place_at("a", "1"), place_at("a", "2"), place_at("b", "1"), place_at("a", "2")});
   CHECK(seen.made == 0);
   CHECK(seen.named == 0);
-  for (const auto& note : seen.notes)
+  for (const auto& note : seen.notes) {
     CHECK(note ==
-          "messages by way of the host: ranks 1 and 3 share the GPU a/2, which NCCL refuses");
+          "messages by way of the host: ranks 1, 3 share the GPU a/2: NCCL refuses two ranks of "
+          "one GPU, and so all 4 go without it; start no more ranks than there are GPUs (3 here), "
+          "or let each see its own (CUDA_VISIBLE_DEVICES)");
+  }
+}
+
+TEST_CASE("every GPU that is shared is named, with all of its ranks") {
+  const std::string reason =
+      runtime::shared_device({place_at("a", "1"), place_at("b", "1"), place_at("a", "1"),
+                              place_at("b", "2"), place_at("b", "1"), place_at("a", "1")});
+  CHECK(reason.starts_with("ranks 0, 2, 5 share the GPU a/1; ranks 1, 4 share the GPU b/1: "));
+  CHECK(reason.find("(3 here)") != reason.npos);
+}
+
+TEST_CASE("machines of one name are two, and one of two names is one, as NCCL has it") {
+  CHECK(runtime::shared_device({{"node", "boot 1", "1"}, {"node", "boot 2", "1"}}) == "");
+  CHECK(runtime::shared_device({{"left", "same", "1"}, {"right", "same", "1"}})
+            .starts_with("ranks 0, 1 share the GPU left/1"));
+  REQUIRE(std::getenv("NCCL_HOSTID") == nullptr);
+  CHECK(runtime::machine_id("node").starts_with("node"));
+  CHECK(runtime::machine_id("node") == runtime::machine_id("node"));
+  setenv("NCCL_HOSTID", "mine", 1);
+  CHECK(runtime::machine_id("node") == "mine");
+  unsetenv("NCCL_HOSTID");
 }
 
 TEST_CASE("one rank without NCCL, and all send by way of the host") {
   Seen seen;
-  agree(seen, {"a/1", "a/2", "b/1", "b/2"}, "NCCL cannot be loaded: it is not there");
+  agree(seen, {place_at("a", "1"), place_at("a", "2"), place_at("b", "1"), place_at("b", "2")},
+        "NCCL cannot be loaded: it is not there");
   CHECK(seen.made == 0);
   for (const auto& note : seen.notes)
     CHECK(note == "messages by way of the host: rank 2: NCCL cannot be loaded: it is not there");

@@ -1,0 +1,39 @@
+// Stretches of a GPU's compute stream as CUDA graphs.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+
+#include "runtime/cuda/gpu_memory.hpp"
+#include "runtime/graph_recorder.hpp"
+
+namespace runtime::cuda {
+
+class GpuGraphs : public GraphRecorder {
+ public:
+  explicit GpuGraphs(GpuMemory& memory) : memory_(memory) {}
+  ~GpuGraphs() override;
+  GpuGraphs(const GpuGraphs&) = delete;
+  GpuGraphs& operator=(const GpuGraphs&) = delete;
+
+  bool recording() const { return recording_; }
+  // The device's own memory has moved.
+  void moved() { ++generation_; }
+
+  void begin() override;
+  Graph end() override;
+  void cancel() noexcept override;
+  void start(Graph graph) override;
+  void forget(Graph graph) noexcept override;
+  std::int64_t generation() const override { return generation_; }
+
+ private:
+  GpuMemory& memory_;
+  bool recording_ = false;
+  std::int64_t generation_ = 0;
+  std::map<Graph, cudaGraphExec_t> made_;
+  Graph next_ = 0;
+};
+
+}  // namespace runtime::cuda
