@@ -235,6 +235,7 @@ EndTerms Evaluator::end_terms(const ParallelPlan& plan) const {
 }
 
 Timeline Evaluator::timeline(const ParallelPlan& plan) {
+  if (!plan.replica_groups.empty()) return timeline_of_replicas(plan);
   const PlanCost& c = cost(plan);
   const std::int64_t actions =
       (splits_backward(plan.schedule) ? 3 : 2) * c.micro_batches * plan.virtual_stages();
@@ -273,24 +274,8 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   return timeline;
 }
 
-namespace {
-
-// Of its iteration and FLOPs.
-void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& e) {
-  const double tokens =
-      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
-  const auto devices = static_cast<double>(cluster.devices);
-  e.tokens_per_s = tokens / e.iteration.value;
-  e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);
-  const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
-                                             : peak_of(cluster, training.precision).value / devices;
-  e.mfu = e.model_rate_per_device.value / peak;
-  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
-}
-
-}  // namespace
-
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
+  if (!plan.replica_groups.empty()) return estimate_replicas(plan);
   const PlanCost& c = cost(plan);
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan);

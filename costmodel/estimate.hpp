@@ -98,7 +98,7 @@ struct Interval {
 
 struct Estimate {
   ParallelPlan plan;
-  std::int64_t micro_batches = 0;
+  std::int64_t micro_batches = 0;  // of a replica; where groups differ, the most
   Seconds iteration;
   Interval interval;
   Breakdown breakdown;  // of the critical rank; adds up to iteration
@@ -110,7 +110,8 @@ struct Estimate {
   std::vector<StageMemory> memory;    // by pipeline rank
   Bytes peak, capacity;               // where devices differ, of the stage fullest for its own
   std::vector<Bytes> stage_capacity;  // by pipeline rank, where stages differ
-  std::vector<StageMesh> meshes;      // the same: each stage's own plan and place
+  std::vector<StageMesh> meshes;      // the same: each stage's own plan and place; of groups that
+                                      // hold replicas each has several stages here
   Bytes reported_peak;                // the peak as the framework's own log would give it
   bool fits() const { return peak <= capacity; }
   Traffic traffic;                    // of the device that sends most
@@ -145,16 +146,18 @@ class Evaluator {
   // What follows is of so many sequences an iteration; prices of layers are kept.
   void train_on(std::int64_t global_batch);
 
-  // The stage-cost table of a valid plan. The reference stays good until the next call.
+  // The stage-cost table of a valid plan without replica groups, which have one each. The reference
+  // stays good until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
   // The same with other layers on the virtual stages than the plan's own, as many stages as it has;
   // of how many each recomputes, `plan.recompute` says only the granularity. Together they need not
   // make up the model: so a whole list of stages that a layout may have is priced at once.
   const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
-  // Simulates on top of cost(). Throws InternalError on an invalid plan.
+  // Simulates on top of cost(), of the same plans. Throws InternalError on an invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
   // The same in parts.
   Ending end_of(const ParallelPlan& plan);
+  // Of any valid plan, and so is the timeline.
   Estimate estimate(const ParallelPlan& plan);
   // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
@@ -215,6 +218,8 @@ class Evaluator {
   void price_boundaries(const std::vector<StageMesh>& meshes);
   void price_ends(const std::vector<StageMesh>& meshes);
   void bound_by_stage(const ParallelPlan& plan);
+  Estimate estimate_replicas(const ParallelPlan& plan);
+  Timeline timeline_of_replicas(const ParallelPlan& plan);
   std::int64_t simulated_micro_batches(const ParallelPlan& plan) const;
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
 

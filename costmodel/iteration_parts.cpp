@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/cluster_groups.hpp"
 #include "costmodel/plan_shape.hpp"
 
 namespace costmodel {
@@ -110,6 +111,18 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
     b.bubble = left;
   }
   return b;
+}
+
+void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& e) {
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  const auto devices = static_cast<double>(cluster.devices);
+  e.tokens_per_s = tokens / e.iteration.value;
+  e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);
+  const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
+                                             : peak_of(cluster, training.precision).value / devices;
+  e.mfu = e.model_rate_per_device.value / peak;
+  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
 }
 
 }  // namespace costmodel

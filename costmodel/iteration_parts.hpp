@@ -15,4 +15,7 @@ Traffic rank_traffic(const PlanCost& cost, const ParallelPlan& plan, const Train
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
                        Seconds transfers, const StackSpec& stack);
 
+// Throughput and utilization, of its iteration and FLOPs.
+void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& estimate);
+
 }  // namespace costmodel

@@ -42,6 +42,33 @@ Json stages_json(const Estimate& e) {
   return stages;
 }
 
+Json replicas_json(const ParallelPlan& p) {
+  Json groups = Json::array();
+  for (const ReplicaGroup& g : p.replica_groups) {
+    groups.push_back({{"group", g.group},
+                      {"tp", g.tp},
+                      {"pp", g.pp},
+                      {"dp", g.dp},
+                      {"micro_batch", g.micro_batch},
+                      {"micro_batches", g.micro_batches},
+                      {"recompute", recompute_json(g.recompute)},
+                      {"zero", g.zero}});
+  }
+  return groups;
+}
+
+// What all groups of replicas have in common stands in the plan as well, the rest as null.
+void tell_replicas(const ParallelPlan& p, Json& plan) {
+  const Json& groups = plan["replicas"] = replicas_json(p);
+  for (const auto& [key, first] : groups.front().items()) {
+    if (key == "group") continue;
+    const bool common =
+        std::all_of(groups.begin(), groups.end(),
+                    [&, &k = key, &v = first](const Json& group) { return group[k] == v; });
+    plan[key] = common ? first : Json();
+  }
+}
+
 }  // namespace
 
 Json plan_json(const Estimate& e) {
@@ -66,7 +93,11 @@ Json plan_json(const Estimate& e) {
       {"rank_order", p.rank_order},
       {"devices", p.devices()},
       {"micro_batches", e.micro_batches}};
-  if (!e.meshes.empty()) plan["stages"] = stages_json(e);
+  if (!p.replica_groups.empty()) {
+    tell_replicas(p, plan);
+  } else if (!e.meshes.empty()) {
+    plan["stages"] = stages_json(e);
+  }
   return plan;
 }
 

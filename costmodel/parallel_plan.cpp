@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "costmodel/plan_rules.hpp"
+#include "costmodel/replica_plan.hpp"
 #include "costmodel/stage_plan.hpp"
 #include "costmodel/units_text.hpp"
 
@@ -238,6 +239,10 @@ void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const Train
 
 void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
                const TrainingSpec& training, Rules& rules) {
+  if (!p.replica_groups.empty()) {
+    check_replicas(p, model, cluster, training, rules);
+    return;
+  }
   if (by_stage(p, cluster)) {
     if (!check_submeshes(p, cluster, rules) || rules.stop()) return;
     check_batch(p, training, rules);
@@ -334,7 +339,10 @@ std::string runs_text(const std::vector<int>& layers) {
 }  // namespace
 
 std::string to_string(const ParallelPlan& p) {
+  const bool mixed = !p.replica_groups.empty();
+  const bool alike = p.stages.empty() && !mixed;
   std::string text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
+  if (mixed) text = replicas_text(p);
   if (!p.stages.empty()) {
     text = fmt::format("p {} · t x d", p.pp);
     for (const StagePlan& stage : p.stages)
@@ -347,13 +355,15 @@ std::string to_string(const ParallelPlan& p) {
   }
   if (p.ep > 1) text += fmt::format(" · e {}", p.ep);
   if (p.etp > 1) text += fmt::format(" · etp {}", p.etp);
-  if (p.stages.empty()) text += fmt::format(" · b {}", p.micro_batch);
+  if (alike) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
-  if (p.pp > 1) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
-  const bool tensor = p.stages.empty() || std::any_of(p.stages.begin(), p.stages.end(),
-                                                      [](const StagePlan& s) { return s.tp > 1; });
+  const bool pipelines = mixed ? p.pp > static_cast<int>(p.replica_groups.size()) : p.pp > 1;
+  if (pipelines) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  const auto wide = [](const auto& part) { return part.tp > 1; };
+  const bool tensor = alike || std::any_of(p.stages.begin(), p.stages.end(), wide) ||
+                      std::any_of(p.replica_groups.begin(), p.replica_groups.end(), wide);
   if (p.sequence_parallel && tensor) text += " · sequence parallel";
-  if (p.stages.empty()) {
+  if (alike) {
     text += fmt::format(" · recompute {}", to_string(p.recompute));
     text += fmt::format(" · ZeRO {}", p.zero);
   }

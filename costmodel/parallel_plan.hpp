@@ -91,6 +91,23 @@ struct StagePlan {
   bool operator==(const StagePlan&) const = default;
 };
 
+// The replicas of the whole model that one group of a mixed cluster holds, where every group holds
+// some: dp pipelines of their own sizes on all of its devices, each of which takes micro_batches an
+// iteration.
+struct ReplicaGroup {
+  std::string group;  // of the cluster's
+  int tp = 1;
+  int pp = 1;
+  int dp = 1;
+  std::int64_t micro_batch = 1;    // sequences
+  std::int64_t micro_batches = 1;  // of each replica
+  Recompute recompute;
+  int zero = 0;
+
+  std::int64_t sequences() const { return dp * micro_batch * micro_batches; }
+  bool operator==(const ReplicaGroup&) const = default;
+};
+
 struct ParallelPlan {
   int tp = 1;  // t
   int pp = 1;  // p
@@ -109,10 +126,15 @@ struct ParallelPlan {
   std::string rank_order{default_rank_order};
   // First to last, in place of tp, dp, recompute and zero above; empty: all stages are alike.
   std::vector<StagePlan> stages;
+  // One for each of the cluster's groups, in their order, in place of tp, pp, dp, micro_batch,
+  // recompute and zero above; then pp above is their sum: the pipeline ranks of all groups, one
+  // group's after the other's. Empty: replicas are all alike.
+  std::vector<ReplicaGroup> replica_groups;
 
   // The most there can be where the sizes as written multiply to more.
   std::int64_t devices() const {
     if (!stages.empty()) return devices_of_stages();
+    if (!replica_groups.empty()) return devices_of_replicas();
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
     return replicated > 0 && model > most / replicated ? most : model * replicated;
@@ -128,6 +150,7 @@ struct ParallelPlan {
   }
   int virtual_stages() const { return pp * vpp; }
   std::int64_t devices_of_stages() const;
+  std::int64_t devices_of_replicas() const;
   bool operator==(const ParallelPlan&) const = default;
 };
 

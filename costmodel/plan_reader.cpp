@@ -6,6 +6,7 @@
 
 #include "costmodel/config_reader.hpp"
 #include "costmodel/mesh.hpp"
+#include "costmodel/replica_plan.hpp"
 
 namespace costmodel {
 
@@ -102,6 +103,41 @@ void read_stages(const Value& value, PlanRequest& plan) {
   for (const StageRequest& stage : plan.stages) plan.stage_layers.push_back(*stage.layers);
 }
 
+ReplicaRequest read_replica(const Value& value) {
+  MapReader reader(value, "group of replicas");
+  ReplicaRequest replica;
+  replica.mark = value.mark;
+  reader.required("group");
+  replica.group = *reader.text("group");
+  const auto size = [&](const char* key, std::optional<int>& field) {
+    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
+  };
+  size("tp", replica.tp);
+  size("pp", replica.pp);
+  size("dp", replica.dp);
+  replica.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
+  reader.required("micro_batches");
+  replica.micro_batches = *reader.integer("micro_batches", {1, 1'000'000});
+  if (const auto n = reader.integer("zero", {0, 3})) replica.zero = static_cast<int>(*n);
+  if (const Value* again = reader.optional("recompute")) replica.recompute = read_recompute(*again);
+  reader.finish();
+  return replica;
+}
+
+void read_replicas(const Value& value, PlanRequest& plan) {
+  if (value.kind != Value::Kind::sequence || value.items.empty()) {
+    throw ConfigError(value.mark, "replicas is not a list of groups of replicas",
+                      "write [{group: NAME, tp: 2, dp: 4, micro_batch: 1, micro_batches: 8}, ...]");
+  }
+  for (const Value& item : value.items) plan.replicas.push_back(read_replica(item));
+  for (const char* other : {"stages", "stage_layers"}) {
+    if (plan.is_written(other)) {
+      throw ConfigError(plan.mark_of(other), fmt::format("{} beside replicas", other),
+                        "leave one of them out: the stages of replicas are even");
+    }
+  }
+}
+
 }  // namespace
 
 PlanRequest read_plan(const Value& map) {
@@ -141,10 +177,12 @@ PlanRequest read_plan(const Value& map) {
     if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
   }
   if (const Value* value = reader.optional("stages")) read_stages(*value, plan);
+  if (const Value* value = reader.optional("replicas")) read_replicas(*value, plan);
   for (const auto& key : plan.automatic) {
-    if (!plan.stages.empty()) {
-      throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside stages", key),
-                        "give it a value, or leave stages out");
+    if (!plan.stages.empty() || !plan.replicas.empty()) {
+      const char* beside = plan.stages.empty() ? "replicas" : "stages";
+      throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
+                        fmt::format("give it a value, or leave {} out", beside));
     }
     if (key == "stage_layers") {
       throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
@@ -181,6 +219,43 @@ void settle_stages(const PlanRequest& request, ParallelPlan& plan) {
 
 namespace {
 
+// As many replicas as the devices of the group of that name hold.
+int replicas_on(const std::string& group, const ClusterSpec& cluster, std::int64_t devices_each) {
+  for (const ClusterSpec& own : cluster.groups) {
+    if (own.name == group)
+      return static_cast<int>(std::max<std::int64_t>(1, own.devices / devices_each));
+  }
+  return 1;
+}
+
+}  // namespace
+
+void settle_replicas(const PlanRequest& request, const ClusterSpec& cluster, ParallelPlan& plan) {
+  if (request.replicas.empty()) return;
+  for (const ReplicaRequest& r : request.replicas) {
+    ReplicaGroup group;
+    group.group = r.group;
+    group.tp = r.tp.value_or(plan.tp);
+    group.pp = r.pp.value_or(plan.pp);
+    const std::int64_t each = std::int64_t{group.tp} * group.pp * plan.cp;
+    group.dp = r.dp ? *r.dp : request.dp.value_or(replicas_on(r.group, cluster, each));
+    group.micro_batch = r.micro_batch.value_or(plan.micro_batch);
+    group.micro_batches = r.micro_batches;
+    group.recompute = r.recompute.value_or(plan.recompute);
+    group.zero = r.zero.value_or(plan.zero);
+    plan.replica_groups.push_back(group);
+  }
+  const auto place = [&](const ReplicaGroup& group) {
+    const auto named = [&](const ClusterSpec& own) { return own.name == group.group; };
+    return std::find_if(cluster.groups.begin(), cluster.groups.end(), named);
+  };
+  std::stable_sort(plan.replica_groups.begin(), plan.replica_groups.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  join_replicas(plan);
+}
+
+namespace {
+
 Value recompute_value(const Recompute& r) {
   const std::string name(recomputation_names[static_cast<std::size_t>(r.granularity)]);
   if (r.layers == 0) return scalar_value(name);
@@ -208,26 +283,54 @@ Value stages_value(const ParallelPlan& p) {
   return list;
 }
 
+Value replicas_value(const ParallelPlan& p) {
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const ReplicaGroup& group : p.replica_groups) {
+    Value map;
+    const auto put = [&map](const std::string& key, const auto& value) {
+      map.set(key, scalar_value(fmt::format("{}", value)));
+    };
+    put("group", group.group);
+    put("tp", group.tp);
+    put("pp", group.pp);
+    put("dp", group.dp);
+    put("micro_batch", group.micro_batch);
+    put("micro_batches", group.micro_batches);
+    map.set("recompute", recompute_value(group.recompute));
+    put("zero", group.zero);
+    list.items.push_back(map);
+  }
+  return list;
+}
+
 }  // namespace
 
 Value to_value(const ParallelPlan& p) {
   Value map;
+  const bool alike = p.replica_groups.empty();  // else every group says its own
   const auto put = [&map](const std::string& key, const auto& value) {
     map.set(key, scalar_value(fmt::format("{}", value)));
   };
-  put("tp", p.tp);
-  put("pp", p.pp);
-  put("dp", p.dp);
+  if (alike) {
+    put("tp", p.tp);
+    put("pp", p.pp);
+    put("dp", p.dp);
+  }
   put("cp", p.cp);
   if (p.cp > 1) put("cp_comm", context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   if (p.ep > 1) put("ep", p.ep);
   if (p.etp > 1) put("etp", p.etp);
   put("vpp", p.vpp);
-  put("micro_batch", p.micro_batch);
+  if (alike) put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);
   put("schedule", schedule_names[static_cast<std::size_t>(p.schedule)]);
-  map.set("recompute", recompute_value(p.recompute));
-  put("zero", p.zero);
+  if (alike) {
+    map.set("recompute", recompute_value(p.recompute));
+    put("zero", p.zero);
+  } else {
+    map.set("replicas", replicas_value(p));
+  }
   if (!p.stages.empty()) map.set("stages", stages_value(p));
   if (!p.stage_layers.empty() && p.stages.empty()) {
     Value list;

@@ -13,4 +13,9 @@ PlanRequest read_plan(const Value& map);
 // ConfigError.
 void settle_stages(const PlanRequest& request, ParallelPlan& plan);
 
+// The groups' replicas of a request that lists them, in the order of the cluster's groups, with
+// what they leave out as the plan has it; a missing dp follows from the group's devices. Of the
+// plan's own sizes, pp and dp are sums then, and the others the first group's.
+void settle_replicas(const PlanRequest& request, const ClusterSpec& cluster, ParallelPlan& plan);
+
 }  // namespace costmodel

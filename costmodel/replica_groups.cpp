@@ -60,6 +60,14 @@ ReplicaEnd ReplicaEvaluator::end(std::size_t group, const ReplicaShare& share) {
   return {end.meeting, end.optimizer, end.gather};
 }
 
+Estimate ReplicaEvaluator::estimate(std::size_t group, const ReplicaShare& share) {
+  return on(group, share).estimate(share.plan);
+}
+
+Timeline ReplicaEvaluator::timeline(std::size_t group, const ReplicaShare& share) {
+  return on(group, share).timeline(share.plan);
+}
+
 Seconds ReplicaEvaluator::iteration(const std::vector<ReplicaEnd>& ends) const {
   ReplicaEnd last;
   for (const ReplicaEnd& end : ends) {

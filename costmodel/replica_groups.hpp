@@ -47,6 +47,9 @@ class ReplicaEvaluator {
   const PlanCost& cost(std::size_t group, const ReplicaShare& share);
   Bytes capacity(std::size_t group) const;
   ReplicaEnd end(std::size_t group, const ReplicaShare& share);
+  // Of the group by itself, as if there were no other.
+  Estimate estimate(std::size_t group, const ReplicaShare& share);
+  Timeline timeline(std::size_t group, const ReplicaShare& share);
   Seconds across() const { return across_; }
   // From what end() says of every group.
   Seconds iteration(const std::vector<ReplicaEnd>& ends) const;

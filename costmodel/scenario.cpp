@@ -225,7 +225,8 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,
-         stack.default_sequence_parallel && (r.tp.value_or(2) > 1 || !r.stages.empty()));
+         stack.default_sequence_parallel &&
+             (r.tp.value_or(2) > 1 || !r.stages.empty() || !r.replicas.empty()));
   settle("recompute", r.recompute, usual.recompute);
   if (r.vpp)
     settle("schedule", r.schedule, *r.vpp > 1 ? ScheduleKind::interleaved : usual.schedule);
@@ -248,14 +249,15 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.vpp = r.vpp.value_or(plan.vpp);
   plan.micro_batch = r.micro_batch.value_or(plan.micro_batch);
   // Megatron switches it off without tensor parallelism.
-  plan.sequence_parallel =
-      r.sequence_parallel.value_or(false) && (plan.tp > 1 || !r.stages.empty());
+  plan.sequence_parallel = r.sequence_parallel.value_or(false) &&
+                           (plan.tp > 1 || !r.stages.empty() || !r.replicas.empty());
   plan.schedule = r.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved : plan.schedule);
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;
   plan.rank_order = r.rank_order;
   settle_stages(r, plan);
+  settle_replicas(r, scenario.cluster, plan);
   require_valid(plan, scenario);
   return plan;
 }

@@ -23,6 +23,16 @@ struct StageRequest {
   Mark mark;
 };
 
+// One of `plan.replicas`; what is missing is the plan's.
+struct ReplicaRequest {
+  std::string group;
+  std::optional<int> tp, pp, dp, zero;
+  std::optional<std::int64_t> micro_batch;
+  std::int64_t micro_batches = 1;
+  std::optional<Recompute> recompute;
+  Mark mark;
+};
+
 // A plan as written: a key that is missing takes its default in `evaluate` and is searched by
 // `plan`; `auto` is searched by both.
 struct PlanRequest {
@@ -34,6 +44,7 @@ struct PlanRequest {
   std::optional<Recompute> recompute;
   std::vector<int> stage_layers;
   std::vector<StageRequest> stages;
+  std::vector<ReplicaRequest> replicas;
   std::string rank_order = "tp-cp-ep-dp-pp";
   std::vector<std::string> automatic;  // keys written `auto`
   Mark mark;                           // of the plan map

@@ -233,6 +233,7 @@ ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
 }
 
 const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
+  SHARDPLAN_CHECK(requested.replica_groups.empty());
   if (by_stage(requested, cluster_)) return cost_by_stage(requested);
   const bool halves =
       training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;

@@ -25,6 +25,7 @@
 #include "planner/placement.hpp"
 #include "planner/plan_warnings.hpp"
 #include "planner/progress.hpp"
+#include "planner/replica_plan.hpp"
 #include "planner/report_tables.hpp"
 #include "planner/search.hpp"
 #include "planner/strategy.hpp"
@@ -102,7 +103,8 @@ void write_placement(const Session& session, const Scenario& s, const ParallelPl
 // Stages of their own sizes, on devices of one kind or several.
 CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
                           const std::function<bool()>& expired) {
-  const MeshSearch found = search_meshes(s, expired);
+  MeshSearch found = search_meshes(s, expired);
+  rank_replicas(found, s);
   const bool any = !found.plans.empty();
   if (any) write_placement(session, s, found.plans.front().plan);
   CommandResult result{any ? 0 : no_answer, {}, {}};
@@ -147,7 +149,8 @@ CommandResult plan(const Session& session) {
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());
-  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty())
+  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty() ||
+      !s.plan.replicas.empty())
     return plan_meshes(session, s, watch, expired);
   refuse_limits_of_grid(session.options);
   const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);

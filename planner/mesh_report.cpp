@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/units_text.hpp"
+#include "planner/replica_plan.hpp"
 
 namespace planner {
 
@@ -18,6 +19,11 @@ namespace {
 
 std::string stages_text(const Estimate& e) {
   std::string text;
+  for (const auto& g : e.plan.replica_groups) {
+    text += fmt::format("{}{} x {} x {} x {} on {}", text.empty() ? "replicas " : ", ", g.tp, g.pp,
+                        g.dp, g.micro_batches, g.group);
+  }
+  if (!text.empty()) return text;
   for (std::size_t k = 0; k < e.meshes.size(); ++k) {
     const auto& mesh = e.meshes[k];
     text += fmt::format("{}{} x {} x {}{}", k > 0 ? ", " : "", mesh.plan.tp, mesh.plan.dp,
@@ -46,9 +52,7 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
       "the plan fixes, tensor groups wider than a node, idle devices, groups that alternate along "
       "the pipeline, unequal shares of a micro-batch.");
   if (found.replicas) {
-    const auto pipeline =
-        found.plans.empty() ? costmodel::Seconds() : found.plans.front().iteration;
-    for (auto& line : replica_sentences(*found.replicas, s, pipeline))
+    for (auto& line : replica_sentences(*found.replicas, s, best_pipeline(found)))
       lines.push_back(std::move(line));
   }
   if (found.expired && !found.plans.empty())
@@ -68,9 +72,11 @@ Table mesh_rows(const MeshSearch& found) {
           {}};
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     const Estimate& e = found.plans[i];
+    const bool pipeline = e.plan.replica_groups.empty();  // else every group has its own
     t.rows.push_back({fmt::format("{}", i + 1), stages_text(e),
-                      fmt::format("{}", e.plan.dp * e.plan.micro_batch),
-                      fmt::format("{}", e.micro_batches), fmt::format("{:.6g}", e.iteration.value),
+                      pipeline ? fmt::format("{}", e.plan.dp * e.plan.micro_batch) : "",
+                      pipeline ? fmt::format("{}", e.micro_batches) : "",
+                      fmt::format("{:.6g}", e.iteration.value),
                       fmt::format("{:.6g}", e.tokens_per_s), fmt::format("{:.4f}", e.mfu),
                       fmt::format("{:.2f}", e.peak.value / (1 << 30))});
   }
@@ -88,7 +94,8 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
     text += fmt::format("\nNo plan was found: {}.\n", found.reason);
   } else {
     text += plan_report(found.plans.front(), s, style);
-    text += title("Ranking (a stage: t x d x layers; sequences of a micro-batch)");
+    text += title(
+        "Ranking (a stage: t x d x layers; replicas: t x p x d x m; sequences of a micro-batch)");
     const Table rows = mesh_rows(found);
     text += markdown ? to_markdown(rows) : to_text(rows);
   }

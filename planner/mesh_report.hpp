@@ -11,7 +11,7 @@
 
 namespace planner {
 
-// One row a plan; stages as "t x d x layers on group".
+// One row a plan; stages as "t x d x layers on group", replicas as "t x p x d x m on group".
 Table mesh_rows(const MeshSearch& found);
 
 // One a line: what was searched, what is proved, what was not searched.

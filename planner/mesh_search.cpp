@@ -203,6 +203,7 @@ std::optional<Refusal> refusal(const Scenario& s) {
   const bool offered =
       listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
   if (!s.plan.stages.empty()) return Refusal{"stages", "are fixed, and plan searches them"};
+  if (!s.plan.replicas.empty()) return Refusal{"replicas", "are fixed, and plan searches them"};
   if (!s.plan.stage_layers.empty())
     return Refusal{"stage_layers", "are searched where stages differ"};
   if (s.plan.pp) return Refusal{"pp", "is searched where stages differ"};

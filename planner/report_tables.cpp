@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/json_estimate.hpp"
+#include "costmodel/replica_plan.hpp"
 #include "costmodel/residuals.hpp"
 #include "costmodel/units_text.hpp"
 #include "planner/optimum.hpp"
@@ -46,6 +47,13 @@ bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
 std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
   const auto& p = e.plan;
   std::vector<int> layers(at(p.pp), 0);
+  if (!p.replica_groups.empty()) {
+    for (const auto& part : costmodel::replica_parts(p, 0)) {
+      for (int k = 0; k < part.plan.pp; ++k)
+        layers[at(part.first_stage + k)] = layers_of(part.plan, model, k);
+    }
+    return layers;
+  }
   for (int k = 0; k < p.virtual_stages(); ++k)
     layers[at(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
   return layers;

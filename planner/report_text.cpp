@@ -78,7 +78,9 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   std::string text = "\n";
-  text += fact("Plan", to_string(e.plan) + fmt::format("  (m {})", e.micro_batches), style);
+  const std::string m =  // where groups differ each says its own
+      e.plan.replica_groups.empty() ? fmt::format("  (m {})", e.micro_batches) : "";
+  text += fact("Plan", to_string(e.plan) + m, style);
   text += fact("Iteration",
                fmt::format("{}   (90 % interval {} to {})", format_seconds(e.iteration),
                            format_seconds(e.interval.low), format_seconds(e.interval.high)),

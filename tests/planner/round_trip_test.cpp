@@ -35,7 +35,8 @@ TEST_CASE("a found plan, written as YAML, is evaluated to the same time and memo
         "llama.yaml --set training.overlap.async_tp=true",
         "llama.yaml --set plan.rank_order=tp-dp-cp-ep-pp --set search.max_tp=2",
         "llama.yaml --set search.memory_margin=0.4",
-        "llama.yaml --set search.schedules=gpipe --set plan.pp=4"}) {
+        "llama.yaml --set search.schedules=gpipe --set plan.pp=4",
+        SHARDPLAN_SOURCE_DIR "/configs/scenarios/llama-3.2-1b-a100-h100.yaml"}) {
     CAPTURE(scenario);
     const json best = answer("plan " + scenario, scratch)["plans"][0];
     const auto written =
