@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "costmodel/closed_form.hpp"
@@ -11,6 +12,7 @@
 #include "costmodel/mesh.hpp"
 #include "costmodel/transformer.hpp"
 #include "costmodel/units_text.hpp"
+#include "planner/explain_replicas.hpp"
 #include "planner/explain_stages.hpp"
 
 namespace planner {
@@ -314,13 +316,63 @@ Table group_table(const Table& all, const std::string& group) {
 
 }  // namespace
 
+namespace {
+
+Table groups_table(const ParallelPlan& plan, const Scenario& s) {
+  Rows rows("groups");
+  for (const Explained& row : explained_groups(plan, s)) rows.add(row.symbol, row.value, row.from);
+  return rows.table;
+}
+
+// `each`: of one group as the plan it is by itself.
+void for_each_group(const ParallelPlan& plan, const Scenario& s,
+                    const std::function<void(const ParallelPlan&, const Scenario&, Evaluator&,
+                                             const std::string&)>& each) {
+  std::size_t group = 0;
+  for (const auto& part : replica_parts(plan, s.training.global_batch)) {
+    const Scenario own = scenario_of(part, group++, s);
+    Evaluator evaluator(own.model, own.cluster, own.training);
+    each(part.plan, own, evaluator, part.group);
+  }
+}
+
+Table table_of_replicas(const ParallelPlan& plan, const Scenario& s) {
+  Table all = groups_table(plan, s);
+  for_each_group(
+      plan, s,
+      [&](const auto& own, const auto& scenario, auto& evaluator, const std::string& name) {
+        for (auto& row : explanation_table(own, scenario, evaluator).rows) {
+          row[0] = name + ": " + row[0];
+          all.rows.push_back(std::move(row));
+        }
+      });
+  return all;
+}
+
+std::string text_of_replicas(const ParallelPlan& plan, const Scenario& s,
+                             const ReportStyle& style) {
+  const bool markdown = style.markup == Markup::markdown;
+  const Table groups = group_table(groups_table(plan, s), "groups");
+  std::string text = heading(s, style) + "\n" + to_string(plan) + "\n";
+  text += markdown ? "\n### Groups\n\n" : "\n" + style.style.bold("Groups") + "\n";
+  text += markdown ? to_markdown(groups) : to_text(groups);
+  for_each_group(plan, s, [&](const auto& own, const auto& scenario, auto& evaluator, const auto&) {
+    text += "\n" + explanation(own, scenario, evaluator, style);
+  });
+  return text;
+}
+
+}  // namespace
+
 Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
+  if (!plan.replica_groups.empty()) return table_of_replicas(plan, s);
   const Estimate e = evaluator.estimate(plan);
   return all_rows(e, s, evaluator).table;
 }
 
 std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
                         const ReportStyle& style) {
+  if (!plan.replica_groups.empty()) return text_of_replicas(plan, s, style);
   const Estimate e = evaluator.estimate(plan);
   const Table all = all_rows(e, s, evaluator).table;
   const bool markdown = style.markup == Markup::markdown;

@@ -298,6 +298,12 @@ RankOrder rank_order_of(const ParallelPlan& plan) {
 std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
                                                       const ParallelPlan& plan) {
   Rules rules;
+  if (!plan.replica_groups.empty()) {
+    rules.require(false, "replicas",
+                  "Megatron-LM's replicas are all cut alike and take as many micro-batches each",
+                  "leave plan.replicas out, and choose a cluster of one kind of device");
+    return rules.found;
+  }
   check_world(scenario, plan, rules);
   check_batch(scenario, plan, rules);
   check_tensor(scenario, plan, rules);

@@ -1,6 +1,7 @@
 #include "planner/placement.hpp"
 
 #include "costmodel/mesh.hpp"
+#include "costmodel/replica_plan.hpp"
 #include "costmodel/stage_plan.hpp"
 
 namespace planner {
@@ -21,9 +22,24 @@ std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec
   return ranks;
 }
 
+// Each group's as it would be alone, behind those before it.
+std::vector<PlacedRank> placed_by_group(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  std::vector<PlacedRank> ranks;
+  std::size_t group = 0;
+  for (const costmodel::ReplicaPart& part : replica_parts(plan, 0)) {
+    for (PlacedRank rank : placed_alike(part.plan, cluster.groups[group++])) {
+      rank.rank += part.first_rank;
+      rank.group = part.group;
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  if (!plan.replica_groups.empty()) return placed_by_group(plan, cluster);
   if (!by_stage(plan, cluster)) return placed_alike(plan, cluster);
   std::vector<PlacedRank> ranks;
   int stage = 0;

@@ -18,7 +18,8 @@ struct PlacedRank {
 };
 
 // Of a valid plan, by rank. Ranks are numbered as the plan's rank_order has it; where stages differ
-// stage by stage, in each tp fastest, then cp, then dp.
+// stage by stage, in each tp fastest, then cp, then dp; where groups hold replicas group by group,
+// with the coordinates that a rank has within its own.
 std::vector<PlacedRank> placement(const costmodel::ParallelPlan& plan,
                                   const costmodel::ClusterSpec& cluster);
 

@@ -110,4 +110,50 @@ TEST_CASE("found replicas are written and evaluated as they are, and not searche
   CHECK(fixtures::contains(searched.err, "replicas are fixed, and plan searches them"));
 }
 
+TEST_CASE("found replicas are placed group by group") {
+  const Scratch scratch;
+  scratch.write("s.yaml", mixed(64, "25 GB/s"));
+  REQUIRE(
+      run(words_of("plan s.yaml --format yaml --out found.yaml --placement ranks.json"), scratch)
+          .status == 0);
+  answer("evaluate found.yaml --placement again.json", scratch);
+  CHECK(scratch.read("ranks.json") == scratch.read("again.json"));
+  const json ranks = json::parse(scratch.read("ranks.json"));
+  REQUIRE(ranks.size() == 8);
+  CHECK(ranks[3]["group"] == "h100");
+  CHECK(ranks[4] == json{{"rank", 4},
+                         {"stage", 0},
+                         {"tp", 0},
+                         {"cp", 0},
+                         {"dp", 0},
+                         {"group", "a100"},
+                         {"node", 0},
+                         {"device", 0}});
+}
+
+TEST_CASE("replicas are explained group by group, and not exported") {
+  const Scratch scratch;
+  scratch.write("s.yaml", mixed(64, "25 GB/s") +
+                              "plan: {replicas: [{group: h100, micro_batches: 11}, {group: a100, "
+                              "micro_batches: 5}]}\n");
+  const auto explained = run(words_of("explain s.yaml"), scratch);
+  CHECK(explained.status == 0);
+  CHECK(fixtures::contains(explained.out, "a ring over the groups: 2 steps"));
+  double sequences = 0;
+  bool stages = false;
+  for (const json& row : answer("explain s.yaml", scratch)) {
+    stages = stages || row["group"] == "a100: pipeline";
+    if (row["group"] != "groups" || row["symbol"] != "B") continue;
+    const json& value = row["value"];
+    sequences += value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
+  }
+  CHECK(sequences == 64);
+  CHECK(stages);
+  const auto exported = run(words_of("export s.yaml --to megatron"), scratch);
+  CHECK(exported.status == 2);
+  CHECK(fixtures::contains(exported.err,
+                           "s.yaml:4:18: Megatron-LM's replicas are all cut alike and take as many "
+                           "micro-batches each; leave plan.replicas out"));
+}
+
 }  // namespace replica_plan_cli_test
