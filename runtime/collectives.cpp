@@ -141,20 +141,21 @@ void Communicator::all_reduce(const Vector& values, Reduction reduction, int tag
   ring_gather(values, CollectiveKind::all_reduce, tag);
 }
 
-void Communicator::reduce_scatter(const Vector& values, Reduction reduction, int tag) {
+void Communicator::reduce_scatter(const Vector& values, Reduction reduction, int tag,
+                                  CollectiveKind counted_as) {
   if (at_once_ != nullptr) {
     at_once_->reduce_scatter(values, reduction);
-    return count_ring(values, group_.position, CollectiveKind::reduce_scatter);
+    return count_ring(values, group_.position, counted_as);
   }
-  ring_reduce(values, reduction, CollectiveKind::reduce_scatter, tag);
+  ring_reduce(values, reduction, counted_as, tag);
 }
 
-void Communicator::all_gather(const Vector& values, int tag) {
+void Communicator::all_gather(const Vector& values, int tag, CollectiveKind counted_as) {
   if (at_once_ != nullptr) {
     at_once_->all_gather(values);
-    return count_ring(values, group_.position + 1, CollectiveKind::all_gather);
+    return count_ring(values, group_.position + 1, counted_as);
   }
-  ring_gather(values, CollectiveKind::all_gather, tag);
+  ring_gather(values, counted_as, tag);
 }
 
 // Position i hands its sum to i without its lowest set bit, after those it got itself.

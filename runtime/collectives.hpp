@@ -80,9 +80,12 @@ class Communicator {
   // Binomial tree up and down: fewer messages, for small ones; the same bytes over all ranks.
   void tree_all_reduce(const Vector& values, Reduction reduction, int tag);
   // Ring; chunk `position` of `values` holds the result, the rest partial sums.
-  void reduce_scatter(const Vector& values, Reduction reduction, int tag);
+  void reduce_scatter(
+      const Vector& values, Reduction reduction, int tag,
+      costmodel::CollectiveKind counted_as = costmodel::CollectiveKind::reduce_scatter);
   // Ring; from chunk `position` of every rank to all chunks on every rank.
-  void all_gather(const Vector& values, int tag);
+  void all_gather(const Vector& values, int tag,
+                  costmodel::CollectiveKind counted_as = costmodel::CollectiveKind::all_gather);
   // Binomial tree from the rank at position `root`. Counted as send, as the cost model does.
   void broadcast(const Vector& values, int root, int tag);
   // Pairwise: to position i goes out[i], from it comes in[i]; both ends agree on sizes.

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "costmodel/replica_groups.hpp"
+#include "costmodel/replica_plan.hpp"
 #include "costmodel/simulator.hpp"
 #include "costmodel/split_schedule.hpp"
 #include "costmodel/units_text.hpp"
@@ -87,6 +89,13 @@ std::optional<Emulated> over_processes(const RunRequest& request, const Parallel
   return emulated;
 }
 
+// One pipeline's end against the simulator's: how much later it was.
+Seconds later(const Timeline& timeline, const Schedule& schedule, const PipelineTimes& times) {
+  std::vector<double> scratch;
+  return measured(timeline).makespan -
+         costmodel::simulate_makespan(costmodel::compile(schedule), times, scratch);
+}
+
 std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds overhead) {
   std::vector<std::string> notes{
       fmt::format("{} pipeline ranks {} the modelled time of each stage; what follows the pipeline "
@@ -101,6 +110,65 @@ std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds 
   return notes;
 }
 
+// Groups that hold replicas, which do not meet before their pipelines have ended: one after the
+// other, and then the sum over them as the model has it.
+class GroupEmulation {
+ public:
+  GroupEmulation(const RunRequest& request, RunResult& result)
+      : request_(request),
+        result_(result),
+        groups_(request.scenario.model, request.scenario.cluster, request.scenario.training) {}
+
+  void run() {
+    const auto parts = replica_parts(result_.plan, request_.scenario.training.global_batch);
+    for (std::size_t g = 0; g < parts.size(); ++g) emulate_group(g, parts[g]);
+    result_.measured.timeline.ranks = result_.plan.pp;
+    result_.measured.iteration = groups_.iteration(ends_);
+    result_.notes = notes_of(request_, result_.plan.pp, overhead_);
+    result_.notes.emplace_back(
+        "groups are emulated one after the other: they only meet at the end");
+  }
+
+ private:
+  void emulate_group(std::size_t g, const costmodel::ReplicaPart& part) {
+    const costmodel::ReplicaShare share{part.plan, part.micro_batches};
+    ends_.push_back(groups_.end(g, share));
+    const auto cost = groups_.cost(g, share);
+    const Schedule schedule = schedule_of(part.plan, cost), lowered = costmodel::lower(schedule);
+    Emulated emulated = request_.virtual_clock
+                            ? Emulated{emulate_virtual(lowered, cost.times), Seconds(0)}
+                            : on_threads(request_, lowered, cost.times);
+    ends_.back().meeting += later(emulated.timeline, schedule, cost.times);
+    overhead_ = max(overhead_, emulated.overhead);
+    RunSummary own;
+    own.timeline = std::move(emulated.timeline);
+    summarise_stages(part.plan, part.micro_batches, own);
+    add(own, part.first_stage, ends_.back().meeting);
+  }
+
+  // The bubble is told of the group that decides.
+  void add(const RunSummary& own, int first_stage, Seconds meeting) {
+    RunSummary& all = result_.measured;
+    if (meeting > last_meeting_) {
+      last_meeting_ = meeting;
+      all.bubble_fraction = own.bubble_fraction;
+    }
+    for (auto [to, from] : {std::pair{&all.stage_forward, &own.stage_forward},
+                            std::pair{&all.stage_backward, &own.stage_backward}})
+      to->insert(to->end(), from->begin(), from->end());
+    for (costmodel::Event event : own.timeline.events) {
+      event.rank += first_stage;
+      all.timeline.events.push_back(std::move(event));
+    }
+  }
+
+  const RunRequest& request_;
+  RunResult& result_;
+  costmodel::ReplicaEvaluator groups_;
+  std::vector<costmodel::ReplicaEnd> ends_;
+  Seconds overhead_, last_meeting_;
+};
+
 }  // namespace
 
 std::optional<RunResult> emulate(const RunRequest& request) {
@@ -112,6 +180,13 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   const auto& s = request.scenario;
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   result.predicted = evaluator.estimate(result.plan);
+  if (!result.plan.replica_groups.empty()) {
+    if (one_of_several() && !request.virtual_clock)
+      throw RunFault(0, "replicas of unequal shares are emulated by one process, on threads");
+    if (one_of_several() && one_of_several()->rank != 0) return std::nullopt;
+    GroupEmulation(request, result).run();
+    return result;
+  }
   const auto cost = evaluator.cost(result.plan);
   const auto schedule = schedule_of(result.plan, cost);
   const auto lowered = costmodel::lower(schedule);
@@ -124,11 +199,8 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   }
   if (!emulated) return std::nullopt;
   result.measured.timeline = std::move(emulated->timeline);
-  std::vector<double> scratch;
-  const Seconds simulated =
-      costmodel::simulate_makespan(costmodel::compile(schedule), cost.times, scratch);
-  const Seconds longer = measured(result.measured.timeline).makespan - simulated;
-  result.measured.iteration = result.predicted.iteration + longer;
+  result.measured.iteration =
+      result.predicted.iteration + later(result.measured.timeline, schedule, cost.times);
   summarise_stages(result.plan, cost.micro_batches, result.measured);
   result.notes = notes_of(request, result.plan.pp, emulated->overhead);
   return result;

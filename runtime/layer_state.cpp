@@ -101,6 +101,22 @@ void LayerState::reduce() {
   if (zero_ == 1) replicas_.reduce_scatter(gradients_.floats(), Reduction::sum, tag_);
 }
 
+void LayerState::reduce_to_share() {
+  if (zero_ >= 2) return;
+  const auto whole = zero_ == 0 ? costmodel::CollectiveKind::all_reduce
+                                : costmodel::CollectiveKind::reduce_scatter;
+  replicas_.reduce_scatter(gradients_.floats(), Reduction::sum, tag_, whole);
+}
+
+std::span<float> LayerState::gradient_share() {
+  return own(gradients_.floats(), zero_ >= 2).floats();
+}
+
+void LayerState::spread_share() {
+  if (zero_ == 0)
+    replicas_.all_gather(gradients_.floats(), tag_, costmodel::CollectiveKind::all_reduce);
+}
+
 AdamTensor LayerState::updated() {
   const Vector updated = own(weights_in(weights_), zero_ == 0 || zero_ >= 3);
   return {.params = master_ ? master_.floats() : updated.floats(),

@@ -35,6 +35,10 @@ class LayerState {
   void end_micro_batch();
   // All micro-batches' are: sums them over the replicas, where that has not been done.
   void reduce();
+  // The same in two halves, between which a rank's share is its own to add to.
+  void reduce_to_share();
+  std::span<float> gradient_share();
+  void spread_share();
   // The rank's share, which the optimizer updates.
   AdamTensor updated();
   // It has: gathers the weights (ZeRO-1 and -2).

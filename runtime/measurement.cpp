@@ -9,6 +9,7 @@
 #include <string>
 
 #include "costmodel/mesh.hpp"
+#include "costmodel/replica_plan.hpp"
 #include "runtime/tags.hpp"
 
 namespace runtime {
@@ -139,17 +140,26 @@ void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
   timeline.events.push_back({at, Stream::optimizer, "optimizer step", rank.reduced, rank.end});
 }
 
+// How many ranks each pipeline rank has.
+std::vector<double> counted(const std::vector<RankMeasurement>& ranks, int pipeline_ranks) {
+  std::vector<double> same(static_cast<std::size_t>(pipeline_ranks), 0);
+  for (const RankMeasurement& rank : ranks) ++same[static_cast<std::size_t>(rank.pipeline_rank)];
+  return same;
+}
+
 // Sums over ranks that have a stage, then means.
 void mean_stages(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
                  RunSummary& all) {
   const auto stages = static_cast<std::size_t>(plan.virtual_stages());
-  const double same = static_cast<double>(ranks.size()) / plan.pp;
+  const auto same = counted(ranks, plan.pp);
   all.stage_forward.resize(stages);
   all.stage_backward.resize(stages);
-  for (const RankMeasurement& rank : ranks) {
-    for (std::size_t k = 0; k < stages; ++k) {
-      all.stage_forward[k] += rank.forward[k] / same;
-      all.stage_backward[k] += rank.backward[k] / same;
+  for (std::size_t k = 0; k < stages; ++k) {
+    const int holder = costmodel::rank_of(plan.schedule, plan.pp, static_cast<int>(k));
+    const double n = same[static_cast<std::size_t>(holder)];
+    for (const RankMeasurement& rank : ranks) {
+      all.stage_forward[k] += rank.forward[k] / n;
+      all.stage_backward[k] += rank.backward[k] / n;
     }
   }
 }
@@ -157,7 +167,7 @@ void mean_stages(const std::vector<RankMeasurement>& ranks, const costmodel::Par
 void count_bytes(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
                  RunSummary& all) {
   const auto stages = static_cast<std::size_t>(plan.pp);
-  const double same = static_cast<double>(ranks.size()) / plan.pp;
+  const auto counts = counted(ranks, plan.pp);
   all.memory.resize(stages);
   all.peak.resize(stages);
   all.traffic.resize(stages);
@@ -167,7 +177,7 @@ void count_bytes(const std::vector<RankMeasurement>& ranks, const costmodel::Par
       all.memory[p][k] = std::max(all.memory[p][k], rank.peaks[k]);
     all.peak[p] = std::max(all.peak[p], rank.peak);
     all.pace += rank.pace / static_cast<double>(ranks.size());
-    const auto bytes = [same](std::int64_t n) {
+    const auto bytes = [same = counts[p]](std::int64_t n) {
       return costmodel::Bytes(static_cast<double>(n) / same);
     };
     const TrafficCount& t = rank.traffic;
@@ -194,13 +204,17 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   const std::size_t iterations = ranks.front().iterations.size();
   std::vector<Seconds> times(iterations);
   all.loss.resize(iterations);
-  const int last = costmodel::rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
+  const auto parts = replica_parts(plan, 0);  // whose sizes are wanted, not their shares
   for (const RankMeasurement& rank : ranks) {
+    const costmodel::ReplicaPart& part = part_of_stage(parts, rank.pipeline_rank);
+    const costmodel::ParallelPlan& own = part.plan;
+    const int last =
+        part.first_stage + costmodel::rank_of(own.schedule, own.pp, own.virtual_stages() - 1);
     for (std::size_t i = 0; i < iterations; ++i) {
       times[i] = max(times[i], rank.iterations[i]);
       // Every tensor rank has the whole loss.
       if (rank.pipeline_rank == last)
-        all.loss[i] += rank.loss_sums[i] / plan.tp / static_cast<double>(tokens_per_batch);
+        all.loss[i] += rank.loss_sums[i] / own.tp / static_cast<double>(tokens_per_batch);
     }
   }
   if (iterations > 1) times.erase(times.begin());

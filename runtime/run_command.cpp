@@ -50,6 +50,13 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
                     faults.front().remedy);
 }
 
+void require_alike_on_gpus(const RunRequest& request, const ParallelPlan& plan) {
+  if (request.backend != BackendKind::cuda || plan.replica_groups.empty()) return;
+  throw ConfigError(request.scenario.plan.mark_of("replicas"),
+                    "replicas of unequal shares run on CPUs and emulated ranks only",
+                    "use --backend threads, mpi, tcp or emulated");
+}
+
 void compute_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
                        std::vector<std::string>& notes) {
   const Precision precision = computed_in(request.backend, t.precision);
@@ -130,6 +137,11 @@ std::vector<std::string> notes_on_gpus(const RunRequest& request, const Parallel
 std::vector<std::string> notes_on_ranks(const RunRequest& request, const ParallelPlan& plan) {
   if (request.backend == BackendKind::cuda) return notes_on_gpus(request, plan);
   std::vector<std::string> notes;
+  if (!plan.replica_groups.empty()) {
+    notes.emplace_back(
+        "every group runs on this machine's cores, whatever devices it is predicted for; its "
+        "gradients are reduced after the backward");
+  }
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   if (cores > 0 && plan.devices() > cores) {
     notes.push_back(fmt::format("{} ranks share {} cores: times are those of taking turns",
@@ -346,7 +358,13 @@ void require_memory(BackendKind backend, const costmodel::Estimate& predicted) {
   if (backend == BackendKind::cuda) return;
   const ParallelPlan& plan = predicted.plan;
   costmodel::Bytes mean;  // of a rank
-  for (const auto& stage : predicted.memory) mean += stage.total() / plan.pp;
+  for (std::size_t k = 0; k < predicted.memory.size(); ++k) {
+    const double share = predicted.meshes.empty()
+                             ? 1.0 / plan.pp
+                             : static_cast<double>(predicted.meshes[k].devices) /
+                                   static_cast<double>(plan.devices());
+    mean += predicted.memory[k].total() * share;
+  }
   const std::int64_t ranks = backend == BackendKind::threads ? plan.devices() : local_world();
   const costmodel::Bytes needed = mean * static_cast<double>(ranks);
   const auto free = free_memory();
@@ -366,6 +384,7 @@ std::optional<RunResult> trained(RunRequest request) {
   begun.plan = executed_plan(request.scenario);
   begun.iterations = 0;
   require_supported(request.scenario, begun.plan);
+  require_alike_on_gpus(request, begun.plan);
   compute_as_can_be(request, request.scenario.training, begun.notes);
   replay_as_can_be(request, request.scenario.training, begun.notes);
   const Scenario& s = request.scenario;
@@ -394,7 +413,7 @@ ParallelPlan executed_plan(const Scenario& s) {
         "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
   }
   ParallelPlan plan = costmodel::resolve_plan(s);
-  if (by_stage(plan, s.cluster)) {
+  if (plan.replica_groups.empty() && by_stage(plan, s.cluster)) {
     const bool written = !plan.stages.empty();
     throw ConfigError(s.plan.mark_of("stages"),
                       written ? "run executes stages that are all alike"

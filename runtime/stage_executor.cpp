@@ -30,7 +30,8 @@ GradientReducer::How how_to_reduce(bool beside, const Transport* its,
 }  // namespace
 
 bool reduces_beside(const costmodel::TrainingSpec& training, const ParallelPlan& plan) {
-  return training.overlap.overlap_grad_reduce && plan.zero < 2 && plan.dp > 1;
+  return training.overlap.overlap_grad_reduce && plan.zero < 2 && plan.dp > 1 &&
+         plan.replica_groups.empty();
 }
 
 Group StageExecutor::group_along(Axis axis) const {
@@ -59,7 +60,8 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
       staged_(transport, memory_),
       transport_(options.fabric != nullptr ? static_cast<Transport&>(*options.fabric) : staged_),
       options_(options),
-      beside_(options.fabric == nullptr && reduces_beside(evaluator.training(), plan)
+      beside_(options.fabric == nullptr && options.across == nullptr &&
+                      reduces_beside(evaluator.training(), plan)
                   ? transport.beside()
                   : nullptr),
       staged_beside_(beside_ != nullptr ? *beside_ : transport, memory_),
@@ -82,7 +84,9 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
           },
           replicas_.at_once(), beside_),
       begin_(std::chrono::steady_clock::now()) {
-  micro_batches_ = plan_.micro_batches(evaluator.training().global_batch);
+  micro_batches_ = options.part != nullptr ? options.part->micro_batches
+                                           : plan_.micro_batches(evaluator.training().global_batch);
+  first_sequence_ = options.part != nullptr ? options.part->first_sequence : 0;
   for (int chunk = 0; chunk < plan_.vpp; ++chunk)
     build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
 }
@@ -124,6 +128,7 @@ void StageExecutor::add_layer(int stage, LayerKind kind, std::int64_t number, bo
       layer_parameters(program.list, evaluator_.op_list(kind, whole), evaluator_.model(),
                        {kind, number, at_.tp, borrowed != nullptr}, plan_.sequence_parallel),
       number_, plan_.zero, replicas_, collective_tag(replica_channel), arena_, options_.seed);
+  names_.emplace_back(kind, number);
   LayerState& state = states_.back();
   if (kind == LayerKind::embedding && tied) table_ = &state;
   if (kind == LayerKind::head && tied && borrowed == nullptr) table_copy_ = &state;
@@ -180,7 +185,8 @@ Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
   const auto& training = evaluator_.training();
   const std::int64_t tokens = plan_.micro_batch * training.sequence;
   const std::int64_t heads = model.heads / plan_.tp, kv_heads = model.kv_heads / plan_.tp;
-  const std::int64_t in_batch = (std::int64_t{micro_batch} * plan_.dp + at_.dp) * plan_.micro_batch;
+  const std::int64_t in_batch =
+      first_sequence_ + (std::int64_t{micro_batch} * plan_.dp + at_.dp) * plan_.micro_batch;
   return {.first_sample = iteration_ * training.global_batch + in_batch,
           .sequences = plan_.micro_batch,
           .sequence = training.sequence,
@@ -364,8 +370,24 @@ void StageExecutor::finish_layer(LayerState& state) {
   if (reducer_.beside() && !is_tied_end(state)) reducer_.add(state);
 }
 
+std::vector<TimeSpan> StageExecutor::reduce_across() {
+  std::vector<TimeSpan> spans;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    LayerState& state = states_[i];
+    const costmodel::Seconds start = now();
+    state.reduce_to_share();
+    options_.across->sum(names_[i].first, names_[i].second, state.layout().size,
+                         state.gradient_share());
+    state.spread_share();
+    memory_.wait();
+    spans.push_back({start, now()});
+  }
+  return spans;
+}
+
 std::vector<TimeSpan> StageExecutor::reduce_gradients() {
   if (evaluator_.model().tie_embeddings) reduce_tied_table();
+  if (options_.across != nullptr) return reduce_across();
   for (LayerState& state : states_)
     if (!reducer_.beside() || is_tied_end(state)) reducer_.add(state);
   auto spans = reducer_.finish(moments_.empty() ? 0 : moments_.front());
@@ -376,6 +398,7 @@ std::vector<TimeSpan> StageExecutor::reduce_gradients() {
 TrafficCount StageExecutor::traffic() const {
   TrafficCount sum = traffic_;
   sum += replica_traffic_;
+  if (options_.across != nullptr) sum += options_.across->traffic();
   return sum;
 }
 
@@ -399,6 +422,7 @@ void StageExecutor::step(bool overflowed_anywhere) {
 void StageExecutor::restart_counts() {
   arena_.restart_marks();
   traffic_ = replica_traffic_ = {};
+  if (options_.across != nullptr) options_.across->restart_count();
 }
 
 }  // namespace runtime

@@ -18,6 +18,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/fabric_transport.hpp"
 #include "runtime/gradient_reducer.hpp"
+#include "runtime/group_sum.hpp"
 #include "runtime/layer_runner.hpp"
 #include "runtime/loss_scale.hpp"
 #include "runtime/staged_transport.hpp"
@@ -28,6 +29,10 @@ namespace runtime {
 struct ExecutorOptions {
   // Where tensors go without the host; null: by way of it.
   FabricTransport* fabric = nullptr;
+  // Where groups of devices hold replicas of unequal shares: the rank's own group, whose plan and
+  // transport the executor is given, and the sum over all of them. Null: there are no groups.
+  const costmodel::ReplicaPart* part = nullptr;
+  GroupSum* across = nullptr;
   std::uint64_t seed = 1;
   Reuse reuse = Reuse::latest;   // of memory: lowest, where launches are replayed
   std::size_t memory_limit = 0;  // bytes; 0: none
@@ -35,7 +40,7 @@ struct ExecutorOptions {
 };
 
 // Whether a plan's gradients are to be reduced beside the backward. ZeRO 2 and 3 reduce each
-// micro-batch's within it.
+// micro-batch's within it; groups that hold replicas of unequal shares reduce behind it.
 bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan);
 
 class StageExecutor : public StageBackend {
@@ -109,6 +114,8 @@ class StageExecutor : public StageBackend {
   void reduce_tied_table();
   // The iteration's gradients of a layer are complete.
   void finish_layer(LayerState& state);
+  // Over the replicas of all groups.
+  std::vector<TimeSpan> reduce_across();
   bool is_tied_end(const LayerState& state) const;
 
   const costmodel::Evaluator& evaluator_;
@@ -129,14 +136,16 @@ class StageExecutor : public StageBackend {
   Arena arena_;
   LayerRunner runner_;
   std::map<std::pair<costmodel::LayerKind, bool>, LayerProgram> programs_;
-  std::deque<LayerState> states_;  // of each layer, in order
-  LayerState* table_ = nullptr;    // of this rank, with the token table, where it is tied
+  std::deque<LayerState> states_;                                     // of each layer, in order
+  std::vector<std::pair<costmodel::LayerKind, std::int64_t>> names_;  // of states_
+  LayerState* table_ = nullptr;  // of this rank, with the token table, where it is tied
   LayerState* table_copy_ = nullptr;
   std::map<int, std::vector<Layer>> stages_;
   std::map<Key, Block> results_, gradients_;  // come, or to go
   GradientReducer reducer_;
   LossScale scale_;
   std::int64_t iteration_ = 0, micro_batches_ = 0;
+  std::int64_t first_sequence_ = 0;      // of its group's share of a batch
   std::vector<Streams::Event> moments_;  // of the iteration; the first is its beginning
   std::size_t used_moments_ = 0;
   std::chrono::steady_clock::time_point begin_;

@@ -4,13 +4,54 @@
 
 #include <utility>
 
+#include "costmodel/replica_plan.hpp"
+
 namespace runtime {
 
 using costmodel::Violation;
 
+namespace {
+
+// Gradients of all groups are summed piece by piece of what their tensor ranks hold.
+std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
+                                            const std::vector<costmodel::ReplicaPart>& parts) {
+  std::vector<Violation> found;
+  const costmodel::ParallelPlan& first = parts.front().plan;
+  for (const costmodel::ReplicaPart& part : parts) {
+    if (part.plan.tp != first.tp) {
+      found.push_back({"replicas",
+                       fmt::format("the runtime sums gradients of equally wide tensor groups, and "
+                                   "group '{}' has tp {}, group '{}' tp {}",
+                                   parts.front().group, first.tp, part.group, part.plan.tp),
+                       "give all groups the same tp"});
+    }
+    const bool apart = part.plan.pp > 1;
+    if (model.tie_embeddings && apart != (first.pp > 1)) {
+      found.push_back({"replicas",
+                       "the tied embedding is on one stage in some groups and on two in others",
+                       "give all groups pp 1 or none, or set tie_embeddings: false"});
+    }
+  }
+  return found;
+}
+
+std::vector<Violation> unsupported_groups(const costmodel::ModelSpec& model,
+                                          const costmodel::TrainingSpec& training,
+                                          const costmodel::ParallelPlan& plan) {
+  const auto parts = replica_parts(plan, training.global_batch);
+  for (const costmodel::ReplicaPart& part : parts) {
+    auto faults = unsupported(model, training, part.plan);
+    if (!faults.empty()) return faults;
+  }
+  return unsupported_together(model, parts);
+}
+
+}  // namespace
+
 std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
                                    const costmodel::TrainingSpec& training,
                                    const costmodel::ParallelPlan& plan) {
+  if (!plan.replica_groups.empty()) return unsupported_groups(model, training, plan);
   std::vector<Violation> found;
   const auto refuse = [&](bool fault, const char* key, std::string reason, std::string remedy) {
     if (fault) found.push_back({key, std::move(reason), std::move(remedy)});

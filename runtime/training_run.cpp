@@ -7,6 +7,9 @@
 #include <string>
 
 #include "costmodel/mesh.hpp"
+#include "costmodel/replica_plan.hpp"
+#include "runtime/group_sum.hpp"
+#include "runtime/part_transport.hpp"
 #include "runtime/run_progress.hpp"
 #include "runtime/tags.hpp"
 
@@ -61,11 +64,12 @@ struct Doing {
 
 // Each rank's events stand in the order of its actions. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
-                  std::int64_t micro_batches, RankMeasurement& one) {
+                  const costmodel::ReplicaPart& part, RankMeasurement& one) {
   for (std::size_t i = 0; i < actions.size(); ++i) {
     one.actions.push_back({actions[i], events[i].start, events[i].end});
-    const Seconds share = (events[i].end - events[i].start) / static_cast<double>(micro_batches);
-    const auto stage = static_cast<std::size_t>(actions[i].stage);
+    const Seconds share =
+        (events[i].end - events[i].start) / static_cast<double>(part.micro_batches);
+    const auto stage = static_cast<std::size_t>(part.first_stage + actions[i].stage);
     if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
     if (actions[i].kind == ActionKind::backward) one.backward[stage] += share;
   }
@@ -78,40 +82,57 @@ void note_counts(const StageExecutor& executor, RankMeasurement& one) {
   one.peak = static_cast<std::int64_t>(executor.arena().peak());
 }
 
+// How many ranks a group's part of the world has.
+int ranks_of(const costmodel::ReplicaPart& part) { return static_cast<int>(part.plan.devices()); }
+
 class Trainer {
  public:
   Trainer(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
           Transport& transport, Device& device, const ExecutorOptions& options, Doing& doing)
       : plan_(plan),
-        micro_batches_(plan.micro_batches(evaluator.training().global_batch)),
-        schedule_(lowered_schedule(plan, micro_batches_)),
+        parts_(replica_parts(plan, evaluator.training().global_batch)),
+        part_(part_of_rank(parts_, transport.rank())),
+        schedule_(lowered_schedule(part_.plan, part_.micro_batches)),
         doing_(doing),
-        executor_(evaluator, plan, transport, device, options),
+        own_group_(transport, static_cast<int>(part_.first_rank), ranks_of(part_)),
+        across_(parts_, evaluator.model(), transport, device.memory()),
+        executor_(evaluator, part_.plan, has_groups() ? own_group_ : transport, device,
+                  with_group(options)),
         start_(transport) {}
 
   RankMeasurement iterate(int number) {
     doing_.iteration = number + 1;
     doing_.what = "waiting for all to begin";
     RankMeasurement one;
-    one.pipeline_rank = executor_.coordinates().pp;
+    const auto rank = static_cast<std::size_t>(executor_.coordinates().pp);
+    one.pipeline_rank = part_.first_stage + executor_.coordinates().pp;
     one.forward.resize(static_cast<std::size_t>(plan_.virtual_stages()));
     one.backward.resize(one.forward.size());
     start_.meet();
     executor_.restart_counts();
     executor_.begin_iteration(number);
-    executor_.announce(schedule_.actions[static_cast<std::size_t>(one.pipeline_rank)]);
-    const auto events = execute(schedule_, one.pipeline_rank, executor_,
+    executor_.announce(schedule_.actions[rank]);
+    const auto events = execute(schedule_, executor_.coordinates().pp, executor_,
                                 [&](const Action& action) { doing_.what = to_text(action); });
     one.pipeline_end = executor_.now();
     finish(one);
-    const auto rank = static_cast<std::size_t>(one.pipeline_rank);
-    note_actions(events, schedule_.actions[rank], micro_batches_, one);
+    note_actions(events, schedule_.actions[rank], part_, one);
     note_counts(executor_, one);
     doing_.what = "telling rank 0 how it went";
     return one;
   }
 
  private:
+  bool has_groups() const { return !plan_.replica_groups.empty(); }
+
+  ExecutorOptions with_group(ExecutorOptions options) {
+    if (has_groups()) {
+      options.part = &part_;
+      options.across = &across_;
+    }
+    return options;
+  }
+
   void finish(RankMeasurement& one) {
     doing_.what = "reducing gradients";
     one.reductions = executor_.reduce_gradients();
@@ -129,19 +150,28 @@ class Trainer {
   }
 
   const costmodel::ParallelPlan& plan_;
-  const std::int64_t micro_batches_;
+  const std::vector<costmodel::ReplicaPart> parts_;
+  const costmodel::ReplicaPart& part_;  // the rank's own
   const costmodel::Schedule schedule_;
   Doing& doing_;
+  PartTransport own_group_;
+  GroupSum across_;
   StageExecutor executor_;
   StartLine start_;
 };
+
+int pipeline_rank(const costmodel::ParallelPlan& plan, int rank) {
+  const auto parts = replica_parts(plan, 0);
+  const auto& part = part_of_rank(parts, rank);
+  return part.first_stage + costmodel::Mesh(part.plan).coordinates(rank - part.first_rank).pp;
+}
 
 }  // namespace
 
 RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       Transport& transport, Device& device, const TrainingOptions& options) {
   const int rank = transport.rank();
-  Doing doing{.rank = rank, .pipeline_rank = costmodel::Mesh(plan).coordinates(rank).pp};
+  Doing doing{.rank = rank, .pipeline_rank = pipeline_rank(plan, rank)};
   try {
     Trainer trainer(evaluator, plan, transport, device, options.executor, doing);
     RunProgress own;
