@@ -60,6 +60,22 @@ void Evaluator::copy_stage(const PlanCost& own, std::size_t k) {
   c.offload_exposed += own.offload_exposed;
 }
 
+// Stages that are cut alike on the same kind of devices are priced together.
+void Evaluator::price_meshes(const std::vector<StageMesh>& meshes,
+                             const std::vector<LayerMix>& mixes) {
+  std::vector<char> priced(meshes.size(), 0);
+  for (std::size_t k = 0; k < meshes.size(); ++k) {
+    if (priced[k] != 0) continue;
+    const PlanCost& own =
+        parts_[static_cast<std::size_t>(meshes[k].group)].cost(meshes[k].plan, mixes);
+    for (std::size_t like = k; like < meshes.size(); ++like) {
+      if (meshes[like].group != meshes[k].group || meshes[like].plan != meshes[k].plan) continue;
+      copy_stage(own, like);
+      priced[like] = 1;
+    }
+  }
+}
+
 const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   const std::vector<StageMesh> meshes = stage_meshes(plan, cluster_);
   const std::size_t kinds = std::max<std::size_t>(1, cluster_.groups.size());
@@ -77,20 +93,22 @@ const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   for (auto* list : {&c.weights, &c.expert_weights, &c.partial_weights}) list->resize(n);
   c.layers.resize(n);
   c.memory.resize(n);
+  std::vector<LayerMix> mixes;
   std::int64_t first = 0;
   for (std::size_t k = 0; k < n; ++k) {
     const ParallelPlan& own = meshes[k].plan;
-    Evaluator& part = parts_[static_cast<std::size_t>(meshes[k].group)];
     const int layers = layers_of(own, model_, static_cast<int>(k));
     const int again = recomputed_layers(as_run(own), layers);
     const int moe = static_cast<int>(model_.moe_layers(first, layers));
     const int moe_again = static_cast<int>(model_.moe_layers(first, again));
-    const LayerMix mix{layers - moe, moe, again - moe_again, moe_again};
-    copy_stage(part.cost(own, std::vector<LayerMix>(n, mix)), k);
-    c.capacity.push_back(part.cluster().device.memory);
+    mixes.push_back({layers - moe, moe, again - moe_again, moe_again});
+    first += layers;
+  }
+  price_meshes(meshes, mixes);
+  for (std::size_t k = 0; k < n; ++k) {
+    c.capacity.push_back(group_of(cluster_, meshes[k].group).device.memory);
     if (c.memory[k].total() / c.capacity[k] > c.memory[c.fullest].total() / c.capacity[c.fullest])
       c.fullest = k;
-    first += layers;
   }
   c.peak = c.memory[c.fullest].total();
   price_boundaries(meshes);

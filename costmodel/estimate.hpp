@@ -34,6 +34,7 @@ struct StageMemory {
                       // computed
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
   double in_flight_micro_batches = 0;
+  Bytes each;  // what one more in flight adds to the total, where a rank has one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
 };
 
@@ -153,6 +154,9 @@ class Evaluator {
   // of how many each recomputes, `plan.recompute` says only the granularity. Together they need not
   // make up the model: so a whole list of stages that a layout may have is priced at once.
   const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
+  // The first and the last stages of such a pipeline without those between, as many as there are
+  // mixes: a pipeline of these alone, with fewer micro-batches in flight, but as long a bubble.
+  const PlanCost& cost_of_ends(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
   // Simulates on top of cost(), of the same plans. Throws InternalError on an invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
   // The same in parts.
@@ -189,6 +193,7 @@ class Evaluator {
   double computing_together(const ParallelPlan& plan) const;
   void share_node(const ParallelPlan& plan);
   void raise_clocks(const ParallelPlan& plan);
+  double idle_share(const ParallelPlan& plan) const;
   void price_zero(const ParallelPlan& plan);
   void price_transfer(const ParallelPlan& plan);
   void price_data_parallel(const ParallelPlan& plan);
@@ -215,6 +220,7 @@ class Evaluator {
   EndTerms end_terms(const ParallelPlan& plan) const;
   const PlanCost& cost_by_stage(const ParallelPlan& plan);
   void copy_stage(const PlanCost& own, std::size_t stage);
+  void price_meshes(const std::vector<StageMesh>& meshes, const std::vector<LayerMix>& mixes);
   void price_boundaries(const std::vector<StageMesh>& meshes);
   void price_ends(const std::vector<StageMesh>& meshes);
   void bound_by_stage(const ParallelPlan& plan);
@@ -229,6 +235,7 @@ class Evaluator {
   Flops model_flops_;
   PlanCost cost_;
   ParallelPlan as_run_;  // the plan being priced, where the framework makes another of it
+  int between_ = 0;      // stages of it that are not priced
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;

@@ -59,7 +59,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
           static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(r)));
       forward += c.forward[k].time();
       backward += c.backward[k].time() + c.recompute[k].time();
-      layers += layers_of(plan, model_, static_cast<int>(k));
+      layers += c.layers[k].dense + c.layers[k].moe;
     }
     layers = std::max(layers, 1.0);
     // Interleaved, a chunk's last gradients are done p micro-batches before the next chunk's: its

@@ -268,6 +268,7 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     if (r == last) largest_layer = std::max(largest_layer, gathered(f.head));
     s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
+    if (plan.vpp == 1) s.each = kept_by(f, plan, r) * (1 + training_.stack.fragmentation);
     c.peak = max(c.peak, s.total());
   }
 }

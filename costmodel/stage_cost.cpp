@@ -83,15 +83,12 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
-namespace {
-
 // The share of the time in which ranks wait in the pipeline's bubble, stages taken as equal.
-double idle_share(const ParallelPlan& plan, std::int64_t micro_batches) {
-  const double bubble = bubble_fraction(plan.schedule, plan.pp, plan.vpp, micro_batches);
+double Evaluator::idle_share(const ParallelPlan& plan) const {
+  const double bubble =
+      bubble_fraction(plan.schedule, plan.pp + between_, plan.vpp, cost_.micro_batches);
   return bubble / (1 + bubble);
 }
-
-}  // namespace
 
 std::int64_t Evaluator::ranks_on_a_node() const {
   return std::min(cluster_.devices, cluster_.devices_per_node);
@@ -100,7 +97,7 @@ std::int64_t Evaluator::ranks_on_a_node() const {
 // Ranks on one node, which compute at once but for the pipeline's bubble.
 double Evaluator::computing_together(const ParallelPlan& plan) const {
   const std::int64_t ranks = ranks_on_a_node();
-  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan, cost_.micro_batches));
+  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan));
 }
 
 void Evaluator::share_node(const ParallelPlan& plan) {
@@ -114,7 +111,7 @@ void Evaluator::share_node(const ParallelPlan& plan) {
 // time; not where the host's launches are what takes the time.
 void Evaluator::raise_clocks(const ParallelPlan& plan) {
   if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
-  const double factor = 1 - cluster_.device.idle_boost * idle_share(plan, cost_.micro_batches);
+  const double factor = 1 - cluster_.device.idle_boost * idle_share(plan);
   for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient}) {
     for (Cost& cost : *costs) {
       const Seconds communication = cost.time() - cost.compute;
@@ -249,6 +246,20 @@ const PlanCost& Evaluator::cost(const ParallelPlan& requested,
   as_run_ = as_run(requested);
   cost_.layers = stages;
   return price(as_run_);
+}
+
+const PlanCost& Evaluator::cost_of_ends(const ParallelPlan& requested,
+                                        const std::vector<LayerMix>& stages) {
+  const auto priced = static_cast<int>(stages.size());
+  SHARDPLAN_CHECK(requested.vpp == 1 && priced <= requested.pp &&
+                  (priced > 1 || priced == requested.pp));
+  as_run_ = as_run(requested);
+  as_run_.pp = priced;
+  between_ = requested.pp - priced;
+  cost_.layers = stages;
+  const PlanCost& cost = price(as_run_);
+  between_ = 0;
+  return cost;
 }
 
 const PlanCost& Evaluator::price(const ParallelPlan& plan) {
