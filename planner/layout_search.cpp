@@ -138,6 +138,7 @@ class FamilySearch {
       try_members(all, order, false, result);
       if (layouts_fit(all)) try_members(all, order, true, result);
       order += all.size();
+      result.expired = result.expired || out_of_time();
       if (result.expired) {
         result.bound = min(result.bound, family.bound);
         return result;
@@ -147,11 +148,13 @@ class FamilySearch {
   }
 
  private:
+  bool out_of_time() const { return *expired_ && (*expired_)(); }
+
   // Those that recompute a part of the layers, or the others.
   void try_members(const std::vector<ParallelPlan>& all, std::uint64_t order, bool partial,
                    Opened& result) {
     for (std::size_t i = 0; i < all.size() && !result.expired; ++i) {
-      result.expired = *expired_ && (*expired_)();
+      result.expired = out_of_time();
       if ((all[i].recompute.layers > 0) == partial && !result.expired)
         try_member(all[i], order + i, result);
     }
@@ -165,7 +168,7 @@ class FamilySearch {
     if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
       return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
-             !best_slicing(layout_problem(member, limit_, evaluator_)).stages.empty();
+             !best_slicing(layout_problem(member, limit_, evaluator_), *expired_).stages.empty();
     });
   }
 
@@ -180,8 +183,11 @@ class FamilySearch {
     if (member.vpp == 1) {
       constexpr double slack = 1 + 1e-9;  // as in the ranking
       const Seconds longest = podium_->worst() / m * slack;
-      const Slicing cut = best_slicing(layout_problem(member, limit_, evaluator_, longest));
+      const Slicing cut =
+          best_slicing(layout_problem(member, limit_, evaluator_, longest), *expired_);
       ++result.sliced;
+      result.expired = cut.lower_bound < cut.objective * (1 - equal_share);
+      if (result.expired) return;
       if (cut.stages.empty()) return;  // none fits, or none that is quick enough
       bound = max(bound, slicing_bound(cut, m, member.pp, same_work));
       member.stage_layers = layers_of(cut);
