@@ -102,8 +102,8 @@ void write_placement(const Session& session, const Scenario& s, const ParallelPl
 
 // Stages of their own sizes, on devices of one kind or several.
 CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
-                          const std::function<bool()>& expired) {
-  MeshSearch found = search_meshes(s, expired);
+                          int threads, const std::function<bool()>& expired) {
+  MeshSearch found = search_meshes(s, threads, expired);
   rank_replicas(found, s);
   const bool any = !found.plans.empty();
   if (any) write_placement(session, s, found.plans.front().plan);
@@ -151,7 +151,7 @@ CommandResult plan(const Session& session) {
                           : static_cast<int>(std::thread::hardware_concurrency());
   if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty() ||
       !s.plan.replicas.empty())
-    return plan_meshes(session, s, watch, expired);
+    return plan_meshes(session, s, watch, threads, expired);
   refuse_limits_of_grid(session.options);
   const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
   const SearchResult& found = all.found;

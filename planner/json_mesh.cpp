@@ -1,4 +1,5 @@
-#include <nlohmann/json.hpp>
+#include "planner/json_mesh.hpp"
+
 #include <string_view>
 
 #include "planner/json_report.hpp"
@@ -10,26 +11,29 @@ namespace planner {
 using costmodel::Estimate;
 using costmodel::Scenario;
 
+nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
+  return {{"orders", found.orders},       {"batches", found.batches},
+          {"ruled_out", found.ruled_out}, {"priced", found.priced},
+          {"sliced", found.sliced},       {"simulated", found.simulated},
+          {"improved", found.improved},   {"time_ran_out", found.expired}};
+}
+
+nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
+  if (found.plans.empty()) return {};
+  const double bound = found.lower_bound.value;
+  return {{"lower_bound_s", bound},
+          {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+}
+
 std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
   using Json = nlohmann::ordered_json;
-  Json json{{"scenario", s.name},
-            {"searched",
-             {{"orders", found.orders},
-              {"batches", found.batches},
-              {"sliced", found.sliced},
-              {"simulated", found.simulated},
-              {"improved", found.improved},
-              {"seconds", seconds},
-              {"time_ran_out", found.expired}}},
-            {"best", nullptr},
-            {"certificate", nullptr}};
+  Json json{{"scenario", s.name}, {"searched", mesh_counts_json(found)}, {"best", nullptr}};
+  json["searched"]["seconds"] = seconds;
+  json["certificate"] = mesh_certificate_json(found);
   if (found.plans.empty()) {
     json["reason"] = found.reason;
   } else {
-    const double bound = found.lower_bound.value;
     json["best"] = 0;
-    json["certificate"] = {{"lower_bound_s", bound},
-                           {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
   }
   if (found.replicas && !found.replicas->shares.empty()) {
     const ReplicaSearch& r = *found.replicas;

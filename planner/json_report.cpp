@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/json_estimate.hpp"
+#include "planner/json_mesh.hpp"
 #include "planner/json_plan.hpp"
 #include "planner/json_sharding.hpp"
 #include "planner/report_text.hpp"
@@ -66,12 +67,19 @@ Json searched_json(const SearchResult& r, double seconds) {
 
 Json strategies_json(const Strategies& all) {
   const LayoutSearch& l = *all.layouts;
-  Json json{{"grid", nullptr}, {"alpa", nullptr}};
+  Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
   const auto told = [](const Estimate& e) {
     return Json{{"iteration_s", e.iteration.value}, {"plan", told_plan(e)}};
   };
   if (!all.even.empty()) json["grid"] = told(all.even.front());
   if (!l.plans.empty()) json["alpa"] = told(l.plans.front());
+  if (all.meshes) {
+    const MeshSearch& own = *all.meshes;
+    Json& meshes = json["meshes"] =
+        own.plans.empty() ? Json{{"reason", own.reason}} : told(own.plans.front());
+    meshes["certificate"] = mesh_certificate_json(own);
+    meshes["searched"] = mesh_counts_json(own);
+  }
   json["searched"] = {{"families", l.families},
                       {"opened", l.opened},
                       {"sliced", l.sliced},

@@ -32,13 +32,21 @@ bool MeshImprover::consider(const ParallelPlan& plan) {
   return true;
 }
 
+namespace {
+
+// Of more stages only neighbours exchange layers, and those cut alike are cut otherwise together.
+constexpr int few_stages = 8;
+
+}  // namespace
+
+bool MeshImprover::out_of_time() const { return *expired_ && (*expired_)(); }
+
 void MeshImprover::move_layers() {
   ParallelPlan plan = from_.plan;
   const int stages = plan.pp;
-  constexpr int few = 8;  // of more stages only neighbours exchange layers
-  for (int a = 0; a < stages; ++a) {
+  for (int a = 0; a < stages && !out_of_time(); ++a) {
     for (int b = 0; b < stages; ++b) {
-      if (a == b || (stages > few && std::abs(a - b) > 1)) continue;
+      if (a == b || (stages > few_stages && std::abs(a - b) > 1)) continue;
       auto& giver = plan.stage_layers[static_cast<std::size_t>(a)];
       auto& taker = plan.stage_layers[static_cast<std::size_t>(b)];
       const bool end = a == 0 || a == stages - 1;
@@ -52,10 +60,30 @@ void MeshImprover::move_layers() {
   }
 }
 
+// Considers the plan with the stages that are `now` from stage k on, or of few stages k alone, as
+// `then`.
+void MeshImprover::cut_otherwise(std::size_t k, const StagePlan& then) {
+  ParallelPlan plan = from_.plan;
+  const StagePlan now = plan.stages[k];
+  if (then == now) return;
+  if (plan.pp > few_stages) {
+    std::replace(plan.stages.begin(), plan.stages.end(), now, then);
+  } else {
+    plan.stages[k] = then;
+  }
+  plan.dp = 1;
+  for (const StagePlan& stage : plan.stages) plan.dp = std::max(plan.dp, stage.dp);
+  plan.micro_batch = from_.plan.dp * from_.plan.micro_batch / plan.dp;
+  consider(plan);
+}
+
 void MeshImprover::cut_stages() {
+  const auto& stages = from_.plan.stages;
   const std::int64_t sequences = from_.plan.dp * from_.plan.micro_batch;
-  for (std::size_t k = 0; k < from_.plan.stages.size(); ++k) {
-    const StagePlan& now = from_.plan.stages[k];
+  for (std::size_t k = 0; k < stages.size() && !out_of_time(); ++k) {
+    const StagePlan& now = stages[k];
+    const auto own = stages.begin() + static_cast<std::ptrdiff_t>(k);
+    if (from_.plan.pp > few_stages && std::find(stages.begin(), own, now) != own) continue;
     const std::int64_t ranks = std::int64_t{now.tp} * now.dp;
     for (const std::int64_t tp : divisors(ranks)) {
       const std::int64_t dp = ranks / tp;
@@ -65,15 +93,9 @@ void MeshImprover::cut_stages() {
           (s_->plan.tp && *s_->plan.tp != tp) || (s_->plan.dp && *s_->plan.dp != dp))
         continue;
       for (const auto& recompute : recompute_offered(*s_)) {
-        for (const int zero : zero_offered(*s_, dp * from_.plan.cp)) {
-          ParallelPlan plan = from_.plan;
-          plan.stages[k] = {static_cast<int>(tp), static_cast<int>(dp), recompute, zero, now.group};
-          if (plan.stages[k] == now) continue;
-          plan.dp = 1;
-          for (const StagePlan& stage : plan.stages) plan.dp = std::max(plan.dp, stage.dp);
-          plan.micro_batch = sequences / plan.dp;
-          consider(plan);
-        }
+        for (const int zero : zero_offered(*s_, dp * from_.plan.cp))
+          cut_otherwise(k,
+                        {static_cast<int>(tp), static_cast<int>(dp), recompute, zero, now.group});
       }
     }
   }
@@ -81,7 +103,7 @@ void MeshImprover::cut_stages() {
 
 void MeshImprover::keep_more() {
   if (s_->plan.recompute) return;
-  for (std::size_t k = 0; k < from_.plan.stages.size(); ++k) {
+  for (std::size_t k = 0; k < from_.plan.stages.size() && !out_of_time(); ++k) {
     const auto again = from_.plan.stages[k].recompute;
     if (again.granularity != Recomputation::full) continue;
     const int all = from_.plan.stage_layers[k];
@@ -101,7 +123,7 @@ Ranked MeshImprover::improved(Ranked start) {
     move_layers();
     cut_stages();
     keep_more();
-  } while (best_.time < from_.time && !(*expired_ && (*expired_)()));
+  } while (best_.time < from_.time && !out_of_time());
   return best_;
 }
 

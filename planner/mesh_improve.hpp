@@ -28,7 +28,9 @@ class MeshImprover {
 
  private:
   bool consider(const costmodel::ParallelPlan& plan);
+  bool out_of_time() const;
   void move_layers();
+  void cut_otherwise(std::size_t k, const costmodel::StagePlan& then);
   void cut_stages();
   void keep_more();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,22 @@ std::string stages_text(const Estimate& e) {
   return text;
 }
 
+std::string proved(const MeshSearch& found) {
+  const std::string least = format_seconds(found.lower_bound);
+  if (found.plans.empty())
+    return fmt::format("Proved: no plan that is searched takes less than {}.", least);
+  const double gap = 100 * (found.plans.front().iteration / found.lower_bound - 1);
+  return fmt::format(
+      "Not proved the best: what is proved is that no plan that is searched takes less than {}, "
+      "{}; "
+      "the best is within {:.2f} %.",
+      least,
+      found.expired ? "where time ran out the model's FLOPs at the peak of all devices"
+                    : "the least time of devices that stages of all layers add up to, shared out "
+                      "evenly",
+      gap);
+}
+
 }  // namespace
 
 std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario& s) {
@@ -42,10 +59,11 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
       "sum of stage times and (m - 1) of the longest; {} iterations simulated, {} plans improved.",
       count(found.orders), count(found.batches), count(found.sliced), count(found.simulated),
       count(found.improved)));
-  lines.push_back(
-      fmt::format("Not proved the best: what is proved is that no plan takes less than {}, the "
-                  "model's FLOPs at the peak of all devices.",
-                  format_seconds(found.lower_bound)));
+  lines.push_back(fmt::format(
+      "{} stages priced; {} sizes of a micro-batch ruled out by their bound before they "
+      "were cut.",
+      count(found.priced), count(found.ruled_out)));
+  if (std::isfinite(found.lower_bound.value)) lines.push_back(proved(found));
   lines.push_back(
       "Not searched: virtual stages, schedules but 1f1b, context and expert parallelism beyond "
       "what "

@@ -10,8 +10,9 @@
 // plan fixes; tensor groups wider than a node; idle devices; groups that alternate along the
 // pipeline; orders of more than four groups but theirs and its reverse; replicas of a stage that
 // take unequal shares. Groups that are replicas of the model instead and take unequal shares of the
-// batch are searched beside it (replica_search). Improvement is a local search. The bound is what
-// no plan can beat: the model's FLOPs at the peak of all devices.
+// batch are searched beside it (replica_search). Improvement is a local search. The bound is the
+// least time of devices that stages add up to (mesh_bound), and where time ran out before a size of
+// a micro-batch was priced, the model's FLOPs at the peak of all devices.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +30,14 @@ namespace planner {
 struct MeshSearch {
   std::vector<costmodel::Estimate> plans;  // best first; empty when there is none
   std::string reason;                      // why there is none
-  costmodel::Seconds lower_bound;
-  std::uint64_t orders = 0;     // of the groups
-  std::uint64_t batches = 0;    // sizes of a micro-batch
-  std::uint64_t sliced = 0;     // cut exactly
-  std::uint64_t simulated = 0;  // iterations
-  std::uint64_t improved = 0;   // plans improved by simulation
+  costmodel::Seconds lower_bound;          // no plan that this search may find is faster
+  std::uint64_t orders = 0;                // of the groups
+  std::uint64_t batches = 0;               // sizes of a micro-batch
+  std::uint64_t ruled_out = 0;             // of these, by their bound, before anything was cut
+  std::uint64_t priced = 0;                // stages, on a submesh in one way
+  std::uint64_t sliced = 0;                // cut exactly
+  std::uint64_t simulated = 0;             // iterations
+  std::uint64_t improved = 0;              // plans improved by simulation
   bool expired = false;
   std::optional<ReplicaSearch> replicas;  // of several groups
 };
@@ -42,8 +45,9 @@ struct MeshSearch {
 // Whether the scenario fixes nothing that this search cannot hold fixed.
 bool can_search_meshes(const costmodel::Scenario& scenario);
 
-// Throws ConfigError where it cannot.
-MeshSearch search_meshes(const costmodel::Scenario& scenario,
+// Throws ConfigError where it cannot. The same answer for any number of threads, unless time runs
+// out: `expired`, called from all of them, says when.
+MeshSearch search_meshes(const costmodel::Scenario& scenario, int threads = 1,
                          const std::function<bool()>& expired = {});
 
 }  // namespace planner

@@ -91,9 +91,7 @@ void StageOptions::add_ways(int n, int tp) {
       const std::string name = groups.empty() ? "" : groups[static_cast<std::size_t>(group_)].name;
       choices_->push_back({group_, {tp, plan.dp, recompute, zero, name}});
       ways_.push_back({n, tag, plan});
-      ParallelPlan pipeline = plan;
-      pipeline.pp = alike(ways_.back());
-      const int partial = partial_layers(pipeline);
+      const int partial = partial_layers(plan);
       if (partial > 0 && std::find(partial_.begin(), partial_.end(), partial) == partial_.end())
         partial_.push_back(partial);
     }
@@ -128,79 +126,62 @@ LayerMix StageOptions::mix_of(const Layers& layers, int recomputed) const {
 }
 
 // Ranges of the same content cost the same, whichever way they are run.
-std::vector<int> StageOptions::content(const Layers& layers, Place place) const {
+std::vector<int> StageOptions::content(const Layers& layers) const {
   const LayerMix whole = mix_of(layers, 0);
-  std::vector<int> key{whole.dense, whole.moe, static_cast<int>(place)};
+  std::vector<int> key{whole.dense, whole.moe};
   for (const int partial : partial_) key.push_back(mix_of(layers, partial).moe_again);
   return key;
 }
 
-bool StageOptions::fits(const PlanCost& cost, std::size_t rank) const {
-  return cost.memory[rank].total() <= limit_;
-}
-
-StageOption StageOptions::priced(const PlanCost& cost, std::size_t rank) const {
-  StageOption option;
+// Memory is linear in the micro-batches in flight. The stage at the back has one, so that it fits
+// or not, as one by itself does.
+StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size_t rank) const {
+  StageOption option{.devices = way.devices, .tag = way.tag};
   const Seconds after =
       cost.gradient_exposed[rank] + cost.optimizer[rank] + cost.gather_exposed[rank];
   option.seconds = (cost.times.forward[rank] + cost.times.backward[rank] +
                     after / static_cast<double>(micro_batches_))
                        .value;
-  return option;
-}
-
-StageOption StageOptions::alone(const Way& way, const Layers& layers) {
-  ParallelPlan plan = way.plan;
-  plan.pp = 1;
-  const PlanCost& cost = evaluator_.cost(plan, {mix_of(layers, partial_layers(plan))});
-  StageOption option = priced(cost, 0);
-  option.most_in_flight = fits(cost, 0) ? any_in_flight : 0;
-  return option;
-}
-
-// A pipeline of p stages like this one holds p micro-batches on its first rank and p - 1 on its
-// second; one of p + 1 stages one more on each, as long as these are fewer than m: memory is
-// linear in them.
-StageOption StageOptions::option(const Way& way, const Layers& layers, Place place) {
-  if (place == Place::whole) return alone(way, layers);
-  const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
-  ParallelPlan plan = way.plan;
-  plan.pp = alike(way);
-  const LayerMix mix = mix_of(layers, partial_layers(plan));
-  const std::int64_t least = place == Place::front ? 2 : 3;
-  plan.pp = static_cast<int>(std::clamp<std::int64_t>(plan.pp, least, std::max(least, most)));
-  const auto ranks = static_cast<std::size_t>(plan.pp);
-  const std::size_t rank = place == Place::front ? 0 : place == Place::middle ? 1 : ranks - 1;
-  const PlanCost& cost = evaluator_.cost(plan, std::vector<LayerMix>(ranks, mix));
-  StageOption option = priced(cost, rank);
-  const bool fit = fits(cost, rank);
-  if (place == Place::back) {
-    option.most_in_flight = fit ? any_in_flight : 0;
-    return option;
-  }
-  const double held = cost.memory[rank].in_flight_micro_batches;
-  const Bytes total = cost.memory[rank].total();
-  ++plan.pp;
-  const PlanCost& longer = evaluator_.cost(plan, std::vector<LayerMix>(ranks + 1, mix));
-  const double more = longer.memory[rank].in_flight_micro_batches - held;
-  const Bytes each = more > 0 ? (longer.memory[rank].total() - total) / more : Bytes(0);
-  if (each.value <= 0) {
-    option.most_in_flight = fit ? any_in_flight : 0;
+  const costmodel::StageMemory& memory = cost.memory[rank];
+  const Bytes left = limit_ - memory.total();
+  if (rank + 1 == cost.memory.size() || memory.each.value <= 0) {
+    option.most_in_flight = left.value >= 0 ? any_in_flight : 0;
   } else {
-    const double count = std::floor(held + (limit_ - total) / each);
+    const double count = std::floor(memory.in_flight_micro_batches + left / memory.each);
     option.most_in_flight = static_cast<int>(std::clamp(count, 0.0, 1e6));
   }
   return option;
 }
 
-std::vector<StageOption> StageOptions::options(const Layers& layers, Place place) {
-  std::vector<StageOption> all;
-  for (const Way& way : ways_) {
-    StageOption found = option(way, layers, place);
-    found.devices = way.devices;
-    found.tag = way.tag;
-    all.push_back(found);
+// As of a pipeline of stages like it that use up the devices; its first stages and its last one are
+// enough.
+StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers) {
+  constexpr std::size_t ends = 2, all = 3;  // stages
+  const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
+  const LayerMix mix = mix_of(layers, partial_layers(way.plan));
+  ParallelPlan plan = way.plan;
+  const auto cost = [&](std::size_t stages) -> const PlanCost& {
+    const auto least = static_cast<std::int64_t>(stages);
+    plan.pp = static_cast<int>(
+        std::clamp<std::int64_t>(alike(way), least, std::max<std::int64_t>(least, most)));
+    return evaluator_.cost_of_ends(plan, std::vector<LayerMix>(stages, mix));
+  };
+  Placed found;
+  const PlanCost& three = cost(all);
+  for (std::size_t place = 0; place < all; ++place) found[place] = option(way, three, place);
+  if (plan.pp > static_cast<int>(all)) return found;
+  const PlanCost& two = cost(ends);
+  if (plan.pp == static_cast<int>(ends)) {
+    found.front() = option(way, two, 0);
+    found.back() = option(way, two, 1);
   }
+  return found;
+}
+
+namespace {
+
+// Of the options for one submesh those that nothing quicker beats in memory.
+std::vector<StageOption> unbeaten(std::vector<StageOption> all) {
   std::stable_sort(all.begin(), all.end(), [](const StageOption& a, const StageOption& b) {
     return a.devices != b.devices ? a.devices < b.devices : a.seconds < b.seconds;
   });
@@ -213,13 +194,61 @@ std::vector<StageOption> StageOptions::options(const Layers& layers, Place place
   return kept;
 }
 
-SlicingProblem StageOptions::problem() {
+}  // namespace
+
+// A stage that is the whole pipeline.
+std::vector<StageOption> StageOptions::alone(const Layers& layers) {
+  std::vector<StageOption> all;
+  for (const Way& way : ways_) {
+    const LayerMix mix = mix_of(layers, partial_layers(way.plan));
+    all.push_back(option(way, evaluator_.cost(way.plan, {mix}), 0));
+  }
+  priced_ += ways_.size();
+  return unbeaten(std::move(all));
+}
+
+std::array<std::vector<StageOption>, 3> StageOptions::placed(const Layers& layers) {
+  std::array<std::vector<StageOption>, 3> all;
+  for (const Way& way : ways_) {
+    const Placed found = placed(way, layers);
+    for (std::size_t place = 0; place < found.size(); ++place) all[place].push_back(found[place]);
+  }
+  priced_ += ways_.size() * all.size();
+  for (auto& list : all) list = unbeaten(std::move(list));
+  return all;
+}
+
+// The class of each content at each place; -1: not priced.
+class StageOptions::Classes {
+ public:
+  explicit Classes(const StageOptions& options) : options_(&options) {}
+
+  std::array<std::int32_t, 4>& of(const Layers& layers) {
+    if (options_->s_->model.mixes_layers())
+      return mixed_.try_emplace(options_->content(layers), none).first->second;
+    const auto count = static_cast<std::size_t>(layers.count);
+    if (alike_.size() <= count) alike_.resize(count + 1, none);
+    return alike_[count];
+  }
+
+ private:
+  static constexpr std::array<std::int32_t, 4> none{-1, -1, -1, -1};
+  const StageOptions* options_;
+  std::vector<std::array<std::int32_t, 4>> alike_;  // by how many layers there are
+  std::map<std::vector<int>, std::array<std::int32_t, 4>> mixed_;
+};
+
+std::optional<SlicingProblem> StageOptions::problem(const std::function<bool()>& expired) {
   SlicingProblem problem;
   problem.layers = static_cast<int>(s_->model.layers) + 2;
   problem.devices = static_cast<int>(evaluator_.cluster().devices);
   problem.micro_batches = micro_batches_;
   problem.clear_ranges();
-  std::map<std::vector<int>, std::int32_t> classes;
+  Classes classes(*this);
+  const auto add = [&](std::int32_t& to, std::vector<StageOption> list) {
+    to = static_cast<std::int32_t>(problem.options.size());
+    problem.options.push_back(std::move(list));
+  };
   for (int first = 0; first < problem.layers; ++first) {
     for (int end = first + 1; end <= problem.layers; ++end) {
       const bool front = first == 0, back = end == problem.layers;
@@ -228,10 +257,18 @@ SlicingProblem StageOptions::problem() {
                           : back        ? Place::back
                                         : Place::middle;
       const Layers layers = layers_of_range(first, end);
-      const auto [at, is_new] = classes.emplace(content(layers, place),
-                                                static_cast<std::int32_t>(problem.options.size()));
-      if (is_new) problem.options.push_back(options(layers, place));
-      problem.range_class[problem.at(first, end)] = at->second;
+      auto& known = classes.of(layers);
+      std::int32_t& own = known[static_cast<std::size_t>(place)];
+      if (own < 0) {
+        if (expired && expired()) return {};
+        if (place == Place::whole) {
+          add(own, alone(layers));
+        } else {
+          auto all = placed(layers);
+          for (std::size_t at = 0; at < all.size(); ++at) add(known[at], std::move(all[at]));
+        }
+      }
+      problem.range_class[problem.at(first, end)] = own;
     }
   }
   return problem;

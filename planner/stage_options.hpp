@@ -3,7 +3,10 @@
 // a plan can say: tensor and data parallel size, recomputation and ZeRO stage.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "costmodel/estimate.hpp"
@@ -39,8 +42,11 @@ class StageOptions {
   // fits keeps none in flight. Times are a micro-batch's forward and backward and its share of what
   // follows the pipeline, gradient reduction, optimizer and parameter gather; memory is the cost
   // model's. Half of a stage's layers (torchtitan's selective recomputation) are half of what a
-  // stage has in a pipeline of stages of this size.
-  SlicingProblem problem();
+  // stage has in a pipeline of stages of this size. `expired` is asked before each content of a
+  // stage is priced; nothing once it says yes.
+  std::optional<SlicingProblem> problem(const std::function<bool()>& expired = {});
+  // Stages that were priced: so many contents, places and ways of them.
+  std::uint64_t priced() const { return priced_; }
 
  private:
   struct Way {  // a choice, and the plan of a pipeline of stages like it
@@ -48,6 +54,7 @@ class StageOptions {
     costmodel::ParallelPlan plan;
   };
   enum class Place { front, middle, back, whole };
+  using Placed = std::array<StageOption, 3>;  // in front, in the middle, at the back
   void find_ways();
   void add_ways(int devices, int tp);
   // A stage's layers of the model.
@@ -55,15 +62,15 @@ class StageOptions {
     int first, count;
   };
   Layers layers_of_range(int first, int end) const;
-  std::vector<StageOption> options(const Layers& layers, Place place);
-  StageOption option(const Way& way, const Layers& layers, Place place);
-  StageOption alone(const Way& way, const Layers& layers);
-  StageOption priced(const costmodel::PlanCost& cost, std::size_t rank) const;
-  bool fits(const costmodel::PlanCost& cost, std::size_t rank) const;
+  class Classes;
+  std::vector<StageOption> alone(const Layers& layers);
+  std::array<std::vector<StageOption>, 3> placed(const Layers& layers);
+  Placed placed(const Way& way, const Layers& layers);
+  StageOption option(const Way& way, const costmodel::PlanCost& cost, std::size_t rank) const;
   int alike(const Way& way) const;
   int partial_layers(const costmodel::ParallelPlan& plan) const;
   costmodel::LayerMix mix_of(const Layers& layers, int recomputed) const;
-  std::vector<int> content(const Layers& layers, Place place) const;
+  std::vector<int> content(const Layers& layers) const;
 
   const costmodel::Scenario* s_;
   int group_;
@@ -74,6 +81,7 @@ class StageOptions {
   costmodel::Bytes limit_;
   std::vector<Way> ways_;
   std::vector<int> partial_;  // numbers of layers that some way recomputes and no more of
+  std::uint64_t priced_ = 0;
 };
 
 }  // namespace planner

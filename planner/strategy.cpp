@@ -26,7 +26,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
-    all.meshes = search_meshes(scenario, expired);
+    all.meshes = search_meshes(scenario, threads, expired);
   if (all.found.plans.empty()) return all;
   const Estimate& best = all.found.plans.front();
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
@@ -55,13 +55,18 @@ std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& ali
   std::string text =
       fmt::format("Stages with tensor and data parallel sizes of their own: {} by {}",
                   format_seconds(own.iteration), to_string(own.plan));
+  double gain = 0;
   if (!alike.empty()) {
-    const double gain = 100 * (1 - own.iteration / alike.front().iteration);
+    gain = 100 * (1 - own.iteration / alike.front().iteration);
     constexpr double shown = 0.005;  // per cent
-    if (std::abs(gain) < shown) return text + ", as fast.";
-    text += fmt::format(", {:.2f} % {}", std::abs(gain), gain > 0 ? "faster" : "slower");
-    if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
+    if (std::abs(gain) < shown) gain = 0;
+    text += gain == 0
+                ? ", as fast"
+                : fmt::format(", {:.2f} % {}", std::abs(gain), gain > 0 ? "faster" : "slower");
   }
+  text += fmt::format("; proved: none takes less than {}{}", format_seconds(meshes.lower_bound),
+                      meshes.expired ? ", as time ran out" : "");
+  if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
   return text + ".";
 }
 

@@ -238,7 +238,8 @@ TEST_CASE("stages of any layout are told beside even ones, with the bound for bo
       "--set plan.pp=16 --set plan.micro_batch=1 --set plan.vpp=1",
       scratch);
   const Json& told = found["strategies"];
-  CHECK(keys_of(told) == std::vector<std::string>{"grid", "alpa", "searched", "notes", "sharding"});
+  CHECK(keys_of(told) ==
+        std::vector<std::string>{"grid", "alpa", "meshes", "searched", "notes", "sharding"});
   const double grid = told["grid"]["iteration_s"], alpa = told["alpa"]["iteration_s"];
   CHECK(alpa <= grid);
   CHECK(found["plans"][0]["time"]["iteration_s"] == alpa);

@@ -276,12 +276,12 @@ TEST_CASE("a data parallel size that the plan fixes is that of every stage") {
 TEST_CASE("time that runs out before a plan is found is the reason told") {
   const Scenario s = read(small + mixed(2, 2));
   const std::string told = "time ran out before a plan was found";
-  const MeshSearch none = search_meshes(s, [] { return true; });
+  const MeshSearch none = search_meshes(s, 1, [] { return true; });
   CHECK(none.plans.empty());
   CHECK(none.expired);
   CHECK(none.reason == told);
   int asked = 0;  // and where it runs out in the first slicing
-  const MeshSearch later = search_meshes(s, [&asked] { return ++asked > 2; });
+  const MeshSearch later = search_meshes(s, 1, [&asked] { return ++asked > 2; });
   CHECK(later.plans.empty());
   CHECK(later.reason == told);
   for (const auto& line : planner::mesh_sentences(none, s))

@@ -35,7 +35,7 @@ TEST_CASE("stages that recompute their first layers are priced by what those are
       "training: {global_batch: 16, sequence: 2048, stack: megatron-core-2025}\n"
       "plan: {tp: 1, recompute: {granularity: full, layers: 2}, zero: 0}\n");
   std::vector<planner::StageChoice> choices;
-  const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
+  const auto problem = *planner::StageOptions(s, 0, {1, false}, choices).problem();
   Evaluator evaluator(s.model, s.cluster, s.training);
   ParallelPlan plan;
   plan.pp = 4;
@@ -73,7 +73,7 @@ TEST_CASE("a front stage needs room for what is in flight there, not for all mic
     s.cluster.device.memory = held.total() * room;
     s.search.memory_margin = 0;
     std::vector<planner::StageChoice> choices;
-    const auto problem = planner::StageOptions(s, 0, {1, false}, choices).problem();
+    const auto problem = *planner::StageOptions(s, 0, {1, false}, choices).problem();
     const auto& list =
         problem.options[static_cast<std::size_t>(problem.range_class[problem.at(0, 5)])];
     REQUIRE(!list.empty());
