@@ -21,7 +21,7 @@ struct Strategies {
 };
 
 // Above that, stages with sizes of their own are searched only when asked for by themselves.
-inline constexpr std::int64_t most_mesh_devices = 64;
+inline constexpr std::int64_t most_mesh_devices = 4096;
 
 // The grid search, and with `layouts` the search over layouts that starts from it, on the best
 // plan's mesh the one over shardings, and the one over stages with sizes of their own.

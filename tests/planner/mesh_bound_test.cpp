@@ -227,9 +227,9 @@ TEST_CASE("more devices than stages of the smallest micro-batches use up") {
 }
 
 TEST_CASE(
-    "JSON of strategy alpa tells stages with sizes of their own") {
+    "JSON of strategy alpa tells stages with sizes of their own, on hundreds of devices too") {
   const Scenario s = read(
-      "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 64}\n"
+      "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 128}\n"
       "training: {global_batch: 128, sequence: 1024, precision: fp16, stack: megatron-2021}\n"
       "plan: {recompute: none, zero: 0}\n");
   const auto all = planner::run_strategies(s, true, 1, {});
