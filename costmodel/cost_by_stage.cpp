@@ -98,10 +98,8 @@ const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   for (std::size_t k = 0; k < n; ++k) {
     const ParallelPlan& own = meshes[k].plan;
     const int layers = layers_of(own, model_, static_cast<int>(k));
-    const int again = recomputed_layers(as_run(own), layers);
-    const int moe = static_cast<int>(model_.moe_layers(first, layers));
-    const int moe_again = static_cast<int>(model_.moe_layers(first, again));
-    mixes.push_back({layers - moe, moe, again - moe_again, moe_again});
+    const Recompute again = recompute_as_run(own.recompute, training_.stack);
+    mixes.push_back(layer_mix(model_, first, layers, again));
     first += layers;
   }
   price_meshes(meshes, mixes);

@@ -16,6 +16,7 @@
 #include "costmodel/layer_cost.hpp"
 #include "costmodel/model_spec.hpp"
 #include "costmodel/parallel_plan.hpp"
+#include "costmodel/plan_shape.hpp"
 #include "costmodel/simulator.hpp"
 #include "costmodel/split_schedule.hpp"
 #include "costmodel/stage_plan.hpp"
@@ -36,12 +37,6 @@ struct StageMemory {
   double in_flight_micro_batches = 0;
   Bytes each;  // what one more in flight adds to the total, where a rank has one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
-};
-
-// Layers of a virtual stage by kind, and how many of each are recomputed.
-struct LayerMix {
-  int dense = 0, moe = 0;
-  int dense_again = 0, moe_again = 0;
 };
 
 // One micro-batch from the devices of one stage to those of the next, cut otherwise there: each

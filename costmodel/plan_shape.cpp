@@ -13,14 +13,22 @@ Recomputed region_of(Recomputation granularity) {
   return Recomputed::nothing;
 }
 
-int recomputed_layers(const ParallelPlan& plan, int layers) {
-  if (plan.recompute.layers == Recompute::half) return std::min(std::max(1, layers / 2), layers);
-  return plan.recompute.layers > 0 ? std::min(plan.recompute.layers, layers) : layers;
+Recompute recompute_as_run(const Recompute& asked, const StackSpec& stack) {
+  const bool halves = stack.selective_half && asked.granularity == Recomputation::selective;
+  return halves ? Recompute{Recomputation::full, Recompute::half} : asked;
 }
 
-ParallelPlan half_recomputed(ParallelPlan plan) {
-  plan.recompute = {Recomputation::full, Recompute::half};
-  return plan;
+int recomputed_layers(const Recompute& recompute, int layers) {
+  if (recompute.layers == Recompute::half) return std::min(std::max(1, layers / 2), layers);
+  return recompute.layers > 0 ? std::min(recompute.layers, layers) : layers;
+}
+
+LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,
+                   const Recompute& recompute) {
+  const int again = recomputed_layers(recompute, layers);
+  const auto moe = static_cast<int>(model.moe_layers(first, layers));
+  const auto moe_again = static_cast<int>(model.moe_layers(first, again));
+  return {layers - moe, moe, again - moe_again, moe_again};
 }
 
 double sharded(double weights, double experts, const ParallelPlan& plan) {

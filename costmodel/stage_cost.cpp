@@ -21,10 +21,7 @@ void Evaluator::place_layers(const ParallelPlan& plan) {
   std::int64_t first = 0;
   for (int k = 0; k < stages; ++k) {
     const int layers = layers_of(plan, model_, k);
-    const int again = recomputed_layers(plan, layers);
-    const int moe = static_cast<int>(model_.moe_layers(first, layers));
-    const int moe_again = static_cast<int>(model_.moe_layers(first, again));
-    cost_.layers[static_cast<std::size_t>(k)] = {layers - moe, moe, again - moe_again, moe_again};
+    cost_.layers[static_cast<std::size_t>(k)] = layer_mix(model_, first, layers, plan.recompute);
     first += layers;
   }
 }
@@ -222,20 +219,18 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
 // set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.
 ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
   ParallelPlan plan = requested;
-  const StackSpec& stack = training_.stack;
-  if (stack.selective_half && plan.recompute.granularity == Recomputation::selective)
-    plan = half_recomputed(plan);
-  if (stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
+  plan.recompute = recompute_as_run(requested.recompute, training_.stack);
+  if (training_.stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
   return plan;
 }
 
 const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
   SHARDPLAN_CHECK(requested.replica_groups.empty());
   if (by_stage(requested, cluster_)) return cost_by_stage(requested);
-  const bool halves =
-      training_.stack.selective_half && requested.recompute.granularity == Recomputation::selective;
+  const bool otherwise =
+      recompute_as_run(requested.recompute, training_.stack) != requested.recompute;
   const bool whole = training_.stack.whole_in_pipeline && requested.pp > 1 && requested.zero > 1;
-  const ParallelPlan& plan = halves || whole ? (as_run_ = as_run(requested)) : requested;
+  const ParallelPlan& plan = otherwise || whole ? (as_run_ = as_run(requested)) : requested;
   place_layers(plan);
   return price(plan);
 }

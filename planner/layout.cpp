@@ -16,7 +16,6 @@ using costmodel::Evaluator;
 using costmodel::LayerMix;
 using costmodel::ParallelPlan;
 using costmodel::PlanCost;
-using costmodel::Recomputation;
 using costmodel::Seconds;
 
 std::vector<int> balanced_layout(std::int64_t layers, int stages) {
@@ -34,39 +33,32 @@ std::vector<int> balanced_layout(std::int64_t layers, int stages) {
 
 namespace {
 
-// What a range of layers holds besides embedding and loss.
-using MixKey = std::array<int, 4>;
-
 enum class Place { front, middle, back };
 
 class LayoutTable {
  public:
   LayoutTable(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
-      : plan_(plan), limit_(limit), evaluator_(&evaluator) {
-    const bool halves = evaluator.training().stack.selective_half &&
-                        plan.recompute.granularity == Recomputation::selective;
-    as_run_ = halves ? half_recomputed(plan) : plan;
-  }
+      : plan_(plan),
+        recompute_(recompute_as_run(plan.recompute, evaluator.training().stack)),
+        limit_(limit),
+        evaluator_(&evaluator) {}
 
-  // Layer 0 is the embedding, the last one the loss.
-  MixKey content(int first, int end) const {
+  // What a range of layers holds besides embedding and loss. Layer 0 is the embedding, the last one
+  // the loss.
+  LayerMix content(int first, int end) const {
     const auto& model = evaluator_->model();
     const int from = std::max(first - 1, 0);
     const int layers = std::min(end - 1, static_cast<int>(model.layers)) - from;
-    const int again = recomputed_layers(as_run_, layers);
-    const auto moe = static_cast<int>(model.moe_layers(from, layers));
-    const auto moe_again = static_cast<int>(model.moe_layers(from, again));
-    return {layers - moe, moe, again - moe_again, moe_again};
+    return layer_mix(model, from, layers, recompute_);
   }
 
   // Asked once for a content: all stages hold it, so the first tells of ranges in front, the last
   // of those at the back.
-  const std::array<StageOption, 3>& options(const MixKey& content) {
+  const std::array<StageOption, 3>& options(const LayerMix& content) {
     const auto [at, is_new] = known_.try_emplace(content);
     if (!is_new) return at->second;
-    const LayerMix mix{content[0], content[1], content[2], content[3]};
     const PlanCost& cost =
-        evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), mix));
+        evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
     at->second = {option(cost, 0, 0), option(cost, 1, plan_.pp - 2),
                   option(cost, plan_.pp - 1, plan_.pp - 1)};
     return at->second;
@@ -87,10 +79,11 @@ class LayoutTable {
     return option;
   }
 
-  ParallelPlan plan_, as_run_;
+  ParallelPlan plan_;
+  costmodel::Recompute recompute_;
   Bytes limit_;
   Evaluator* evaluator_;
-  std::map<MixKey, std::array<StageOption, 3>> known_;
+  std::map<LayerMix, std::array<StageOption, 3>> known_;
 };
 
 }  // namespace
@@ -104,13 +97,13 @@ SlicingProblem layout_problem(const ParallelPlan& plan, Bytes limit, Evaluator& 
   problem.devices = plan.pp;
   problem.micro_batches = plan.micro_batches(evaluator.training().global_batch);
   problem.clear_ranges();
-  std::map<std::pair<MixKey, Place>, std::int32_t> classes;
+  std::map<std::pair<LayerMix, Place>, std::int32_t> classes;
   for (int first = 0; first < problem.layers; ++first) {
     for (int end = first + 1; end <= problem.layers; ++end) {
       const bool front = first == 0, back = end == problem.layers;
       if (front && back) continue;
       const Place place = front ? Place::front : back ? Place::back : Place::middle;
-      const MixKey content = table.content(first, end);
+      const LayerMix content = table.content(first, end);
       const StageOption& option = table.options(content)[static_cast<std::size_t>(place)];
       if (option.seconds > longest.value) break;  // and so does all that starts there
       const auto [at, is_new] = classes.emplace(std::pair(content, place),

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "costmodel/plan_shape.hpp"
 #include "planner/layout.hpp"
 #include "planner/podium.hpp"
 #include "planner/search_space.hpp"
@@ -31,9 +32,7 @@ Seconds work_of(const PlanCost& cost) {
 
 // Whether how much is recomputed depends on the layout: only the first layers of each stage are.
 bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& stack) {
-  return plan.recompute.layers > 0 ||
-         (stack.selective_half &&
-          plan.recompute.granularity == costmodel::Recomputation::selective);
+  return recompute_as_run(plan.recompute, stack).layers > 0;
 }
 
 // The plan whose work no layout of `plan` falls short of: without recomputation where the layout

@@ -91,9 +91,6 @@ void StageOptions::add_ways(int n, int tp) {
       const std::string name = groups.empty() ? "" : groups[static_cast<std::size_t>(group_)].name;
       choices_->push_back({group_, {tp, plan.dp, recompute, zero, name}});
       ways_.push_back({n, tag, plan});
-      const int partial = partial_layers(plan);
-      if (partial > 0 && std::find(partial_.begin(), partial_.end(), partial) == partial_.end())
-        partial_.push_back(partial);
     }
   }
 }
@@ -103,34 +100,22 @@ int StageOptions::alike(const Way& way) const {
   return static_cast<int>(evaluator_.cluster().devices / way.devices);
 }
 
-// The first layers of a stage that the plan as it is run recomputes; 0: all or none.
-int StageOptions::partial_layers(const ParallelPlan& plan) const {
-  const bool halves =
-      s_->training.stack.selective_half && plan.recompute.granularity == Recomputation::selective;
-  return halves ? half_recomputed(plan).recompute.layers : plan.recompute.layers;
-}
-
 StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
   const int from = std::max(first - 1, 0);
   return {from, std::min(end - 1, static_cast<int>(s_->model.layers)) - from};
 }
 
-// With so many of the first recomputed; 0: as many as a way that makes no difference between them.
-LayerMix StageOptions::mix_of(const Layers& layers, int recomputed) const {
-  ParallelPlan partial;
-  partial.recompute.layers = recomputed;
-  const int again = recomputed_layers(partial, layers.count);
-  const auto moe = static_cast<int>(s_->model.moe_layers(layers.first, layers.count));
-  const auto moe_again = static_cast<int>(s_->model.moe_layers(layers.first, again));
-  return {layers.count - moe, moe, again - moe_again, moe_again};
+LayerMix StageOptions::mix_of(const Layers& layers, const Recompute& asked) const {
+  const Recompute recompute = recompute_as_run(asked, s_->training.stack);
+  return layer_mix(s_->model, layers.first, layers.count, recompute);
 }
 
 // Ranges of the same content cost the same, whichever way they are run.
-std::vector<int> StageOptions::content(const Layers& layers) const {
-  const LayerMix whole = mix_of(layers, 0);
-  std::vector<int> key{whole.dense, whole.moe};
-  for (const int partial : partial_) key.push_back(mix_of(layers, partial).moe_again);
-  return key;
+StageOptions::Content StageOptions::content(const Layers& layers) const {
+  Content content;
+  for (const Recompute& recompute : recompute_offered(*s_))
+    content.push_back(mix_of(layers, recompute));
+  return content;
 }
 
 // Memory is linear in the micro-batches in flight. The stage at the back has one, so that it fits
@@ -158,7 +143,7 @@ StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size
 StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers) {
   constexpr std::size_t ends = 2, all = 3;  // stages
   const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
-  const LayerMix mix = mix_of(layers, partial_layers(way.plan));
+  const LayerMix mix = mix_of(layers, way.plan.recompute);
   ParallelPlan plan = way.plan;
   const auto cost = [&](std::size_t stages) -> const PlanCost& {
     const auto least = static_cast<std::int64_t>(stages);
@@ -200,7 +185,7 @@ std::vector<StageOption> unbeaten(std::vector<StageOption> all) {
 std::vector<StageOption> StageOptions::alone(const Layers& layers) {
   std::vector<StageOption> all;
   for (const Way& way : ways_) {
-    const LayerMix mix = mix_of(layers, partial_layers(way.plan));
+    const LayerMix mix = mix_of(layers, way.plan.recompute);
     all.push_back(option(way, evaluator_.cost(way.plan, {mix}), 0));
   }
   priced_ += ways_.size();
@@ -235,7 +220,7 @@ class StageOptions::Classes {
   static constexpr std::array<std::int32_t, 4> none{-1, -1, -1, -1};
   const StageOptions* options_;
   std::vector<std::array<std::int32_t, 4>> alike_;  // by how many layers there are
-  std::map<std::vector<int>, std::array<std::int32_t, 4>> mixed_;
+  std::map<Content, std::array<std::int32_t, 4>> mixed_;
 };
 
 std::optional<SlicingProblem> StageOptions::problem(const std::function<bool()>& expired) {

@@ -41,9 +41,8 @@ class StageOptions {
   // options for one submesh those are kept that nothing quicker beats in memory; one that never
   // fits keeps none in flight. Times are a micro-batch's forward and backward and its share of what
   // follows the pipeline, gradient reduction, optimizer and parameter gather; memory is the cost
-  // model's. Half of a stage's layers (torchtitan's selective recomputation) are half of what a
-  // stage has in a pipeline of stages of this size. `expired` is asked before each content of a
-  // stage is priced; nothing once it says yes.
+  // model's. `expired` is asked before each content of a stage is priced; nothing once it says
+  // yes.
   std::optional<SlicingProblem> problem(const std::function<bool()>& expired = {});
   // Stages that were priced: so many contents, places and ways of them.
   std::uint64_t priced() const { return priced_; }
@@ -68,9 +67,9 @@ class StageOptions {
   Placed placed(const Way& way, const Layers& layers);
   StageOption option(const Way& way, const costmodel::PlanCost& cost, std::size_t rank) const;
   int alike(const Way& way) const;
-  int partial_layers(const costmodel::ParallelPlan& plan) const;
-  costmodel::LayerMix mix_of(const Layers& layers, int recomputed) const;
-  std::vector<int> content(const Layers& layers) const;
+  using Content = std::vector<costmodel::LayerMix>;  // under each recomputation offered
+  costmodel::LayerMix mix_of(const Layers& layers, const costmodel::Recompute& asked) const;
+  Content content(const Layers& layers) const;
 
   const costmodel::Scenario* s_;
   int group_;
@@ -80,7 +79,6 @@ class StageOptions {
   std::int64_t micro_batches_;
   costmodel::Bytes limit_;
   std::vector<Way> ways_;
-  std::vector<int> partial_;  // numbers of layers that some way recomputes and no more of
   std::uint64_t priced_ = 0;
 };
 

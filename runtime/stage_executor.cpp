@@ -112,7 +112,7 @@ void StageExecutor::build_stage(int stage) {
   std::int64_t first = 0;
   for (int k = 0; k < stage; ++k) first += costmodel::layers_of(plan_, evaluator_.model(), k);
   const int layers = costmodel::layers_of(plan_, evaluator_.model(), stage);
-  const int again = costmodel::recomputed_layers(plan_, layers);
+  const int again = costmodel::recomputed_layers(plan_.recompute, layers);
   for (int i = 0; i < layers; ++i) add_layer(stage, LayerKind::block, first + i, i < again);
   if (stage + 1 == plan_.virtual_stages()) add_layer(stage, LayerKind::head, 0, false);
 }

@@ -24,12 +24,28 @@ std::string first_key(const ParallelPlan& plan,
 }  // namespace
 
 TEST_CASE("half of the layers recomputed is half of each stage's own") {
-  const ParallelPlan half = half_recomputed(ParallelPlan{});
-  CHECK(half.recompute.granularity == Recomputation::full);
+  const Recompute selective{Recomputation::selective, 0};
+  StackSpec stack;
+  CHECK(recompute_as_run(selective, stack) == selective);
+  stack.selective_half = true;
+  const Recompute full{Recomputation::full, 3};
+  CHECK(recompute_as_run(full, stack) == full);
+  const Recompute half = recompute_as_run(selective, stack);
+  CHECK(half.granularity == Recomputation::full);
   CHECK(recomputed_layers(half, 28) == 14);
   CHECK(recomputed_layers(half, 5) == 2);
   CHECK(recomputed_layers(half, 1) == 1);
   CHECK(recomputed_layers(half, 0) == 0);
+}
+
+TEST_CASE("a stage's layers by kind are those of its own place in the model") {
+  CHECK(layer_mix(model, 3, 5, {Recomputation::full, 2}) == LayerMix{5, 0, 2, 0});
+  CHECK(layer_mix(model, 3, 5, {Recomputation::none, 0}) == LayerMix{5, 0, 5, 0});
+  ModelSpec sparse = model;
+  sparse.experts = 8;
+  sparse.first_dense_layers = 1, sparse.moe_every = 2;  // layers 2, 4, 6, ... have experts
+  CHECK(layer_mix(sparse, 3, 5, {Recomputation::full, 2}) == LayerMix{3, 2, 1, 1});
+  CHECK(layer_mix(sparse, 2, 5, {Recomputation::full, 0}) == LayerMix{2, 3, 2, 3});
 }
 
 TEST_CASE("each rule is broken alone, at its key") {
