@@ -6,9 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 using costmodel::ReplicaEnd;
 using costmodel::ReplicaEvaluator;
@@ -19,17 +17,10 @@ using costmodel::Seconds;
 namespace {
 
 Scenario read(int h100, int a100, const std::string& join = "25 GB/s") {
-  return costmodel::read_scenario(
-      costmodel::parse_yaml("model: {base: gpt2-medium, layers: 8}\n"
-                            "training: {global_batch: 24, sequence: 1024, precision: fp16, "
-                            "stack: megatron-2021}\n"
-                            "cluster:\n  groups: [{name: h100, base: dgx-h100, devices: " +
-                                std::to_string(h100) +
-                                "}, {name: a100, base: dgx-a100, devices: " + std::to_string(a100) +
-                                "}]\n  join: {bandwidth_bytes_per_s: " + join +
-                                ", latency_s: 5 us}\n",
-                            "t.yaml"),
-      "t", fixtures::configs());
+  return scenarios::read(
+      "model: {base: gpt2-medium, layers: 8}\n"
+      "training: {global_batch: 24, sequence: 1024, precision: fp16, stack: megatron-2021}\n" +
+      scenarios::mixed(h100, a100, join));
 }
 
 ReplicaShare share(int tp, int pp, int dp, std::int64_t b, std::int64_t m) {

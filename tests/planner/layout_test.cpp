@@ -4,11 +4,10 @@
 
 #include <numeric>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/layout_search.hpp"
 #include "planner/megatron_rules.hpp"
 #include "planner/strategy.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
@@ -18,13 +17,9 @@ using planner::improved_layout;
 using planner::layers_of;
 using planner::layout_problem;
 using planner::memory_limit;
+using scenarios::read;
 
 namespace {
-
-Scenario scenario(const std::string& yaml) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
-}
 
 const char* const dense =
     "model: {kind: llama, layers: 10, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
@@ -92,7 +87,7 @@ TEST_CASE("an even layout counts embedding and loss as layers and leaves nothing
 TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost model's own prices") {
   int binding = 0, checked = 0;
   for (const char* yaml : {dense, mixed}) {
-    const Scenario s = scenario(yaml);
+    const Scenario s = read(yaml);
     Evaluator evaluator(s.model, s.cluster, s.training);
     for (const auto& [pp, tp, zero, again] :
          {std::tuple{2, 1, 0, 0}, std::tuple{4, 1, 1, 0}, std::tuple{4, 2, 0, 1},
@@ -132,7 +127,7 @@ TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost mod
 }
 
 TEST_CASE("stages priced together are priced as one by one") {
-  const Scenario s = scenario(mixed);
+  const Scenario s = read(mixed);
   Evaluator evaluator(s.model, s.cluster, s.training);
   ParallelPlan plan = pipeline(4, 1);
   plan.stage_layers = {3, 1, 4, 1};
@@ -147,7 +142,7 @@ TEST_CASE("stages priced together are priced as one by one") {
 }
 
 TEST_CASE("moving layers finds the layout that trying all finds, or one nearly as good") {
-  const Scenario s = scenario(dense);
+  const Scenario s = read(dense);
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const int pp : {2, 4}) {
     ParallelPlan plan = pipeline(pp, 1);
@@ -194,9 +189,9 @@ double best_of_all(const Scenario& s) {
 }  // namespace
 
 TEST_CASE("the search over layouts finds what even stages cannot, with a bound that holds") {
-  const Scenario s = scenario(std::string(dense) +
-                              "plan: {tp: 1, cp: 1, vpp: 1, zero: 0, recompute: none}\n"
-                              "search: {max_pp: 4, max_micro_batch: 4, top: 1}\n");
+  const Scenario s = read(std::string(dense) +
+                          "plan: {tp: 1, cp: 1, vpp: 1, zero: 0, recompute: none}\n"
+                          "search: {max_pp: 4, max_micro_batch: 4, top: 1}\n");
   const double best = best_of_all(s);
   const auto all = planner::run_strategies(s, true, 1, {});
   REQUIRE(!all.found.plans.empty());
@@ -210,7 +205,7 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
   // Ten layers and a large vocabulary on four stages: three layers behind the embedding are too few
   // or the last stage too slow.
   const Scenario s =
-      scenario(std::string(dense) + "plan: {tp: 2, pp: 4, cp: 1, vpp: 1, micro_batch: 1}\n");
+      read(std::string(dense) + "plan: {tp: 2, pp: 4, cp: 1, vpp: 1, micro_batch: 1}\n");
   const auto all = planner::run_strategies(s, true, 2, {});
   REQUIRE(!all.found.plans.empty());
   const auto& best = all.found.plans.front();
@@ -225,7 +220,7 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
 }
 
 TEST_CASE("the search over layouts gives the same for any number of threads") {
-  const Scenario s = scenario(mixed);
+  const Scenario s = read(mixed);
   const auto one = planner::run_strategies(s, true, 1, {});
   REQUIRE(!one.found.plans.empty());
   for (const int threads : {2, 5}) {
@@ -241,7 +236,7 @@ TEST_CASE("the search over layouts gives the same for any number of threads") {
 }
 
 TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
-  const Scenario s = scenario(mixed);
+  const Scenario s = read(mixed);
   const auto whole = planner::run_strategies(s, true, 1, {});
   const auto none = planner::run_strategies(s, true, 2, [] { return true; });
   CHECK(none.layouts->expired);
@@ -251,7 +246,7 @@ TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
 }
 
 TEST_CASE("layouts are searched where the plan fixes recomputation of a part of the layers") {
-  const Scenario s = scenario(
+  const Scenario s = read(
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
       "training: {global_batch: 128, sequence: 4096, stack: megatron-core-2025}\n"
       "plan: {pp: 8, tp: 2, recompute: {granularity: full, layers: 1}, schedule: 1f1b, vpp: 1, "
@@ -270,7 +265,7 @@ TEST_CASE("layouts are searched where the plan fixes recomputation of a part of 
 
 TEST_CASE("the bound holds for layouts that recompute less than an even one") {
   // Six layers of each stage: 18 of this layout, 23 of the most even one.
-  const Scenario s = scenario(
+  const Scenario s = read(
       "model: {base: gpt-tiny, layers: 24, vocab: 17000}\n"
       "cluster: {base: laptop-cpu, devices: 4}\n"
       "training: {global_batch: 1024, sequence: 128, precision: fp32, stack: shardplan-cpu}\n"
@@ -294,10 +289,10 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
     for (const int again : {1, 2, 4}) {
       for (const int b : {1, 4, 8}) {
         const Scenario s =
-            scenario(std::string(yaml) +
-                     "plan: {pp: 4, tp: 1, vpp: 1, cp: 1, ep: 1, zero: 1, micro_batch: " +
-                     std::to_string(b) +
-                     ", recompute: {granularity: full, layers: " + std::to_string(again) + "}}\n");
+            read(std::string(yaml) +
+                 "plan: {pp: 4, tp: 1, vpp: 1, cp: 1, ep: 1, zero: 1, micro_batch: " +
+                 std::to_string(b) +
+                 ", recompute: {granularity: full, layers: " + std::to_string(again) + "}}\n");
         const auto all = planner::run_strategies(s, true, 1, {});
         REQUIRE(!all.found.plans.empty());
         Evaluator evaluator(s.model, s.cluster, s.training);
@@ -319,7 +314,7 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
 }
 
 TEST_CASE("layouts that the scenario fixes are left alone") {
-  const Scenario s = scenario(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
+  const Scenario s = read(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
   const auto all = planner::run_strategies(s, true, 1, {});
   CHECK(all.layouts->families == 0);
   REQUIRE(!all.found.plans.empty());

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "costmodel/error.hpp"
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/export_megatron.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 namespace megatron {
 
@@ -31,8 +29,7 @@ inline Scenario scenario_of(const std::string& model,
       "{{model: {}, cluster: {{base: dgx-h100, devices: 16}},\n"
       " training: {{global_batch: 64, sequence: 128, stack: {}}},\n plan: {{tp: 2, pp: 2}}}}",
       model, stack);
-  return costmodel::read_scenario(costmodel::parse_yaml(text, "test.yaml"), "test",
-                                  fixtures::configs());
+  return scenarios::read(text);
 }
 
 inline Scenario tiny_llama() { return scenario_of("{base: llama-tiny, layers: 8}"); }

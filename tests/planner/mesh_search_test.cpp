@@ -16,7 +16,7 @@
 #include "planner/mesh_report.hpp"
 #include "planner/placement.hpp"
 #include "planner/strategy.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 namespace mesh_search_test {
 
@@ -27,21 +27,10 @@ using costmodel::Scenario;
 using costmodel::StagePlan;
 using planner::MeshSearch;
 using planner::search_meshes;
+using scenarios::mixed;
+using scenarios::read;
 
 namespace {
-
-Scenario read(const std::string& yaml) {
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "t.yaml"), "t", fixtures::configs());
-}
-
-std::string mixed(int h100, int a100, const std::string& join = "25 GB/s") {
-  return "cluster:\n"
-         "  groups: [{name: h100, base: dgx-h100, devices: " +
-         std::to_string(h100) + "}, {name: a100, base: dgx-a100, devices: " + std::to_string(a100) +
-         "}]\n"
-         "  join: {bandwidth_bytes_per_s: " +
-         join + ", latency_s: 5 us}\n";
-}
 
 const std::string small =
     "model: {base: gpt2-medium, layers: 8}\n"

@@ -7,36 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "costmodel/yaml_io.hpp"
 #include "planner/mesh_report.hpp"
 #include "planner/mesh_search.hpp"
 #include "planner/search_space.hpp"
 #include "planner/stage_options.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 using costmodel::ReplicaShare;
 using costmodel::Scenario;
 using planner::ReplicaSearch;
 using planner::search_replicas;
+using scenarios::group;
+using scenarios::mixed;
+using scenarios::read;
 
 namespace {
-
-Scenario read(const std::string& yaml) {
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "t.yaml"), "t", fixtures::configs());
-}
-
-std::string group(const std::string& name, const std::string& base, int devices) {
-  return "{name: " + name + ", base: " + base + ", devices: " + std::to_string(devices) + "}";
-}
-
-std::string cluster(const std::string& groups, const std::string& join = "25 GB/s") {
-  return "cluster: {groups: [" + groups + "], join: {bandwidth_bytes_per_s: " + join +
-         ", latency_s: 5 us}}\n";
-}
-
-std::string mixed(int h100, int a100, const std::string& join = "25 GB/s") {
-  return cluster(group("h100", "dgx-h100", h100) + ", " + group("a100", "dgx-a100", a100), join);
-}
 
 std::string training(int batch, const std::string& stack = "megatron-2021") {
   return "model: {base: gpt2-medium, layers: 8}\n"
@@ -110,8 +95,9 @@ struct BruteForce {
 }  // namespace
 
 TEST_CASE("the shares found are the best of all") {
-  const std::string three = cluster(group("a", "dgx-h100", 1) + ", " + group("b", "dgx-a100", 1) +
-                                    ", " + group("c", "dgx-v100", 1));
+  const std::string three =
+      scenarios::joined(group("a", "dgx-h100", 1) + ", " + group("b", "dgx-a100", 1) + ", " +
+                        group("c", "dgx-v100", 1));
   std::uint64_t tried = 0;
   int uneven = 0;
   for (const std::string& yaml :

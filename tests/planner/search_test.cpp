@@ -6,20 +6,15 @@
 #include <set>
 #include <string>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/doctor.hpp"
 #include "planner/search_space.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 using costmodel::Evaluator;
 using costmodel::Scenario;
+using scenarios::read;
 
 namespace {
-
-Scenario scenario(const std::string& yaml) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
-}
 
 std::string random_scenario(std::mt19937& random) {
   const auto pick = [&](auto... values) {
@@ -71,7 +66,7 @@ TEST_CASE("the pruned search finds what trying every plan finds") {
   for (int i = 0; i < 120; ++i) {
     const std::string yaml = random_scenario(random);
     CAPTURE(yaml);
-    const Scenario s = scenario(yaml);
+    const Scenario s = read(yaml);
     const auto [pruned, all] = search_both_ways(s);
     (all.plans.empty() ? without : with_plans) += 1;
     evaluated += pruned.statistics.simulated;
@@ -87,7 +82,7 @@ TEST_CASE("bounds never exceed the simulated iteration") {
   std::mt19937 random(7);
   int checked = 0;
   for (int i = 0; i < 40; ++i) {
-    const Scenario s = scenario(random_scenario(random));
+    const Scenario s = read(random_scenario(random));
     Evaluator evaluator(s.model, s.cluster, s.training);
     const auto space = planner::enumerate(s);
     for (std::size_t f = 0; f < space.families.size(); f += 7) {
@@ -120,7 +115,7 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
   for (const int sequence : {16384, 65536, 262144}) {
     for (const char* margin : {"0", "0.7"}) {
       const Scenario s =
-          scenario(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
+          read(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
       search_both_ways(s);
     }
   }
@@ -134,15 +129,15 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
     CHECK(all_to_all == (cp > 1 && !s.plan.cp_comm));
     return cp;
   };
-  CHECK(most(scenario(long_context(4096))) == 1);
-  CHECK(most(scenario(long_context(8192))) == 2);
-  CHECK(most(scenario(long_context(262144))) == 16);
-  CHECK(most(scenario(long_context(262144, "plan: {cp_comm: p2p}"))) == 16);
-  CHECK(most(scenario(long_context(262144, "search: {max_cp: 4}"))) == 4);
-  CHECK(most(scenario(long_context(4096, "search: {max_cp: 4}"))) == 4);
-  CHECK(most(scenario(long_context(262144, "plan: {cp: 1}"))) == 1);
+  CHECK(most(read(long_context(4096))) == 1);
+  CHECK(most(read(long_context(8192))) == 2);
+  CHECK(most(read(long_context(262144))) == 16);
+  CHECK(most(read(long_context(262144, "plan: {cp_comm: p2p}"))) == 16);
+  CHECK(most(read(long_context(262144, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(read(long_context(4096, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(read(long_context(262144, "plan: {cp: 1}"))) == 1);
   // Eight sequences of 262,144 tokens: eight ranks by sequence leave half the devices idle.
-  const Scenario s = scenario(long_context(262144));
+  const Scenario s = read(long_context(262144));
   Evaluator evaluator(s.model, s.cluster, s.training);
   CHECK(planner::search(s, evaluator).plans.front().plan.cp > 1);
 }
@@ -158,7 +153,7 @@ TEST_CASE(
               "training: {global_batch: ") +
           batch + ", sequence: 4096, precision: bf16, stack: " + stack + "}\nsearch: {top: 5}\n";
       CAPTURE(yaml);
-      const Scenario s = scenario(yaml);
+      const Scenario s = read(yaml);
       const auto [pruned, all] = search_both_ways(s);
       REQUIRE_FALSE(pruned.plans.empty());
       for (const auto& found : pruned.plans) {
@@ -182,7 +177,7 @@ TEST_CASE("experts are dealt out by the search, and that is proved too") {
       std::string yaml = head;
       yaml.append(dense).append(tail).append(limit);
       CAPTURE(yaml);
-      const Scenario s = scenario(yaml);
+      const Scenario s = read(yaml);
       Evaluator evaluator(s.model, s.cluster, s.training);
       const auto pruned = planner::search(s, evaluator);
       const auto all = planner::brute_force(s, evaluator);
@@ -198,13 +193,13 @@ TEST_CASE("experts are dealt out by the search, and that is proved too") {
   }
   int most = 0;
   for (const auto& family :
-       planner::enumerate(scenario(head + "0" + tail + "search: {max_ep: 4}")).families)
+       planner::enumerate(read(head + "0" + tail + "search: {max_ep: 4}")).families)
     most = std::max(most, family.plan.ep);
   CHECK(most == 4);
 }
 
 TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
-  const Scenario s = scenario(
+  const Scenario s = read(
       "model: gpt3-1.3b\ncluster: {base: selene, devices: 16}\n"
       "training: {global_batch: 32, sequence: 1024, stack: megatron-core-2026}\n");
   std::vector<costmodel::ParallelPlan> plans;
@@ -224,7 +219,7 @@ TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
       "model: gpt3-6.7b\ncluster: {base: selene, devices: 32}\n"
       "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n";
   const Scenario fixed =
-      scenario(head + "plan: {tp: 2, zero: 1, micro_batch: auto, recompute: full}\n");
+      read(head + "plan: {tp: 2, zero: 1, micro_batch: auto, recompute: full}\n");
   for (const auto& family : planner::enumerate(fixed).families) {
     for (const auto& plan : planner::members(family, fixed)) {
       REQUIRE(plan.tp == 2);
@@ -232,15 +227,14 @@ TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
       REQUIRE(plan.recompute == costmodel::Recompute{costmodel::Recomputation::full, 0});
     }
   }
-  const Scenario open = scenario(head + "plan: {tp: auto}\n");
-  CHECK(planner::enumerate(open).configurations ==
-        planner::enumerate(scenario(head)).configurations);
+  const Scenario open = read(head + "plan: {tp: auto}\n");
+  CHECK(planner::enumerate(open).configurations == planner::enumerate(read(head)).configurations);
   CHECK(planner::enumerate(open).configurations > planner::enumerate(fixed).configurations);
 }
 
 TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {
   const auto tried = [](const std::string& stack, const std::string& rest) {
-    const Scenario s = scenario(
+    const Scenario s = read(
         "model: {kind: gpt, layers: 32, hidden: 2048, heads: 16}\n"
         "cluster: {base: zero-bubble-a100, devices: 8}\n"
         "training: {global_batch: 64, sequence: 1024, stack: " +
@@ -265,7 +259,7 @@ TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scen
 }
 
 TEST_CASE("when nothing fits the diagnosis names what would") {
-  const Scenario s = scenario(
+  const Scenario s = read(
       "model: gpt3-175b\ncluster: {base: selene, devices: 16}\n"
       "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n"
       "plan: {recompute: none}\n");

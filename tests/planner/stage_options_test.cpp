@@ -9,22 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/yaml_io.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 namespace stage_options_test {
 
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
-
-namespace {
-
-Scenario read(const std::string& yaml) {
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "t.yaml"), "t", fixtures::configs());
-}
-
-}  // namespace
+using scenarios::read;
 
 TEST_CASE("stages that recompute their first layers are priced by what those are") {
   // Dense layers in front of mixtures of experts: which layers are first depends on the range.

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
-#include "tests/costmodel/fixtures.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 using costmodel::Bytes;
 using costmodel::Evaluator;
@@ -27,11 +25,9 @@ using planner::StageSpec;
 namespace {
 
 Scenario scenario(const std::string& model, const std::string& cluster, int batch) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  const std::string yaml = "model: {" + model + "}\ncluster: {" + cluster +
-                           "}\ntraining: {global_batch: " + std::to_string(batch) +
-                           ", sequence: 2048, stack: megatron-core-2026}\n";
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
+  return scenarios::read("model: {" + model + "}\ncluster: {" + cluster +
+                         "}\ntraining: {global_batch: " + std::to_string(batch) +
+                         ", sequence: 2048, stack: megatron-core-2026}\n");
 }
 
 const char* const gpt =
