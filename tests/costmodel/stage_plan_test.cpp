@@ -5,9 +5,6 @@
 
 #include "costmodel/cluster_groups.hpp"
 #include "costmodel/estimate.hpp"
-#include "costmodel/json_estimate.hpp"
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
 namespace stage_plan_test {
@@ -53,14 +50,6 @@ std::string fault(const ParallelPlan& plan, const ClusterSpec& cluster, std::int
   return found.empty()
              ? ""
              : found.front().key + ": " + found.front().reason + "; " + found.front().remedy;
-}
-
-const std::string header =
-    "model: gpt-tiny\n"
-    "training: {global_batch: 16, sequence: 128, precision: fp32, stack: shardplan-cpu}\n";
-
-Scenario scenario(const std::string& rest) {
-  return read_scenario(parse_yaml(header + rest, "t.yaml"), "t", fixtures::configs());
 }
 
 }  // namespace
@@ -338,112 +327,6 @@ TEST_CASE("what is impossible is named, with a remedy") {
   has(fault(plan, mixed), "schedule: stages that differ have one chunk a rank");
   plan.vpp = 1, plan.pp = 3;
   has(fault(plan, mixed), "stages: stages lists 2, pp is 3");
-}
-
-TEST_CASE("stages are read, settled and written back") {
-  const Scenario s = scenario(
-      "cluster: {base: laptop-cpu, devices: 4}\n"
-      "plan: {micro_batch: 2, stages: [{tp: 2, dp: 1, layers: 1, recompute: full}, {dp: 2, layers: "
-      "3, zero: 1}]}\n");
-  const ParallelPlan plan = resolve_plan(s);
-  CHECK(plan.pp == 2);
-  CHECK(plan.dp == 2);
-  CHECK(plan.stage_layers == std::vector<int>{1, 3});
-  CHECK(plan.stages[0] == StagePlan{2, 1, {Recomputation::full, 0}, 0, ""});
-  CHECK(plan.stages[1] == StagePlan{1, 2, {}, 1, ""});
-  Scenario again = s;
-  again.plan = read_scenario(parse_yaml(
-                                 header + "cluster: {base: laptop-cpu, devices: 4}\nplan: " +
-                                     [&] {
-                                       std::string text = "\n";
-                                       for (const char c : to_yaml(to_value(plan)))
-                                         text += text.back() == '\n' ? std::string("  ") + c
-                                                                     : std::string(1, c);
-                                       return text;
-                                     }(),
-                                 "again.yaml"),
-                             "t", fixtures::configs())
-                   .plan;
-  CHECK(resolve_plan(again) == plan);
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  const auto json = plan_json(evaluator.estimate(plan));
-  REQUIRE(json["stages"].size() == 2);
-  CHECK(json["stages"][0]["micro_batch"] == 4);
-  CHECK(json["stages"][1]["first_device"] == 2);
-}
-
-TEST_CASE("stages that cannot be read say so") {
-  const auto fault_of = [](const std::string& plan) {
-    return fixtures::config_error([&] {
-      resolve_plan(scenario("cluster: {base: laptop-cpu, devices: 4}\nplan: " + plan + "\n"));
-    });
-  };
-  using fixtures::contains;
-  CHECK(contains(fault_of("{stages: 3}"), "stages is not a list of stages"));
-  CHECK(contains(fault_of("{stages: [{tp: 2}, {dp: 2}]}"), "the stage lacks dp"));
-  CHECK(contains(fault_of("{stages: [{dp: 2, layers: 4}, {dp: 2}]}"),
-                 "some stages say their layers"));
-  CHECK(contains(fault_of("{stage_layers: [4, 4], stages: [{dp: 2, layers: 4}, {dp: 2}]}"),
-                 "stages say their layers, and so does stage_layers; leave one of them out"));
-  CHECK(contains(fault_of("{stages: [{dp: 2, width: 4}]}"), "width"));
-  const std::string many = "{tp: 1000000, dp: 1000000}";
-  CHECK(contains(fault_of("{cp: 1000000, stages: [" + many + ", " + many + "]}"),
-                 "add up to 1,000,000,000,000,000,000 devices"));
-  CHECK(contains(fault_of("{tp: auto, stages: [{dp: 2}, {dp: 2}]}"), "tp: auto beside stages"));
-}
-
-TEST_CASE("groups are read: kinds of their own, tiers lent or of their own, and what joins them") {
-  const std::string join = "join: {bandwidth_bytes_per_s: 1.25 GB/s, latency_s: 20 us}";
-  const Scenario s = scenario(
-      "cluster:\n"
-      "  title: two kinds\n"
-      "  groups: [{base: dgx-a100, devices: 16}, {name: h, base: dgx-h100, devices: 8}]\n"
-      "  " +
-      join +
-      "\n"
-      "plan: {tp: 4, pp: 3, dp: 2}\n");
-  REQUIRE(s.cluster.groups.size() == 2);
-  CHECK(s.cluster.devices == 24);
-  CHECK(s.cluster.groups[0].name == "a100-sxm4-80gb");
-  CHECK(s.cluster.groups[1].name == "h");
-  CHECK(s.cluster.groups[0].tiers.size() == 2);
-  CHECK(s.cluster.groups[1].tiers.size() == 1);
-  CHECK(s.cluster.tiers.back().bandwidth.value == 1.25e9);
-  CHECK(device_names(s.cluster) == "a100-sxm4-80gb+h100-sxm5-80gb");
-  CHECK(devices_text(s.cluster) ==
-        "16 x NVIDIA A100-SXM4-80GB and 8 x " + s.cluster.groups[1].device.title);
-  CHECK(peak_of(s.cluster, Precision::bf16).value ==
-        doctest::Approx(16 * s.cluster.groups[0].device.peak_of(Precision::bf16).value +
-                        8 * s.cluster.groups[1].device.peak_of(Precision::bf16).value));
-  const auto meshes = stage_meshes(resolve_plan(s), s.cluster);
-  CHECK(meshes[1].group == 0);
-  CHECK(meshes[2].group == 1);
-  const Scenario lent = scenario(
-      "cluster:\n"
-      "  groups: [{device: a100-sxm4-80gb, devices: 8}, {device: h100-sxm5-80gb, devices: 8}]\n"
-      "  devices_per_node: 8\n"
-      "  tiers: [{name: in, devices: 8, bandwidth_bytes_per_s: 300 GB/s, latency_s: 2 us},\n"
-      "          {name: out, devices: 16, bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}]\n");
-  CHECK(lent.cluster.groups[1].tiers.size() == 1);
-  CHECK(lent.cluster.tiers.back().name == "out");
-  CHECK(lent.cluster.tiers.back().devices == 16);
-}
-
-TEST_CASE("groups that cannot be read say so") {
-  const auto fault_of = [](const std::string& cluster) {
-    return fixtures::config_error([&] { scenario("cluster: {" + cluster + "}\n"); });
-  };
-  using fixtures::contains;
-  const std::string join = ", join: {bandwidth_bytes_per_s: 1 GB/s, latency_s: 20 us}";
-  const std::string two = "groups: [{base: dgx-a100, devices: 8}, {base: dgx-h100, devices: 8}]";
-  CHECK(fault_of(two + join) == "");
-  CHECK(contains(fault_of("groups: 4" + join), "groups is not a list of groups"));
-  CHECK(contains(fault_of(two), "the cluster does not say what joins its groups"));
-  CHECK(contains(fault_of(two + join + ", devices: 12"), "devices is 12, the groups have 16"));
-  CHECK(contains(fault_of("groups: [{base: dgx-a100}, {base: dgx-a100}]" + join),
-                 "two groups are called 'a100-sxm4-80gb'"));
-  CHECK(contains(fault_of("groups: [{devices: 4}]" + join), "the group lacks the key 'device'"));
-  CHECK(contains(fault_of("groups: [{base: dgx-a100, color: red}]" + join), "color"));
 }
 
 }  // namespace stage_plan_test
