@@ -305,6 +305,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.stage_forward = c.times.forward;
   e.memory = c.memory;
   e.peak = c.peak;
+  e.fullest = c.fullest;
   e.reported_peak = reported_peak(c.peak, training_.stack);
   e.capacity = c.capacity.empty() ? cluster_.device.memory : c.capacity[c.fullest];
   e.stage_capacity = c.capacity;

@@ -72,7 +72,7 @@ struct PlanCost {
   std::vector<StageMemory> memory;        // by rank
   std::vector<StageBoundary> boundaries;  // behind each stage but the last, where stages differ
   std::vector<Bytes> capacity;            // by rank, where stages differ
-  std::size_t fullest = 0;                // the rank with the largest share of it
+  std::size_t fullest = 0;                // the rank whose memory is full to the largest share
   int offloaded_layers = 0;               // whose activations wait in host memory
   Seconds offload_exposed;                // of their transfers, in a micro-batch
   Bytes peak;
@@ -105,6 +105,7 @@ struct Estimate {
                                       // gradient in backward
   std::vector<StageMemory> memory;    // by pipeline rank
   Bytes peak, capacity;               // where devices differ, of the stage fullest for its own
+  std::size_t fullest = 0;            // that stage
   std::vector<Bytes> stage_capacity;  // by pipeline rank, where stages differ
   std::vector<StageMesh> meshes;      // the same: each stage's own plan and place; of groups that
                                       // hold replicas each has several stages here

@@ -269,7 +269,9 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     s.buffers = buffers_of(plan, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     if (plan.vpp == 1) s.each = kept_by(f, plan, r) * (1 + training_.stack.fragmentation);
-    c.peak = max(c.peak, s.total());
+    if (s.total() <= c.peak) continue;
+    c.peak = s.total();
+    c.fullest = static_cast<std::size_t>(r);
   }
 }
 

@@ -187,11 +187,7 @@ CommandResult evaluate(const Session& session) {
   const auto estimate = evaluator.estimate(*plan);
   write_placement(session, s, *plan);
   CommandResult result;
-  if (!estimate.fits()) {
-    result.warnings.push_back(fmt::format("warning: {} of {} needed: the plan does not fit",
-                                          format_bytes(estimate.peak),
-                                          format_bytes(estimate.capacity)));
-  }
+  result.warnings = memory_warnings(estimate);
   if (session.options.format == Format::json) {
     result.text = estimate_json(estimate, s);
   } else if (session.options.format == Format::yaml) {

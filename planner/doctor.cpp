@@ -34,12 +34,9 @@ std::string largest_part(const costmodel::StageMemory& s) {
 
 std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
   const auto& cost = evaluator.cost(plan);
-  const auto fullest =
-      std::max_element(cost.memory.begin(), cost.memory.end(),
-                       [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  return fmt::format("{}: stage {} needs {} of {} ({})", to_string(plan),
-                     fullest - cost.memory.begin(), format_bytes(cost.peak),
-                     format_bytes(evaluator.cluster().device.memory), largest_part(*fullest));
+  return fmt::format("{}: stage {} needs {} of {} ({})", to_string(plan), cost.fullest,
+                     format_bytes(cost.peak), format_bytes(evaluator.cluster().device.memory),
+                     largest_part(cost.memory[cost.fullest]));
 }
 
 // What is fixed of them takes the place of the usual sizes; a fixed dp leaves the rest to tp and

@@ -2,24 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "costmodel/units_text.hpp"
 
 namespace planner {
 
+std::vector<std::string> memory_warnings(const costmodel::Estimate& estimate) {
+  if (estimate.fits()) return {};
+  return {fmt::format("warning: the plan does not fit in memory: stage {} needs {} of {}",
+                      estimate.fullest, format_bytes(estimate.peak),
+                      format_bytes(estimate.capacity))};
+}
+
 std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
                                        const costmodel::Estimate& estimate) {
-  std::vector<std::string> lines;
-  if (!estimate.fits()) {
-    const auto& stages = estimate.memory;
-    const auto fullest =
-        std::max_element(stages.begin(), stages.end(),
-                         [](const auto& a, const auto& b) { return a.total() < b.total(); });
-    lines.push_back(fmt::format("warning: the plan does not fit in memory: stage {} needs {} of {}",
-                                fullest - stages.begin(), format_bytes(estimate.peak),
-                                format_bytes(estimate.capacity)));
-  }
+  std::vector<std::string> lines = memory_warnings(estimate);
   if (scenario.plan.written.empty()) {
     const std::string to = options.to.empty() ? "" : " --to " + options.to;
     lines.push_back(fmt::format(

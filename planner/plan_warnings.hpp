@@ -10,7 +10,10 @@
 
 namespace planner {
 
-// One a line. Of a scenario without a plan: the two commands that use the best one instead.
+// One a line. That it does not fit, told of the stage that is fullest for its own devices.
+std::vector<std::string> memory_warnings(const costmodel::Estimate& estimate);
+
+// That too, and of a scenario without a plan: the two commands that use the best one instead.
 std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
                                        const costmodel::Estimate& estimate);
 

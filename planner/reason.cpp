@@ -46,14 +46,10 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * frac
 
 std::string memory_sentence(const Estimate& e) {
   const double used = e.peak / e.capacity;
-  std::size_t fullest = 0;
-  for (std::size_t r = 0; r < e.memory.size(); ++r) {
-    if (e.memory[r].total() > e.memory[fullest].total()) fullest = r;
-  }
-  const auto& stage = e.memory[fullest];
+  const auto& stage = e.memory[e.fullest];
   const bool activations = stage.activations > stage.weights + stage.gradients + stage.optimizer;
   const std::string what = activations ? "activations" : "weights, gradients and optimizer states";
-  const std::string where = e.memory.size() > 1 ? fmt::format(" of stage {}", fullest) : "";
+  const std::string where = e.memory.size() > 1 ? fmt::format(" of stage {}", e.fullest) : "";
   if (!e.fits()) {
     return fmt::format("It does not fit: {}{} needs {:.0f} % of device memory, most of it {}.",
                        "the fullest rank", where, 100 * used, what);

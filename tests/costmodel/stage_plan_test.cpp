@@ -222,6 +222,7 @@ TEST_CASE("memory is held against the devices of each stage") {
       e.memory[0].total() <= e.stage_capacity[0] && e.memory[1].total() <= e.stage_capacity[1];
   CHECK(e.fits() == all);
   CHECK(e.memory[0].total() > e.memory[1].total());
+  CHECK(e.fullest == 1);
   CHECK(e.peak == e.memory[1].total());
   CHECK(e.capacity == e.stage_capacity[1]);
 }
