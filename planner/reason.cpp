@@ -111,25 +111,24 @@ std::string difference(const Estimate& best, const Estimate& other) {
   return text.empty() ? "nothing that counts" : text;
 }
 
+namespace {
+
+// `dp: auto` is in no list of what is searched, as dp follows from the other sizes; what is written
+// of a plan without context parallelism or offloading leaves both open.
+bool asks_for_nothing(const costmodel::Value::Entry& entry) {
+  const costmodel::Value& value = entry.value;
+  if (value.kind == costmodel::Value::Kind::null || entry.key == "offload") return true;
+  if (!value.is_scalar()) return false;
+  return value.text == "auto" || (entry.key == "cp_comm" && value.text == "none");
+}
+
+}  // namespace
+
 std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan) {
   std::vector<std::string> keys;
-  const auto add = [&keys](const char* key, bool fixed) {
-    if (fixed) keys.emplace_back(key);
-  };
-  add("tp", plan.tp.has_value());
-  add("pp", plan.pp.has_value());
-  add("dp", plan.dp.has_value());
-  add("cp", plan.cp.has_value());
-  add("cp_comm", plan.cp_comm.has_value());
-  add("ep", plan.ep.has_value());
-  add("etp", plan.etp.has_value());
-  add("vpp", plan.vpp.has_value());
-  add("micro_batch", plan.micro_batch.has_value());
-  add("sequence_parallel", plan.sequence_parallel.has_value());
-  add("schedule", plan.schedule.has_value());
-  add("recompute", plan.recompute.has_value());
-  add("zero", plan.zero.has_value());
-  add("stage_layers", !plan.stage_layers.empty());
+  for (const auto& entry : plan.written) {
+    if (!asks_for_nothing(entry)) keys.push_back(entry.key);
+  }
   return keys;
 }
 

@@ -25,7 +25,7 @@ std::vector<std::string> reasons(const costmodel::Estimate& estimate);
 // told too.
 std::string difference(const costmodel::Estimate& best, const costmodel::Estimate& other);
 
-// The keys of the plan that the scenario gives a value: the search keeps them.
+// The keys of the plan that the scenario gives a value, as it writes them: the search keeps them.
 std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan);
 
 struct Step {

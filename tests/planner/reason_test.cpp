@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "costmodel/plan_reader.hpp"
+#include "costmodel/yaml_io.hpp"
 #include "planner/search.hpp"
 #include "tests/costmodel/fixtures.hpp"
 
@@ -66,6 +68,19 @@ TEST_CASE("reasons: one sentence on time, one on memory") {
     CHECK(sentences[0].starts_with("Computation is "));
     for (const auto& sentence : sentences) CHECK(sentence.ends_with("."));
   }
+}
+
+TEST_CASE("the keys that are fixed are those the plan gives a value, in its own order") {
+  const auto fixed = [](const std::string& plan) {
+    return fixed_keys(costmodel::read_plan(costmodel::parse_yaml(plan, "plan.yaml")));
+  };
+  using Keys = std::vector<std::string>;
+  CHECK(fixed("{}") == Keys{});
+  CHECK(fixed("{micro_batch: 2, tp: 8, recompute: none, rank_order: tp-cp-ep-dp-pp}") ==
+        Keys{"micro_batch", "tp", "recompute", "rank_order"});
+  CHECK(fixed("{stages: [{tp: 2, dp: 1}], stage_layers: [4]}") == Keys{"stages", "stage_layers"});
+  CHECK(fixed("{pp: auto, dp: auto, zero: null, cp_comm: none, offload: none}") == Keys{});
+  CHECK(fixed("{cp: 2, cp_comm: a2a}") == Keys{"cp", "cp_comm"});
 }
 
 TEST_CASE("one step away is the evaluation of that plan") {
