@@ -9,6 +9,7 @@
 
 #include "costmodel/units_text.hpp"
 #include "planner/mesh_improve.hpp"
+#include "planner/optimum.hpp"
 #include "planner/search_space.hpp"
 #include "planner/stage_options.hpp"
 
@@ -142,7 +143,6 @@ class ReplicaSearcher {
     const PlanCost& cost = evaluator_.cost(g, share);
     ++result_.evaluated;
     if (cost.peak > evaluator_.capacity(g) * (1 - s_->search.memory_margin)) return false;
-    constexpr double rounding = 1e-12;  // the bound is a sum in another order
     ReplicaEnd least{cost.pipeline_bound * (1 - rounding), {}, {}};
     for (std::size_t r = 0; r < cost.optimizer.size(); ++r) {
       least.optimizer = max(least.optimizer, cost.optimizer[r]);
