@@ -25,6 +25,24 @@ std::optional<double> number_in(const fs::path& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
+// What the kernel takes back as soon as somebody wants it: files' pages, and its own caches.
+double reclaimable(const fs::path& statistics) {
+  double sum = 0;
+  std::ifstream file(statistics);
+  double bytes = 0;
+  for (std::string key; file >> key >> bytes;)
+    if (key == "inactive_file" || key == "active_file" || key == "slab_reclaimable") sum += bytes;
+  return sum;
+}
+
+// Of one group; nothing where it has no limit.
+std::optional<Bytes> left_in(const fs::path& folder) {
+  const auto most = number_in(folder / "memory.max"), held = number_in(folder / "memory.current");
+  if (!most || !held) return std::nullopt;
+  const double used = std::max(0.0, *held - reclaimable(folder / "memory.stat"));
+  return Bytes(std::max(0.0, *most - used));
+}
+
 // The line "0::/path" of /proc/self/cgroup.
 fs::path own_group() {
   std::istringstream lines(text_of("/proc/self/cgroup"));
@@ -48,12 +66,7 @@ std::optional<Bytes> available_memory(const std::string& meminfo) {
 std::optional<Bytes> group_memory(const fs::path& root, fs::path group) {
   std::optional<Bytes> least;
   for (;; group = group.parent_path()) {
-    const fs::path folder = root / group;
-    const auto most = number_in(folder / "memory.max"), used = number_in(folder / "memory.current");
-    if (most && used) {
-      const Bytes left(std::max(0.0, *most - *used));
-      least = least ? min(*least, left) : left;
-    }
+    if (const auto left = left_in(root / group)) least = least ? min(*least, *left) : left;
     if (group.empty()) return least;
   }
 }

@@ -12,8 +12,9 @@ namespace runtime {
 // MemAvailable of /proc/meminfo's text; nothing where that line is missing.
 std::optional<costmodel::Bytes> available_memory(const std::string& meminfo);
 
-// What a control group and all above it leave: memory.max less memory.current, the smallest
-// (cgroup v2). `root` is where groups are mounted, `group` the path below it, as in
+// What a control group and all above it leave, the smallest (cgroup v2): memory.max less what is
+// used, which is memory.current without what memory.stat says can be reclaimed at once (pages of
+// files, the kernel's caches). `root` is where groups are mounted, `group` the path below it, as in
 // /proc/self/cgroup. Nothing where no group has a limit.
 std::optional<costmodel::Bytes> group_memory(const std::filesystem::path& root,
                                              std::filesystem::path group);

@@ -40,6 +40,20 @@ TEST_CASE("group memory: the tightest of a group and those above it; max is no l
   fs::remove_all(root);
 }
 
+TEST_CASE("group memory: what a full cache of files holds is free") {
+  const fs::path root = fs::temp_directory_path() / ("cached" + std::to_string(getpid()));
+  fs::create_directories(root);
+  write(root / "memory.max", "1000\n");
+  write(root / "memory.current", "990\n");
+  write(root / "memory.stat",
+        "anon 200\nfile 720\nshmem 20\ninactive_file 300\nactive_file 400\n"
+        "unevictable 5\nslab_reclaimable 40\nslab_unreclaimable 30\nworkingset_refault_file 7\n");
+  CHECK(runtime::group_memory(root, "") == Bytes(750));
+  write(root / "memory.current", "90\n");  // which may be read a moment before
+  CHECK(runtime::group_memory(root, "") == Bytes(1000));
+  fs::remove_all(root);
+}
+
 TEST_CASE("free memory: this machine says some") {
   const auto free = runtime::free_memory();
   REQUIRE(free.has_value());
