@@ -1,9 +1,11 @@
 #include "runtime/free_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 namespace runtime {
 
@@ -25,30 +27,39 @@ std::optional<double> number_in(const fs::path& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
+// How a version of control groups writes a group's memory down.
+struct GroupFiles {
+  const char *limit, *used;
+  std::array<std::string_view, 3> reclaimable;  // in memory.stat; "": none
+};
+constexpr std::array<GroupFiles, 2> versions{
+    {{"memory.max", "memory.current", {"inactive_file", "active_file", "slab_reclaimable"}},
+     {"memory.limit_in_bytes",
+      "memory.usage_in_bytes",
+      {"total_inactive_file", "total_active_file", ""}}}};
+constexpr double no_limit = 0x1p62;  // version 1 writes the last page below 2^63
+
 // What the kernel takes back as soon as somebody wants it: files' pages, and its own caches.
-double reclaimable(const fs::path& statistics) {
-  double sum = 0;
+double reclaimable(const fs::path& statistics, const GroupFiles& names) {
+  double sum = 0, bytes = 0;
   std::ifstream file(statistics);
-  double bytes = 0;
   for (std::string key; file >> key >> bytes;)
-    if (key == "inactive_file" || key == "active_file" || key == "slab_reclaimable") sum += bytes;
+    if (std::ranges::find(names.reclaimable, key) != names.reclaimable.end()) sum += bytes;
   return sum;
 }
 
 // Of one group; nothing where it has no limit.
-std::optional<Bytes> left_in(const fs::path& folder) {
-  const auto most = number_in(folder / "memory.max"), held = number_in(folder / "memory.current");
-  if (!most || !held) return std::nullopt;
-  const double used = std::max(0.0, *held - reclaimable(folder / "memory.stat"));
+std::optional<Bytes> left_in(const fs::path& folder, const GroupFiles& names) {
+  const auto most = number_in(folder / names.limit), held = number_in(folder / names.used);
+  if (!most || !held || *most >= no_limit) return std::nullopt;
+  const double used = std::max(0.0, *held - reclaimable(folder / "memory.stat", names));
   return Bytes(std::max(0.0, *most - used));
 }
 
-// The line "0::/path" of /proc/self/cgroup.
-fs::path own_group() {
-  std::istringstream lines(text_of("/proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("0::/")) return line.substr(4);
-  return {};
+// The smaller; nothing is more than anything.
+std::optional<Bytes> smaller(std::optional<Bytes> one, std::optional<Bytes> other) {
+  if (one && other) return min(*one, *other);
+  return one ? one : other;
 }
 
 }  // namespace
@@ -63,19 +74,34 @@ std::optional<Bytes> available_memory(const std::string& meminfo) {
   return Bytes(kilobytes * 1024);
 }
 
-std::optional<Bytes> group_memory(const fs::path& root, fs::path group) {
+std::vector<ControlGroup> memory_groups(const std::string& text) {
+  std::vector<ControlGroup> groups;
+  std::istringstream lines(text);
+  std::string number, controllers, path;
+  while (std::getline(lines, number, ':') && std::getline(lines, controllers, ':') &&
+         std::getline(lines, path)) {
+    if (!path.starts_with('/')) continue;
+    const bool memory = ("," + controllers + ",").find(",memory,") != std::string::npos;
+    if (controllers.empty()) groups.push_back({"/sys/fs/cgroup", path.substr(1)});
+    if (memory) groups.push_back({"/sys/fs/cgroup/memory", path.substr(1)});
+  }
+  return groups;
+}
+
+std::optional<Bytes> group_memory(const ControlGroup& of) {
   std::optional<Bytes> least;
-  for (;; group = group.parent_path()) {
-    if (const auto left = left_in(root / group)) least = least ? min(*least, *left) : left;
+  for (fs::path group = of.path;; group = group.parent_path()) {
+    for (const GroupFiles& names : versions)
+      least = smaller(least, left_in(of.root / group, names));
     if (group.empty()) return least;
   }
 }
 
 std::optional<Bytes> free_memory() {
-  const auto machine = available_memory(text_of("/proc/meminfo"));
-  const auto group = group_memory("/sys/fs/cgroup", own_group());
-  if (machine && group) return min(*machine, *group);
-  return machine ? machine : group;
+  auto least = available_memory(text_of("/proc/meminfo"));
+  for (const ControlGroup& group : memory_groups(text_of("/proc/self/cgroup")))
+    least = smaller(least, group_memory(group));
+  return least;
 }
 
 }  // namespace runtime

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "costmodel/units.hpp"
 
@@ -12,14 +13,22 @@ namespace runtime {
 // MemAvailable of /proc/meminfo's text; nothing where that line is missing.
 std::optional<costmodel::Bytes> available_memory(const std::string& meminfo);
 
-// What a control group and all above it leave, the smallest (cgroup v2): memory.max less what is
-// used, which is memory.current without what memory.stat says can be reclaimed at once (pages of
-// files, the kernel's caches). `root` is where groups are mounted, `group` the path below it, as in
-// /proc/self/cgroup. Nothing where no group has a limit.
-std::optional<costmodel::Bytes> group_memory(const std::filesystem::path& root,
-                                             std::filesystem::path group);
+// Where a control group's memory is told of.
+struct ControlGroup {
+  std::filesystem::path root;  // where groups are mounted
+  std::filesystem::path path;  // below it
+};
 
-// The smaller of both for this process; nothing where the system does not say.
+// Of /proc/self/cgroup's text: the group of version 2, and of version 1 that for memory.
+std::vector<ControlGroup> memory_groups(const std::string& text);
+
+// What a control group and all above it leave, the smallest: its limit (memory.max, in version 1
+// memory.limit_in_bytes) less what is used, which is memory.current (memory.usage_in_bytes) without
+// what memory.stat says can be reclaimed at once (pages of files, the kernel's caches). Nothing
+// where no group has a limit.
+std::optional<costmodel::Bytes> group_memory(const ControlGroup& group);
+
+// The smallest of all these for this process; nothing where the system does not say.
 std::optional<costmodel::Bytes> free_memory();
 
 }  // namespace runtime

@@ -14,6 +14,10 @@ namespace {
 
 void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 
+std::optional<Bytes> left(const fs::path& root, const fs::path& group) {
+  return runtime::group_memory({root, group});
+}
+
 }  // namespace
 
 TEST_CASE("available memory: the line of /proc/meminfo, in bytes") {
@@ -26,17 +30,17 @@ TEST_CASE("available memory: the line of /proc/meminfo, in bytes") {
 TEST_CASE("group memory: the tightest of a group and those above it; max is no limit") {
   const fs::path root = fs::temp_directory_path() / ("groups" + std::to_string(getpid()));
   fs::create_directories(root / "job" / "step");
-  CHECK_FALSE(runtime::group_memory(root, "job/step").has_value());
+  CHECK_FALSE(left(root, "job/step").has_value());
   write(root / "job" / "step" / "memory.max", "max\n");
   write(root / "job" / "step" / "memory.current", "100\n");
-  CHECK_FALSE(runtime::group_memory(root, "job/step").has_value());
+  CHECK_FALSE(left(root, "job/step").has_value());
   write(root / "job" / "memory.max", "1000\n");
   write(root / "job" / "memory.current", "400\n");
-  CHECK(runtime::group_memory(root, "job/step") == Bytes(600));
+  CHECK(left(root, "job/step") == Bytes(600));
   write(root / "job" / "step" / "memory.max", "300\n");
-  CHECK(runtime::group_memory(root, "job/step") == Bytes(200));
+  CHECK(left(root, "job/step") == Bytes(200));
   write(root / "job" / "step" / "memory.current", "301\n");  // a limit that was lowered
-  CHECK(runtime::group_memory(root, "job/step") == Bytes(0));
+  CHECK(left(root, "job/step") == Bytes(0));
   fs::remove_all(root);
 }
 
@@ -48,10 +52,42 @@ TEST_CASE("group memory: what a full cache of files holds is free") {
   write(root / "memory.stat",
         "anon 200\nfile 720\nshmem 20\ninactive_file 300\nactive_file 400\n"
         "unevictable 5\nslab_reclaimable 40\nslab_unreclaimable 30\nworkingset_refault_file 7\n");
-  CHECK(runtime::group_memory(root, "") == Bytes(750));
+  CHECK(left(root, "") == Bytes(750));
   write(root / "memory.current", "90\n");  // which may be read a moment before
-  CHECK(runtime::group_memory(root, "") == Bytes(1000));
+  CHECK(left(root, "") == Bytes(1000));
   fs::remove_all(root);
+}
+
+TEST_CASE("group memory, version 1: other names, and a limit near 2^63 is none") {
+  const fs::path root = fs::temp_directory_path() / ("first" + std::to_string(getpid()));
+  fs::create_directories(root / "job");
+  write(root / "memory.limit_in_bytes", "9223372036854771712\n");
+  write(root / "memory.usage_in_bytes", "123456\n");
+  CHECK_FALSE(left(root, "job").has_value());
+  write(root / "job" / "memory.limit_in_bytes", "1000\n");
+  write(root / "job" / "memory.usage_in_bytes", "950\n");
+  CHECK(left(root, "job") == Bytes(50));
+  write(root / "job" / "memory.stat",
+        "cache 600\ninactive_file 1\nactive_file 2\ntotal_inactive_file 300\n"
+        "total_active_file 200\n");
+  CHECK(left(root, "job") == Bytes(550));
+  fs::remove_all(root);
+}
+
+TEST_CASE("memory groups: version 2's line, and that of version 1's controller of memory") {
+  const auto told = [](const std::string& text) {
+    std::string all;
+    for (const auto& group : runtime::memory_groups(text))
+      all += group.root.string() + " " + group.path.string() + ";";
+    return all;
+  };
+  CHECK(told("0::/user.slice/job\n") == "/sys/fs/cgroup user.slice/job;");
+  CHECK(told("0::/\n") == "/sys/fs/cgroup ;");
+  CHECK(told("12:cpuset:/a\n9:memory:/docker/1f\n4:cpu,cpuacct:/b\n1:name=systemd:/s\n0::/x\n") ==
+        "/sys/fs/cgroup/memory docker/1f;/sys/fs/cgroup x;");
+  CHECK(told("3:hugetlb,memory:/both\n") == "/sys/fs/cgroup/memory both;");
+  CHECK(told("").empty());
+  CHECK(told("nonsense\n9:memory\n").empty());
 }
 
 TEST_CASE("free memory: this machine says some") {
