@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace runtime {
 
@@ -27,9 +28,23 @@ std::optional<Launched> named_by(const char* rank, const char* world) {
   return Launched{static_cast<int>(*r), static_cast<int>(*w)};
 }
 
+// srun's and mpirun's variables are there too where they started torchrun, of which they speak.
+bool torchruns_word_holds() {
+  return std::getenv("TORCHELASTIC_RUN_ID") != nullptr && launched_by_torchrun();
+}
+
+// The first that says a number: torchrun's own before or behind the others.
+std::optional<long> first_told(std::vector<const char*> variables, const char* torchruns) {
+  variables.insert(torchruns_word_holds() ? variables.begin() : variables.end(), torchruns);
+  for (const char* const variable : variables)
+    if (const auto number = number_in(variable)) return number;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Launched> launched() {
+  if (torchruns_word_holds()) return std::nullopt;
   if (const auto by = named_by("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return by;
   if (const auto by = named_by("PMI_RANK", "PMI_SIZE")) return by;
   // A batch script and an interactive shell of Slurm have the highest step numbers, and are none.
@@ -51,17 +66,15 @@ std::optional<Launched> one_of_several() {
 }
 
 int local_rank() {
-  for (const char* const variable :
-       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "LOCAL_RANK"})
-    if (const auto rank = number_in(variable)) return static_cast<int>(*rank);
-  return 0;
+  const auto rank =
+      first_told({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, "LOCAL_RANK");
+  return static_cast<int>(rank.value_or(0));
 }
 
 int local_world() {
-  for (const char* const variable :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"})
-    if (const auto ranks = number_in(variable)) return std::max(1, static_cast<int>(*ranks));
-  return 1;
+  const auto ranks =
+      first_told({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, "LOCAL_WORLD_SIZE");
+  return static_cast<int>(std::max(1L, ranks.value_or(1)));
 }
 
 void let_others_speak() {

@@ -6,7 +6,9 @@
 namespace runtime {
 
 // Which rank of how many this process is, as whoever started it says in the environment: mpirun
-// (Open MPI's or PMI variables) or a step of Slurm's srun. MPI is not called.
+// (Open MPI's or PMI variables) or a step of Slurm's srun. MPI is not called. Nothing where those
+// started torchrun, and that this process: where TORCHELASTIC_RUN_ID stands beside torchrun's other
+// variables, these hold here and below.
 struct Launched {
   int rank = 0, world = 1;
 };

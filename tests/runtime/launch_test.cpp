@@ -68,6 +68,36 @@ TEST_CASE("each process of a machine takes a number of its own") {
   unsetenv("SLURM_LOCALID");
 }
 
+TEST_CASE("torchrun's word holds where srun or mpirun started torchrun") {
+  const std::map<std::string, std::string> slurms{
+      {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_ID", "0"}, {"SLURM_LOCALID", "0"}};
+  const std::map<std::string, std::string> mpis{{"OMPI_COMM_WORLD_RANK", "1"},
+                                                {"OMPI_COMM_WORLD_SIZE", "2"},
+                                                {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                                {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
+  const std::map<std::string, std::string> torchruns{{"RANK", "6"},
+                                                     {"WORLD_SIZE", "8"},
+                                                     {"LOCAL_RANK", "2"},
+                                                     {"LOCAL_WORLD_SIZE", "4"},
+                                                     {"MASTER_ADDR", "node1"},
+                                                     {"TORCHELASTIC_RUN_ID", "none"}};
+  for (auto all : {slurms, mpis}) {
+    all.insert(torchruns.begin(), torchruns.end());
+    for (const auto& [name, value] : all) setenv(name.c_str(), value.c_str(), 1);
+    CHECK_FALSE(runtime::launched());
+    const auto told = runtime::one_of_several();
+    REQUIRE(told);
+    CHECK(told->rank == 6);
+    CHECK(told->world == 8);
+    CHECK(runtime::local_rank() == 2);
+    CHECK(runtime::local_world() == 4);
+    unsetenv("TORCHELASTIC_RUN_ID");  // these may be a user's, for ranks of srun or mpirun
+    CHECK(runtime::launched());
+    CHECK(runtime::local_rank() == 0);
+    for (const auto& [name, value] : all) unsetenv(name.c_str());
+  }
+}
+
 TEST_CASE("a batch script or shell of Slurm is no rank, and nonsense is none") {
   CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}).empty());
   CHECK(told_by({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_STEP_ID", "4294967291"}})
