@@ -53,9 +53,25 @@ void EarlyEnd::tell(const std::string& cause) {
   }
 }
 
-void EarlyEnd::tell_signal(int number) {
-  const std::string cause =
-      fmt::format("interrupted by {}", number == SIGINT ? "SIGINT" : "SIGTERM");
+void EarlyEnd::note_cause(const std::string& cause) {
+  {
+    const std::scoped_lock lock(cause_mutex_);
+    if (cause_.empty()) cause_ = cause;
+  }
+  cause_known_.notify_all();
+}
+
+std::string EarlyEnd::noted_cause(costmodel::Seconds moment) {
+  std::unique_lock lock(cause_mutex_);
+  cause_known_.wait_for(lock, std::chrono::duration<double>(moment.value),
+                        [&] { return !cause_.empty(); });
+  return cause_;
+}
+
+void EarlyEnd::tell_signal(int number, costmodel::Seconds moment) {
+  std::string cause = noted_cause(moment);
+  if (cause.empty())
+    cause = fmt::format("interrupted by {}", number == SIGINT ? "SIGINT" : "SIGTERM");
   fmt::print(stderr, "shardplan run: {}\n", cause);
   tell(cause);
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "costmodel/units.hpp"
 #include "runtime/run_command.hpp"
 #include "runtime/run_progress.hpp"
 
@@ -25,7 +27,15 @@ class EarlyEnd {
 
   // To RunRequest::ended_early.
   void tell(const std::string& cause);
-  void tell_signal(int number);
+
+  // Why the run ends, as soon as it is known, which may be before anybody tells it; the first
+  // counts. Never waits for a report to be written.
+  void note_cause(const std::string& cause);
+  // What was noted, or is within `moment`; "": nothing.
+  std::string noted_cause(costmodel::Seconds moment);
+  // A signal ends the process: tells what was noted, which the signal then follows from, or else
+  // the signal. A cause may come a little after the signal.
+  void tell_signal(int number, costmodel::Seconds moment = {});
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -39,6 +49,9 @@ class EarlyEnd {
   std::vector<std::string> found_;
   std::mutex mutex_;
   bool told_ = false;
+  std::mutex cause_mutex_;
+  std::condition_variable cause_known_;
+  std::string cause_;
 };
 
 }  // namespace runtime

@@ -301,12 +301,23 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
                     const std::function<void(Transport&)>& program) {
   const auto who = launched_by_torchrun();
   const bool speaks = !who || who->rank == 0;
-  // Who finds another rank gone says that: rank 0 speaks of the signal first.
+  // torchrun ends all where one rank is gone, perhaps before the others have come to find that. Who
+  // finds another rank gone says so: rank 0 speaks of the signal first.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
-    if (speaks) return end.tell_signal(number);
+    constexpr costmodel::Seconds moment(0.1);
+    if (speaks) return end.tell_signal(number, moment);
+    const std::string cause = end.noted_cause(moment);
+    if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
   });
-  tell_faults(speaks, end, [&] { run_tcp({.patience = request.patience}, program); });
+  const TcpOptions options{.patience = request.patience,
+                           .on_cause = [&end](const std::string& cause) { end.note_cause(cause); },
+                           .on_fault =
+                               [&end, speaks](const std::string& cause) {
+                                 end.note_cause(cause);
+                                 if (speaks) end.tell(cause);
+                               }};
+  tell_faults(speaks, end, [&] { run_tcp(options, program); });
 }
 
 void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,

@@ -41,8 +41,11 @@ T value_of(const TcpWorld::Bytes& bytes) {
 
 }  // namespace
 
-TcpWorld::TcpWorld(const Meeting& meeting, costmodel::Seconds patience)
-    : rank_(meeting.rank), patience_(patience), work_(io_.get_executor()) {
+TcpWorld::TcpWorld(const Meeting& meeting, costmodel::Seconds patience, OnCause on_cause)
+    : rank_(meeting.rank),
+      patience_(patience),
+      on_cause_(std::move(on_cause)),
+      work_(io_.get_executor()) {
   for (tcp::socket& socket : meet(io_, meeting, patience)) peers_.emplace_back(std::move(socket));
   io_.restart();
   for (int other = 0; other < size(); ++other)
@@ -61,7 +64,7 @@ void TcpWorld::work() {
   } catch (const std::exception& fault) {  // no memory for a message
     const std::scoped_lock lock(mutex_);
     if (!cause_)
-      cause_ = RunFault(rank_, fmt::format("rank {}: receiving: {}", rank_, fault.what()));
+      end_by(RunFault(rank_, fmt::format("rank {}: receiving: {}", rank_, fault.what())));
     changed_.notify_all();
   }
 }
@@ -241,10 +244,15 @@ void TcpWorld::lost(int other) {
   Peer& p = peer(other);
   p.closed = true;
   if (!p.farewell && !ending_ && !cause_) {
-    cause_ = RunFault(
-        other, fmt::format("rank {} is gone: its connection to rank {} ended", other, rank_));
+    end_by(RunFault(other,
+                    fmt::format("rank {} is gone: its connection to rank {} ended", other, rank_)));
   }
   changed_.notify_all();
+}
+
+void TcpWorld::end_by(const RunFault& cause) {
+  cause_ = cause;
+  if (on_cause_) on_cause_(cause.what());
 }
 
 void TcpWorld::arrived(int from, int tag, Bytes message) {
@@ -265,7 +273,7 @@ void TcpWorld::arrived(int from, int tag, Bytes message) {
 void TcpWorld::heard(int from, std::string_view sentence) {
   if (cause_) return;
   heard_ = sentence;
-  cause_ = RunFault(from, fmt::format("the run was given up: {}", sentence));
+  end_by(RunFault(from, fmt::format("the run was given up: {}", sentence)));
 }
 
 // Tells who asks what this rank waits for, in the asker's lane or, where nobody waits in that, in

@@ -32,8 +32,12 @@ class TcpWorld {
  public:
   using Bytes = std::vector<std::byte>;
 
+  // Hears, once and on the connections' thread, why the run ends, as soon as anything shows it; may
+  // not call the world.
+  using OnCause = std::function<void(const std::string&)>;
+
   // Throws what meet() does.
-  TcpWorld(const Meeting& meeting, costmodel::Seconds patience);
+  TcpWorld(const Meeting& meeting, costmodel::Seconds patience, OnCause on_cause = {});
   ~TcpWorld();
   TcpWorld(const TcpWorld&) = delete;
   TcpWorld& operator=(const TcpWorld&) = delete;
@@ -94,12 +98,14 @@ class TcpWorld {
   void read_header(int from);
   void read_message(int from);
   void lost(int other);
+  void end_by(const RunFault& cause);
   void arrived(int from, int tag, Bytes message);
   void heard(int from, std::string_view sentence);
   void answer(int to, std::size_t lane);
 
   const int rank_;
   const costmodel::Seconds patience_;
+  const OnCause on_cause_;
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::deque<Peer> peers_;  // by rank; its own is closed

@@ -87,9 +87,10 @@ std::optional<RunFault> fault_of(TcpTransport& transport,
 
 void run_tcp(const TcpOptions& options, const std::function<void(Transport&)>& program) {
   const Meeting who = meeting();
-  TcpWorld world(who, options.patience);
+  TcpWorld world(who, options.patience, options.on_cause);
   TcpTransport transport(world, 0);
   if (const auto fault = fault_of(transport, program)) {
+    if (options.on_fault) options.on_fault(fault->what());
     world.give_up(fault->what());
     throw RunFault(*fault);
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "costmodel/units.hpp"
 #include "runtime/transport.hpp"
@@ -15,6 +16,11 @@ namespace runtime {
 struct TcpOptions {
   // How long a rank waits for the others to come, for one message, and for the others' end.
   costmodel::Seconds patience{60};
+  // Hears, where given and on a thread of its own, why the run ends, although this rank may still
+  // compute and only find it later.
+  std::function<void(const std::string&)> on_cause = {};
+  // Hears, where given, on a rank that fails why it does, before the others are told.
+  std::function<void(const std::string&)> on_fault = {};
 };
 
 // Runs `program` as this process's rank, which the environment says (meeting() of the rendezvous).

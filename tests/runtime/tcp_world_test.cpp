@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -136,6 +137,19 @@ TEST_CASE("what one rank finds ends the run for all, with its cause") {
                      : "the run was given up: rank 2: the disk is full"));
   }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+}
+
+TEST_CASE("a rank that computes hears at once of another that is gone, on another thread") {
+  const auto ranks = ranks_of(2);
+  std::promise<std::string> cause;
+  std::thread gone([&] { const TcpWorld world(ranks[1], Seconds(30)); });
+  const TcpWorld world(ranks[0], Seconds(30),
+                       [&](const std::string& why) { cause.set_value(why); });
+  auto heard = cause.get_future();
+  const bool in_time = heard.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  gone.join();
+  REQUIRE(in_time);
+  CHECK(heard.get() == "rank 1 is gone: its connection to rank 0 ended");
 }
 
 TEST_CASE("patience: a rank that waits itself is not at fault, and one that works is") {
