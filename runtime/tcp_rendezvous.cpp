@@ -5,21 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <thread>
+#include <utility>
 
-#include "runtime/launch.hpp"
+#include "runtime/tcp_words.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -31,9 +26,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr int ports_behind_a_store = 8;
-constexpr int last_port = 65535;
-constexpr auto a_word = std::chrono::seconds(2);  // how long one short message may take
+constexpr auto a_word = TcpWords::moment;
 
 // What a process says first. All ranks run the same program on the same kind of machine.
 struct Hello {
@@ -42,7 +35,8 @@ struct Hello {
   std::int32_t rank = 0, world = 0, port = 0;
 };
 
-enum class Word : char { welcome = 'w', table = 't', fault = 'f' };
+constexpr const char* open_ports =
+    "each two ranks connect, at any port that is free: open all ports between their hosts";
 
 // FNV-1a.
 std::uint64_t hash_of(std::string_view text) {
@@ -61,6 +55,7 @@ class Rendezvous {
  public:
   Rendezvous(asio::io_context& io, const Meeting& meeting, costmodel::Seconds patience)
       : io_(io),
+        words_(io),
         meeting_(meeting),
         patience_(patience),
         deadline_(after(patience.value)),
@@ -94,85 +89,35 @@ class Rendezvous {
     return fmt::format("{}, port {}{}", meeting_.host, meeting_.ports.front(), last);
   }
 
-  // Begins something on `object` and waits for its end. False where it failed, or was not done
-  // until `deadline`, when `object` is closed.
-  template <class Object, class Begin>
-  bool done(Object& object, Clock::time_point deadline, Begin begin) {
-    std::optional<error_code> end;
-    begin([&end](const error_code& code, auto&&...) { end = code; });
-    io_.restart();
-    while (!end && io_.run_one_until(deadline) > 0) {
-    }
-    if (!end) {
-      error_code ignored;
-      object.close(ignored);
-      while (!end) io_.run_one();
-    }
-    return !*end;
-  }
-
-  bool read(tcp::socket& from, asio::mutable_buffer into, Clock::time_point deadline) {
-    return done(from, deadline, [&](auto then) { asio::async_read(from, into, then); });
-  }
-  bool write(tcp::socket& to, asio::const_buffer bytes) {
-    return done(to, Clock::now() + a_word, [&](auto then) { asio::async_write(to, bytes, then); });
-  }
-
-  bool say(tcp::socket& to, Word word, const std::string& text) {
-    const std::uint64_t size = text.size();
-    return write(to, asio::buffer(&word, 1)) && write(to, asio::buffer(&size, sizeof size)) &&
-           write(to, asio::buffer(text));
-  }
-
-  std::optional<std::string> hear(tcp::socket& from, Word& word, Clock::time_point deadline) {
-    std::uint64_t size = 0;
-    if (!read(from, asio::buffer(&word, 1), deadline) ||
-        !read(from, asio::buffer(&size, sizeof size), Clock::now() + a_word) || size > (1U << 24U))
-      return std::nullopt;
-    std::string text(size, ' ');
-    if (!read(from, asio::buffer(text), Clock::now() + a_word)) return std::nullopt;
-    return text;
-  }
-
   // Ranks that are all on one host listen to nobody else.
   bool on_one_host() const {
     return meeting_.host == "localhost" || meeting_.host == "::1" ||
            meeting_.host.starts_with("127.");
   }
 
-  // False where the port is taken.
+  // False where it cannot be listened at, as last_ says.
   bool listen(int port) {
-    const auto number = static_cast<unsigned short>(port);
-    const bool alone = on_one_host(), six = !alone || meeting_.host == "::1";
-    const auto at = [&](bool version_six) -> tcp::endpoint {
-      using asio::ip::address_v4, asio::ip::address_v6;
-      if (version_six) return {alone ? address_v6::loopback() : address_v6::any(), number};
-      return {alone ? address_v4::loopback() : address_v4::any(), number};
-    };
-    return bind(at(six)) || (six && !alone && bind(at(false)));
+    using asio::ip::address_v4, asio::ip::address_v6;
+    std::vector<asio::ip::address> at{address_v6::any(), address_v4::any()};
+    if (on_one_host()) at = {address_v4::loopback()};
+    if (meeting_.host == "::1") at = {address_v6::loopback()};
+    last_ = TcpWords::listen(listener_, at, port);
+    return !last_;
   }
 
-  // An endpoint of IPv6 hears IPv4 too.
-  bool bind(const tcp::endpoint& at) {
-    error_code code, ignored;
-    listener_ = tcp::acceptor(io_);
-    listener_.open(at.protocol(), code);
-    if (!code) listener_.set_option(tcp::acceptor::reuse_address(true), ignored);
-    if (!code && at.protocol() == tcp::v6())
-      listener_.set_option(asio::ip::v6_only(false), ignored);
-    if (!code) listener_.bind(at, code);
-    if (!code) listener_.listen(asio::socket_base::max_listen_connections, code);
-    return !code;
-  }
-
-  // The next who says to be a rank of this run; nobody where none came until the deadline.
+  // The next who says to be a rank of this run; nobody where none came until the deadline, or rank
+  // 0 said something.
   std::optional<std::pair<tcp::socket, Hello>> accepted() {
     while (Clock::now() < deadline_) {
       tcp::socket socket(io_);
       Hello hello;
-      const bool came =
-          done(listener_, deadline_, [&](auto then) { listener_.async_accept(socket, then); });
-      if (!came || !read(socket, asio::buffer(&hello, sizeof hello), Clock::now() + a_word))
+      const error_code code = words_.accept(listener_, socket, deadline_);
+      if (code == asio::error::timed_out) return std::nullopt;
+      if (code && code != asio::error::connection_aborted) {
+        give_up(
+            fmt::format("rank {} cannot take connections: {}", meeting_.rank, message_of(code)));
+      }
+      if (code || words_.read(socket, asio::buffer(&hello, sizeof hello), Clock::now() + a_word))
         continue;
       if (hello.magic == Hello().magic && hello.run == run_)
         return std::pair(std::move(socket), hello);
@@ -201,36 +146,42 @@ class Rendezvous {
     return "";
   }
 
-  // Says it to all who have come.
+  // Rank 0 says it to all who have come, another rank to rank 0, which hands it on: whatever was
+  // said first is the cause.
   [[noreturn]] void give_up(const std::string& what) {
+    if (rank_0_) heed_rank_0();
     for (auto* const sockets : {&sockets_, &refused_}) {
-      for (tcp::socket& socket : *sockets)
-        if (socket.is_open()) say(socket, Word::fault, what);
+      for (tcp::socket& socket : *sockets) {
+        const bool its = meeting_.rank == 0 || &socket == sockets_.data();
+        if (its && socket.is_open()) words_.say(socket, TcpWord::fault, what);
+      }
     }
     throw fault(what);
   }
 
-  std::string missing() const {
+  std::string missing(const std::string& at) const {
     std::vector<int> ranks;
     for (int rank = meeting_.rank + 1; rank < meeting_.world; ++rank)
       if (!sockets_[static_cast<std::size_t>(rank)].is_open()) ranks.push_back(rank);
     return fmt::format("rank{} {} of {} did not come to {} within {:g} s",
-                       ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), meeting_.world,
-                       where(), patience_.value);
+                       ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), meeting_.world, at,
+                       patience_.value);
   }
 
   void receive_all() {
-    if (std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); }))
-      throw fault(fmt::format("rank 0 cannot listen at {}: the port is taken", where()));
+    if (std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); })) {
+      throw fault(fmt::format("rank 0 cannot listen at {}: {}; choose another MASTER_PORT", where(),
+                              message_of(last_)));
+    }
     std::vector<Address> places(sockets_.size());
     std::string reason;  // to give up, which all who come shall hear
     for (int others = meeting_.world - 1; others > 0;) {
       auto next = accepted();
-      if (!next) give_up(reason.empty() ? missing() : reason);
+      if (!next) give_up(reason.empty() ? missing(where()) : reason);
       auto& [socket, hello] = *next;
       error_code gone;
       const auto address = socket.remote_endpoint(gone).address();
-      if (gone || !say(socket, Word::welcome, "")) continue;
+      if (gone || !words_.say(socket, TcpWord::welcome, "")) continue;
       if (const auto why = refused(hello); !why.empty()) {
         if (reason.empty()) reason = why;
         refused_.push_back(std::move(socket));
@@ -246,7 +197,46 @@ class Rendezvous {
     std::string table;
     for (const Address& place : places) table += fmt::format("{} {}\n", place.host, place.port);
     for (tcp::socket& socket : sockets_)
-      if (socket.is_open()) say(socket, Word::table, table);
+      if (socket.is_open()) words_.say(socket, TcpWord::table, table);
+    begin_together();
+  }
+
+  // Until all have reached one another, whatever hinders one ends the run for all.
+  void begin_together() {
+    std::vector<std::shared_ptr<TcpWords::Coming>> said(1);
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      said.push_back(words_.next(sockets_[rank]));
+    const auto is_ready = [&](std::size_t rank) { return said[rank]->is(TcpWord::ready); };
+    const auto failed = [&] {
+      for (std::size_t rank = 1; rank < said.size(); ++rank)
+        if (said[rank]->end && !is_ready(rank)) return rank;
+      return std::size_t{0};
+    };
+    const auto waiting_for = [&] {
+      std::vector<std::size_t> ranks;
+      for (std::size_t rank = 1; rank < said.size(); ++rank)
+        if (!is_ready(rank)) ranks.push_back(rank);
+      return ranks;
+    };
+    words_.wait(after(patience_.value) + a_word,
+                [&] { return failed() > 0 || waiting_for().empty(); });
+    if (const std::size_t rank = failed(); rank > 0) give_up(fault_of(rank, *said[rank]));
+    if (const auto ranks = waiting_for(); !ranks.empty()) {
+      give_up(fmt::format("rank 0 waited {:g} s for rank{} {} to reach all others; {}",
+                          patience_.value, ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
+                          open_ports));
+    }
+    for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
+      words_.say(sockets_[rank], TcpWord::begin, "");
+  }
+
+  std::string fault_of(std::size_t rank, const TcpWords::Coming& said) {
+    std::optional<std::string> text;
+    if (said.is(TcpWord::fault)) text = words_.text_behind(said, sockets_[rank]);
+    return text.value_or(
+        fmt::format("rank {} is gone: its connection to rank 0 ended while the ranks connected to "
+                    "one another",
+                    rank));
   }
 
   static bool is_here(const asio::ip::address& address) {
@@ -255,13 +245,12 @@ class Rendezvous {
     return address.is_loopback();
   }
 
-  bool connect(tcp::socket& socket, const std::string& host, int port) {
-    tcp::resolver resolver(io_);
-    error_code code;
-    const auto found = resolver.resolve(host, std::to_string(port), code);
-    if (code) return false;
-    const auto deadline = std::min(deadline_, Clock::now() + a_word);
-    return done(socket, deadline, [&](auto then) { asio::async_connect(socket, found, then); });
+  // Its name is asked for until somebody knows it, and then no more.
+  bool knows_rank_0() {
+    if (!hosts_.empty()) return true;
+    for (const auto& entry : tcp::resolver(io_).resolve(meeting_.host, "", last_))
+      hosts_.push_back(entry.endpoint().address());
+    return !hosts_.empty();
   }
 
   Hello own() const {
@@ -269,7 +258,7 @@ class Rendezvous {
     hello.run = run_;
     hello.rank = meeting_.rank;
     hello.world = meeting_.world;
-    hello.port = listener_.local_endpoint().port();
+    hello.port = port_;
     return hello;
   }
 
@@ -277,12 +266,12 @@ class Rendezvous {
   bool welcomed(int port) {
     tcp::socket socket(io_);
     const Hello hello = own();
-    if (!connect(socket, meeting_.host, port) || !write(socket, asio::buffer(&hello, sizeof hello)))
-      return false;
-    Word word{};
-    const auto text = hear(socket, word, Clock::now() + a_word);
-    if (text && word == Word::fault) throw given_up(*text);
-    if (!text || word != Word::welcome) return false;
+    last_ = words_.connect(socket, hosts_, port, deadline_);
+    if (last_ || words_.write(socket, asio::buffer(&hello, sizeof hello))) return false;
+    TcpWord word{};
+    const auto text = words_.hear(socket, word, Clock::now() + a_word);
+    if (text && word == TcpWord::fault) throw given_up(*text);
+    if (!text || word != TcpWord::welcome) return false;
     sockets_[0] = std::move(socket);
     return true;
   }
@@ -291,20 +280,27 @@ class Rendezvous {
 
   void find_rank_0() {
     while (Clock::now() < deadline_) {
-      for (const int port : meeting_.ports)
-        if (welcomed(port)) return;
+      if (knows_rank_0() &&
+          std::ranges::any_of(meeting_.ports, [&](int port) { return welcomed(port); }))
+        return;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    throw fault(fmt::format("rank {} found no rank 0 at {} within {:g} s", meeting_.rank, where(),
-                            patience_.value));
+    throw fault(fmt::format("rank {} found no rank 0 at {} within {:g} s: {}", meeting_.rank,
+                            where(), patience_.value,
+                            last_ ? message_of(last_) : "who answers there is none of this run"));
   }
 
   // Rank 0 may have begun to wait for the others only now.
   std::vector<Address> table() {
     deadline_ = after(patience_.value) + a_word;
-    Word word{};
-    const auto text = hear(sockets_[0], word, deadline_);
-    if (text && word == Word::fault) throw given_up(*text);
+    TcpWord word{};
+    const auto text = words_.hear(sockets_[0], word, deadline_);
+    if (text && word == TcpWord::fault) throw given_up(*text);
+    if (!text && Clock::now() < deadline_) {
+      throw RunFault(0, fmt::format("rank 0 at {} is gone: its connection to rank {} ended before "
+                                    "it said where the others are",
+                                    where(), meeting_.rank));
+    }
     if (!text) {
       throw RunFault(0,
                      fmt::format("rank {} waited {:g} s for rank 0 at {} to say where the others "
@@ -318,67 +314,92 @@ class Rendezvous {
   }
 
   void join() {
-    if (!listen(0)) throw fault(fmt::format("rank {} has no port to listen on", meeting_.rank));
-    find_rank_0();
-    const auto places = table();
-    const std::string first = sockets_[0].remote_endpoint().address().to_string();
-    const Hello hello = own();
-    for (int rank = 1; rank < meeting_.rank; ++rank) {
-      const Address& place = places.at(static_cast<std::size_t>(rank));
-      tcp::socket socket(io_);
-      if (!connect(socket, place.host == "-" ? first : place.host, place.port) ||
-          !write(socket, asio::buffer(&hello, sizeof hello))) {
-        throw RunFault(rank, fmt::format("rank {} cannot reach rank {} at {}, port {}",
-                                         meeting_.rank, rank, place.host, place.port));
-      }
-      sockets_[static_cast<std::size_t>(rank)] = std::move(socket);
+    if (!listen(0)) {
+      throw fault(
+          fmt::format("rank {} has no port to listen on: {}", meeting_.rank, message_of(last_)));
     }
+    port_ = listener_.local_endpoint().port();
+    find_rank_0();
+    auto places = table();
+    error_code gone;  // which the word that is waited for will show
+    const std::string rank_0s_host = sockets_[0].remote_endpoint(gone).address().to_string();
+    for (Address& place : places)
+      if (place.host == "-") place.host = rank_0s_host;
+    rank_0_ = words_.next(sockets_[0]);
+    words_.watch(rank_0_);
+    deadline_ = after(patience_.value);
+    for (int rank = 1; rank < meeting_.rank; ++rank) reach(rank, places);
+    receive_higher(places);
+    words_.watch(nullptr);
+    words_.say(sockets_[0], TcpWord::ready, "");
+    await_begin();
+  }
+
+  void reach(int rank, const std::vector<Address>& places) {
+    const Address& place = places.at(static_cast<std::size_t>(rank));
+    const Hello hello = own();
+    tcp::socket socket(io_);
+    error_code code;
+    const auto host = asio::ip::make_address(place.host, code);
+    if (!code) code = words_.connect(socket, {host}, place.port, deadline_);
+    if (!code) code = words_.write(socket, asio::buffer(&hello, sizeof hello));
+    if (code) {
+      give_up(fmt::format("rank {} cannot reach rank {} at {}, port {}: {}; {}", meeting_.rank,
+                          rank, place.host, place.port, message_of(code), open_ports));
+    }
+    sockets_[static_cast<std::size_t>(rank)] = std::move(socket);
+  }
+
+  void receive_higher(const std::vector<Address>& places) {
+    const std::string& host = places.at(static_cast<std::size_t>(meeting_.rank)).host;
     for (int others = meeting_.world - meeting_.rank - 1; others > 0; --others) {
       auto next = accepted();
-      if (!next) throw fault(fmt::format("rank {}: {}", meeting_.rank, missing()));
-      if (const auto why = refused(next->second); !why.empty()) throw fault(why);
+      if (!next) {
+        give_up(fmt::format("rank {}: {}; {}", meeting_.rank,
+                            missing(fmt::format("{}, port {}", host, port_)), open_ports));
+      }
+      if (const auto why = refused(next->second); !why.empty()) give_up(why);
       sockets_[static_cast<std::size_t>(next->second.rank)] = std::move(next->first);
     }
   }
 
+  void await_begin() {
+    const auto deadline = after(patience_.value) + 2 * a_word;
+    if (!words_.wait(deadline, [&] { return rank_0_->end.has_value(); })) {
+      throw RunFault(0, fmt::format("rank {} waited {:g} s for rank 0 at {} to begin",
+                                    meeting_.rank, patience_.value, where()));
+    }
+    heed_rank_0();
+  }
+
+  // Rank 0 says nothing before all are ready, unless the run is given up.
+  void heed_rank_0() {
+    words_.watch(nullptr);
+    if (!rank_0_->end || rank_0_->is(TcpWord::begin)) return;
+    std::optional<std::string> text;
+    if (rank_0_->is(TcpWord::fault)) text = words_.text_behind(*rank_0_, sockets_[0]);
+    if (text) throw given_up(*text);
+    throw RunFault(0, fmt::format("rank 0 is gone: its connection to rank {} ended while the ranks "
+                                  "connected to one another",
+                                  meeting_.rank));
+  }
+
   asio::io_context& io_;
+  TcpWords words_;
   const Meeting& meeting_;
   const costmodel::Seconds patience_;
   Clock::time_point deadline_;
   tcp::acceptor listener_;
+  int port_ = 0;  // that another rank than 0 listens on
   const std::uint64_t run_;
   std::vector<tcp::socket> sockets_;  // by rank
   std::vector<tcp::socket> refused_;
+  std::vector<asio::ip::address> hosts_;            // rank 0's
+  std::shared_ptr<const TcpWords::Coming> rank_0_;  // its word to begin, or that none will
+  error_code last_;                                 // of what failed last
 };
 
-std::string in_environment(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
-
 }  // namespace
-
-Meeting meeting() {
-  const auto who = launched_by_torchrun();
-  if (!who) {
-    throw RunFault(0,
-                   "ranks of --backend tcp find one another by RANK, WORLD_SIZE, MASTER_ADDR and "
-                   "MASTER_PORT: start them by torchrun --no-python, which sets these");
-  }
-  Meeting meeting{who->rank, who->world, in_environment("MASTER_ADDR"), {}, {}};
-  const std::string text = in_environment("MASTER_PORT");
-  int port = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (wrong != std::errc() || end != text.data() + text.size() || port < 1 || port > last_port)
-    throw RunFault(who->rank, fmt::format("MASTER_PORT '{}' is no port", text));
-  const bool store = in_environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  if (!store) meeting.ports.push_back(port);
-  const int step = port + ports_behind_a_store > last_port ? -1 : 1;
-  for (int k = 1; store && k <= ports_behind_a_store; ++k) meeting.ports.push_back(port + step * k);
-  meeting.run = fmt::format("{} {} {}", port, in_environment("TORCHELASTIC_RUN_ID"),
-                            in_environment("TORCHELASTIC_RESTART_COUNT"));
-  return meeting;
-}
 
 std::vector<tcp::socket> meet(asio::io_context& io, const Meeting& meeting,
                               costmodel::Seconds patience) {

@@ -6,28 +6,16 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <string>
 #include <vector>
 
 #include "costmodel/units.hpp"
+#include "runtime/meeting.hpp"
 
 namespace runtime {
 
-// What the environment says of it.
-struct Meeting {
-  int rank = 0, world = 1;
-  std::string host;        // MASTER_ADDR: rank 0's
-  std::vector<int> ports;  // where rank 0 listens: on the first that is free
-  std::string run;         // tells this run from others that use the same ports
-};
-
-// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 listens on MASTER_PORT, or on one of the
-// eight behind it where torchrun's agent has its store there (TORCHELASTIC_USE_AGENT_STORE). Throws
-// RunFault when one of them is missing or no number.
-Meeting meeting();
-
-// The connections to the other ranks, by rank; that to this rank is closed. Throws RunFault within
-// about twice `patience`: ranks are missing, or have another WORLD_SIZE, or the same RANK.
+// The connections to the other ranks, by rank; that to this rank is closed. Returns on all ranks or
+// on none: throws RunFault within about twice `patience`, with the cause that the first of them
+// met: ranks are missing, or gone, have another WORLD_SIZE or the same RANK, or cannot be reached.
 std::vector<boost::asio::ip::tcp::socket> meet(boost::asio::io_context& io, const Meeting& meeting,
                                                costmodel::Seconds patience);
 

@@ -1,13 +1,10 @@
-// Messages between ranks over TCP, how those find one another, and how a run ends when one cannot
-// go on: ranks are threads here, each with connections of its own.
+// Messages between ranks over TCP, and how a run ends when one of them cannot go on.
 #include "runtime/tcp_world.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <future>
 #include <mutex>
 #include <string>
@@ -15,23 +12,17 @@
 #include <vector>
 
 #include "runtime/tags.hpp"
+#include "tests/runtime/tcp_ranks.hpp"
 
 using costmodel::Seconds;
 using runtime::Meeting;
 using runtime::RunFault;
 using runtime::TcpWorld;
+using namespace tcp_test;
 
 namespace {
 
 const bool not_stopped = false;
-
-// A port that nobody has, for a moment.
-int free_port() {
-  boost::asio::io_context io;
-  using boost::asio::ip::tcp;
-  const tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
-  return acceptor.local_endpoint().port();
-}
 
 void put(TcpWorld& world, int to, int tag, int value) {
   world.send(to, tag, std::as_bytes(std::span(&value, 1)));
@@ -43,44 +34,6 @@ int get(TcpWorld& world, int from, int tag) {
   REQUIRE(bytes.size() == sizeof value);
   std::memcpy(&value, bytes.data(), sizeof value);
   return value;
-}
-
-using Program = std::function<void(TcpWorld&)>;
-
-// What each rank's program, or the meeting before it, throws; "" for one that ended well.
-std::vector<std::string> ends_of(std::vector<Meeting> ranks, Seconds patience,
-                                 const Program& program) {
-  std::vector<std::string> ends(ranks.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        TcpWorld world(ranks[i], patience);
-        try {
-          program(world);
-          if (!world.part()) ends[i] = "the others did not part";
-        } catch (const RunFault& fault) {
-          world.give_up(fault.what());
-          throw;
-        }
-      } catch (const std::exception& fault) {
-        ends[i] = fault.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return ends;
-}
-
-std::vector<Meeting> ranks_of(int world, int port = free_port()) {
-  std::vector<Meeting> ranks;
-  for (int rank = 0; rank < world; ++rank)
-    ranks.push_back({rank, world, "127.0.0.1", {port}, "a run"});
-  return ranks;
-}
-
-std::vector<std::string> well(int world) {
-  return std::vector<std::string>(static_cast<std::size_t>(world));
 }
 
 }  // namespace
@@ -180,22 +133,6 @@ TEST_CASE("a rank that ended without sending is found at once, and a stopped wai
   CHECK(ends == well(1));
 }
 
-TEST_CASE("ranks that do not come, come twice or want another world") {
-  auto ranks = ranks_of(4);
-  const std::string where = "127.0.0.1, port " + std::to_string(ranks.front().ports.front());
-  auto ends = ends_of({ranks[0], ranks[2]}, Seconds(0.5), [](TcpWorld&) {});
-  CHECK(ends[0] == "ranks 1, 3 of 4 did not come to " + where + " within 0.5 s");
-  CHECK(ends[1] == "the run was given up: " + ends[0]);
-  ends = ends_of({ranks[1]}, Seconds(0.5), [](TcpWorld&) {});
-  CHECK(ends[0] == "rank 1 found no rank 0 at " + where + " within 0.5 s");
-  ranks[3].world = 8;
-  ends = ends_of(ranks, Seconds(5), [](TcpWorld&) {});
-  CHECK(ends[0] == "rank 3 was started with WORLD_SIZE 8, rank 0 with 4");
-  ranks[3] = ranks[2];
-  ends = ends_of(ranks, Seconds(5), [](TcpWorld&) {});
-  CHECK(ends[0] == "two processes were started with RANK 2");
-}
-
 TEST_CASE("two runs that use the same ports keep apart") {
   const int port = free_port();
   auto one = ranks_of(3, port), other = ranks_of(3, port);
@@ -213,26 +150,4 @@ TEST_CASE("two runs that use the same ports keep apart") {
     CHECK(get(w, (w.rank() + 2) % 3, 1) == (w.rank() + 2) % 3);
   });
   CHECK(ends == well(6));
-}
-
-TEST_CASE("what the environment says of a meeting") {
-  setenv("RANK", "1", 1);
-  setenv("WORLD_SIZE", "2", 1);
-  setenv("MASTER_ADDR", "localhost", 1);
-  for (const char* port : {"", "0", "65536", "29500x"}) {
-    setenv("MASTER_PORT", port, 1);
-    CHECK_THROWS_WITH_AS(runtime::meeting(),
-                         ("MASTER_PORT '" + std::string(port) + "' is no port").c_str(), RunFault);
-  }
-  setenv("MASTER_PORT", "29500", 1);
-  CHECK(runtime::meeting().ports == std::vector{29500});
-  setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
-  CHECK(runtime::meeting().ports.front() == 29501);
-  CHECK(runtime::meeting().ports.size() == 8);
-  setenv("MASTER_PORT", "65535", 1);
-  CHECK(runtime::meeting().ports.back() == 65527);
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"})
-    unsetenv(name);
-  CHECK_THROWS_AS(runtime::meeting(), RunFault);
 }
