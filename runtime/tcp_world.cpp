@@ -58,14 +58,18 @@ TcpWorld::~TcpWorld() {
   thread_.join();
 }
 
+// What cannot be received ends the run, and is still to be told to the others.
 void TcpWorld::work() {
-  try {
-    io_.run();
-  } catch (const std::exception& fault) {  // no memory for a message
-    const std::scoped_lock lock(mutex_);
-    if (!cause_)
-      end_by(RunFault(rank_, fmt::format("rank {}: receiving: {}", rank_, fault.what())));
-    changed_.notify_all();
+  for (bool ended = false; !ended;) {
+    try {
+      io_.run();
+      ended = true;
+    } catch (const std::exception& fault) {  // no memory for a message
+      const std::scoped_lock lock(mutex_);
+      if (!cause_)
+        end_by(RunFault(rank_, fmt::format("rank {}: receiving: {}", rank_, fault.what())));
+      changed_.notify_all();
+    }
   }
 }
 

@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <future>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,15 +108,36 @@ TEST_CASE("a rank that computes hears at once of another that is gone, on anothe
   CHECK(heard.get() == "rank 1 is gone: its connection to rank 0 ended");
 }
 
+TEST_CASE("a rank that has no room for a message says so to the others before it goes") {
+  auto ranks = ranks_of(3);
+  Detour detour(ranks[0].ports.front(), {});
+  ranks[1].ports = {detour.port()};
+  const auto ends = ends_of(ranks, Seconds(30), [&](TcpWorld& w) {
+    if (w.rank() == 0) {
+      const std::array<std::uint64_t, 2> header{1, ~std::uint64_t{0}};  // a tag, and a size
+      detour.say_to_rank_0(std::as_bytes(std::span(header)));
+    }
+    get(w, (w.rank() + 1) % 3, 1);
+  });
+  CHECK(ends[0].starts_with("rank 0: receiving: "));
+  CHECK(ends[1] == "the run was given up: " + ends[0]);
+  CHECK(ends[2] == "the run was given up: " + ends[0]);
+}
+
 TEST_CASE("patience: a rank that waits itself is not at fault, and one that works is") {
-  const auto ends = ends_of(ranks_of(3), Seconds(0.3), [](TcpWorld& w) {
+  constexpr Seconds patience(3);  // rank 0 begins to wait when rank 1 is about to, and waits twice
+  const auto ends = ends_of(ranks_of(3), patience, [](TcpWorld& w) {
+    if (w.rank() == 1) put(w, 0, 1, 1);
+    if (w.rank() == 0) get(w, 1, 1);
     if (w.rank() == 0) get(w, 1, runtime::forward_tag(3, 5));
     if (w.rank() == 1) get(w, 2, runtime::collective_tag(9));
-    std::this_thread::sleep_for(std::chrono::seconds(2));
-    w.heed();
+    for (;;) {
+      w.heed();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
   });
   const std::string cause =
-      "rank 1 waited 0.3 s for a message of collective 9 from rank 2, which waits for nobody";
+      "rank 1 waited 3 s for a message of collective 9 from rank 2, which waits for nobody";
   CHECK(ends[1] == cause);
   CHECK(ends[0] == "the run was given up: " + cause);
   CHECK(ends[2] == "the run was given up: " + cause);
