@@ -83,6 +83,7 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
             return now();
           },
           replicas_.at_once(), beside_),
+      scale_(options.loss_scale),
       begin_(std::chrono::steady_clock::now()) {
   micro_batches_ = options.part != nullptr ? options.part->micro_batches
                                            : plan_.micro_batches(evaluator.training().global_batch);

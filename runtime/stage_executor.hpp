@@ -37,6 +37,7 @@ struct ExecutorOptions {
   Reuse reuse = Reuse::latest;   // of memory: lowest, where launches are replayed
   std::size_t memory_limit = 0;  // bytes; 0: none
   cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+  LossScale::Rule loss_scale = {};  // in fp16
 };
 
 // Whether a plan's gradients are to be reduced beside the backward. ZeRO 2 and 3 reduce each

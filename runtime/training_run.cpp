@@ -176,7 +176,7 @@ RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::Pa
     Trainer trainer(evaluator, plan, transport, device, options.executor, doing);
     RunProgress own;
     for (int i = 0; i < options.iterations; ++i) {
-      RankMeasurement one = trainer.iterate(i);
+      RankMeasurement one = trainer.iterate(options.first + i);
       if (options.pace) one.pace = options.pace();
       own.add({one});
       if (options.each) options.each(one);

@@ -11,10 +11,11 @@ namespace runtime {
 
 struct TrainingOptions {
   int iterations = 3;
+  int first = 0;  // the number of the first iteration, which says what samples it has
   ExecutorOptions executor;
   // After each iteration, on every rank: how fast it computed, for RankMeasurement::pace.
   std::function<double()> pace;
-  // After each iteration, on the calling rank: its number from 0 and what it took here.
+  // After each iteration, on the calling rank: how many were before and what it took here.
   std::function<void(int, costmodel::Seconds)> progress;
   // After each iteration, on every rank and before the next one begins: what it was alone.
   std::function<void(const RankMeasurement&)> each;

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/runtime/host_executor.hpp"
 #include "tests/runtime/op_compare.hpp"
@@ -198,6 +201,93 @@ TEST_CASE("in fp16 a model learns nearly the same, its loss scaled, however it i
       }
     }
   }
+}
+
+namespace {
+
+constexpr const char* small_gpt =
+    "{kind: gpt, layers: 2, hidden: 32, heads: 4, vocab: 480, max_positions: 32}";
+
+// What every rank saw, by rank, of iterations that begin with the number `first`.
+std::vector<runtime::RankMeasurement> ranks_in_fp16(const costmodel::Scenario& s,
+                                                    const runtime::TrainingOptions& options) {
+  const auto wanted = training_test::in_16_bits(s, costmodel::Precision::fp16);
+  const auto plan = costmodel::resolve_plan(wanted);
+  costmodel::Evaluator evaluator(wanted.model, wanted.cluster, wanted.training);
+  std::vector<runtime::RankMeasurement> all;
+  runtime::run_ranks(static_cast<int>(plan.devices()), {}, [&](runtime::Transport& transport) {
+    KernelDeviceOnHost<runtime::F16> device;
+    auto own = runtime::train(evaluator, plan, transport, device, options);
+    auto gathered = runtime::gather_measurements(transport, own);
+    if (transport.rank() == 0) all = std::move(gathered);
+  });
+  return all;
+}
+
+std::vector<double> losses_in_fp16(const costmodel::Scenario& s,
+                                   const runtime::TrainingOptions& options) {
+  return runtime::summarise(ranks_in_fp16(s, options), costmodel::resolve_plan(s),
+                            s.training.global_batch * s.training.sequence)
+      .loss;
+}
+
+}  // namespace
+
+// Adam hides a wrong scale of all gradients but for a large epsilon.
+TEST_CASE("in fp16 steps whose gradients overflow are skipped on all ranks, and change nothing") {
+  constexpr double first = 0x1p40;
+  constexpr int taken = 3;
+  runtime::ExecutorOptions executor;
+  executor.optimizer.eps = 1e-2;
+  executor.loss_scale = {.first = first, .most = first};
+  for (const auto& [plan, ranks] : {std::pair("{tp: 2, pp: 2, micro_batch: 4, schedule: 1f1b}", 4),
+                                    std::pair("{dp: 2, zero: 1, micro_batch: 4}", 2)}) {
+    CAPTURE(plan);
+    const auto s = scenario_of(small_gpt, plan, ranks, false);
+    const auto until = ranks_in_fp16(s, {.iterations = 24, .executor = executor});
+    const auto skipped = static_cast<int>(until.front().skipped);
+    REQUIRE(skipped > 0);
+    REQUIRE(skipped < 24);
+    for (const auto& rank : until) {
+      CHECK(rank.skipped == skipped);
+      CHECK(rank.loss_scale == std::ldexp(first, -skipped));
+    }
+
+    const auto losses = losses_in_fp16(s, {.iterations = skipped + taken, .executor = executor});
+    auto unmoved = executor;
+    unmoved.optimizer.lr = 0;
+    unmoved.loss_scale = {};
+    const auto of_the_first_weights =
+        losses_in_fp16(s, {.iterations = skipped + 1, .executor = unmoved});
+    for (std::size_t i = 0; i < of_the_first_weights.size(); ++i)
+      CHECK(losses[i] == of_the_first_weights[i]);
+
+    auto unskipped = executor;
+    unskipped.loss_scale = {};
+    const auto after =
+        losses_in_fp16(s, {.iterations = taken, .first = skipped, .executor = unskipped});
+    for (int i = 0; i < taken; ++i) {
+      const double own = losses[static_cast<std::size_t>(skipped + i)];
+      CHECK(std::abs(own / after[static_cast<std::size_t>(i)] - 1) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("in fp16 the optimizer sees gradients without the loss's scale") {
+  runtime::TrainingOptions options{.iterations = steps_cut};
+  options.executor.optimizer.eps = 1e-2;
+  const auto s = scenario_of(small_gpt, "{micro_batch: 4}", 1, false);
+  const auto plan = costmodel::resolve_plan(s);
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  std::vector<double> wide;
+  runtime::run_ranks(1, {}, [&](runtime::Transport& transport) {
+    runtime::CpuDevice device;
+    const auto own = runtime::train(evaluator, plan, transport, device, options);
+    wide = runtime::summarise({own}, plan, s.training.global_batch * s.training.sequence).loss;
+  });
+  const auto narrow = losses_in_fp16(s, options);
+  REQUIRE(narrow.size() == wide.size());
+  for (std::size_t i = 0; i < wide.size(); ++i) CHECK(std::abs(narrow[i] / wide[i] - 1) <= 1.25e-4);
 }
 
 TEST_CASE(
