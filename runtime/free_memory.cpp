@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "costmodel/mesh.hpp"
+
 namespace runtime {
 
 using costmodel::Bytes;
@@ -102,6 +104,35 @@ std::optional<Bytes> free_memory() {
   for (const ControlGroup& group : memory_groups(text_of("/proc/self/cgroup")))
     least = smaller(least, group_memory(group));
   return least;
+}
+
+namespace {
+
+// Stages with devices of their own have them one after the other.
+Bytes memory_by_stage(const costmodel::Estimate& predicted, const std::vector<int>& ranks) {
+  Bytes sum;
+  std::int64_t first = 0;
+  for (std::size_t k = 0; k < predicted.meshes.size(); ++k) {
+    const std::int64_t end = first + predicted.meshes[k].devices;
+    const auto count = std::count_if(ranks.begin(), ranks.end(),
+                                     [&](int rank) { return rank >= first && rank < end; });
+    sum += predicted.memory[k].total() * static_cast<double>(count);
+    first = end;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Bytes memory_of_ranks(const costmodel::Estimate& predicted, const std::vector<int>& ranks) {
+  if (!predicted.meshes.empty()) return memory_by_stage(predicted, ranks);
+  const costmodel::Mesh mesh(predicted.plan);
+  Bytes sum;
+  for (const int rank : ranks) {
+    if (rank >= mesh.size()) continue;
+    sum += predicted.memory[static_cast<std::size_t>(mesh.coordinates(rank).pp)].total();
+  }
+  return sum;
 }
 
 }  // namespace runtime

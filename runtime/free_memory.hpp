@@ -1,4 +1,4 @@
-// How much memory a process may still take on this machine.
+// How much memory a process may still take on this machine, and how much ranks want.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate.hpp"
 #include "costmodel/units.hpp"
 
 namespace runtime {
@@ -30,5 +31,10 @@ std::optional<costmodel::Bytes> group_memory(const ControlGroup& group);
 
 // The smallest of all these for this process; nothing where the system does not say.
 std::optional<costmodel::Bytes> free_memory();
+
+// What these ranks of the predicted plan hold together, at their fullest; those that it does not
+// have hold nothing.
+costmodel::Bytes memory_of_ranks(const costmodel::Estimate& predicted,
+                                 const std::vector<int>& ranks);
 
 }  // namespace runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 namespace runtime {
 
@@ -24,8 +25,10 @@ std::optional<Launched> one_of_several();
 // nobody says.
 int local_rank();
 
-// How many of the ranks run on this machine; 1 where nobody says.
-int local_world();
+// The ranks that run on this machine: as srun dealt them out (SLURM_STEP_TASKS_PER_NODE,
+// SLURM_DISTRIBUTION: block or cyclic), under mpirun and torchrun consecutive ones; this one alone
+// where nobody says.
+std::vector<int> ranks_here();
 
 // To be called before a rank says a fault that the others find too and ends with a status: the
 // first to end has the others ended, so that the higher ranks wait a little for rank 0.

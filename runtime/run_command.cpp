@@ -7,8 +7,10 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "costmodel/error.hpp"
 #include "costmodel/units_text.hpp"
@@ -367,24 +369,19 @@ void require_start(BackendKind backend) {
 // A machine that runs out of memory ends whatever it likes, not only the run that is too large.
 void require_memory(BackendKind backend, const costmodel::Estimate& predicted) {
   if (backend == BackendKind::cuda) return;
-  const ParallelPlan& plan = predicted.plan;
-  costmodel::Bytes mean;  // of a rank
-  for (std::size_t k = 0; k < predicted.memory.size(); ++k) {
-    const double share = predicted.meshes.empty()
-                             ? 1.0 / plan.pp
-                             : static_cast<double>(predicted.meshes[k].devices) /
-                                   static_cast<double>(plan.devices());
-    mean += predicted.memory[k].total() * share;
+  std::vector<int> here = ranks_here();
+  if (backend == BackendKind::threads) {
+    here.resize(static_cast<std::size_t>(predicted.plan.devices()));
+    std::iota(here.begin(), here.end(), 0);
   }
-  const std::int64_t ranks = backend == BackendKind::threads ? plan.devices() : local_world();
-  const costmodel::Bytes needed = mean * static_cast<double>(ranks);
+  const costmodel::Bytes needed = memory_of_ranks(predicted, here);
   const auto free = free_memory();
   if (!free || needed <= *free) return;
   throw RunFault(0, fmt::format("{} of this plan {}, and this machine has {} left; choose a "
                                 "smaller model or batch, more machines, or --backend emulated, "
                                 "which waits where others compute",
-                                ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks),
-                                (ranks == 1 ? "holds " : "hold ") + format_bytes(needed),
+                                here.size() == 1 ? "1 rank" : fmt::format("{} ranks", here.size()),
+                                (here.size() == 1 ? "holds " : "hold ") + format_bytes(needed),
                                 format_bytes(*free)));
 }
 

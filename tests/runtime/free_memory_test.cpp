@@ -5,6 +5,9 @@
 
 #include <fstream>
 
+#include "costmodel/scenario.hpp"
+#include "costmodel/yaml_io.hpp"
+
 namespace fs = std::filesystem;
 using costmodel::Bytes;
 
@@ -94,6 +97,27 @@ TEST_CASE("free memory: this machine says some") {
   const auto free = runtime::free_memory();
   REQUIRE(free.has_value());
   CHECK(*free > Bytes(0));
+}
+
+TEST_CASE("memory of ranks: that of their stages, not of a mean one") {
+  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
+  const auto s = costmodel::load_scenario(costmodel::scenario_file("tiny-gpt-cpu", path), path, {});
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto predicted = evaluator.estimate(costmodel::resolve_plan(s));  // pp 2, dp 2
+  const Bytes first = predicted.memory[0].total(), last = predicted.memory[1].total();
+  REQUIRE(first != last);
+  CHECK(runtime::memory_of_ranks(predicted, {0, 1}) == first + first);
+  CHECK(runtime::memory_of_ranks(predicted, {2, 3}) == last + last);
+  CHECK(runtime::memory_of_ranks(predicted, {1, 3}) == first + last);
+  CHECK(runtime::memory_of_ranks(predicted, {3, 4, 5}) == last);
+  CHECK(runtime::memory_of_ranks(predicted, {}) == Bytes(0));
+
+  auto uneven = predicted;  // three ranks in front, one behind
+  uneven.meshes.resize(2);
+  uneven.meshes[0].devices = 3;
+  uneven.meshes[1].devices = 1;
+  CHECK(runtime::memory_of_ranks(uneven, {0, 1, 2, 3}) == first + first + first + last);
+  CHECK(runtime::memory_of_ranks(uneven, {2, 3, 4}) == first + last);
 }
 
 }  // namespace free_memory_test

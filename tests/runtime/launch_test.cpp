@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -90,12 +91,44 @@ TEST_CASE("torchrun's word holds where srun or mpirun started torchrun") {
     CHECK(told->rank == 6);
     CHECK(told->world == 8);
     CHECK(runtime::local_rank() == 2);
-    CHECK(runtime::local_world() == 4);
+    CHECK(runtime::ranks_here() == std::vector{4, 5, 6, 7});
     unsetenv("TORCHELASTIC_RUN_ID");  // these may be a user's, for ranks of srun or mpirun
     CHECK(runtime::launched());
     CHECK(runtime::local_rank() == 0);
     for (const auto& [name, value] : all) unsetenv(name.c_str());
   }
+}
+
+TEST_CASE("the ranks of this machine, as srun dealt them out") {
+  const auto here = [](const char* tasks, const char* node, const char* rank, const char* way) {
+    const std::map<std::string, std::string> all{
+        {"SLURM_PROCID", rank},     {"SLURM_NTASKS", "11"}, {"SLURM_STEP_ID", "0"},
+        {"SLURM_LOCALID", "0"},     {"SLURM_NODEID", node}, {"SLURM_STEP_TASKS_PER_NODE", tasks},
+        {"SLURM_DISTRIBUTION", way}};
+    for (const auto& [name, value] : all) setenv(name.c_str(), value.c_str(), 1);
+    const auto ranks = runtime::ranks_here();
+    for (const auto& [name, value] : all) unsetenv(name.c_str());
+    return ranks;
+  };
+  CHECK(here("4(x2),3", "0", "0", "block") == std::vector{0, 1, 2, 3});
+  CHECK(here("4(x2),3", "1", "4", "block:cyclic") == std::vector{4, 5, 6, 7});
+  CHECK(here("4(x2),3", "2", "8", "") == std::vector{8, 9, 10});
+  CHECK(here("4(x2),3", "0", "0", "cyclic") == std::vector{0, 3, 6, 9});
+  CHECK(here("4(x2),3", "1", "4", "cyclic:block") == std::vector{1, 4, 7, 10});
+  CHECK(here("5,1,5", "0", "5", "cyclic") == std::vector{0, 3, 5, 7, 9});
+  CHECK(here("4,nonsense", "0", "0", "block") == std::vector{0});  // alone, for all we know
+  CHECK(here("1(x11)", "0", "3", "block") == std::vector{3});      // of another step
+}
+
+TEST_CASE("the ranks of this machine under mpirun and torchrun are consecutive") {
+  CHECK(runtime::ranks_here() == std::vector{0});
+  const std::map<std::string, std::string> all{{"OMPI_COMM_WORLD_RANK", "6"},
+                                               {"OMPI_COMM_WORLD_SIZE", "8"},
+                                               {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+  for (const auto& [name, value] : all) setenv(name.c_str(), value.c_str(), 1);
+  CHECK(runtime::ranks_here() == std::vector{4, 5, 6, 7});
+  for (const auto& [name, value] : all) unsetenv(name.c_str());
 }
 
 TEST_CASE("a batch script or shell of Slurm is no rank, and nonsense is none") {
