@@ -55,16 +55,20 @@ std::string get(Transport& transport, int from) {
 
 }  // namespace
 
-Statements statements(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
-                      std::uint64_t seed, int iterations) {
-  const auto& t = scenario.training;
-  return {{"plan", to_string(plan)},
-          {"rank order", plan.rank_order},
-          {"model", model_text(scenario.model)},
-          {"training", fmt::format("batch {} of {} tokens", t.global_batch, t.sequence)},
-          {"stack", stack_text(t.stack)},
-          {"seed", fmt::format("{}", seed)},
-          {"iterations", fmt::format("{}", iterations)}};
+Statements statements(const RunRequest& request, const costmodel::ParallelPlan& plan) {
+  const auto& t = request.scenario.training;
+  return {
+      {"backend", std::string(backend_names[static_cast<std::size_t>(request.backend)])},
+      {"plan", to_string(plan)},
+      {"rank order", plan.rank_order},
+      {"model", model_text(request.scenario.model)},
+      {"training", fmt::format("batch {} of {} tokens", t.global_batch, t.sequence)},
+      {"precision", std::string(to_string(t.precision))},
+      {"products", request.tf32 ? "in TF32" : "without TF32"},
+      {"reductions", t.overlap.overlap_grad_reduce ? "beside the backward" : "after the backward"},
+      {"stack", stack_text(t.stack)},
+      {"seed", fmt::format("{}", request.seed)},
+      {"iterations", fmt::format("{}", request.iterations)}};
 }
 
 std::string wrong_world(std::int64_t wanted, const std::string& plan, int started) {

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/scenario.hpp"
+#include "costmodel/parallel_plan.hpp"
+#include "runtime/run_command.hpp"
 #include "runtime/transport.hpp"
 
 namespace runtime {
@@ -15,9 +16,9 @@ namespace runtime {
 // What two ranks may not differ in: a name ("plan") and its value as text.
 using Statements = std::vector<std::pair<std::string, std::string>>;
 
-// Model, training, plan, seed and iterations, as far as they decide what a rank computes and sends.
-Statements statements(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
-                      std::uint64_t seed, int iterations);
+// Backend, model, training, plan, arithmetic, seed and iterations, as far as they decide what a
+// rank computes and sends.
+Statements statements(const RunRequest& request, const costmodel::ParallelPlan& plan);
 
 // Every rank calls it with the same names. Throws RunFault on rank 0, so that one rank speaks: when
 // the world has another size than `ranks`, with wrong_world(ranks, plan, size); when a rank says

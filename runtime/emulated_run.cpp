@@ -71,7 +71,7 @@ std::optional<Emulated> over_processes(const RunRequest& request, const Parallel
                                        const Schedule& lowered, const PipelineTimes& times) {
   std::optional<Emulated> emulated;
   const auto program = [&](Transport& transport) {
-    require_agreement(transport, statements(request.scenario, plan, request.seed, 1), lowered.ranks,
+    require_agreement(transport, statements(request, plan), lowered.ranks,
                       to_string(plan) + ", emulated by pipeline rank,");
     const RealTimeOptions options = options_of(request);
     const Seconds overhead =

@@ -229,9 +229,8 @@ std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, con
 // One rank's part; what all saw goes to `end`, on rank 0.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
-  require_agreement(transport,
-                    statements(request.scenario, begun.plan, request.seed, request.iterations),
-                    begun.plan.devices(), to_string(begun.plan));
+  require_agreement(transport, statements(request, begun.plan), begun.plan.devices(),
+                    to_string(begun.plan));
   const std::unique_ptr<Device> device = device_of(request, transport);
   PacedDevice paced(*device);
   std::unique_ptr<GraphedDevice> replaying = graphed(*device, request, begun.plan);
