@@ -16,6 +16,10 @@ int without_micro_batch(int tag);
 // it; those that run at the same time may not. `number` wraps at 2^28.
 int collective_tag(int number);
 
+// The numbers of a stage's collectives: over its tensor ranks, the replicas of its weights, and the
+// ends of the pipeline, which share the token table.
+enum StageChannel { tensor_channel = 1, replica_channel, ends_channel };
+
 // What the run itself says between its ranks: start, results, end. `number` is below 2^27.
 int control_tag(int number);
 // What transports say themselves: that a rank has ended, who waits for whom, that the run is given

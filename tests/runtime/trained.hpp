@@ -9,12 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "runtime/cpu_device.hpp"
 #include "runtime/supported.hpp"
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 namespace training_test {
 
@@ -26,12 +25,10 @@ inline constexpr const char* llama =
 
 inline costmodel::Scenario scenario(const std::string& model, const std::string& training,
                                     const std::string& plan, int devices) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  const std::string yaml = fmt::format(
-      "model: {}\ncluster: {{base: laptop-cpu, devices: {}, devices_per_node: {}}}\n"
-      "training: {{global_batch: 16, sequence: 16, precision: fp32, {}}}\nplan: {}\n",
-      model, devices, devices, training, plan);
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "test"), "test", path);
+  return scenarios::read(
+      fmt::format("model: {}\ncluster: {{base: laptop-cpu, devices: {}, devices_per_node: {}}}\n"
+                  "training: {{global_batch: 16, sequence: 16, precision: fp32, {}}}\nplan: {}\n",
+                  model, devices, devices, training, plan));
 }
 
 // The scenario in 16 bits, with fp32 gradients and the optimizer's fp32 weights.
