@@ -167,6 +167,8 @@ class Evaluator {
   const TrainingSpec& training() const { return training_; }
   Flops model_flops() const { return model_flops_; }
 
+  // What the framework makes of a plan: prices are of that.
+  ParallelPlan as_run(const ParallelPlan& requested) const;
   // Price of a layer as the plan cuts it; the list it was made from with it.
   const LayerCost& layer(LayerKind kind, const ParallelPlan& plan, Recomputed what);
   OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
@@ -181,7 +183,6 @@ class Evaluator {
   struct Layers;
   Seconds kernel_launch() const;
   LayerContext context(const ParallelPlan& plan) const;
-  ParallelPlan as_run(const ParallelPlan& requested) const;
   void price_stages(const ParallelPlan& plan);
   void price_offload(const ParallelPlan& plan);
   std::vector<std::string> notes() const;

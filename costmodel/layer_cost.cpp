@@ -91,40 +91,48 @@ Axis axis_of(const Step& step) {
   return collective != nullptr ? collective->axis : Axis::tensor;
 }
 
+void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
+  const DeviceSpec& device = pricing.cluster->device;
+  const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
+  const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
+  const bool measured =
+      measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
+  const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
+  cost.compute += measured                    ? time
+                  : attention                 ? time * pricing.attention_factor
+                  : is_product(step.node->op) ? time
+                                              : time * pricing.elementwise_factor;
+  if (step.pass == Pass::weight_gradient && !measured) {
+    cost.compute +=
+        streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
+  }
+  cost.model += work.model;
+  cost.executed += work.executed;
+  cost.kernels += work.kernels;
+  if (step.collective == CollectiveKind::none) return;
+  const Bytes message = message_of(step, list);
+  const Axis axis = axis_of(step);
+  const GroupLayout& group = pricing.group_of(axis);
+  const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
+                        (group.size > 1 ? pricing.collective_wait : Seconds(0));
+  Seconds& part = axis == Axis::tensor    ? cost.tp_comm
+                  : axis == Axis::context ? cost.cp_comm
+                                          : cost.ep_comm;
+  part += exposed_time(step, alone, pricing);
+  cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
+}
+
 }  // namespace
+
+Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
+  Cost cost;
+  add_step(step, list, pricing, cost);
+  return cost;
+}
 
 Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing) {
   Cost cost;
-  const DeviceSpec& device = pricing.cluster->device;
-  for (const Step& step : steps) {
-    const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
-    const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
-    const bool measured =
-        measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
-    const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
-    cost.compute += measured                    ? time
-                    : attention                 ? time * pricing.attention_factor
-                    : is_product(step.node->op) ? time
-                                                : time * pricing.elementwise_factor;
-    if (step.pass == Pass::weight_gradient && !measured) {
-      cost.compute +=
-          streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
-    }
-    cost.model += work.model;
-    cost.executed += work.executed;
-    cost.kernels += work.kernels;
-    if (step.collective == CollectiveKind::none) continue;
-    const Bytes message = message_of(step, list);
-    const Axis axis = axis_of(step);
-    const GroupLayout& group = pricing.group_of(axis);
-    const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
-                          (group.size > 1 ? pricing.collective_wait : Seconds(0));
-    Seconds& part = axis == Axis::tensor    ? cost.tp_comm
-                    : axis == Axis::context ? cost.cp_comm
-                                            : cost.ep_comm;
-    part += exposed_time(step, alone, pricing);
-    cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
-  }
+  for (const Step& step : steps) add_step(step, list, pricing, cost);
   // The device works through kernels and collectives while the host launches those to come; what it
   // waits for the host counts as computation.
   const Seconds communication = cost.time() - cost.compute;

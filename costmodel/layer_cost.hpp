@@ -72,10 +72,13 @@ Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks);
 // `alone` and `window` are those of all transfers and all blocks (one more).
 Seconds exposed_ring(Seconds alone, Seconds window, int transfers);
 
-Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing);
+// One step, as long as launching it takes no longer.
+Cost price(const Step& step, const OpList& list, const Pricing& pricing);
 
 // Kernels are launched by the host one after another: a pass is never faster than kernels · launch,
 // unless replayed from a CUDA graph.
+Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing);
+
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing);
 
 }  // namespace costmodel

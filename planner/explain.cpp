@@ -8,10 +8,9 @@
 
 #include "costmodel/closed_form.hpp"
 #include "costmodel/collective.hpp"
-#include "costmodel/device_time.hpp"
 #include "costmodel/mesh.hpp"
-#include "costmodel/transformer.hpp"
 #include "costmodel/units_text.hpp"
+#include "planner/explain_operators.hpp"
 #include "planner/explain_replicas.hpp"
 #include "planner/explain_stages.hpp"
 
@@ -22,9 +21,7 @@ using costmodel::CollectiveKind;
 using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::LayerKind;
-using costmodel::OpList;
 using costmodel::ParallelPlan;
-using costmodel::Pass;
 using costmodel::Recomputation;
 using costmodel::Recomputed;
 using costmodel::Scenario;
@@ -217,93 +214,13 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   return rows;
 }
 
-std::string shape_of(const costmodel::Op& op) {
-  return std::visit(
-      costmodel::Visitor{
-          [](const costmodel::Linear& o) {
-            return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
-          },
-          [](const costmodel::AttentionScores& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim, o.head_dim,
-                               o.s);
-          },
-          [](const costmodel::AttentionContext& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.s, o.s, o.head_dim);
-          },
-          [](const costmodel::FlashAttention& o) {
-            const std::string keys = o.key_count() == o.s ? "" : fmt::format(" of {} keys", o.keys);
-            return fmt::format("{} x {} heads ({} kv) x {}{} x {}", o.sequences, o.heads,
-                               o.kv_heads, o.s, keys, o.head_dim);
-          },
-          [](const costmodel::Collective& o) {
-            return std::string(costmodel::format_bytes(o.bytes));
-          },
-          [](const costmodel::Scan& o) {
-            return fmt::format("{} x {} heads x {} x {} channels, {} states", o.sequences, o.heads,
-                               o.s, o.head_dim, o.state);
-          },
-          [](const costmodel::GroupedLinear& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.experts, o.m / o.experts, o.k, o.k,
-                               o.n);
-          },
-          [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
-      },
-      op);
-}
-
-std::string collective_text(const costmodel::Collective& c) {
-  return fmt::format("{} / {}", costmodel::collective_names[static_cast<std::size_t>(c.forward)],
-                     costmodel::collective_names[static_cast<std::size_t>(c.backward)]);
-}
-
-Table operator_table(LayerKind kind, const ParallelPlan& p, const Scenario& s,
-                     const Evaluator& evaluator) {
-  Table t{{{"operator", false},
-           {"shape on one device", false},
-           {"forward FLOPs"},
-           {"forward"},
-           {"backward"},
-           {"keeps"}},
-          {}};
-  const OpList list = evaluator.op_list(kind, p);
-  const auto& device = s.cluster.device;
-  const double element = storage_bytes(s.training.precision);
-  std::vector<char> told(list.tensors.size(), 0);
-  for (const auto& node : list.nodes) {
-    Bytes kept;
-    for (const auto id : node.saved) {
-      if (!std::exchange(told[static_cast<std::size_t>(id)], char{1}))
-        kept += list.tensors[static_cast<std::size_t>(id)].bytes();
-    }
-    Seconds forward, backward;
-    std::string name(node.name);
-    if (const auto* c = std::get_if<costmodel::Collective>(&node.op)) {
-      const auto group = layout_of(c->axis, p, s.cluster);
-      forward = collective_time(c->forward, c->bytes, group, s.cluster);
-      backward = collective_time(c->backward, c->bytes * c->backward_factor, group, s.cluster);
-      name += fmt::format(": {}", collective_text(*c));
-    } else {
-      forward = device_time(node.op, Pass::forward, device, s.training.precision);
-      backward = device_time(node.op, Pass::input_gradient, device, s.training.precision);
-      if (has_pass(node.op, Pass::weight_gradient))
-        backward += device_time(node.op, Pass::weight_gradient, device, s.training.precision);
-    }
-    const auto work = work_of(node.op, Pass::forward, element);
-    t.rows.push_back({name, shape_of(node.op), work.model.value > 0 ? format_flops(work.model) : "",
-                      format_seconds(forward), format_seconds(backward),
-                      kept.value > 0 ? format_bytes(kept) : ""});
-  }
-  return t;
-}
-
-// The kinds a model has, first to last.
-std::vector<LayerKind> layer_kinds(const costmodel::ModelSpec& model) {
-  const std::int64_t sparse = model.moe_layers(0, model.layers);
-  std::vector<LayerKind> kinds{LayerKind::embedding};
-  if (sparse < model.layers) kinds.push_back(LayerKind::block);
-  if (sparse > 0) kinds.push_back(LayerKind::moe);
-  kinds.push_back(LayerKind::head);
-  return kinds;
+// The slowest virtual stage: what t_f and t_b are of, unless these are of two.
+std::size_t slowest_stage(const Estimate& e) {
+  std::size_t slowest = 0;
+  const auto time = [&](std::size_t k) { return e.stage_forward[k] + e.stage_backward[k]; };
+  for (std::size_t k = 1; k < e.stage_forward.size(); ++k)
+    if (time(k) > time(slowest)) slowest = k;
+  return slowest;
 }
 
 Table group_table(const Table& all, const std::string& group) {
@@ -383,17 +300,27 @@ std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   std::string text = heading(s, style);
   text += "\n" + to_string(plan) + "\n";
   text += title("Batch") + table(group_table(all, "batch"));
-  const auto operators = [&](const ParallelPlan& p, const Scenario& where, const std::string& of) {
+  const auto operators = [&](const ParallelPlan& p, Evaluator& its, const std::string& of) {
     for (const auto kind : layer_kinds(s.model)) {
       text += title(fmt::format(
-          "One {} layer{}, one micro-batch, one device (communication alone, before overlap)",
+          "One {} layer{}, one micro-batch, one device (communication as far as nothing hides it)",
           costmodel::layer_kind_names[static_cast<std::size_t>(kind)], of));
-      text += table(operator_table(kind, p, where, evaluator));
+      text += table(operator_table(operator_times(kind, p, its)));
     }
   };
-  if (e.meshes.empty()) operators(plan, s, "");
-  for (const StageKind& kind : stage_kinds(e, s))
-    operators(kind.plan, kind.scenario, fmt::format(" as of stage {}", kind.stage));
+  const auto layers = [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
+    text += title(fmt::format("Virtual stage {}, one micro-batch", k));
+    text += table(stage_table(stage_parts(evaluator.cost(plan), k, p, its)));
+  };
+  if (e.meshes.empty()) {
+    operators(plan, evaluator, "");
+    layers(slowest_stage(e), plan, evaluator);
+  }
+  for (const StageKind& kind : stage_kinds(e, s)) {
+    Evaluator its(s.model, kind.scenario.cluster, s.training);
+    operators(kind.plan, its, fmt::format(" as of stage {}", kind.stage));
+    layers(static_cast<std::size_t>(kind.stage), kind.plan, its);
+  }
   text += title("Pipeline") + table(group_table(all, "pipeline"));
   if (e.meshes.empty()) {
     text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));

@@ -1,17 +1,11 @@
 // The three speeds that Shardplan promises: one evaluation, one simulation, one search.
 #include <benchmark/benchmark.h>
 
-#include "costmodel/scenario.hpp"
 #include "costmodel/simulator.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/search.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 namespace {
-
-costmodel::Scenario scenario(const std::string& yaml) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
-  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "bench"), "bench", path);
-}
 
 const char* const gpt3_64 =
     "model: gpt3-175b\ncluster: {base: selene, devices: 64}\n"
@@ -27,7 +21,7 @@ const char* const trillion_100k =
 // Closed form, memory and volumes of one plan, layer prices cached: p = 8, as range(0) = v says
 // interleaved or not.
 void evaluate_one_plan(benchmark::State& state) {
-  const auto s = scenario(gpt3_64);
+  const auto s = scenarios::read(gpt3_64);
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   costmodel::ParallelPlan plan;
   plan.tp = 8;
@@ -57,7 +51,7 @@ BENCHMARK(simulate_1f1b)->Args({8, 64})->Args({64, 512});
 
 // The whole search for GPT-3 175B on 4,096 devices, caches cold.
 void search_gpt3_on_4096(benchmark::State& state) {
-  const auto s = scenario(gpt3_4096);
+  const auto s = scenarios::read(gpt3_4096);
   for (auto _ : state) {
     costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
     benchmark::DoNotOptimize(planner::search(s, evaluator).lower_bound);
@@ -67,7 +61,7 @@ BENCHMARK(search_gpt3_on_4096)->Unit(benchmark::kMillisecond);
 
 // The same for a model of 10^12 parameters on 100,000 devices.
 void search_1t_on_100000(benchmark::State& state) {
-  const auto s = scenario(trillion_100k);
+  const auto s = scenarios::read(trillion_100k);
   for (auto _ : state) {
     costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
     const auto found = planner::search(s, evaluator);

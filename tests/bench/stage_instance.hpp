@@ -3,20 +3,18 @@
 
 #include <string>
 
-#include "costmodel/scenario.hpp"
-#include "costmodel/yaml_io.hpp"
 #include "planner/stage_graph.hpp"
+#include "tests/costmodel/scenarios.hpp"
 
 // `layers` layers with embedding and head, of a width and batch as one node of eight trains them;
 // memory half way between the least that any sharding takes and what the fastest takes.
 inline planner::ShardingProblem gpt_stage(int layers, int outer, int inner) {
-  const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
   const std::string yaml =
       "model: {kind: gpt, layers: " + std::to_string(layers) +
       ", hidden: 2048, heads: 16, vocab: 51200, max_positions: 2048}\n"
       "cluster: {base: dgx-h100, devices: 8}\n"
       "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n";
-  const auto s = costmodel::read_scenario(costmodel::parse_yaml(yaml, "bench"), "bench", path);
+  const auto s = scenarios::read(yaml);
   planner::StageSpec spec;
   spec.layers.assign(static_cast<std::size_t>(layers),
                      {costmodel::LayerKind::block, costmodel::Recomputed::nothing});
