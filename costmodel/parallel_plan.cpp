@@ -186,8 +186,7 @@ void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules
 }
 
 // What the framework offers at all: a plan that its version cannot run is no plan.
-void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
-  const StackSpec& stack = training.stack;
+void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   const auto other = [] {
     return std::string("choose another training.stack (see `shardplan list stacks`)");
   };
@@ -211,6 +210,10 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   rules.require(
       !splits_backward(p.schedule) || stack.zero_bubble, "schedule",
       [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
+}
+
+void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  check_offered(p, training.stack, rules);
   // Megatron: with two pipeline ranks the interleaved order needs transfers beside computation.
   rules.require(
       p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
@@ -268,6 +271,13 @@ std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& mod
                                   const ClusterSpec& cluster, const TrainingSpec& training) {
   Rules rules(true);
   check_all(plan, model, cluster, training, rules);
+  return rules.found;
+}
+
+std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& stack) {
+  Rules rules(true);
+  check_offered(plan, stack, rules);
+  check_context_offered(plan, stack, rules);
   return rules.found;
 }
 

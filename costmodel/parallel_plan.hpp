@@ -171,6 +171,10 @@ std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& mod
 bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
               const TrainingSpec& training);
 
+// The rules that a plan breaks with any model on any devices: the stack does not offer what it asks
+// for.
+std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& stack);
+
 // How layers that do not divide evenly are still placed, as Megatron does with
 // --account-for-embedding-in-pipeline-split and
 // --account-for-loss-in-pipeline-split: the embedding, the loss, or both count as a layer. none

@@ -53,9 +53,12 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
             p.tp, model.heads / p.tp, kv_heads, p.cp);
       },
       [] { return std::string("set cp_comm: p2p, or a smaller cp"); });
-  const StackSpec& stack = training.stack;
+  check_context_offered(p, training.stack, rules);
+}
+
+void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   rules.require(
-      stack.context_parallel && stack.attention != AttentionKernel::unfused, "cp",
+      p.cp == 1 || (stack.context_parallel && stack.attention != AttentionKernel::unfused), "cp",
       [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
       [] {
         return std::string(

@@ -38,6 +38,7 @@ std::string divisors_text(std::int64_t n, std::int64_t most = 64);
 
 void check_context(const ParallelPlan& plan, const ModelSpec& model, const TrainingSpec& training,
                    Rules& rules);
+void check_context_offered(const ParallelPlan& plan, const StackSpec& stack, Rules& rules);
 void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 
 }  // namespace costmodel

@@ -262,12 +262,31 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   return plan;
 }
 
-void require_valid(const ParallelPlan& plan, const Scenario& scenario) {
-  const auto broken = violations(plan, scenario.model, scenario.cluster, scenario.training);
+namespace {
+
+void refuse_first(const std::vector<Violation>& broken, const Scenario& scenario) {
   if (broken.empty()) return;
   Mark mark = scenario.plan.mark_of(broken.front().key);
   if (mark.file.empty()) mark.file = scenario.file;
   throw ConfigError(mark, broken.front().reason, broken.front().remedy);
+}
+
+}  // namespace
+
+void require_valid(const ParallelPlan& plan, const Scenario& scenario) {
+  refuse_first(violations(plan, scenario.model, scenario.cluster, scenario.training), scenario);
+}
+
+void require_offered(const Scenario& scenario) {
+  const PlanRequest& r = scenario.plan;
+  ParallelPlan asked;  // what is left open, no stack is without
+  asked.cp = r.cp.value_or(asked.cp);
+  asked.zero = r.zero.value_or(asked.zero);
+  asked.schedule = r.schedule.value_or(asked.schedule);
+  asked.recompute = r.recompute.value_or(asked.recompute);
+  // With tp 1 it is switched off.
+  asked.sequence_parallel = r.sequence_parallel.value_or(false) && r.tp != 1;
+  refuse_first(not_offered(asked, scenario.training.stack), scenario);
 }
 
 }  // namespace costmodel

@@ -101,6 +101,8 @@ PlanRequest with_defaults(const Scenario& scenario);
 ParallelPlan resolve_plan(const Scenario& scenario);
 // Throws for the first violation, at the key's place in the scenario.
 void require_valid(const ParallelPlan& plan, const Scenario& scenario);
+// Before a search: throws ConfigError at a key whose value the stack offers in no plan.
+void require_offered(const Scenario& scenario);
 
 // The plan as a YAML map, every key resolved.
 Value to_value(const ParallelPlan& plan);

@@ -142,6 +142,7 @@ void refuse_limits_of_grid(const Options& options) {
 CommandResult plan(const Session& session) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
+  require_offered(s);
   const Stopwatch watch;
   const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
   Progress progress(watch, session.options.time_limit, told);

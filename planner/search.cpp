@@ -135,6 +135,7 @@ std::optional<ParallelPlan> settled_plan(const Scenario& scenario) {
                                              open.plan.automatic.front()),
                                  "give it a value, or ask `shardplan plan`");
   }
+  require_offered(scenario);
   open.search.top = 1;
   Evaluator evaluator(open.model, open.cluster, open.training);
   const SearchResult found = search(open, evaluator);

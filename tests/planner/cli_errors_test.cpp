@@ -183,6 +183,9 @@ const std::vector<Fault> faults{
     {"evaluate llama.yaml --set plan.offload=cpu"},
     {"evaluate llama.yaml --set training.precision=nvfp4"},
     {"evaluate tiny-gpt-cpu --set training.precision=bf16"},
+    {"plan llama.yaml --set plan.zero=0 --set training.stack=megatron-2021"},
+    {"plan llama.yaml --set training.stack=megatron-2021"},
+    {"evaluate llama.yaml --set plan.zero=0 --set plan.tp=auto --set training.stack=megatron-2021"},
 };
 
 }  // namespace
