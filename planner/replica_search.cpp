@@ -123,7 +123,7 @@ class ReplicaSearcher {
     for (const ParallelPlan& plan : plans_of(g)) {
       // The other groups take a sequence each at least.
       const std::int64_t most = batch() - static_cast<std::int64_t>(evaluator_.groups()) + 1;
-      for (const std::int64_t b : divisors(batch())) {
+      for (std::int64_t b = 1; b * plan.dp <= most; ++b) {
         if (!within(s_->search.max_micro_batch, b) || !open(s_->plan.micro_batch, b)) continue;
         ReplicaShare share{plan, 1};
         share.plan.micro_batch = b;

@@ -51,7 +51,7 @@ struct BruteForce {
       for (int pp = 1; pp * tp <= n; ++pp) {
         if (n % (tp * pp) != 0) continue;
         for (std::int64_t b = 1; b <= batch; ++b) {
-          for (std::int64_t m = 1; batch % b == 0 && m <= batch; ++m) {
+          for (std::int64_t m = 1; m <= batch; ++m) {
             for (const auto& recompute : planner::recompute_offered(s)) {
               for (const int zero : planner::zero_offered(s, n / tp / pp)) {
                 ReplicaShare share;
