@@ -24,14 +24,14 @@ namespace {
 constexpr std::size_t in_turn_floats = std::size_t{16} << 20;
 
 // Aligned as the runtime's memory is.
-using Floats = std::vector<float, boost::alignment::aligned_allocator<float, 64>>;
+using AlignedFloats = std::vector<float, boost::alignment::aligned_allocator<float, 64>>;
 
 // Their values matter to no product's time, but zeros and denormal numbers would.
-Floats random_floats(std::int64_t count) {
+AlignedFloats random_floats(std::int64_t count) {
   constexpr std::size_t period = 65521;
   std::minstd_rand generator(static_cast<unsigned>(count));
   std::uniform_real_distribution<float> uniform(-1, 1);
-  Floats values(static_cast<std::size_t>(count));
+  AlignedFloats values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = i < period ? uniform(generator) : values[i - period];
   return values;
@@ -40,12 +40,12 @@ Floats random_floats(std::int64_t count) {
 // Weights and their gradients of all products, drawn once: to draw them takes longer than a
 // product.
 std::span<float> weights(std::size_t count) {
-  static Floats all;
+  static AlignedFloats all;
   if (all.size() < count) all = random_floats(static_cast<std::int64_t>(count));
   return std::span(all).first(count);
 }
 
-Tensor view(Floats& values) { return {values.data(), values.size() * sizeof(float)}; }
+Tensor view(AlignedFloats& values) { return {values.data(), values.size() * sizeof(float)}; }
 
 // What an operator's tensors hold, in floats.
 struct Sizes {
@@ -153,8 +153,8 @@ class Bench {
   costmodel::Node node_;
   runtime::Place place_;
   runtime::CpuDevice device_;
-  std::vector<Floats> inputs_, input_gradients_, saved_;
-  Floats output_, output_gradient_, bias_, bias_gradient_;
+  std::vector<AlignedFloats> inputs_, input_gradients_, saved_;
+  AlignedFloats output_, output_gradient_, bias_, bias_gradient_;
   std::span<float> weights_;
   std::size_t matrix_ = 0, turns_ = 0, turn_ = 0;
 };
