@@ -77,6 +77,17 @@ void MeshImprover::cut_otherwise(std::size_t k, const StagePlan& then) {
   consider(plan);
 }
 
+namespace {
+
+std::int64_t node_of(const costmodel::ClusterSpec& cluster, const std::string& group) {
+  for (const costmodel::ClusterSpec& devices : cluster.groups)
+    if (devices.name == group) return devices.devices_per_node;
+  return cluster.devices_per_node;
+}
+
+}  // namespace
+
+// A tensor group stays within a node, as mesh_bound takes it to.
 void MeshImprover::cut_stages() {
   const auto& stages = from_.plan.stages;
   const std::int64_t sequences = from_.plan.dp * from_.plan.micro_batch;
@@ -87,7 +98,8 @@ void MeshImprover::cut_stages() {
     const std::int64_t ranks = std::int64_t{now.tp} * now.dp;
     for (const std::int64_t tp : divisors(ranks)) {
       const std::int64_t dp = ranks / tp;
-      const bool narrow = s_->search.max_tp == 0 || tp <= s_->search.max_tp;
+      const bool narrow = tp <= node_of(s_->cluster, now.group) &&
+                          (s_->search.max_tp == 0 || tp <= s_->search.max_tp);
       const std::int64_t most = s_->search.max_micro_batch;
       if (sequences % dp != 0 || !narrow || (most > 0 && sequences / dp > most) ||
           (s_->plan.tp && *s_->plan.tp != tp) || (s_->plan.dp && *s_->plan.dp != dp))
