@@ -124,7 +124,10 @@ TEST_CASE("where a device has graphs, a call is measured in one as well") {
 
 TEST_CASE("a launch costs what was recorded of it, with and without a graph") {
   const auto taking = [](double s) { return calibrate::Timing{Seconds(s), Seconds(s), 5, 0.01}; };
-  std::vector<Record> records{{"t", "copy", Pass::forward, {4e9}, 8e9, taking(2e-3)},
+  const auto work =
+      costmodel::measured_work(Linear{64, 128, 128, false, false}, Pass::forward, Precision::bf16);
+  std::vector<Record> records{{"t", "linear", Pass::forward, work.point, work.amount, taking(2e-6)},
+                              {"t", "copy", Pass::forward, {4e9}, 8e9, taking(2e-3)},
                               {"call", "call", Pass::forward, {1}, 1, taking(3.5e-6)}};
   const auto alone = read(records, Precision::bf16);
   CHECK(alone.kernel_launch.value == doctest::Approx(3.5e-6));

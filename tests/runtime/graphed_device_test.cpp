@@ -64,7 +64,8 @@ costmodel::Scenario scenario_for(const char* model, const std::string& plan, boo
 
 const auto on_kernels = [] { return std::make_unique<HostKernelDevice>(); };
 
-// The same losses and memory as without graphs; everything captured in the second iteration.
+// The same losses and memory as without graphs. What an iteration begins with is another stretch
+// from the second one on, behind an optimizer's step: it is captured in the third, all else before.
 void check_the_same(const costmodel::Scenario& s, const training_test::MakeDevice& make) {
   const auto plain = training_test::trained(s, graph_steps, make);
   const Replayed own = replayed(s, make);
@@ -73,7 +74,8 @@ void check_the_same(const costmodel::Scenario& s, const training_test::MakeDevic
   REQUIRE(own.counts.size() == graph_steps);
   CHECK(own.counts[0].captured == 0);
   CHECK(own.counts[1].captured > 0);
-  CHECK(own.counts.back().captured == own.counts[1].captured);
+  CHECK(own.counts[2].captured <= own.counts[1].captured + 1);
+  CHECK(own.counts.back().captured == own.counts[2].captured);
   const auto in_last = [&](auto count) {
     return count(own.counts.back()) - count(own.counts[graph_steps - 2]);
   };
