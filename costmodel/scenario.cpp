@@ -186,7 +186,9 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
 
 std::string scenario_file(const std::string& operand, const ConfigPath& path) {
   if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
-  const std::string name = std::filesystem::path(operand).stem().string();
+  const std::filesystem::path asked(operand);  // names have dots of their own: llama-3.2-1b-...
+  const bool is_file = asked.extension() == ".yaml" || asked.extension() == ".yml";
+  const std::string name = is_file ? asked.stem().string() : operand;
   const auto names = config_names(path, "scenarios");
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw ConfigError({},

@@ -1,8 +1,9 @@
-// What a scenario asks for, and its stack has in no plan.
+// How a scenario is named, and what it asks for that its stack has in no plan.
 #include "costmodel/scenario.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/costmodel/scenarios.hpp"
@@ -42,4 +43,17 @@ TEST_CASE("what is left open, and what tp 1 switches off, is refused of no stack
     CHECK(refused(stack, "{tp: 1, sequence_parallel: true}") == "");
     CHECK(refused(stack, "{sequence_parallel: auto, zero: auto, recompute: full, cp: 1}") == "");
   }
+}
+
+TEST_CASE("every scenario of ours is found by its name, and by its file's") {
+  const auto path = fixtures::configs();
+  const auto names = costmodel::config_names(path, "scenarios");
+  REQUIRE(std::count(names.begin(), names.end(), "llama-3.2-1b-a100-h100") == 1);
+  for (const auto& name : names) {
+    const auto file = costmodel::scenario_file(name, path);
+    CHECK(contains(file, "/scenarios/" + name + ".yaml"));
+    CHECK(costmodel::scenario_file(name + ".yaml", path) == file);
+  }
+  CHECK(contains(fixtures::config_error([&] { costmodel::scenario_file("llama-3.2", path); }),
+                 "no scenario of that name"));
 }
