@@ -81,9 +81,10 @@ std::vector<Grid> product_grids(bool quick) {
 void add_products(std::vector<Task>& tasks, bool quick) {
   std::map<std::array<std::int64_t, 3>, std::vector<Pass>> all;
   for (const Grid& grid : product_grids(quick)) {
-    for (const auto m : grid.rows)
+    for (const auto m : grid.rows) {
       for (const auto n : grid.outputs)
         for (const auto k : grid.inputs) all[{m, n, k}].push_back(grid.pass);
+    }
   }
   for (const auto& [shape, passes] : all) {
     const auto& [m, n, k] = shape;

@@ -138,6 +138,21 @@ void read_replicas(const Value& value, PlanRequest& plan) {
   }
 }
 
+// What cannot be searched.
+void refuse_automatic(const PlanRequest& plan) {
+  for (const auto& key : plan.automatic) {
+    if (!plan.stages.empty() || !plan.replicas.empty()) {
+      const char* beside = plan.stages.empty() ? "replicas" : "stages";
+      throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
+                        fmt::format("give it a value, or leave {} out", beside));
+    }
+    if (key == "stage_layers") {
+      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
+                        "leave it out or list the layers");
+    }
+  }
+}
+
 }  // namespace
 
 PlanRequest read_plan(const Value& map) {
@@ -178,17 +193,7 @@ PlanRequest read_plan(const Value& map) {
   }
   if (const Value* value = reader.optional("stages")) read_stages(*value, plan);
   if (const Value* value = reader.optional("replicas")) read_replicas(*value, plan);
-  for (const auto& key : plan.automatic) {
-    if (!plan.stages.empty() || !plan.replicas.empty()) {
-      const char* beside = plan.stages.empty() ? "replicas" : "stages";
-      throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
-                        fmt::format("give it a value, or leave {} out", beside));
-    }
-    if (key == "stage_layers") {
-      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
-                        "leave it out or list the layers");
-    }
-  }
+  refuse_automatic(plan);
   reject_unmodelled(reader);
   if (const auto order = reader.text("rank_order")) {
     if (!Mesh::valid_order(*order)) {

@@ -23,7 +23,6 @@ using costmodel::PlanCost;
 using costmodel::Pricing;
 using costmodel::Recomputed;
 using costmodel::Seconds;
-using costmodel::Step;
 
 namespace {
 
@@ -70,9 +69,10 @@ std::string told_name(const Node& node) {
 }
 
 // What the steps of a pass take, by operator.
-void add_steps(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing,
-               Seconds OperatorTime::*pass, std::vector<OperatorTime>& operators) {
-  for (const Step& step : steps) {
+void add_steps(const std::vector<costmodel::Step>& steps, const OpList& list,
+               const Pricing& pricing, Seconds OperatorTime::*pass,
+               std::vector<OperatorTime>& operators) {
+  for (const costmodel::Step& step : steps) {
     const auto at = static_cast<std::size_t>(step.node - list.nodes.data());
     operators[at].*pass += price(step, list, pricing).time();
   }
@@ -127,7 +127,7 @@ std::vector<OperatorTime> operator_times(LayerKind kind, const ParallelPlan& ask
   }
   const bool split = splits_backward(plan.schedule);
   add_steps(forward_steps(list), list, pricing, &OperatorTime::forward, operators);
-  using Lists = std::vector<std::vector<Step>>;
+  using Lists = std::vector<std::vector<costmodel::Step>>;
   const Lists apart{input_gradient_steps(list), weight_gradient_steps(list)};
   for (const auto& steps : split ? apart : Lists{backward_steps(list)})
     add_steps(steps, list, pricing, &OperatorTime::backward, operators);

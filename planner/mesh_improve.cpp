@@ -105,9 +105,10 @@ void MeshImprover::cut_stages() {
           (s_->plan.tp && *s_->plan.tp != tp) || (s_->plan.dp && *s_->plan.dp != dp))
         continue;
       for (const auto& recompute : recompute_offered(*s_)) {
-        for (const int zero : zero_offered(*s_, dp * from_.plan.cp))
+        for (const int zero : zero_offered(*s_, dp * from_.plan.cp)) {
           cut_otherwise(k,
                         {static_cast<int>(tp), static_cast<int>(dp), recompute, zero, now.group});
+        }
       }
     }
   }

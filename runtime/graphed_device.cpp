@@ -157,10 +157,11 @@ void GraphedDevice::do_steps() {
       continue;
     }
     const Move& move = std::get<Move>(step.what);
-    if (move.from == nullptr)
+    if (move.from == nullptr) {
       own_memory_.clear(move.to, move.bytes);
-    else
+    } else {
       own_memory_.copy(move.from, move.to, move.bytes);
+    }
   }
 }
 

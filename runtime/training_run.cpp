@@ -69,7 +69,8 @@ void note_actions(const std::vector<costmodel::Event>& events, const std::vector
     one.actions.push_back({actions[i], events[i].start, events[i].end});
     const Seconds share =
         (events[i].end - events[i].start) / static_cast<double>(part.micro_batches);
-    const auto stage = static_cast<std::size_t>(part.first_stage + actions[i].stage);
+    const auto stage =
+        static_cast<std::size_t>(part.first_stage) + static_cast<std::size_t>(actions[i].stage);
     if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
     if (actions[i].kind == ActionKind::backward) one.backward[stage] += share;
   }
