@@ -58,7 +58,8 @@ struct Grid {
   Sizes rows, outputs, inputs;
 };
 
-// How deep a forward product is hardly matters, how many rows it has does.
+// How deep a forward product is hardly matters, how many rows it has does, and whether its outputs
+// are a multiple of 512, whose rows meet in the caches: such widths stand beside their neighbours.
 std::vector<Grid> product_grids(bool quick) {
   if (quick) {
     const Sizes rows{64, 512}, sides{128, 512, 2048};
@@ -67,15 +68,12 @@ std::vector<Grid> product_grids(bool quick) {
             {Pass::weight_gradient, rows, sides, sides}};
   }
   const Sizes rows{32, 96, 256, 1024}, deep{128, 384, 1024, 2560};
-  return {{Pass::forward,
-           {32, 96, 256, 512, 1024},
-           {128, 256, 384, 512, 768, 1024, 1536, 2560, 3200},
-           deep},
+  const Sizes wide{128,  256,  384,  448,  512,  576,  768,  960,  1024, 1088, 1472,
+                   1536, 1600, 1984, 2048, 2112, 2496, 2560, 2624, 3072, 3200};
+  const Sizes sides{128, 256, 384, 512, 768, 960, 1024, 1536, 2560};
+  return {{Pass::forward, {32, 96, 256, 512, 1024}, wide, deep},
           {Pass::input_gradient, rows, {128, 256, 512, 1024, 1536, 2560}, deep},
-          {Pass::weight_gradient,
-           rows,
-           {128, 256, 384, 512, 768, 1024, 1536, 2560},
-           {128, 256, 384, 512, 768, 1024, 1536, 2560}}};
+          {Pass::weight_gradient, rows, sides, sides}};
 }
 
 void add_products(std::vector<Task>& tasks, bool quick) {
