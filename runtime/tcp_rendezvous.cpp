@@ -27,6 +27,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto a_word = TcpWords::moment;
+constexpr std::chrono::milliseconds settling{250};  // until causes that come at once have come
 
 // What a process says first. All ranks run the same program on the same kind of machine.
 struct Hello {
@@ -146,8 +147,8 @@ class Rendezvous {
     return "";
   }
 
-  // Rank 0 says it to all who have come, another rank to rank 0, which hands it on: whatever was
-  // said first is the cause.
+  // Rank 0 says it to all who have come; another rank says it to rank 0 and ends with what rank 0
+  // hands on to all: one cause.
   [[noreturn]] void give_up(const std::string& what) {
     if (rank_0_) heed_rank_0();
     for (auto* const sockets : {&sockets_, &refused_}) {
@@ -156,6 +157,8 @@ class Rendezvous {
         if (its && socket.is_open()) words_.say(socket, TcpWord::fault, what);
       }
     }
+    if (rank_0_ && words_.wait(Clock::now() + 2 * a_word, [&] { return rank_0_->end.has_value(); }))
+      if (const auto cause = told_fault(); cause && *cause != what) throw given_up(*cause);
     throw fault(what);
   }
 
@@ -207,10 +210,14 @@ class Rendezvous {
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
       said.push_back(words_.next(sockets_[rank]));
     const auto is_ready = [&](std::size_t rank) { return said[rank]->is(TcpWord::ready); };
-    const auto failed = [&] {
+    const auto first = [&](auto holds) {
       for (std::size_t rank = 1; rank < said.size(); ++rank)
-        if (said[rank]->end && !is_ready(rank)) return rank;
+        if (said[rank]->end && holds(rank)) return rank;
       return std::size_t{0};
+    };
+    const auto failed = [&] { return first([&](std::size_t rank) { return !is_ready(rank); }); };
+    const auto gone = [&] {
+      return first([&](std::size_t rank) { return bool(*said[rank]->end); });
     };
     const auto waiting_for = [&] {
       std::vector<std::size_t> ranks;
@@ -220,7 +227,12 @@ class Rendezvous {
     };
     words_.wait(after(patience_.value) + a_word,
                 [&] { return failed() > 0 || waiting_for().empty(); });
-    if (const std::size_t rank = failed(); rank > 0) give_up(fault_of(rank, *said[rank]));
+    if (failed() > 0) {
+      // That nobody answers at a rank's port is heard before, or after, that the rank is gone.
+      words_.wait(Clock::now() + settling, [&] { return gone() > 0; });
+      const std::size_t rank = gone() > 0 ? gone() : failed();
+      give_up(fault_of(rank, *said[rank]));
+    }
     if (const auto ranks = waiting_for(); !ranks.empty()) {
       give_up(fmt::format("rank 0 waited {:g} s for rank{} {} to reach all others; {}",
                           patience_.value, ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
@@ -372,13 +384,16 @@ class Rendezvous {
     heed_rank_0();
   }
 
+  std::optional<std::string> told_fault() {
+    if (!rank_0_->is(TcpWord::fault)) return std::nullopt;
+    return words_.text_behind(*rank_0_, sockets_[0]);
+  }
+
   // Rank 0 says nothing before all are ready, unless the run is given up.
   void heed_rank_0() {
     words_.watch(nullptr);
     if (!rank_0_->end || rank_0_->is(TcpWord::begin)) return;
-    std::optional<std::string> text;
-    if (rank_0_->is(TcpWord::fault)) text = words_.text_behind(*rank_0_, sockets_[0]);
-    if (text) throw given_up(*text);
+    if (const auto cause = told_fault()) throw given_up(*cause);
     throw RunFault(0, fmt::format("rank 0 is gone: its connection to rank {} ended while the ranks "
                                   "connected to one another",
                                   meeting_.rank));
