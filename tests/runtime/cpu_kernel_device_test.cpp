@@ -106,6 +106,7 @@ TEST_CASE("in fp16 they do it to its eleven bits") {
 }
 
 TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {
+  const FarMemory::Unwatched open;
   for (const char* model : {gpt, llama, with_qk_norm, with_qk_rms_norm}) {
     for (const bool flash : {false, true}) {
       CAPTURE(model);
@@ -147,6 +148,7 @@ TEST_CASE("in bf16 a model learns nearly the same, and holds and sends what the 
       CAPTURE(plan);
       CAPTURE(model);
       const bool alone = plan == plans[0];
+      const FarMemory::Unwatched open(plan != plans[1]);
       const auto s = scenario_of(model, plan,
                                  alone                          ? 1
                                  : plan.find("pp") == plan.npos ? 2
@@ -185,6 +187,7 @@ TEST_CASE("in fp16 a model learns nearly the same, its loss scaled, however it i
       CAPTURE(plan);
       CAPTURE(model);
       const bool alone = plan == plans[0];
+      const FarMemory::Unwatched open(plan != plans[1]);
       const int ranks = alone ? 1 : plan.find("pp") == plan.npos ? 2 : 4;
       const auto s = scenario_of(model, plan, ranks, model == llama);
       const int count = alone ? steps : steps_cut;
@@ -240,6 +243,7 @@ std::vector<double> losses_in_fp16(const costmodel::Scenario& s,
 
 // Adam hides a wrong scale of all gradients but for a large epsilon.
 TEST_CASE("in fp16 steps whose gradients overflow are skipped on all ranks, and change nothing") {
+  const FarMemory::Unwatched open;
   constexpr double first = 0x1p40;
   constexpr int iterations = 24, taken = 3;
   runtime::ExecutorOptions executor;

@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <new>
@@ -19,10 +20,25 @@ class FarMemory : public runtime::Memory {
     void* const pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) throw std::bad_alloc();
     begin_ = static_cast<std::byte*>(pages);
+    if (unwatched() == 0) return;
+    openings_ = watched;
+    mprotect(begin_, size, PROT_READ | PROT_WRITE);
   }
   ~FarMemory() override { munmap(begin_, size); }
   FarMemory(const FarMemory&) = delete;
   FarMemory& operator=(const FarMemory&) = delete;
+
+  // While one lives, new memory is open: for tests of something else.
+  class Unwatched {
+   public:
+    explicit Unwatched(bool really = true) : count_(really ? 1 : 0) { unwatched() += count_; }
+    ~Unwatched() { unwatched() -= count_; }
+    Unwatched(const Unwatched&) = delete;
+    Unwatched& operator=(const Unwatched&) = delete;
+
+   private:
+    int count_;
+  };
 
   // Several may have it open.
   class Open {
@@ -96,6 +112,10 @@ class FarMemory : public runtime::Memory {
   void wait() override {}
 
  private:
+  static std::atomic<int>& unwatched() {
+    static std::atomic<int> count{0};
+    return count;
+  }
   static constexpr std::size_t size = std::size_t{1} << 28U;
   static constexpr int watched = 13000;  // openings: two iterations of any test at least
 

@@ -67,6 +67,7 @@ const auto on_kernels = [] { return std::make_unique<HostKernelDevice>(); };
 // The same losses and memory as without graphs. What an iteration begins with is another stretch
 // from the second one on, behind an optimizer's step: it is captured in the third, all else before.
 void check_the_same(const costmodel::Scenario& s, const training_test::MakeDevice& make) {
+  const FarMemory::Unwatched open;
   const auto plain = training_test::trained(s, graph_steps, make);
   const Replayed own = replayed(s, make);
   CHECK(own.measured.loss == plain.measured.loss);

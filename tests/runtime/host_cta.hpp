@@ -1,16 +1,16 @@
-// A block of four warps on the host, a thread each, with tensor cores: fragments lie in lanes as
-// the PTX ISA says of mma.m16n8k16 and ldmatrix.
+// A block of four warps on the host, with tensor cores: fragments lie in lanes as the PTX ISA says
+// of mma.m16n8k16 and ldmatrix.
 #pragma once
 
 #include <array>
-#include <barrier>
 #include <bit>
 #include <cstring>
 #include <deque>
-#include <thread>
+#include <memory>
 #include <vector>
 
 #include "runtime/kernels/flash.hpp"
+#include "tests/runtime/host_lanes.hpp"
 
 class HostCta {
  public:
@@ -25,14 +25,15 @@ class HostCta {
       for (int warp = 0; warp < runtime::kernels::flash_threads / 32; ++warp)
         warps.emplace_back(32);
     }
-    std::barrier<> all;
-    std::deque<std::barrier<>> warps;
+    host_lanes::Meeting all;
+    std::deque<host_lanes::Meeting> warps;
     std::vector<Lane> lanes;
   };
-  HostCta(Block& block, int thread) : block_(block), thread_(thread) {}
+  HostCta(Block& block, host_lanes::Turn& turn, int thread)
+      : block_(block), turn_(turn), thread_(thread) {}
 
   int thread() const { return thread_; }
-  void sync() const { block_.all.arrive_and_wait(); }
+  void sync() const { block_.all.wait(turn_); }
 
   template <class T>
   void mma(runtime::kernels::Sums& d, const runtime::kernels::Fragment& a, std::uint32_t b0,
@@ -100,9 +101,10 @@ class HostCta {
     return block_.lanes[static_cast<std::size_t>(thread_ / 32 * 32 + other)];
   }
   Lane& own() const { return of_lane(lane()); }
-  void meet() const { block_.warps[static_cast<std::size_t>(thread_ / 32)].arrive_and_wait(); }
+  void meet() const { block_.warps[static_cast<std::size_t>(thread_ / 32)].wait(turn_); }
 
   Block& block_;
+  host_lanes::Turn& turn_;
   int thread_;
 };
 
@@ -114,16 +116,13 @@ void run_tiles(std::int64_t x, std::int64_t y, const Kernel& kernel) {
     std::array<typename Kernel::Element, Kernel::room> values;
   };
   const auto room = std::make_unique<Room>();
-  std::vector<std::jthread> threads;
-  for (int thread = 0; thread < runtime::kernels::flash_threads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const HostCta cta(block, thread);
-      for (std::int64_t j = 0; j < y; ++j) {
-        for (std::int64_t i = 0; i < x; ++i) {
-          kernel(cta, i, j, room->values.data());
-          cta.sync();
-        }
+  host_lanes::run(runtime::kernels::flash_threads, [&](host_lanes::Turn& turn, int thread) {
+    const HostCta cta(block, turn, thread);
+    for (std::int64_t j = 0; j < y; ++j) {
+      for (std::int64_t i = 0; i < x; ++i) {
+        kernel(cta, i, j, room->values.data());
+        cta.sync();
       }
-    });
-  }
+    }
+  });
 }
