@@ -157,9 +157,22 @@ class Rendezvous {
         if (its && socket.is_open()) words_.say(socket, TcpWord::fault, what);
       }
     }
+    if (meeting_.rank == 0) let_them_read();
     if (rank_0_ && words_.wait(Clock::now() + 2 * a_word, [&] { return rank_0_->end.has_value(); }))
       if (const auto cause = told_fault(); cause && *cause != what) throw given_up(*cause);
     throw fault(what);
+  }
+
+  // A connection that ends with something unread takes with it what was said last.
+  void let_them_read() {
+    const Clock::time_point deadline = Clock::now() + a_word;
+    error_code ignored;
+    std::byte byte{};
+    for (auto* const sockets : {&sockets_, &refused_})
+      for (tcp::socket& socket : *sockets) socket.shutdown(tcp::socket::shutdown_send, ignored);
+    for (auto* const sockets : {&sockets_, &refused_})
+      for (tcp::socket& socket : *sockets)
+        while (!words_.read(socket, asio::buffer(&byte, 1), deadline)) continue;
   }
 
   std::string missing(const std::string& at) const {
