@@ -46,6 +46,18 @@ const CudaPlugin* loaded() {
 
 }  // namespace
 
+// cuBLAS multiplies fp8 from Ada on (compute capability 8.9).
+std::string fp8_missing(const std::vector<Gpu>& gpus) {
+  for (const Gpu& gpu : gpus) {
+    if (gpu.compute_major * 10 + gpu.compute_minor >= 89) continue;
+    return fmt::format(
+        "{} has no matrix products in fp8; take an H100 or newer, or set "
+        "training.precision=bf16",
+        gpu.name);
+  }
+  return "";
+}
+
 const CudaPlugin& cuda_plugin() {
   static const CudaPlugin* const plugin = loaded();
   const CudaReport report = plugin->report();

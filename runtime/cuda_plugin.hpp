@@ -35,10 +35,14 @@ struct CudaReport {
   std::string error;  // a sentence when they could not be listed, else empty
 };
 
+// Why one of these GPUs has no products in fp8, with a remedy; "" where all have.
+std::string fp8_missing(const std::vector<Gpu>& gpus);
+
 struct GpuOptions {
   int index = 0;                // among the report's
   Number number = Number::f32;  // of weights and activations
   bool tf32 = false;            // fp32 products round what they multiply to TF32
+  bool fp8 = false;             // bf16's layers multiply in fp8
   // Of a GPU that is cut into virtual devices (virtual_devices.hpp): how many, the multiprocessors
   // of each, and which of them.
   int parts = 1, multiprocessors = 0, part = 0;

@@ -81,6 +81,23 @@ class Device {
   // Of a product; `call.inputs[0]` is what it read, whole.
   virtual void weight_gradient(const OpCall& call) = 0;
 
+  // Whether a product and the GELU beside it are asked for in one call, as below; if so, what both
+  // make is held at once.
+  virtual bool fuses_activations() const { return false; }
+  // A product and the activation of its result: what both make.
+  virtual void forward_fused(const OpCall& linear, const OpCall& activation) {
+    forward(linear);
+    forward(activation);
+  }
+  // A product of the activation's result: `linear.input_gradients[0]` becomes the gradient of what
+  // the activation read.
+  virtual void input_gradient_fused(const OpCall& linear, const OpCall& activation) {
+    input_gradient(linear);
+    OpCall behind = activation;
+    behind.output_gradient = behind.input_gradients[0] = linear.input_gradients[0];
+    input_gradient(behind);
+  }
+
   // Vocabulary-parallel cross-entropy in three parts; the rank's maxima, sums and target logits are
   // reduced between them. `rows` of each are in the logit statistics.
   virtual void logits_maximum(const OpCall& call) = 0;

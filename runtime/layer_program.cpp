@@ -42,27 +42,60 @@ std::vector<bool> nodes_again(const OpList& list, Recomputed what) {
 }
 
 // The product whose result a residual adds: behind it there may be collectives.
-int product_before(const OpList& list, TensorId result) {
+struct BiasedProduct {
+  std::size_t node;
+  bool same_gradient;  // none of them changes it
+};
+
+BiasedProduct product_before(const OpList& list, TensorId result) {
+  bool same = true;
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
     if (node.output != result) continue;
-    if (std::holds_alternative<costmodel::Linear>(node.op)) return static_cast<int>(i);
-    SHARDPLAN_CHECK(std::holds_alternative<costmodel::Collective>(node.op));
+    if (std::holds_alternative<costmodel::Linear>(node.op)) return {i, same};
+    const auto* collective = std::get_if<costmodel::Collective>(&node.op);
+    SHARDPLAN_CHECK(collective != nullptr);
+    same = same && collective->backward == costmodel::CollectiveKind::none;
     result = node.inputs.front();
   }
-  SHARDPLAN_CHECK(false);
-  return -1;
+  throw costmodel::InternalError("a bias of no product");
 }
 
 void find_biases(LayerProgram& program) {
   const OpList& list = program.list;
   program.bias_of.assign(list.nodes.size(), -1);
+  program.sums_bias.assign(list.nodes.size(), false);
   for (std::size_t i = 0; i < list.nodes.size(); ++i) {
     const auto* residual = std::get_if<costmodel::BiasDropoutAdd>(&list.nodes[i].op);
     if (residual == nullptr || !residual->bias) continue;
-    const int product = product_before(list, list.nodes[i].inputs.front());
-    program.bias_of[i] = product;
-    program.bias_of[static_cast<std::size_t>(product)] = -2;
+    const auto [product, same_gradient] = product_before(list, list.nodes[i].inputs.front());
+    program.bias_of[i] = static_cast<int>(product);
+    program.bias_of[product] = -2;
+    program.sums_bias[product] = same_gradient;
+  }
+}
+
+bool makes(const Node& node, TensorId tensor) { return node.output == tensor && !in_place(node); }
+
+void find_gelus(LayerProgram& program) {
+  const auto& nodes = program.list.nodes;
+  program.before_gelu.assign(nodes.size(), false);
+  program.behind_gelu.assign(nodes.size(), false);
+  const auto readers = [&](TensorId id) {
+    std::ptrdiff_t count = 0;
+    for (const Node& node : nodes) count += std::count(node.inputs.begin(), node.inputs.end(), id);
+    return count;
+  };
+  for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
+    const auto* gelu = std::get_if<costmodel::Activation>(&nodes[i].op);
+    if (gelu == nullptr || gelu->gated) continue;
+    const TensorId in = nodes[i].inputs.front(), out = nodes[i].output;
+    if (readers(in) != 1 || readers(out) != 1) continue;
+    const auto is_product = [](const Node& node) {
+      return std::holds_alternative<costmodel::Linear>(node.op);
+    };
+    program.before_gelu[i - 1] = is_product(nodes[i - 1]) && makes(nodes[i - 1], in);
+    program.behind_gelu[i + 1] = is_product(nodes[i + 1]) && nodes[i + 1].inputs.front() == out;
   }
 }
 
@@ -86,6 +119,7 @@ LayerProgram layer_program(OpList list, Recomputed recomputed) {
       program.first_saver[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
   find_biases(program);
+  find_gelus(program);
   return program;
 }
 

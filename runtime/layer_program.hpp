@@ -20,6 +20,12 @@ struct LayerProgram {
   // By node: of a residual that adds the bias, the product whose bias it is; of that product, -2:
   // it adds none itself. -1: neither.
   std::vector<int> bias_of;
+  // By node: of a product whose bias a residual adds, whether what it sees of the gradient is what
+  // the residual sees of it, so that the bias's gradient can be summed with the weights'.
+  std::vector<bool> sums_bias;
+  // By node: of a product, whether the next is the GELU of its result, or the one before the GELU
+  // that made its input; and nothing else reads what is between.
+  std::vector<bool> before_gelu, behind_gelu;
 };
 
 // Takes layers of gpt and llama models; see unsupported().

@@ -89,14 +89,18 @@ OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
   LayerState& state = logits && pass.run.table != nullptr ? *pass.run.table : pass.run.state;
   NodeParameters used = pass.run.state.layout().nodes[index];
   if (logits && pass.run.table != nullptr) used.matrix = 0;  // the table is its layer's first
+  const bool backward = !pass.gradients.empty();
   const int of_product = program.bias_of[index];
-  if (of_product == -2) used.bias = -1;
-  if (of_product >= 0)
-    used.bias = pass.run.state.layout().nodes[static_cast<std::size_t>(of_product)].bias;
+  if (of_product == -2 && !(backward && program.sums_bias[index])) used.bias = -1;
+  if (of_product >= 0) {
+    const auto product = static_cast<std::size_t>(of_product);
+    const bool summed_there = backward && program.sums_bias[product];
+    used.bias = summed_there ? -1 : pass.run.state.layout().nodes[product].bias;
+  }
   if (used.matrix < 0 && used.bias < 0) return call;
   call.matrix = part_of(state.layout(), used.matrix, state.weights());
   call.bias = part_of(state.layout(), used.bias, state.weights());
-  if (!pass.gradients.empty()) {
+  if (backward) {
     call.matrix_gradient = part_of(state.layout(), used.matrix, state.gradients());
     call.bias_gradient = part_of(state.layout(), used.bias, state.gradients());
   }
@@ -171,20 +175,35 @@ void LayerRunner::run_node(Pass& pass, std::size_t index) {
   }
 }
 
+void LayerRunner::make_output(Pass& pass, const Node& node) {
+  if (in_place(node)) return;
+  Block& output = pass.tensor(node.output);
+  if (output) pass.replaced.push_back(std::move(output));
+  output = take(pass.info(node.output));
+}
+
+// A product, and the GELU behind it where the device takes both at once.
+void LayerRunner::make_result(Pass& pass, std::size_t index, bool fused) {
+  const Node& node = pass.list().nodes[index];
+  make_output(pass, node);
+  make_statistics(pass, node);
+  if (!fused) return run_node(pass, index);
+  make_output(pass, pass.list().nodes[index + 1]);
+  device_.forward_fused(call_of(pass, index), call_of(pass, index + 1));
+}
+
 // Tensors in `kept` stay; the others go after their last reader.
 void LayerRunner::run_nodes(Pass& pass, const std::vector<bool>& chosen,
                             const std::vector<bool>& kept, const std::vector<int>& last_reader) {
   const auto stays = [&](TensorId id) { return kept[static_cast<std::size_t>(id)]; };
+  const auto fused = [&](std::size_t i) {
+    return device_.fuses_activations() && pass.run.program.before_gelu[i] && chosen[i] &&
+           chosen[i + 1];
+  };
   for (std::size_t i = 0; i < pass.list().nodes.size(); ++i) {
     if (!chosen[i]) continue;
     const Node& node = pass.list().nodes[i];
-    if (!in_place(node)) {
-      Block& output = pass.tensor(node.output);
-      if (output) pass.replaced.push_back(std::move(output));
-      output = take(pass.info(node.output));
-    }
-    make_statistics(pass, node);
-    run_node(pass, i);
+    if (i == 0 || !fused(i - 1)) make_result(pass, i, fused(i));
     for (const TensorId id : node.saved)
       if (pass.info(id).role != TensorRole::activation && !stays(id)) pass.tensor(id) = Block();
     for (const TensorId id : node.inputs) {
@@ -218,6 +237,9 @@ void LayerRunner::recompute(Pass& pass) {
 void LayerRunner::input_gradient(Pass& pass, std::size_t index,
                                  const std::vector<bool>& accumulate) {
   const Node& node = pass.list().nodes[index];
+  const auto fused = [&](std::size_t product) {
+    return device_.fuses_activations() && pass.run.program.behind_gelu[product];
+  };
   OpCall call = call_of(pass, index);
   std::copy(accumulate.begin(), accumulate.end(), call.accumulate.begin());
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
@@ -225,6 +247,11 @@ void LayerRunner::input_gradient(Pass& pass, std::size_t index,
     SHARDPLAN_CHECK(in_place(node) || !accumulate.front());
     collective(exchange->backward, vector_of(pass.info(node.output), call.output_gradient),
                vector_of(pass.info(node.inputs.front()), call.input_gradients[0]));
+  } else if (fused(index)) {
+    device_.input_gradient_fused(call, call_of(pass, index - 1));
+  } else if (index + 1 < pass.list().nodes.size() && fused(index + 1)) {
+    // It is there, where the gradient of the GELU's result would be.
+    std::swap(pass.gradient(node.inputs.front()), pass.gradient(node.output));
   } else {
     device_.input_gradient(call);
   }

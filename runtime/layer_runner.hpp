@@ -47,6 +47,8 @@ class LayerRunner {
                  const std::vector<int>& last_reader);
   void recompute(Pass& pass);
   void make_statistics(Pass& pass, const costmodel::Node& node);
+  void make_output(Pass& pass, const costmodel::Node& node);
+  void make_result(Pass& pass, std::size_t index, bool fused);
   void run_node(Pass& pass, std::size_t index);
   void cross_entropy(const OpCall& call);
   void differentiate(Pass& pass, std::size_t index);

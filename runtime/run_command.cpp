@@ -59,25 +59,6 @@ void require_alike_on_gpus(const RunRequest& request, const ParallelPlan& plan) 
                     "use --backend threads, mpi, tcp or emulated");
 }
 
-void compute_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
-                       std::vector<std::string>& notes) {
-  const Precision precision = computed_in(request.backend, t.precision);
-  const bool wide = precision == Precision::fp32;
-  auto& stack = t.stack;
-  const bool as_said =
-      t.precision == precision && t.gradient_precision == Precision::fp32 &&
-      (wide || (stack.master_weights && !stack.fp32_shards && !stack.bf16_optimizer));
-  if (as_said) return;
-  notes.push_back(fmt::format("computed in {}{}, and predicted so; the scenario says otherwise",
-                              to_string(precision),
-                              wide ? "" : " with fp32 gradients and optimizer weights"));
-  t.precision = precision;
-  t.gradient_precision = Precision::fp32;
-  if (wide) return;
-  stack.master_weights = true;
-  stack.fp32_shards = stack.bf16_optimizer = false;
-}
-
 std::string_view products_in(const RunRequest& request) {
   const Precision precision = request.scenario.training.precision;
   return precision == Precision::fp32 && request.tf32 ? "TF32" : to_string(precision);
@@ -117,6 +98,10 @@ void require_virtual_devices(const RunRequest& request, const ParallelPlan& plan
 std::vector<std::string> notes_on_gpus(const RunRequest& request, const ParallelPlan& plan) {
   const CudaReport report = cuda_plugin().report();
   require_virtual_devices(request, plan, report);
+  if (request.scenario.training.precision == Precision::fp8) {
+    if (std::string missing = fp8_missing(report.gpus); !missing.empty())
+      throw RunFault(0, std::move(missing));
+  }
   std::vector<std::string> notes;
   const auto gpus = static_cast<std::int64_t>(report.gpus.size());
   const std::int64_t here = one_of_several() ? 1 : plan.devices();
@@ -161,6 +146,7 @@ std::unique_ptr<Device> device_of(const RunRequest& request, const Transport& tr
   return cuda.make_device({.index = at.gpu,
                            .number = format_of(request.scenario.training.precision),
                            .tf32 = request.tf32,
+                           .fp8 = request.scenario.training.precision == Precision::fp8,
                            .parts = split.devices,
                            .multiprocessors = split.each,
                            .part = at.part});
@@ -392,7 +378,8 @@ std::optional<RunResult> trained(RunRequest request) {
   begun.iterations = 0;
   require_supported(request.scenario, begun.plan);
   require_alike_on_gpus(request, begun.plan);
-  compute_as_can_be(request, request.scenario.training, begun.notes);
+  if (auto note = compute_as_can_be(request.backend, request.scenario.training); !note.empty())
+    begun.notes.push_back(std::move(note));
   replay_as_can_be(request, request.scenario.training, begun.notes);
   const Scenario& s = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
@@ -428,6 +415,26 @@ ParallelPlan executed_plan(const Scenario& s) {
                       written ? "leave plan.stages out" : "choose a cluster of one kind of device");
   }
   return plan;
+}
+
+std::string compute_as_can_be(BackendKind backend, costmodel::TrainingSpec& t) {
+  const Precision precision = computed_in(backend, t.precision);
+  const bool wide = precision == Precision::fp32, narrow = is_narrow(precision);
+  auto& stack = t.stack;
+  const bool as_said =
+      t.precision == precision && t.gradient_precision == Precision::fp32 &&
+      (wide || (stack.master_weights && !stack.fp32_shards && !stack.bf16_optimizer)) &&
+      !(narrow && stack.narrow_saved_inputs);
+  if (as_said) return "";
+  t.precision = precision;
+  t.gradient_precision = Precision::fp32;
+  if (!wide) {
+    stack.master_weights = true;
+    stack.fp32_shards = stack.bf16_optimizer = stack.narrow_saved_inputs = false;
+  }
+  return fmt::format("computed in {}{}{}, and predicted so; the scenario says otherwise",
+                     to_string(precision), wide ? "" : " with fp32 gradients and optimizer weights",
+                     narrow ? " and bf16 inputs kept for backward" : "");
 }
 
 std::optional<RunResult> run(const RunRequest& request) {

@@ -20,12 +20,16 @@ inline constexpr std::array<std::string_view, 5> backend_names{"threads", "mpi",
                                                                "cuda"};
 
 // CPUs compute in fp32 whatever a scenario says of the GPUs it was written for; GPUs in fp32, or in
-// bf16 or fp16 beside fp32 gradients and weights of the optimizer's.
+// bf16, fp16 or fp8 beside fp32 gradients and weights of the optimizer's.
 constexpr costmodel::Precision computed_in(BackendKind backend, costmodel::Precision said) {
   using costmodel::Precision;
   if (backend != BackendKind::cuda || said == Precision::fp32) return Precision::fp32;
-  return said == Precision::fp16 ? said : Precision::bf16;
+  return said == Precision::fp16 || said == Precision::fp8 ? said : Precision::bf16;
 }
+
+// Makes the training what the backend computes; a sentence on what the scenario says otherwise, or
+// "".
+std::string compute_as_can_be(BackendKind backend, costmodel::TrainingSpec& training);
 
 struct RunRequest {
   costmodel::Scenario scenario;

@@ -65,7 +65,7 @@ class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor,
  public:
   using Kernels = kernels::KernelDevice<GpuExecutor, T>;
   explicit GpuDevice(const GpuOptions& options)
-      : GpuExecutor(options), Kernels(static_cast<GpuExecutor&>(*this)) {}
+      : GpuExecutor(options), Kernels(static_cast<GpuExecutor&>(*this), options.fp8) {}
   using Kernels::memory;
   Streams* streams() override { return &gpu_streams(); }
   GraphRecorder* graphs() override { return &gpu_graphs(); }

@@ -10,6 +10,7 @@
 #include "runtime/cuda/gpu_streams.hpp"
 #include "runtime/cuda/launch.cuh"
 #include "runtime/cuda/products.hpp"
+#include "runtime/kernels/fp8.hpp"
 
 namespace runtime::cuda {
 
@@ -40,10 +41,34 @@ class GpuExecutor {
     launch_tiles(memory_.stream(), x, y, kernel);
   }
   template <class T, class Result>
-  void product(const cpu::Gemm& gemm, const cpu::Batch& batch, const T* a, const T* b,
-               const T* bias, Result* c) {
-    products_.multiply(memory_.stream(), gemm, batch,
-                       {a, b, bias, c, number_of<T>, number_of<Result>});
+  bool product(const cpu::Gemm& gemm, const cpu::Batch& batch, const T* a, const T* b,
+               const kernels::Ending<T>& ending, Result* c) {
+    const Products::Operands operands{.a = a,
+                                      .b = b,
+                                      .c = c,
+                                      .a_type = data_type<T>,
+                                      .b_type = data_type<T>,
+                                      .c_type = data_type<Result>,
+                                      .epilogue = ending.kind,
+                                      .bias = ending.bias,
+                                      .before = ending.before,
+                                      .sums = ending.sums};
+    return products_.multiply(memory_.stream(), gemm, batch, operands);
+  }
+  template <class A, class B, class T, class Result>
+  void fp8_product(const cpu::Gemm& gemm, const kernels::Codes<A>& a, const kernels::Codes<B>& b,
+                   const kernels::Ending<T>& ending, Result* c) {
+    const Products::Operands operands{.a = a.codes,
+                                      .b = b.codes,
+                                      .c = c,
+                                      .a_type = data_type<A>,
+                                      .b_type = data_type<B>,
+                                      .c_type = data_type<Result>,
+                                      .epilogue = ending.kind,
+                                      .bias = ending.bias,
+                                      .a_scale = a.scale,
+                                      .b_scale = b.scale};
+    products_.multiply(memory_.stream(), gemm, cpu::Batch{1, 0, 0, 0}, operands);
   }
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim);
   float* scratch(Index floats);

@@ -4,14 +4,23 @@
 #include <string>
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/epilogue.hpp"
 #include "runtime/cuda/launch_shape.hpp"
-#include "runtime/kernels/product.hpp"
 
 namespace runtime::cuda {
 
 namespace {
 
+using kernels::Epilogue;
+
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA advises for Hopper
+
+static_assert(epilogue_of(Epilogue::none, false) == CUBLASLT_EPILOGUE_DEFAULT);
+static_assert(epilogue_of(Epilogue::bias, true) == CUBLASLT_EPILOGUE_BIAS);
+static_assert(epilogue_of(Epilogue::gelu, false) == CUBLASLT_EPILOGUE_GELU_AUX);
+static_assert(epilogue_of(Epilogue::gelu, true) == CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+static_assert(epilogue_of(Epilogue::gelu_gradient, false) == CUBLASLT_EPILOGUE_DGELU);
+static_assert(epilogue_of(Epilogue::bias_gradient, false) == CUBLASLT_EPILOGUE_BGRADA);
 
 template <class T>
 void set(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t attribute,
@@ -19,19 +28,20 @@ void set(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t attribu
   check(cublasLtMatmulDescSetAttribute(descriptor, attribute, &value, sizeof(value)));
 }
 
-cudaDataType_t type_of(Number number) {
-  switch (number) {
-    case Number::bf16: return CUDA_R_16BF;
-    case Number::f16: return CUDA_R_16F;
-    case Number::f32: break;
+std::int64_t bytes_of(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_8F_E4M3:
+    case CUDA_R_8F_E5M2: return 1;
+    case CUDA_R_16BF:
+    case CUDA_R_16F: return 2;
+    default: return 4;
   }
-  return CUDA_R_32F;
 }
 
-cublasLtMatrixLayout_t layout(Number number, std::int64_t rows, std::int64_t cols,
+cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t cols,
                               std::int64_t stride, std::int64_t count, std::int64_t step) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, type_of(number), static_cast<std::uint64_t>(rows),
+  check(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(cols), stride));
   const auto matrices = static_cast<std::int32_t>(count);
   check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices,
@@ -41,10 +51,19 @@ cublasLtMatrixLayout_t layout(Number number, std::int64_t rows, std::int64_t col
   return made;
 }
 
+// The heuristic reads alignments from these, the product the tensors.
+void point(cublasLtMatmulDesc_t descriptor, const Products::Operands& o) {
+  const void* const vector = o.sums != nullptr ? o.sums : o.bias;
+  if (vector != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  if (o.before != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.before);
+  if (o.b_scale != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.b_scale);
+  if (o.a_scale != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.a_scale);
+}
+
 // Of a batch's every matrix.
-std::int64_t alignment(Number number, const void* first, std::int64_t step) {
+std::int64_t alignment(cudaDataType_t type, const void* first, std::int64_t step) {
   return alignment_of(reinterpret_cast<std::uintptr_t>(first) |
-                      static_cast<std::uint64_t>(step) * bytes_of(number));
+                      static_cast<std::uint64_t>(step * bytes_of(type)));
 }
 
 }  // namespace
@@ -53,6 +72,7 @@ struct Products::Plan {
   cublasLtMatmulDesc_t product = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
+  bool found = false;
   Plan() = default;
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -75,7 +95,7 @@ Products::~Products() {
   cublasLtDestroy(handle_);
 }
 
-void Products::choose(Plan& plan, const Key& key, const cpu::Gemm& gemm) {
+void Products::choose(Plan& plan, const Key& key) {
   cublasLtMatmulPreference_t wish = nullptr;
   check(cublasLtMatmulPreferenceCreate(&wish));
   const auto want = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -93,13 +113,32 @@ void Products::choose(Plan& plan, const Key& key, const cpu::Gemm& gemm) {
       cublasLtMatmulAlgoGetHeuristic(handle_, plan.product, plan.first, plan.second, plan.result,
                                      plan.result, wish, 1, &best, &found);
   cublasLtMatmulPreferenceDestroy(wish);
-  check(status);
-  if (found == 0) {
-    throw std::runtime_error("cuBLASLt has no algorithm for a product of " +
-                             std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
-                             std::to_string(gemm.k));
-  }
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status);
+  plan.found = status == CUBLAS_STATUS_SUCCESS && found > 0;
   plan.algorithm = best.algo;
+}
+
+void Products::describe(Plan& plan, const cpu::Gemm& gemm, const cpu::Batch& batch,
+                        const Operands& o) {
+  const auto p = kernels::column_major(gemm);
+  check(cublasLtMatmulDescCreate(
+      &plan.product,
+      tf32_ && o.a_type == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+      CUDA_R_32F));
+  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_second ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(o.epilogue, o.bias != nullptr));
+  if (o.bias != nullptr || o.sums != nullptr)
+    set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, o.c_type);
+  if (o.before != nullptr) set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.rows);
+  point(plan.product, o);
+  if (multiprocessors_ > 0)
+    set(plan.product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_);
+  plan.first =
+      layout(o.b_type, p.first_rows(), p.first_cols(), p.first_stride, batch.count, batch.stride_b);
+  plan.second = layout(o.a_type, p.second_rows(), p.second_cols(), p.second_stride, batch.count,
+                       batch.stride_a);
+  plan.result = layout(o.c_type, p.rows, p.cols, p.result_stride, batch.count, batch.stride_c);
 }
 
 Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch,
@@ -107,25 +146,13 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
   const auto found = plans_.find(key);
   if (found != plans_.end()) return found->second;
   Plan& plan = plans_[key];
-  const auto p = kernels::column_major(gemm);
   try {
-    check(cublasLtMatmulDescCreate(
-        &plan.product,
-        tf32_ && o.operand == Number::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-        CUDA_R_32F));
-    set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_second ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE,
-        o.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
-    set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(o.result));
-    if (multiprocessors_ > 0)
-      set(plan.product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_);
-    plan.first = layout(o.operand, p.first_rows(), p.first_cols(), p.first_stride, batch.count,
-                        batch.stride_b);
-    plan.second = layout(o.operand, p.second_rows(), p.second_cols(), p.second_stride, batch.count,
-                         batch.stride_a);
-    plan.result = layout(o.result, p.rows, p.cols, p.result_stride, batch.count, batch.stride_c);
-    choose(plan, key, gemm);
+    describe(plan, gemm, batch, o);
+    choose(plan, key);
+    if (!plan.found && o.epilogue <= Epilogue::bias)
+      throw std::runtime_error("cuBLASLt has no algorithm for a product of " +
+                               std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
+                               std::to_string(gemm.k));
   } catch (...) {
     plans_.erase(key);
     throw;
@@ -133,11 +160,9 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
   return plan;
 }
 
-void Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
+bool Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
                         const Operands& o) {
-  if (gemm.m == 0 || gemm.n == 0 || batch.count == 0) return;
-  if (o.bias != nullptr && (gemm.beta != 0 || o.operand != o.result))
-    throw std::invalid_argument("a product with a bias adds to nothing else, and keeps its format");
+  if (gemm.m == 0 || gemm.n == 0 || batch.count == 0) return o.epilogue <= Epilogue::bias;
   const Key key{gemm.m,
                 gemm.n,
                 gemm.k,
@@ -145,23 +170,26 @@ void Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::B
                 gemm.lda,
                 gemm.ldb,
                 gemm.ldc,
-                o.bias != nullptr,
+                static_cast<std::int64_t>(epilogue_of(o.epilogue, o.bias != nullptr)),
                 gemm.beta != 0,
                 batch.count,
                 batch.stride_a,
                 batch.stride_b,
                 batch.stride_c,
-                alignment(o.operand, o.a, batch.stride_a),
-                alignment(o.operand, o.b, batch.stride_b),
-                alignment(o.result, o.c, batch.stride_c),
-                static_cast<std::int64_t>(o.operand),
-                static_cast<std::int64_t>(o.result)};
+                alignment(o.a_type, o.a, batch.stride_a),
+                alignment(o.b_type, o.b, batch.stride_b),
+                alignment(o.c_type, o.c, batch.stride_c),
+                static_cast<std::int64_t>(o.a_type),
+                static_cast<std::int64_t>(o.b_type),
+                static_cast<std::int64_t>(o.c_type)};
   Plan& plan = plan_for(key, gemm, batch, o);
-  if (o.bias != nullptr) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+  if (!plan.found) return false;
+  point(plan.product, o);
   const auto alpha = static_cast<float>(gemm.alpha), beta = static_cast<float>(gemm.beta);
   check(cublasLtMatmul(handle_, plan.product, &alpha, o.b, plan.first, o.a, plan.second, &beta, o.c,
                        plan.result, o.c, plan.result, &plan.algorithm, workspace_, workspace_bytes,
                        stream));
+  return true;
 }
 
 }  // namespace runtime::cuda

@@ -12,25 +12,28 @@ namespace runtime::kernels {
 inline constexpr float gelu_slope = 1.5957691216057308F;
 inline constexpr float gelu_cubic = gelu_slope * 0.044715F;
 
+RUNTIME_PORTABLE float gelu(float x) { return x * sigmoid(x * (gelu_slope + gelu_cubic * x * x)); }
+
+RUNTIME_PORTABLE float gelu_derivative(float x) {
+  const float square = x * x, s = sigmoid(x * (gelu_slope + gelu_cubic * square));
+  return s + x * s * (1 - s) * (gelu_slope + 3 * gelu_cubic * square);
+}
+
 template <class T>
 struct Gelu {  // count: elements
   const T* x;
   T* y;
-  RUNTIME_PORTABLE void operator()(Index i) const {
-    const float v = x[i];
-    y[i] = T(v * sigmoid(v * (gelu_slope + gelu_cubic * v * v)));
-  }
+  RUNTIME_PORTABLE void operator()(Index i) const { y[i] = T(gelu(x[i])); }
 };
 
+// dx may be dy.
 template <class T>
 struct GeluGradient {  // count: elements
   const T* x;
   const T* dy;
   T* dx;
   RUNTIME_PORTABLE void operator()(Index i) const {
-    const float v = x[i], square = v * v;
-    const float s = sigmoid(v * (gelu_slope + gelu_cubic * square));
-    dx[i] = T(float(dy[i]) * (s + v * s * (1 - s) * (gelu_slope + 3 * gelu_cubic * square)));
+    dx[i] = T(float(dy[i]) * gelu_derivative(x[i]));
   }
 };
 

@@ -3,4 +3,6 @@
 
 #include "runtime/kernels/kernel_device_attention.hpp"
 #include "runtime/kernels/kernel_device_declared.hpp"
+#include "runtime/kernels/kernel_device_fp8.hpp"
+#include "runtime/kernels/kernel_device_linear.hpp"
 #include "runtime/kernels/kernel_device_rest.hpp"

@@ -5,8 +5,11 @@
 //   elements(count, kernel)        kernel(i) for each i below count
 //   rows(count, width, kernel)     kernel(team, row) for each row, of about `width` columns
 //   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
-//   product(gemm, batch, a, b, bias, c)   as cpu::gemm_batched, of T into T or float; bias[n] is
-//                                  added where not null, to a result of T
+//   product(gemm, batch, a, b, ending, c)   as cpu::gemm_batched, of T into T or float, ended as
+//                                  product.hpp says; false where there is no such ending, which
+//                                  there is of none and bias
+//   fp8_product(gemm, a, b, ending, c)   the same of two Codes, one matrix each, ended with none or
+//                                  bias; gemm.transpose_b alone is set
 //   tiles(x, y, kernel)            kernel(cta, i, j, room) for each i below x and j below y, with
 //                                  Kernel::room of Kernel::Element in shared memory (flash.hpp)
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
@@ -22,6 +25,8 @@
 #include "runtime/kernels/columns.hpp"
 #include "runtime/kernels/dropout.hpp"
 #include "runtime/kernels/elementwise.hpp"
+#include "runtime/kernels/fp8.hpp"
+#include "runtime/kernels/product.hpp"
 #include "runtime/kernels/rows.hpp"
 #include "runtime/op_call.hpp"
 
@@ -37,11 +42,13 @@ T* checked(std::span<T> values, Index elements, const char* name) {
 }
 
 // Weights and activations are T: float, Bf16 or F16. What rows keep for backward and the gradients
-// of weights are float, and logits may be.
+// of weights are float, and logits may be. With fp8 (and T Bf16), products whose shapes allow it
+// read E4M3, and E5M2 of gradients, but for the logits.
 template <class Executor, class T = float>
 class KernelDevice : public Device {
  public:
-  explicit KernelDevice(Executor& executor) : run_(executor) {}  // which outlives this
+  // `executor` outlives this.
+  explicit KernelDevice(Executor& executor, bool fp8 = false) : run_(executor), fp8_(fp8) {}
 
   Memory& memory() override { return run_.memory(); }
   void forward(const OpCall& call) override {
@@ -51,6 +58,9 @@ class KernelDevice : public Device {
     std::visit([&](const auto& op) { gradient(call, op); }, call.node.op);
   }
   void weight_gradient(const OpCall& call) override;
+  bool fuses_activations() const override { return number_of<T> != Number::f32 && !fp8_; }
+  void forward_fused(const OpCall& linear, const OpCall& activation) override;
+  void input_gradient_fused(const OpCall& linear, const OpCall& activation) override;
   void logits_maximum(const OpCall& call) override;
   void logits_exponentials(const OpCall& call) override;
   void logits_loss(const OpCall& call) override;
@@ -117,13 +127,32 @@ class KernelDevice : public Device {
     const Index in_a_float = sizeof(float) / sizeof(T);
     return reinterpret_cast<T*>(run_.scratch((elements + in_a_float - 1) / in_a_float));
   }
+  // False where it cannot be ended so: nothing has been done then.
   template <class Result>
-  void product(const cpu::Gemm& gemm, const T* a, const T* b, const T* bias, Result* c) {
-    run_.product(gemm, cpu::Batch{1, 0, 0, 0}, a, b, bias, c);
+  bool product(const cpu::Gemm& gemm, const T* a, const T* b, const Ending<T>& ending, Result* c) {
+    return can_end(ending, number_of<T>, number_of<Result>, gemm) &&
+           run_.product(gemm, cpu::Batch{1, 0, 0, 0}, a, b, ending, c);
   }
   void product(const BatchedProduct& p, const T* a, const T* b, T* c) {
-    run_.product(p.gemm, p.batch, a, b, static_cast<const T*>(nullptr), c);
+    run_.product(p.gemm, p.batch, a, b, Ending<T>{}, c);
   }
+  // A matrix that an fp8 product reads as it lies or turned.
+  struct Operand {
+    const T* values;
+    Index rows, cols;
+    bool turned = false;
+    Index count() const { return rows * cols; }
+    Index outer() const { return turned ? cols : rows; }
+    Index inner() const { return turned ? rows : cols; }
+  };
+  // c[a.outer, b.outer] = a · bᵀ + beta · c, as Codes of A and B; false where fp8 does not take it.
+  template <class A, class B, class Result>
+  bool fp8_product(const OpCall& call, const Operand& a, const Operand& b, const Ending<T>& ending,
+                   double beta, Result* c);
+  template <class Format>
+  Codes<Format> cast(const Operand& from, float* codes, float* scale, float* largest);
+  void weight_and_bias_gradient(const cpu::Gemm& gemm, const T* x, const T* dy, float* dw,
+                                float* dbias);
   const T* result_gradient(const OpCall& call, Index elements);
   template <int D>
   void forward_in_tiles(const OpCall& call, const cpu::HeadLayout& layout);
@@ -139,6 +168,7 @@ class KernelDevice : public Device {
                           const T* dcontext, T* dqkv);
 
   Executor& run_;
+  const bool fp8_;
 };
 
 }  // namespace runtime::kernels

@@ -1,53 +1,9 @@
-// Every operator of a KernelDevice but attention.
+// Every operator of a KernelDevice but products and attention.
 #pragma once
 
 #include "runtime/kernels/kernel_device_declared.hpp"
 
 namespace runtime::kernels {
-
-template <class Executor, class T>
-void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Linear& op) {
-  const T* x = checked(call.inputs[0], op.m * op.k, "x");
-  const T* w = checked(call.matrix, op.k * op.n, "the weight");
-  const T* bias = call.bias.empty() ? nullptr : checked(call.bias, op.n, "bias");
-  const cpu::Gemm gemm{.m = op.m, .n = op.n, .k = op.k, .transpose_b = call.table_layout};
-  in_its_format(call.output, op.m * op.n, "y", [&](auto* y) { product(gemm, x, w, bias, y); });
-}
-
-// Of a product's result, as T: one that is float is rounded into scratch memory.
-template <class Executor, class T>
-const T* KernelDevice<Executor, T>::result_gradient(const OpCall& call, Index elements) {
-  const Tensor& dy = call.output_gradient;
-  const bool wide =
-      sizeof(T) < sizeof(float) && dy.bytes == static_cast<std::size_t>(elements) * sizeof(float);
-  if (!wide) return checked(dy, elements, "dy");
-  T* rounded = scratch(elements);
-  run_.elements(elements, Rounded<T>{dy.floats().data(), rounded});
-  return rounded;
-}
-
-template <class Executor, class T>
-void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Linear& op) {
-  product({.m = op.m, .n = op.k, .k = op.n, .transpose_b = !call.table_layout},
-          result_gradient(call, op.m * op.n), checked(call.matrix, op.k * op.n, "the weight"),
-          nullptr, checked(call.input_gradients[0], op.m * op.k, "dx"));
-}
-
-template <class Executor, class T>
-void KernelDevice<Executor, T>::weight_gradient(const OpCall& call) {
-  const auto& op = std::get<costmodel::Linear>(call.node.op);
-  const T* dy = result_gradient(call, op.m * op.n);
-  const T* x = checked(call.inputs[0], op.m * op.k, "x");
-  float* dw = checked(call.matrix_gradient, op.k * op.n, "the weight's gradient");
-  if (!call.bias_gradient.empty()) {
-    float* dbias = checked(call.bias_gradient, op.n, "dbias");
-    run_.columns(op.m, op.n, BiasGradient<T>{op.n, dy, dbias});
-  }
-  if (call.table_layout)
-    product({.m = op.n, .n = op.k, .k = op.m, .transpose_a = true, .beta = 1}, dy, x, nullptr, dw);
-  else
-    product({.m = op.k, .n = op.n, .k = op.m, .transpose_a = true, .beta = 1}, x, dy, nullptr, dw);
-}
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Dropout& op) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cpu/gemm.hpp"
+#include "runtime/number.hpp"
 
 namespace runtime::kernels {
 
@@ -31,6 +32,45 @@ inline ColumnMajorProduct column_major(const cpu::Gemm& g) {
           .first_stride = dense(g.ldb, g.transpose_b ? g.k : g.n),
           .second_stride = dense(g.lda, g.transpose_a ? g.m : g.k),
           .result_stride = dense(g.ldc, g.n)};
+}
+
+// What happens to a product's result before it is written (cuBLASLt's epilogues), so that nothing
+// has to read it again.
+enum class Epilogue {
+  none,
+  bias,  // c = a · b + bias[n]
+  gelu,  // before = a · b, + bias[n] where not null; c = GELU(before), not rounded between
+  gelu_gradient,  // c = (a · b) · GELU'(before)
+  bias_gradient,  // c as without; sums[n] = the sums of b's columns
+};
+
+// `before` is of c's shape and format, bias of b's format.
+template <class T>
+struct Ending {
+  Epilogue kind = Epilogue::none;
+  const T* bias = nullptr;
+  T* before = nullptr;  // the gradient's is only read
+  float* sums = nullptr;
+};
+
+// Whether cuBLASLt may be asked for it; there may still be no algorithm. GELU's are asked for in 16
+// bits only, because fp32's bounds leave no room for a tanh of the hardware's (2^-11, PTX ISA),
+// with `before` in rows of 8 elements and on 16 bytes (cublasLt.h, EPILOGUE_AUX_LD and _POINTER).
+// The gradient of a bias has the format of c, and is kept in fp32.
+template <class T>
+bool can_end(const Ending<T>& ending, Number operand, Number result, const cpu::Gemm& g) {
+  const bool dense = g.ldc == 0 || g.ldc == g.n;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(ending.before) % 16 == 0;
+  switch (ending.kind) {
+    case Epilogue::none: return true;
+    case Epilogue::bias: return g.beta == 0 && operand == result;
+    case Epilogue::gelu:
+    case Epilogue::gelu_gradient:
+      return operand != Number::f32 && operand == result && g.beta == 0 && g.n % 8 == 0 && dense &&
+             aligned;
+    case Epilogue::bias_gradient: return result == Number::f32;
+  }
+  return false;
 }
 
 }  // namespace runtime::kernels

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/cuda/device_query.hpp"
+#include "tests/runtime/host_executor.hpp"
 #include "tests/runtime/op_compare.hpp"
 #include "tests/runtime/trained.hpp"
 
@@ -15,27 +16,28 @@ namespace {
 
 // Null, with a word about it, where there is none.
 std::unique_ptr<runtime::Device> first_gpu(runtime::Number number = runtime::Number::f32,
-                                           bool tf32 = false) {
+                                           bool tf32 = false, bool fp8 = false) {
   if (!runtime::cuda::query_devices().error.empty()) {
     MESSAGE("skipped: no device");
     return nullptr;
   }
-  return runtime::cuda::make_gpu_device({.number = number, .tf32 = tf32});
+  return runtime::cuda::make_gpu_device({.number = number, .tf32 = tf32, .fp8 = fp8});
 }
 
 // The largest relative difference of twenty steps' losses from the CPU's, in fp32.
 double difference(const char* model, const char* plan, int ranks, bool flash,
-                  runtime::Number number = runtime::Number::f32) {
+                  runtime::Number number = runtime::Number::f32, bool fp8 = false) {
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
   s.training.stack.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
   const auto reference = training_test::trained(s, 20);
   const bool narrow = number != runtime::Number::f32;
-  const auto precision =
-      number == runtime::Number::f16 ? costmodel::Precision::fp16 : costmodel::Precision::bf16;
+  const auto precision = fp8                              ? costmodel::Precision::fp8
+                         : number == runtime::Number::f16 ? costmodel::Precision::fp16
+                                                          : costmodel::Precision::bf16;
   const auto own = training_test::trained(
       narrow ? training_test::in_16_bits(s, precision) : s, 20,
-      [number] { return runtime::cuda::make_gpu_device({.number = number}); });
+      [&] { return runtime::cuda::make_gpu_device({.number = number, .fp8 = fp8}); });
   if (!narrow) CHECK(own.measured.memory == reference.measured.memory);
   CHECK(own.measured.skipped == 0);
   double worst = 0;
@@ -141,5 +143,26 @@ TEST_CASE("in fp16 they do to 1e-3, and no step is skipped") {
   for (const char* model : {training_test::gpt, training_test::llama}) {
     CAPTURE(model);
     CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::f16) <= 1e-3);
+  }
+}
+
+TEST_CASE("in fp8 a product is what the host makes of the same codes, and models learn to 1e-2") {
+  const auto gpu = first_gpu(runtime::Number::bf16, false, true);
+  if (gpu == nullptr) return;
+  if (!runtime::fp8_missing(runtime::cuda::query_devices().gpus).empty()) {
+    MESSAGE("skipped: no fp8 on this device");
+    return;
+  }
+  const auto one = op_test::linear_case(64, 48, 96, true, false);
+  KernelDeviceOnHost<runtime::Bf16> host(true);
+  const op_test::Placed on_gpu(one, gpu->memory(), runtime::Number::bf16);
+  const op_test::Placed on_host(one, host.memory(), runtime::Number::bf16);
+  op_test::run_passes(*gpu, on_gpu.call());
+  op_test::run_passes(host, on_host.call());
+  for (std::size_t b = 0; b < one.buffers.size(); ++b)
+    CHECK(op_test::relative_difference(on_gpu.bytes(b), on_host.bytes(b), 1e30F) <= 5e-3);
+  for (const char* model : {training_test::gpt, training_test::llama}) {
+    CAPTURE(model);
+    CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::bf16, true) <= 1e-2);
   }
 }

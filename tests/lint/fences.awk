@@ -12,6 +12,7 @@ BEGIN {
   library("^yaml-cpp/", "^costmodel/yaml_io\\.cpp$")
   library("^boost/program_options", "^(planner|runtime|calibrate)/main\\.cpp$|^planner/options\\.[ch]pp$|^runtime/command_line\\.[ch]pp$")
   library("^boost/asio/", "^runtime/tcp_[^/]*\\.[ch]pp$|^tests/")
+  library("^boost/context/", "^tests/")
   library("^boost/align/", "^calibrate/op_bench\\.cpp$")
   library("^(unsupported/)?Eigen/", "^calibrate/|^runtime/cpu/")
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <map>
 #include <thread>
@@ -92,10 +93,11 @@ class HostExecutor {
     run_tiles(x, y, kernel);
   }
 
-  // As cuBLASLt: multiplied and added in float, rounded once.
+  // As cuBLASLt: multiplied, added and ended in float, rounded once.
   template <class T, class Result>
-  void product(const runtime::cpu::Gemm& g, const runtime::cpu::Batch& batch, const T* a,
-               const T* b, const T* bias, Result* c) {
+  bool product(const runtime::cpu::Gemm& g, const runtime::cpu::Batch& batch, const T* a,
+               const T* b, const runtime::kernels::Ending<T>& ending, Result* c) {
+    if (ending.kind > runtime::kernels::Epilogue::bias && !has_endings) return false;
     const FarMemory::Open open(memory_);
     const auto p = runtime::kernels::column_major(g);
     for (std::int64_t i = 0; i < batch.count; ++i) {
@@ -113,12 +115,42 @@ class HostExecutor {
           Result& to = c[i * batch.stride_c + row * p.result_stride + col];
           float sum = sums[static_cast<std::size_t>(row * g.n + col)];
           if (g.beta != 0) sum += static_cast<float>(g.beta) * float(to);
-          if (bias != nullptr) sum += float(bias[col]);
-          to = Result(sum);
+          if (ending.bias != nullptr) sum += float(ending.bias[col]);
+          to = Result(ended(ending, row * g.n + col, sum));
         }
       }
+      for (std::int64_t col = 0; ending.sums != nullptr && col < g.n; ++col) {
+        ending.sums[col] = 0;
+        for (std::int64_t row = 0; row < g.k; ++row)
+          ending.sums[col] += right[static_cast<std::size_t>(row * g.n + col)];
+      }
     }
+    ended_[static_cast<std::size_t>(ending.kind)] += 1;
+    return true;
   }
+  // Of codes, each with its tensor's scale taken back.
+  template <class A, class B, class T, class Result>
+  void fp8_product(const runtime::cpu::Gemm& g, const runtime::kernels::Codes<A>& a,
+                   const runtime::kernels::Codes<B>& b, const runtime::kernels::Ending<T>& ending,
+                   Result* c) {
+    const FarMemory::Open open(memory_);
+    std::vector<float> left, right, sums(static_cast<std::size_t>(g.m * g.n));
+    for (std::int64_t i = 0; i < g.m * g.k; ++i) left.push_back(float(a.codes[i]));
+    for (std::int64_t i = 0; i < g.n * g.k; ++i) right.push_back(float(b.codes[i]));
+    runtime::cpu::gemm({.m = g.m, .n = g.n, .k = g.k, .transpose_b = true}, left, right, sums);
+    for (std::int64_t i = 0; i < g.m * g.n; ++i) {
+      float sum = sums[static_cast<std::size_t>(i)] * *a.scale * *b.scale;
+      if (g.beta != 0) sum += static_cast<float>(g.beta) * float(c[i]);
+      if (ending.bias != nullptr) sum += float(ending.bias[i % g.n]);
+      c[i] = Result(sum);
+    }
+    ++fp8_products_;
+  }
+  int fp8_products() const { return fp8_products_; }
+  int products_ended(runtime::kernels::Epilogue kind) const {
+    return ended_[static_cast<std::size_t>(kind)];
+  }
+  bool has_endings = true;  // but none and bias
 
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim) {
     auto& table = tables_.try_emplace({s, head_dim}, s, head_dim).first->second;
@@ -132,6 +164,15 @@ class HostExecutor {
 
  private:
   template <class T>
+  static float ended(const runtime::kernels::Ending<T>& ending, std::int64_t at, float sum) {
+    using runtime::kernels::Epilogue;
+    if (ending.kind == Epilogue::gelu_gradient)
+      return sum * runtime::kernels::gelu_derivative(ending.before[at]);
+    if (ending.kind != Epilogue::gelu) return sum;
+    ending.before[at] = T(sum);
+    return runtime::kernels::gelu(sum);
+  }
+  template <class T>
   static std::vector<float> dense(const T* from, std::int64_t rows, std::int64_t cols,
                                   std::int64_t stride) {
     std::vector<float> packed;
@@ -143,6 +184,8 @@ class HostExecutor {
   FarMemory memory_;
   std::map<std::pair<std::int64_t, std::int64_t>, runtime::cpu::RotaryTable<float>> tables_;
   void* scratch_ = nullptr;
+  std::array<int, 5> ended_{};  // by Epilogue
+  int fp8_products_ = 0;
 };
 
 // A rank's device of kernels, with all it needs.
@@ -151,7 +194,10 @@ class KernelDeviceOnHost : private HostExecutor,
                            public runtime::kernels::KernelDevice<HostExecutor, T> {
  public:
   using Kernels = runtime::kernels::KernelDevice<HostExecutor, T>;
-  KernelDeviceOnHost() : Kernels(static_cast<HostExecutor&>(*this)) {}
+  explicit KernelDeviceOnHost(bool fp8 = false) : Kernels(static_cast<HostExecutor&>(*this), fp8) {}
+  using HostExecutor::fp8_products;
+  using HostExecutor::has_endings;
+  using HostExecutor::products_ended;
   using Kernels::memory;
 };
 using HostKernelDevice = KernelDeviceOnHost<float>;

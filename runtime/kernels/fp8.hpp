@@ -1,0 +1,124 @@
+// A tensor's cast for an fp8 product: its largest magnitude, the scale, and then its codes as it
+// lies, transposed, or both, in one pass.
+#pragma once
+
+#include <cstring>
+
+#include "runtime/fp8.hpp"
+#include "runtime/kernels/portable.hpp"
+#include "runtime/kernels/product.hpp"
+
+namespace runtime::kernels {
+
+// cuBLASLt's fp8 products want both operands to lie along the inner dimension on Hopper, and every
+// dimension and address a multiple of 16 (cuBLAS, cublasLtMatmul); what does not fit is multiplied
+// in 16 bits.
+constexpr Index fp8_multiple = 16;
+
+inline bool fits_fp8(Index rows, Index cols, const void* values) {
+  return rows % fp8_multiple == 0 && cols % fp8_multiple == 0 &&
+         reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
+}
+
+// Values that are loaded and stored as one.
+template <class T, int Count>
+struct alignas(sizeof(T) * Count) Pack {
+  T of[Count];
+};
+
+template <int Count, class T>
+RUNTIME_PORTABLE Pack<T, Count> load_pack(const T* from) {
+  Pack<T, Count> pack;
+  std::memcpy(&pack, __builtin_assume_aligned(from, alignof(Pack<T, Count>)), sizeof pack);
+  return pack;
+}
+
+template <int Count, class T>
+RUNTIME_PORTABLE void store_pack(T* to, const Pack<T, Count>& pack) {
+  std::memcpy(__builtin_assume_aligned(to, alignof(Pack<T, Count>)), &pack, sizeof pack);
+}
+
+RUNTIME_PORTABLE float magnitude(float x) { return x < 0 ? -x : x; }
+
+// Of each `part` elements, the largest magnitude; NaN counts for nothing.
+template <class T>
+struct LargestOfParts {  // rows: parts_of(count), of `part` elements
+  static constexpr Index part = 4096;
+  static constexpr int pack = 8;
+  static constexpr Index parts_of(Index count) { return (count + part - 1) / part; }
+  Index count;  // a multiple of 8
+  const T* x;
+  float* largest;
+  template <class Team>
+  RUNTIME_PORTABLE void operator()(const Team& team, Index row) const {
+    const Index end = row * part + part < count ? row * part + part : count;
+    float most = 0;
+    for (Index i = row * part + team.rank() * pack; i < end; i += Index{pack} * team.size()) {
+      const Pack<T, pack> values = load_pack<pack>(x + i);
+      for (const T value : values.of) most = larger(magnitude(value), most);
+    }
+    most = team.max(most);
+    if (team.rank() == 0) largest[row] = most;
+  }
+};
+
+// The tensor's scale, and the number that a code is multiplied with again.
+template <class Format>
+struct ScaleOfParts {  // rows: 1, of `parts` elements
+  Index parts;
+  const float* largest;
+  float* scale;  // [2]
+  template <class Team>
+  RUNTIME_PORTABLE void operator()(const Team& team, Index) const {
+    float most = 0;
+    for (Index i = team.rank(); i < parts; i += team.size()) most = larger(largest[i], most);
+    most = team.max(most);
+    if (team.rank() != 0) return;
+    scale[0] = fp8_scale<Format>(most);
+    scale[1] = 1 / scale[0];
+  }
+};
+
+// x[rows, cols] as codes. An element is 16 rows of 4 columns, so that it reads 8 bytes and writes 4
+// beside its neighbour's in a row, and 16 in a row of the transposed.
+template <class T, class Format>
+struct CastTo {  // count: elements()
+  static constexpr int high = 16, wide = 4;
+  Index rows, cols;  // multiples of 16
+  const T* x;
+  const float* scale;
+  Format* codes;       // [rows, cols], or null
+  Format* transposed;  // [cols, rows], or null
+  constexpr Index elements() const { return rows / high * (cols / wide); }
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index row = i / (cols / wide) * high, col = i % (cols / wide) * wide;
+    const float s = *scale;
+    Pack<std::uint8_t, high> turned[wide];
+    RUNTIME_UNROLL
+    for (int r = 0; r < high; ++r) {
+      const Index at = (row + r) * cols + col;
+      const Pack<T, wide> in = load_pack<wide>(x + at);
+      Pack<std::uint8_t, wide> out;
+      RUNTIME_UNROLL
+      for (int c = 0; c < wide; ++c)
+        out.of[c] = turned[c].of[r] = Format(float(in.of[c]) * s).bits();
+      if (codes != nullptr) store_pack(bytes_of(codes + at), out);
+    }
+    if (transposed == nullptr) return;
+    RUNTIME_UNROLL
+    for (int c = 0; c < wide; ++c)
+      store_pack(bytes_of(transposed + (col + c) * rows + row), turned[c]);
+  }
+  static RUNTIME_PORTABLE std::uint8_t* bytes_of(Format* codes) {
+    return reinterpret_cast<std::uint8_t*>(codes);
+  }
+};
+
+// A matrix of codes, and (on the device) what each is multiplied with.
+template <class Format>
+struct Codes {
+  const Format* codes;
+  const float* scale;
+};
+
+}  // namespace runtime::kernels

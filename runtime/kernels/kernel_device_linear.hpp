@@ -1,0 +1,118 @@
+// The products of a KernelDevice, with the activations that are computed with them.
+#pragma once
+
+#include "runtime/kernels/kernel_device_declared.hpp"
+
+namespace runtime::kernels {
+
+namespace detail {
+
+inline cpu::Gemm forward_product(const OpCall& call, const costmodel::Linear& op) {
+  return {.m = op.m, .n = op.n, .k = op.k, .transpose_b = call.table_layout};
+}
+
+inline cpu::Gemm input_gradient_product(const OpCall& call, const costmodel::Linear& op) {
+  return {.m = op.m, .n = op.k, .k = op.n, .transpose_b = !call.table_layout};
+}
+
+}  // namespace detail
+
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Linear& op) {
+  const T* x = checked(call.inputs[0], op.m * op.k, "x");
+  const T* w = checked(call.matrix, op.k * op.n, "the weight");
+  Ending<T> ending;
+  if (!call.bias.empty())
+    ending = {.kind = Epilogue::bias, .bias = checked(call.bias, op.n, "bias")};
+  in_its_format(call.output, op.m * op.n, "y", [&](auto* y) {
+    const Operand left{x, op.m, op.k}, right{w, op.k, op.n, true};
+    if (!fp8_product<E4M3, E4M3>(call, left, right, ending, 0, y))
+      product(detail::forward_product(call, op), x, w, ending, y);
+  });
+}
+
+template <class Executor, class T>
+void KernelDevice<Executor, T>::forward_fused(const OpCall& linear, const OpCall& activation) {
+  const auto& op = std::get<costmodel::Linear>(linear.node.op);
+  const T* x = checked(linear.inputs[0], op.m * op.k, "x");
+  const T* w = checked(linear.matrix, op.k * op.n, "the weight");
+  const Ending<T> ending{.kind = Epilogue::gelu,
+                         .bias = linear.bias.empty() ? nullptr : checked(linear.bias, op.n, "bias"),
+                         .before = checked(linear.output, op.m * op.n, "the activation's input")};
+  T* y = checked(activation.output, op.m * op.n, "y");
+  if (!product(detail::forward_product(linear, op), x, w, ending, y))
+    Device::forward_fused(linear, activation);
+}
+
+template <class Executor, class T>
+void KernelDevice<Executor, T>::input_gradient_fused(const OpCall& linear,
+                                                     const OpCall& activation) {
+  const auto& op = std::get<costmodel::Linear>(linear.node.op);
+  const T* dy = checked(linear.output_gradient, op.m * op.n, "dy");
+  const T* w = checked(linear.matrix, op.k * op.n, "the weight");
+  const Ending<T> ending{
+      .kind = Epilogue::gelu_gradient,
+      .before = checked(activation.inputs[0], op.m * op.k, "the activation's input")};
+  T* dx = checked(linear.input_gradients[0], op.m * op.k, "dx");
+  if (!product(detail::input_gradient_product(linear, op), dy, w, ending, dx))
+    Device::input_gradient_fused(linear, activation);
+}
+
+// Of a product's result, as T: one that is float is rounded into scratch memory.
+template <class Executor, class T>
+const T* KernelDevice<Executor, T>::result_gradient(const OpCall& call, Index elements) {
+  const Tensor& dy = call.output_gradient;
+  const bool wide =
+      sizeof(T) < sizeof(float) && dy.bytes == static_cast<std::size_t>(elements) * sizeof(float);
+  if (!wide) return checked(dy, elements, "dy");
+  T* rounded = scratch(elements);
+  run_.elements(elements, Rounded<T>{dy.floats().data(), rounded});
+  return rounded;
+}
+
+template <class Executor, class T>
+void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Linear& op) {
+  const T* dy = result_gradient(call, op.m * op.n);
+  const T* w = checked(call.matrix, op.k * op.n, "the weight");
+  T* dx = checked(call.input_gradients[0], op.m * op.k, "dx");
+  const Operand left{dy, op.m, op.n}, right{w, op.k, op.n};
+  if (!fp8_product<E5M2, E4M3>(call, left, right, Ending<T>{}, 0, dx))
+    product(detail::input_gradient_product(call, op), dy, w, Ending<T>{}, dx);
+}
+
+// A table has no bias; nor has any other product a result in another format than T.
+template <class Executor, class T>
+void KernelDevice<Executor, T>::weight_gradient(const OpCall& call) {
+  const auto& op = std::get<costmodel::Linear>(call.node.op);
+  const T* dy = result_gradient(call, op.m * op.n);
+  const T* x = checked(call.inputs[0], op.m * op.k, "x");
+  float* dw = checked(call.matrix_gradient, op.k * op.n, "the weight's gradient");
+  if (call.table_layout) {
+    const cpu::Gemm of_table{.m = op.n, .n = op.k, .k = op.m, .transpose_a = true, .beta = 1};
+    product(of_table, dy, x, Ending<T>{}, dw);
+    return;
+  }
+  float* dbias = call.bias_gradient.empty() ? nullptr : checked(call.bias_gradient, op.n, "dbias");
+  const cpu::Gemm gemm{.m = op.k, .n = op.n, .k = op.m, .transpose_a = true, .beta = 1};
+  const Operand left{x, op.m, op.k, true}, right{dy, op.m, op.n, true};
+  if (fp8_product<E4M3, E5M2>(call, left, right, Ending<T>{}, 1, dw)) {
+    if (dbias != nullptr) run_.columns(op.m, op.n, BiasGradient<T>{op.n, dy, dbias});
+    return;
+  }
+  if (dbias == nullptr)
+    product(gemm, x, dy, Ending<T>{}, dw);
+  else
+    weight_and_bias_gradient(gemm, x, dy, dw, dbias);
+}
+
+template <class Executor, class T>
+void KernelDevice<Executor, T>::weight_and_bias_gradient(const cpu::Gemm& gemm, const T* x,
+                                                         const T* dy, float* dw, float* dbias) {
+  float* const sums = run_.scratch(gemm.n);
+  if (product(gemm, x, dy, Ending<T>{.kind = Epilogue::bias_gradient, .sums = sums}, dw))
+    return run_.elements(gemm.n, AddTo<float>{sums, dbias});
+  product(gemm, x, dy, Ending<T>{}, dw);
+  run_.columns(gemm.k, gemm.n, BiasGradient<T>{gemm.n, dy, dbias});
+}
+
+}  // namespace runtime::kernels
