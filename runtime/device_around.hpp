@@ -1,4 +1,5 @@
-// A device that lets another do all the work, and does something around each call.
+// A device that lets another do all the work, and does something around each call. It sees every
+// operator by itself: none is fused, unless it says that it takes them so.
 #pragma once
 
 #include "costmodel/pass.hpp"
@@ -39,6 +40,9 @@ class DeviceAround : public Device {
 
   // Every call comes here; to call through() once is its own part.
   virtual void around(Work work, const OpCall& call) = 0;
+
+  Device& inner() { return device_; }
+  const Device& inner() const { return device_; }
 
   // The other device does it.
   void through(Work work, const OpCall& call) {

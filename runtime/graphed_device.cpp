@@ -71,6 +71,13 @@ struct GraphedDevice::Call {
   OpCall call;
 };
 
+struct GraphedDevice::Fused {
+  Fused(Work work, const OpCall& its_linear, const OpCall& its_activation)
+      : linear(work, its_linear), activation(work, its_activation) {}
+
+  Call linear, activation;
+};
+
 struct GraphedDevice::Move {
   const void* from;  // null: clears
   void* to;
@@ -79,8 +86,10 @@ struct GraphedDevice::Move {
 
 struct GraphedDevice::Step {
   Step(Work work, const OpCall& call) : what(std::in_place_type<Call>, work, call) {}
+  Step(Work work, const OpCall& linear, const OpCall& activation)
+      : what(std::in_place_type<Fused>, work, linear, activation) {}
   explicit Step(const Move& move) : what(move) {}
-  std::variant<Call, Move> what;
+  std::variant<Call, Move, Fused> what;
 };
 
 GraphedDevice::GraphedDevice(Device& device, GraphRecorder& recorder, std::size_t graphs_of_shape)
@@ -105,64 +114,96 @@ void GraphedDevice::around(Work work, const OpCall& call) {
   kept_.emplace_back(work, call);
 }
 
+void GraphedDevice::forward_fused(const OpCall& linear, const OpCall& activation) {
+  kept_.emplace_back(Work::forward, linear, activation);
+}
+
+void GraphedDevice::input_gradient_fused(const OpCall& linear, const OpCall& activation) {
+  kept_.emplace_back(Work::input_gradient, linear, activation);
+}
+
 void GraphedDevice::keep(const Move& move) { kept_.emplace_back(move); }
+
+// `visit` each call of a step, or its move.
+template <class VisitCall, class VisitMove>
+void GraphedDevice::look_at(const Step& step, VisitCall visit, VisitMove visit_move) {
+  if (const Move* const move = std::get_if<Move>(&step.what)) return visit_move(*move);
+  if (const Call* const call = std::get_if<Call>(&step.what)) return visit(*call);
+  const Fused& fused = std::get<Fused>(step.what);
+  visit(fused.linear);
+  visit(fused.activation);
+}
 
 GraphKey GraphedDevice::shape() const {
   GraphKey key;
   for (const Step& step : kept_) {
-    const Call* const call = std::get_if<Call>(&step.what);
     put_in(key, step.what.index());
-    if (call == nullptr) continue;
-    put_in(key, call->work);
-    put_in(key, &call->call.node);
-    put_in(key, call->place.layer);
+    look_at(
+        step,
+        [&](const Call& kept) {
+          put_in(key, kept.work);
+          put_in(key, &kept.call.node);
+          put_in(key, kept.place.layer);
+        },
+        [](const Move&) {});
   }
   return key;
+}
+
+void GraphedDevice::put_values(GraphKey& key, const Call& kept) {
+  const auto& [node, place, inputs, output, saved, input_gradients, accumulate, output_gradient,
+               matrix, bias, matrix_gradient, bias_gradient, table_layout] = kept.call;
+  put_in(key, kept.work);
+  put_in(key, &node);
+  put_in(key, place);
+  put_in(key, inputs);
+  put_in(key, output);
+  put_in(key, saved);
+  put_in(key, input_gradients);
+  put_in(key, accumulate);
+  put_in(key, output_gradient);
+  put_in(key, matrix);
+  put_in(key, bias);
+  put_in(key, matrix_gradient);
+  put_in(key, bias_gradient);
+  put_in(key, table_layout);
 }
 
 GraphKey GraphedDevice::values() const {
   GraphKey key;
   for (const Step& step : kept_) {
-    if (const Move* const move = std::get_if<Move>(&step.what)) {
-      put_in(key, move->from);
-      put_in(key, move->to);
-      put_in(key, move->bytes);
-      continue;
-    }
-    const Call& kept = std::get<Call>(step.what);
-    const auto& [node, place, inputs, output, saved, input_gradients, accumulate, output_gradient,
-                 matrix, bias, matrix_gradient, bias_gradient, table_layout] = kept.call;
-    put_in(key, kept.work);
-    put_in(key, &node);
-    put_in(key, place);
-    put_in(key, inputs);
-    put_in(key, output);
-    put_in(key, saved);
-    put_in(key, input_gradients);
-    put_in(key, accumulate);
-    put_in(key, output_gradient);
-    put_in(key, matrix);
-    put_in(key, bias);
-    put_in(key, matrix_gradient);
-    put_in(key, bias_gradient);
-    put_in(key, table_layout);
+    look_at(
+        step, [&](const Call& kept) { put_values(key, kept); },
+        [&](const Move& move) {
+          put_in(key, move.from);
+          put_in(key, move.to);
+          put_in(key, move.bytes);
+        });
   }
   return key;
 }
 
-void GraphedDevice::do_steps() {
-  for (const Step& step : kept_) {
-    if (const Call* const kept = std::get_if<Call>(&step.what)) {
-      through(kept->work, kept->call);
-      continue;
-    }
-    const Move& move = std::get<Move>(step.what);
-    if (move.from == nullptr) {
-      own_memory_.clear(move.to, move.bytes);
-    } else {
-      own_memory_.copy(move.from, move.to, move.bytes);
-    }
+void GraphedDevice::do_step(const Move& move) {
+  if (move.from == nullptr) {
+    own_memory_.clear(move.to, move.bytes);
+  } else {
+    own_memory_.copy(move.from, move.to, move.bytes);
   }
+}
+
+void GraphedDevice::do_step(const Fused& fused) {
+  const OpCall &linear = fused.linear.call, &activation = fused.activation.call;
+  if (fused.linear.work == Work::forward) {
+    inner().forward_fused(linear, activation);
+  } else {
+    inner().input_gradient_fused(linear, activation);
+  }
+}
+
+void GraphedDevice::do_step(const Call& kept) { through(kept.work, kept.call); }
+
+void GraphedDevice::do_steps() {
+  for (const Step& step : kept_) std::visit([this](const auto& what) { do_step(what); }, step.what);
 }
 
 void GraphedDevice::settle() {

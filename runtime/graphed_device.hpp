@@ -28,13 +28,17 @@ class GraphedDevice : public DeviceAround {
 
   Memory& memory() override { return memory_; }
   Streams* streams() override { return streams_ ? &*streams_ : nullptr; }
+  bool fuses_activations() const override { return inner().fuses_activations(); }
+  void forward_fused(const OpCall& linear, const OpCall& activation) override;
+  void input_gradient_fused(const OpCall& linear, const OpCall& activation) override;
   // After the first iteration: stretches are captured from then on.
   void warmed_up() { cache_.warmed_up(); }
   const GraphCounts& counts() const { return cache_.counts(); }
 
  private:
-  struct Call;  // of the device
-  struct Move;  // within its memory
+  struct Call;   // of the device
+  struct Fused;  // of the device, two in one
+  struct Move;   // within its memory
   struct Step;
 
   // Does what was kept before all that it passes on but copies and clearing.
@@ -89,7 +93,13 @@ class GraphedDevice : public DeviceAround {
   void around(Work work, const OpCall& call) override;
   void keep(const Move& move);
   void settle();  // does what was kept
+  void do_step(const Call& kept);
+  void do_step(const Fused& fused);
+  void do_step(const Move& move);
   void do_steps();
+  template <class VisitCall, class VisitMove>
+  static void look_at(const Step& step, VisitCall visit, VisitMove visit_move);
+  static void put_values(GraphKey& key, const Call& kept);
   GraphKey shape() const;
   GraphKey values() const;
 

@@ -61,9 +61,9 @@ std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
   const std::string ranks = r.computed ? fmt::format("{} ranks, {}", r.plan.devices(), iterations)
                                        : fmt::format("{} pipeline ranks", r.plan.pp);
   std::string text = fmt::format("{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
-                                 s.model.name.empty() ? s.model.title : s.model.name,
-                                 s.cluster.name, s.training.global_batch, s.training.sequence,
-                                 to_string(r.plan), r.backend, ranks);
+                                 s.model.name.empty() ? s.model_text : s.model.name, s.cluster_text,
+                                 s.training.global_batch, s.training.sequence, to_string(r.plan),
+                                 r.backend, ranks);
   if (r.interrupted) text += fmt::format("ended early: {}\n\n", r.cause);
   text += fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
   text += r.at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";

@@ -114,6 +114,14 @@ TEST_CASE("the scale of fp16's loss is in no graph") {
   check_the_same(s, [] { return std::make_unique<KernelDeviceOnHost<runtime::F16>>(); });
 }
 
+// One that was not fused would be rounded once more.
+TEST_CASE("a GELU that comes with its product does so in a graph") {
+  auto s = scenario_for(gpt, "{micro_batch: 4}");
+  s.model.dropout = 0;
+  check_the_same(training_test::in_bf16(s),
+                 [] { return std::make_unique<KernelDeviceOnHost<runtime::Bf16>>(); });
+}
+
 TEST_CASE("tensors that go beside the computation follow what a graph was to make") {
   for (const std::string plan :
        {"{tp: 2, pp: 2, micro_batch: 2, schedule: 1f1b}", "{dp: 2, micro_batch: 2}"}) {

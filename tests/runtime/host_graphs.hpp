@@ -72,6 +72,14 @@ class RecordedDevice : public runtime::DeviceAround, public runtime::GraphRecord
 
   runtime::Memory& memory() override { return memory_; }
   runtime::GraphRecorder* graphs() override { return this; }
+  bool fuses_activations() const override { return inner().fuses_activations(); }
+  void forward_fused(const runtime::OpCall& linear, const runtime::OpCall& activation) override {
+    fused(&Device::forward_fused, linear, activation);
+  }
+  void input_gradient_fused(const runtime::OpCall& linear,
+                            const runtime::OpCall& activation) override {
+    fused(&Device::input_gradient_fused, linear, activation);
+  }
 
   void begin() override {
     recording_ = true;
@@ -95,6 +103,13 @@ class RecordedDevice : public runtime::DeviceAround, public runtime::GraphRecord
   void around(Work work, const runtime::OpCall& call) override {
     if (!recording_) return through(work, call);
     note([this, work, call, place = call.place] { through(work, at_place(call, place)); });
+  }
+  using FusedWork = void (Device::*)(const runtime::OpCall&, const runtime::OpCall&);
+  void fused(FusedWork work, const runtime::OpCall& linear, const runtime::OpCall& activation) {
+    if (!recording_) return (inner().*work)(linear, activation);
+    note([this, work, linear, activation, place = linear.place, behind = activation.place] {
+      (inner().*work)(at_place(linear, place), at_place(activation, behind));
+    });
   }
   void note(std::function<void()> work) {
     if (!recording_) return work();
