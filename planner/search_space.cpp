@@ -83,35 +83,41 @@ std::vector<bool> sequence_choices(const Scenario& s, int tp) {
 // asks for more.
 constexpr std::int64_t least_context_tokens = 4096;
 
-std::vector<std::int64_t> context_choices(const Scenario& s, std::int64_t devices) {
-  if (s.plan.cp) return {*s.plan.cp};
+}  // namespace
+
+std::int64_t most_context_ranks(const Scenario& s) {
+  if (s.plan.cp) return *s.plan.cp;
   const bool offered = s.training.stack.context_parallel && s.model.state_size == 0 &&
                        s.training.stack.attention != costmodel::AttentionKernel::unfused;
-  if (!offered) return {1};
-  const std::int64_t most =
-      s.search.max_cp > 0 ? s.search.max_cp
-                          : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens);
-  return choices({}, devices, most);
+  if (!offered) return 1;
+  return s.search.max_cp > 0
+             ? s.search.max_cp
+             : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens);
 }
 
-std::vector<ContextExchange> exchanges(const Scenario& s, int cp) {
+std::vector<std::int64_t> context_sizes_offered(const Scenario& s, std::int64_t devices) {
+  return choices(widened(s.plan.cp), devices, most_context_ranks(s));
+}
+
+std::vector<ContextExchange> exchanges_offered(const Scenario& s, std::int64_t cp) {
   if (cp == 1) return {ContextExchange::p2p};
   if (s.plan.cp_comm) return {*s.plan.cp_comm};
   return {ContextExchange::p2p, ContextExchange::a2a, ContextExchange::all_gather};
 }
 
-// Experts over ep ranks, each whole or cut as finely as everything else (Megatron's default).
-std::vector<std::pair<int, int>> expert_choices(const Scenario& s, const ParallelPlan& plan) {
+std::vector<ExpertSizes> expert_sizes_offered(const Scenario& s, std::int64_t tp) {
   if (s.model.experts == 0) return {{s.plan.ep.value_or(1), s.plan.etp.value_or(1)}};
   std::vector<int> tensor{1};
-  if (plan.tp > 1) tensor.push_back(plan.tp);
+  if (tp > 1) tensor.push_back(static_cast<int>(tp));
   if (s.plan.etp) tensor = {*s.plan.etp};
-  std::vector<std::pair<int, int>> pairs;
+  std::vector<ExpertSizes> sizes;
   for (const auto ep : choices(widened(s.plan.ep), s.model.experts, s.search.max_ep)) {
-    for (const int etp : tensor) pairs.emplace_back(static_cast<int>(ep), etp);
+    for (const int etp : tensor) sizes.push_back({static_cast<int>(ep), etp});
   }
-  return pairs;
+  return sizes;
 }
+
+namespace {
 
 std::vector<int> zero_choices(const Scenario& s, int replicas) {
   if (s.plan.zero) return {*s.plan.zero};
@@ -182,9 +188,9 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
     plan.schedule = kind;
     for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
       plan.sequence_parallel = sequence_parallel;
-      for (const auto exchange : exchanges(s, plan.cp)) {
+      for (const auto exchange : exchanges_offered(s, plan.cp)) {
         plan.cp_comm = exchange;
-        for (const auto& [ep, etp] : expert_choices(s, plan)) {
+        for (const auto& [ep, etp] : expert_sizes_offered(s, plan.tp)) {
           plan.ep = ep;
           plan.etp = etp;
           if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
@@ -224,7 +230,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
       if (devices / tp % pp != 0 || pp > s.model.layers) continue;
       if (stages == Stages::uneven && pp == 1) continue;
       const std::int64_t rest = devices / tp / pp;
-      for (const auto cp : context_choices(s, rest)) {
+      for (const auto cp : context_sizes_offered(s, rest)) {
         if (rest % cp != 0) continue;
         const std::int64_t dp = rest / cp;
         if ((s.plan.dp && *s.plan.dp != dp) || s.training.global_batch % dp != 0) continue;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "costmodel/parallel_plan.hpp"
 #include "costmodel/scenario.hpp"
 
 namespace planner {
@@ -53,6 +54,21 @@ costmodel::Seconds bound_of(const Family& family, const costmodel::Scenario& sce
   for (const auto& plan : plans) least = min(least, bound(plan));
   return least;
 }
+
+// Of expert and tensor parallelism of experts, ep and etp.
+struct ExpertSizes {
+  int ep, etp;
+};
+
+// What the scenario and its stack leave open of context and expert parallelism: sizes among the
+// divisors of what devices a stage has besides its tensor ranks; how keys and values are exchanged;
+// experts over ep ranks, each whole or cut as finely as everything else (Megatron's default).
+std::int64_t most_context_ranks(const costmodel::Scenario& scenario);
+std::vector<std::int64_t> context_sizes_offered(const costmodel::Scenario& scenario,
+                                                std::int64_t devices);
+std::vector<costmodel::ContextExchange> exchanges_offered(const costmodel::Scenario& scenario,
+                                                          std::int64_t cp);
+std::vector<ExpertSizes> expert_sizes_offered(const costmodel::Scenario& scenario, std::int64_t tp);
 
 std::vector<std::int64_t> divisors(std::int64_t n);
 
