@@ -23,6 +23,10 @@ Json recompute_json(const Recompute& r) {
   return r.layers > 0 ? Json{{"granularity", name}, {"layers", r.layers}} : name;
 }
 
+std::string_view exchange_name(const ParallelPlan& p) {
+  return p.cp > 1 ? context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none";
+}
+
 // What each stage has of its own, and its devices within their group.
 Json stages_json(const Estimate& e) {
   Json stages = Json::array();
@@ -30,6 +34,10 @@ Json stages_json(const Estimate& e) {
     const StageMesh& mesh = e.meshes[k];
     Json stage{{"tp", mesh.plan.tp},
                {"dp", mesh.plan.dp},
+               {"cp", mesh.plan.cp},
+               {"cp_comm", exchange_name(mesh.plan)},
+               {"ep", mesh.plan.ep},
+               {"etp", mesh.plan.etp},
                {"micro_batch", mesh.plan.micro_batch},
                {"recompute", recompute_json(mesh.plan.recompute)},
                {"zero", mesh.plan.zero}};
@@ -74,25 +82,24 @@ void tell_replicas(const ParallelPlan& p, Json& plan) {
 Json plan_json(const Estimate& e) {
   const auto& p = e.plan;
   const Json recompute = recompute_json(p.recompute);
-  Json plan{
-      {"tp", p.tp},
-      {"pp", p.pp},
-      {"dp", p.dp},
-      {"cp", p.cp},
-      {"ep", p.ep},
-      {"etp", p.etp},
-      {"vpp", p.vpp},
-      {"micro_batch", p.micro_batch},
-      {"sequence_parallel", p.sequence_parallel},
-      {"schedule", schedule_names[static_cast<std::size_t>(p.schedule)]},
-      {"recompute", recompute},
-      {"zero", p.zero},
-      {"cp_comm", p.cp > 1 ? context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none"},
-      {"offload", "none"},
-      {"stage_layers", p.stage_layers},
-      {"rank_order", p.rank_order},
-      {"devices", p.devices()},
-      {"micro_batches", e.micro_batches}};
+  Json plan{{"tp", p.tp},
+            {"pp", p.pp},
+            {"dp", p.dp},
+            {"cp", p.cp},
+            {"ep", p.ep},
+            {"etp", p.etp},
+            {"vpp", p.vpp},
+            {"micro_batch", p.micro_batch},
+            {"sequence_parallel", p.sequence_parallel},
+            {"schedule", schedule_names[static_cast<std::size_t>(p.schedule)]},
+            {"recompute", recompute},
+            {"zero", p.zero},
+            {"cp_comm", exchange_name(p)},
+            {"offload", "none"},
+            {"stage_layers", p.stage_layers},
+            {"rank_order", p.rank_order},
+            {"devices", p.devices()},
+            {"micro_batches", e.micro_batches}};
   if (!p.replica_groups.empty()) {
     tell_replicas(p, plan);
   } else if (!e.meshes.empty()) {

@@ -80,7 +80,7 @@ struct TrainingSpec {
 
 inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 
-// One pipeline stage where stages differ. Its devices are tp x dp x cp; every stage works on the
+// One pipeline stage where stages differ. Its devices are tp x cp x dp; every stage works on the
 // same sequences of a micro-batch, so a replica of it takes (plan.dp x plan.micro_batch) / dp.
 struct StagePlan {
   int tp = 1;
@@ -88,6 +88,10 @@ struct StagePlan {
   Recompute recompute;
   int zero = 0;
   std::string group;  // of the cluster's groups; empty: the next one with devices left
+  int cp = 1;
+  ContextExchange cp_comm = ContextExchange::p2p;
+  int ep = 1;
+  int etp = 1;
   bool operator==(const StagePlan&) const = default;
 };
 
@@ -124,7 +128,8 @@ struct ParallelPlan {
   int zero = 0;                   // ZeRO stage
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
   std::string rank_order{default_rank_order};
-  // First to last, in place of tp, dp, recompute and zero above; empty: all stages are alike.
+  // First to last, in place of tp, cp, cp_comm, ep, etp, dp, recompute and zero above; empty: all
+  // stages are alike.
   std::vector<StagePlan> stages;
   // One for each of the cluster's groups, in their order, in place of tp, pp, dp, micro_batch,
   // recompute and zero above; then pp above is their sum: the pipeline ranks of all groups, one
@@ -195,9 +200,13 @@ std::int64_t padded_vocab(std::int64_t vocab, int tp);
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
 
-// One line; where stages differ without what each has alone. Of context parallelism only when there
-// is any: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel · recompute full · ZeRO
-// 1".
+// What a plan, or a stage by itself, has of context and expert parallelism: "c 2 (p2p) · e 4 · etp
+// 2"; empty where it has none.
+std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
+
+// One line; where stages differ without their recomputation and ZeRO stage. Of context and expert
+// parallelism only when there is any, at each stage where stages differ in it: "t 8 · p 16 · d 12 ·
+// b 1 · v 2 · interleaved · sequence parallel · recompute full · ZeRO 1".
 std::string to_string(const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -72,6 +72,10 @@ StageRequest read_stage(const Value& value) {
   };
   size("tp", stage.tp);
   size("dp", stage.dp);
+  size("cp", stage.cp);
+  stage.cp_comm = read_exchange(reader);
+  size("ep", stage.ep);
+  size("etp", stage.etp);
   if (const auto n = reader.integer("layers", {0, 100'000})) stage.layers = static_cast<int>(*n);
   if (const auto n = reader.integer("zero", {0, 3})) stage.zero = static_cast<int>(*n);
   if (const Value* again = reader.optional("recompute")) stage.recompute = read_recompute(*again);
@@ -214,10 +218,19 @@ void settle_stages(const PlanRequest& request, ParallelPlan& plan) {
   for (const StageRequest& stage : request.stages) {
     if (!stage.dp && !request.dp)
       throw ConfigError(stage.mark, "the stage lacks dp", "give it there, or plan.dp for all");
-    plan.stages.push_back({stage.tp.value_or(plan.tp), stage.dp ? *stage.dp : *request.dp,
-                           stage.recompute.value_or(plan.recompute), stage.zero.value_or(plan.zero),
-                           stage.group});
-    widest = std::max(widest, plan.stages.back().dp);
+    StagePlan own;
+    own.tp = stage.tp.value_or(plan.tp);
+    own.dp = stage.dp ? *stage.dp : *request.dp;
+    own.cp = stage.cp.value_or(plan.cp);
+    if (own.cp > 1)
+      own.cp_comm = stage.cp_comm.value_or(request.cp_comm.value_or(ContextExchange::p2p));
+    own.ep = stage.ep.value_or(plan.ep);
+    own.etp = stage.etp.value_or(plan.etp);
+    own.recompute = stage.recompute.value_or(plan.recompute);
+    own.zero = stage.zero.value_or(plan.zero);
+    own.group = stage.group;
+    widest = std::max(widest, own.dp);
+    plan.stages.push_back(std::move(own));
   }
   plan.dp = request.dp.value_or(widest);
 }
@@ -270,6 +283,21 @@ Value recompute_value(const Recompute& r) {
   return map;
 }
 
+Value exchange_value(ContextExchange exchange) {
+  return scalar_value(std::string(context_exchange_names[static_cast<std::size_t>(exchange)]));
+}
+
+// What equals the plan's is left out.
+void put_context_and_experts(const StagePlan& stage, const ParallelPlan& p, Value& map) {
+  const auto put = [&map](const char* key, int size, int of_plan) {
+    if (size != of_plan) map.set(key, scalar_value(fmt::format("{}", size)));
+  };
+  put("cp", stage.cp, p.cp);
+  if (stage.cp > 1 && stage.cp_comm != p.cp_comm) map.set("cp_comm", exchange_value(stage.cp_comm));
+  put("ep", stage.ep, p.ep);
+  put("etp", stage.etp, p.etp);
+}
+
 Value stages_value(const ParallelPlan& p) {
   Value list;
   list.kind = Value::Kind::sequence;
@@ -278,6 +306,7 @@ Value stages_value(const ParallelPlan& p) {
     Value map;
     map.set("tp", scalar_value(fmt::format("{}", stage.tp)));
     map.set("dp", scalar_value(fmt::format("{}", stage.dp)));
+    put_context_and_experts(stage, p, map);
     if (!p.stage_layers.empty())
       map.set("layers", scalar_value(fmt::format("{}", p.stage_layers[k])));
     map.set("recompute", recompute_value(stage.recompute));
@@ -323,7 +352,7 @@ Value to_value(const ParallelPlan& p) {
     put("dp", p.dp);
   }
   put("cp", p.cp);
-  if (p.cp > 1) put("cp_comm", context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  if (p.cp > 1) map.set("cp_comm", exchange_value(p.cp_comm));
   if (p.ep > 1) put("ep", p.ep);
   if (p.etp > 1) put("etp", p.etp);
   put("vpp", p.vpp);

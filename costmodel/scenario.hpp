@@ -17,7 +17,8 @@ namespace costmodel {
 
 // One of `plan.stages`; what is missing is the plan's.
 struct StageRequest {
-  std::optional<int> tp, dp, zero, layers;
+  std::optional<int> tp, dp, cp, ep, etp, zero, layers;
+  std::optional<ContextExchange> cp_comm;
   std::optional<Recompute> recompute;
   std::string group;
   Mark mark;

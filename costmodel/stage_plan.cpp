@@ -20,7 +20,7 @@ constexpr std::int64_t too_many = 1'000'000'000'000;
 std::int64_t ParallelPlan::devices_of_stages() const {
   std::int64_t sum = 0;
   for (const StagePlan& stage : stages) {
-    sum += std::min<std::int64_t>(std::int64_t{stage.tp} * stage.dp, too_many) * cp;
+    sum += std::min<std::int64_t>(std::int64_t{stage.tp} * stage.dp, too_many) * stage.cp;
     sum = std::min(sum, too_many);
   }
   return sum;
@@ -37,6 +37,10 @@ ParallelPlan stage_plan(const ParallelPlan& plan, int stage) {
   own.stages.clear();
   own.tp = written.tp;
   own.dp = written.dp;
+  own.cp = written.cp;
+  own.cp_comm = written.cp_comm;
+  own.ep = written.ep;
+  own.etp = written.etp;
   own.micro_batch = plan.dp * plan.micro_batch / written.dp;
   own.recompute = written.recompute;
   own.zero = written.zero;
@@ -53,11 +57,9 @@ struct Submesh {
 };
 
 std::int64_t devices_of_stage(const ParallelPlan& plan, int stage) {
-  const bool own = !plan.stages.empty();
-  const auto k = static_cast<std::size_t>(stage);
-  const std::int64_t each =
-      std::int64_t{own ? plan.stages[k].tp : plan.tp} * (own ? plan.stages[k].dp : plan.dp);
-  return std::min(each, too_many) * plan.cp;
+  if (plan.stages.empty()) return std::min(std::int64_t{plan.tp} * plan.dp, too_many) * plan.cp;
+  const StagePlan& own = plan.stages[static_cast<std::size_t>(stage)];
+  return std::min(std::int64_t{own.tp} * own.dp, too_many) * own.cp;
 }
 
 // -1: there is none of that name.
@@ -110,6 +112,15 @@ bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
   if (own.devices <= node) return true;
   return s.first % std::min(s.devices, node) == 0 &&
          (node % s.devices == 0 || s.devices % node == 0);
+}
+
+// "tp x dp", or where a stage has context parallelism "tp x dp x cp".
+std::string product_text(const ParallelPlan& p) {
+  const bool context = p.stages.empty()
+                           ? p.cp > 1
+                           : std::any_of(p.stages.begin(), p.stages.end(),
+                                         [](const StagePlan& stage) { return stage.cp > 1; });
+  return context ? "tp x dp x cp" : "tp x dp";
 }
 
 std::string group_names(const ClusterSpec& cluster) {
@@ -173,9 +184,8 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
   const bool all_used = rules.require(
       sum == cluster.devices, p.stages.empty() ? "dp" : "stages",
       [&] {
-        return fmt::format("the stages' tp x dp{} add up to {} devices, but the cluster has {}",
-                           p.cp > 1 ? " x cp" : "", format_integer(sum),
-                           format_integer(cluster.devices));
+        return fmt::format("the stages' {} add up to {} devices, but the cluster has {}",
+                           product_text(p), format_integer(sum), format_integer(cluster.devices));
       },
       [&] {
         return fmt::format("make them add up, or set cluster.devices{} to fit",
@@ -206,11 +216,12 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
         },
         [&] {
           return p.stages.empty()
-                     ? std::string(
-                           "choose pp so that a stage's tp x dp divides every group, or "
-                           "give plan.stages")
-                     : "choose another tp x dp or group for it; the groups: " +
-                           group_names(cluster);
+                     ? fmt::format(
+                           "choose pp so that a stage's {} divides every group, or give "
+                           "plan.stages",
+                           product_text(p))
+                     : fmt::format("choose another {} or group for it; the groups: {}",
+                                   product_text(p), group_names(cluster));
         });
     if (!whole) return false;
   }

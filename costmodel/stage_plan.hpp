@@ -33,7 +33,8 @@ inline bool by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
 // The stages of a valid plan, first to last.
 std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec& cluster);
 
-// Stage k by itself: its own sizes, micro-batch, recomputation and ZeRO stage, for all stages.
+// Stage k by itself: its own sizes, exchange of keys and values, micro-batch, recomputation and
+// ZeRO stage, for all stages.
 ParallelPlan stage_plan(const ParallelPlan& plan, int stage);
 
 // The devices of a group, or of a cluster of one kind.

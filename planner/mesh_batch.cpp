@@ -110,7 +110,7 @@ ParallelPlan MeshBatchSearch::plan_of(const Slicing& cut) const {
   ParallelPlan plan;
   plan.pp = static_cast<int>(cut.stages.size());
   plan.cp = s_->plan.cp.value_or(1);
-  plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
+  if (plan.cp > 1) plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
   plan.ep = s_->plan.ep.value_or(1);
   plan.etp = s_->plan.etp.value_or(1);
   for (const SlicedStage& stage : cut.stages) {

@@ -95,21 +95,27 @@ void MeshImprover::cut_stages() {
     const StagePlan& now = stages[k];
     const auto own = stages.begin() + static_cast<std::ptrdiff_t>(k);
     if (from_.plan.pp > few_stages && std::find(stages.begin(), own, now) != own) continue;
-    const std::int64_t ranks = std::int64_t{now.tp} * now.dp;
-    for (const std::int64_t tp : divisors(ranks)) {
-      const std::int64_t dp = ranks / tp;
+    const int devices = now.tp * now.cp * now.dp;
+    for (const std::int64_t tp : divisors(devices)) {
       const bool narrow = tp <= node_of(s_->cluster, now.group) &&
                           (s_->search.max_tp == 0 || tp <= s_->search.max_tp);
-      const std::int64_t most = s_->search.max_micro_batch;
-      if (sequences % dp != 0 || !narrow || (most > 0 && sequences / dp > most) ||
-          (s_->plan.tp && *s_->plan.tp != tp) || (s_->plan.dp && *s_->plan.dp != dp))
-        continue;
-      for (const auto& recompute : recompute_offered(*s_)) {
-        for (const int zero : zero_offered(*s_, dp * from_.plan.cp)) {
-          cut_otherwise(k,
-                        {static_cast<int>(tp), static_cast<int>(dp), recompute, zero, now.group});
-        }
+      if (!narrow || (s_->plan.tp && *s_->plan.tp != tp)) continue;
+      for (StagePlan then : sizes_offered(*s_, devices, static_cast<int>(tp), sequences)) {
+        if (out_of_time()) return;
+        then.group = now.group;
+        cut_alike(k, then);
       }
+    }
+  }
+}
+
+// With every recomputation and ZeRO stage that is offered.
+void MeshImprover::cut_alike(std::size_t k, StagePlan then) {
+  for (const auto& recompute : recompute_offered(*s_)) {
+    for (const int zero : zero_offered(*s_, std::int64_t{then.dp} * then.cp)) {
+      then.recompute = recompute;
+      then.zero = zero;
+      cut_otherwise(k, then);
     }
   }
 }

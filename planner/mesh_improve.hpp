@@ -14,9 +14,9 @@ namespace planner {
 // Every stage within the memory of its own devices, less the margin.
 bool fits(const costmodel::PlanCost& cost, double margin);
 
-// The steps: one layer from a stage to another; a stage cut otherwise on its own devices (tensor
-// and data parallel size, recomputation, ZeRO stage); of a stage that recomputes all its layers,
-// only as many as it must.
+// The steps: one layer from a stage to another; a stage cut otherwise on its own devices (tensor,
+// context, expert and data parallel size, recomputation, ZeRO stage); of a stage that recomputes
+// all its layers, only as many as it must.
 class MeshImprover {
  public:
   MeshImprover(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
@@ -31,6 +31,7 @@ class MeshImprover {
   bool out_of_time() const;
   void move_layers();
   void cut_otherwise(std::size_t k, const costmodel::StagePlan& then);
+  void cut_alike(std::size_t k, costmodel::StagePlan then);
   void cut_stages();
   void keep_more();
 

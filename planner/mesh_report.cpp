@@ -27,8 +27,10 @@ std::string stages_text(const Estimate& e) {
   if (!text.empty()) return text;
   for (std::size_t k = 0; k < e.meshes.size(); ++k) {
     const auto& mesh = e.meshes[k];
-    text += fmt::format("{}{} x {} x {}{}", k > 0 ? ", " : "", mesh.plan.tp, mesh.plan.dp,
-                        e.plan.stage_layers[k], mesh.name.empty() ? "" : " on " + mesh.name);
+    const std::string more = context_and_experts_text(mesh.plan, " ");
+    text += fmt::format("{}{} x {} x {}{}{}", k > 0 ? ", " : "", mesh.plan.tp, mesh.plan.dp,
+                        e.plan.stage_layers[k], more.empty() ? "" : " " + more,
+                        mesh.name.empty() ? "" : " on " + mesh.name);
   }
   return text;
 }
@@ -65,10 +67,8 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
       count(found.priced), count(found.ruled_out)));
   if (std::isfinite(found.lower_bound.value)) lines.push_back(proved(found));
   lines.push_back(
-      "Not searched: virtual stages, schedules but 1f1b, context and expert parallelism beyond "
-      "what "
-      "the plan fixes, tensor groups wider than a node, idle devices, groups that alternate along "
-      "the pipeline, unequal shares of a micro-batch.");
+      "Not searched: virtual stages, schedules but 1f1b, tensor groups wider than a node, idle "
+      "devices, groups that alternate along the pipeline, unequal shares of a micro-batch.");
   if (found.replicas) {
     for (auto& line : replica_sentences(*found.replicas, s, best_pipeline(found)))
       lines.push_back(std::move(line));

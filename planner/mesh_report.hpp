@@ -11,7 +11,8 @@
 
 namespace planner {
 
-// One row a plan; stages as "t x d x layers on group", replicas as "t x p x d x m on group".
+// One row a plan; stages as "t x d x layers on group", context and expert parallelism behind the
+// layers where there is any ("c 2 (p2p) e 4"); replicas as "t x p x d x m on group".
 Table mesh_rows(const MeshSearch& found);
 
 // One a line: what was searched, what is proved, what was not searched.

@@ -70,13 +70,13 @@ class MeshSearcher {
   }
 
   // Sequences of a micro-batch, over all replicas: those with which stages, a layer each and their
-  // tensor groups as wide as they may be, use up the devices.
+  // tensor and context groups as wide as they may be, use up the devices.
   std::vector<std::int64_t> batches() {
     if (s_->plan.dp && s_->plan.micro_batch) return {*s_->plan.dp * *s_->plan.micro_batch};
     std::int64_t node = 1;
     for (std::size_t g = 0; g < std::max<std::size_t>(1, s_->cluster.groups.size()); ++g)
       node = std::max(node, group_of(s_->cluster, static_cast<int>(g)).devices_per_node);
-    const double widest = static_cast<double>(node) * s_->plan.cp.value_or(1);
+    const double widest = static_cast<double>(node) * static_cast<double>(most_context_ranks(*s_));
     const double most = widest * static_cast<double>(s_->model.layers + 2);
     std::vector<std::int64_t> all = divisors(s_->training.global_batch);
     std::erase_if(all, [&](std::int64_t sequences) {

@@ -4,15 +4,16 @@
 // simulated; the best are then improved as long as their simulated iteration gets shorter: a layer
 // moved to another stage, a stage cut otherwise on its devices, fewer layers recomputed.
 //
-// A dp and micro_batch that the plan fixes are those of every stage, as tp, recompute and zero are.
+// A dp and micro_batch that the plan fixes are those of every stage, as tp, cp, cp_comm, ep, etp,
+// recompute and zero are.
 //
-// Not searched: virtual stages and schedules but 1F1B; context and expert parallelism but what the
-// plan fixes; tensor groups wider than a node; idle devices; groups that alternate along the
-// pipeline; orders of more than four groups but theirs and its reverse; replicas of a stage that
-// take unequal shares. Groups that are replicas of the model instead and take unequal shares of the
-// batch are searched beside it (replica_search). Improvement is a local search. The bound is the
-// least time of devices that stages add up to (mesh_bound), and where time ran out before a size of
-// a micro-batch was priced, the model's FLOPs at the peak of all devices.
+// Not searched: virtual stages and schedules but 1F1B; tensor groups wider than a node; idle
+// devices; groups that alternate along the pipeline; orders of more than four groups but theirs and
+// its reverse; replicas of a stage that take unequal shares. Groups that are replicas of the model
+// instead and take unequal shares of the batch are searched beside it (replica_search). Improvement
+// is a local search. The bound is the least time of devices that stages add up to (mesh_bound), and
+// where time ran out before a size of a micro-batch was priced, the model's FLOPs at the peak of
+// all devices.
 #pragma once
 
 #include <cstdint>

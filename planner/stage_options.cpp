@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "costmodel/plan_shape.hpp"
+#include "costmodel/stage_plan.hpp"
+#include "planner/search_space.hpp"
 
 namespace planner {
 
@@ -17,6 +19,7 @@ using costmodel::Recomputation;
 using costmodel::Recompute;
 using costmodel::Scenario;
 using costmodel::Seconds;
+using costmodel::StagePlan;
 
 std::vector<Recompute> recompute_offered(const Scenario& s) {
   if (s.plan.recompute) return {*s.plan.recompute};
@@ -42,6 +45,32 @@ std::vector<int> zero_offered(const Scenario& s, std::int64_t replicas) {
   return all;
 }
 
+std::vector<StagePlan> sizes_offered(const Scenario& s, int devices, int tp,
+                                     std::int64_t sequences) {
+  std::vector<StagePlan> all;
+  const int rest = devices / tp;
+  for (const std::int64_t cp : context_sizes_offered(s, rest)) {
+    if (rest % cp != 0) continue;
+    StagePlan stage;
+    stage.tp = tp;
+    stage.cp = static_cast<int>(cp);
+    stage.dp = rest / stage.cp;
+    const std::int64_t most = s.search.max_micro_batch;
+    if (sequences % stage.dp != 0 || (s.plan.dp && *s.plan.dp != stage.dp) ||
+        (most > 0 && sequences / stage.dp > most))
+      continue;
+    for (const auto exchange : exchanges_offered(s, cp)) {
+      stage.cp_comm = exchange;
+      for (const ExpertSizes& experts : expert_sizes_offered(s, tp)) {
+        stage.ep = experts.ep;
+        stage.etp = experts.etp;
+        all.push_back(stage);
+      }
+    }
+  }
+  return all;
+}
+
 StageOptions::StageOptions(const Scenario& scenario, int group, const StageTerms& terms,
                            std::vector<StageChoice>& choices)
     : s_(&scenario),
@@ -60,37 +89,32 @@ void StageOptions::find_ways() {
   const auto per_node = static_cast<int>(devices.devices_per_node);
   const int most = s_->search.max_tp > 0 ? s_->search.max_tp : per_node;
   for (const int n : submeshes(static_cast<int>(devices.devices), per_node)) {
-    for (int tp = 1; tp <= std::min({n, per_node, most}); ++tp)
-      if (n % tp == 0 && (!s_->plan.tp || *s_->plan.tp == tp)) add_ways(n, tp);
+    const costmodel::ClusterSpec submesh = resized(devices, n);
+    for (int tp = 1; tp <= std::min({n, per_node, most}); ++tp) {
+      if (n % tp != 0 || (s_->plan.tp && *s_->plan.tp != tp)) continue;
+      for (const StagePlan& sizes : sizes_offered(*s_, n, tp, terms_.sequences))
+        add_ways(sizes, submesh);
+    }
   }
 }
 
-void StageOptions::add_ways(int n, int tp) {
-  const int cp = s_->plan.cp.value_or(1);
-  if (n % (tp * cp) != 0) return;
+void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& submesh) {
+  const auto& groups = s_->cluster.groups;
+  if (!groups.empty()) stage.group = groups[static_cast<std::size_t>(group_)].name;
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.cp = cp;
-  plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
-  plan.ep = s_->plan.ep.value_or(1);
-  plan.etp = s_->plan.etp.value_or(1);
-  plan.dp = n / (tp * cp);
-  if (s_->plan.dp && *s_->plan.dp != plan.dp) return;
-  if (terms_.sequences % plan.dp != 0) return;
-  plan.micro_batch = terms_.sequences / plan.dp;
-  if (s_->search.max_micro_batch > 0 && plan.micro_batch > s_->search.max_micro_batch) return;
-  plan.sequence_parallel = terms_.sequence_parallel && tp > 1;
-  const costmodel::ClusterSpec submesh = resized(evaluator_.cluster(), n);
+  plan.dp = stage.dp;
+  plan.micro_batch = terms_.sequences / stage.dp;
+  plan.sequence_parallel = terms_.sequence_parallel;
   for (const Recompute& recompute : recompute_offered(*s_)) {
-    for (const int zero : zero_offered(*s_, plan.replicas())) {
-      plan.recompute = recompute;
-      plan.zero = zero;
-      if (!is_valid(plan, s_->model, submesh, s_->training)) continue;
+    for (const int zero : zero_offered(*s_, std::int64_t{stage.dp} * stage.cp)) {
+      stage.recompute = recompute;
+      stage.zero = zero;
+      plan.stages = {stage};
+      const ParallelPlan own = stage_plan(plan, 0);
+      if (!is_valid(own, s_->model, submesh, s_->training)) continue;
       const auto tag = static_cast<int>(choices_->size());
-      const auto& groups = s_->cluster.groups;
-      const std::string name = groups.empty() ? "" : groups[static_cast<std::size_t>(group_)].name;
-      choices_->push_back({group_, {tp, plan.dp, recompute, zero, name}});
-      ways_.push_back({n, tag, plan});
+      choices_->push_back({group_, stage});
+      ways_.push_back({static_cast<int>(submesh.devices), tag, own});
     }
   }
 }

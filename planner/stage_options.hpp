@@ -1,6 +1,6 @@
 // The ways to run a stage of some layers on submeshes of one group of devices, as options of stage
 // slicing: Alpa's inner problem (Zheng et al. 2022, arXiv:2201.12023, section 5.2) with the choices
-// a plan can say: tensor and data parallel size, recomputation and ZeRO stage.
+// a plan can say: tensor, context, expert and data parallel size, recomputation and ZeRO stage.
 #pragma once
 
 #include <array>
@@ -32,6 +32,12 @@ struct StageTerms {
 std::vector<costmodel::Recompute> recompute_offered(const costmodel::Scenario& scenario);
 std::vector<int> zero_offered(const costmodel::Scenario& scenario, std::int64_t replicas);
 
+// What they leave open of the sizes, and of the exchange of keys and values, of a stage on so many
+// devices that works on so many sequences at a time, its tensor groups tp wide: a divisor of the
+// devices.
+std::vector<costmodel::StagePlan> sizes_offered(const costmodel::Scenario& scenario, int devices,
+                                                int tp, std::int64_t sequences);
+
 class StageOptions {
  public:
   StageOptions(const costmodel::Scenario& scenario, int group, const StageTerms& terms,
@@ -55,7 +61,7 @@ class StageOptions {
   enum class Place { front, middle, back, whole };
   using Placed = std::array<StageOption, 3>;  // in front, in the middle, at the back
   void find_ways();
-  void add_ways(int devices, int tp);
+  void add_ways(costmodel::StagePlan sizes, const costmodel::ClusterSpec& submesh);
   // A stage's layers of the model.
   struct Layers {
     int first, count;

@@ -53,7 +53,7 @@ std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& ali
     return fmt::format("Stages with sizes of their own: {}.", meshes.reason);
   const Estimate& own = meshes.plans.front();
   std::string text =
-      fmt::format("Stages with tensor and data parallel sizes of their own: {} by {}",
+      fmt::format("Stages with sizes of their own (tensor, data, context, expert): {} by {}",
                   format_seconds(own.iteration), to_string(own.plan));
   double gain = 0;
   if (!alike.empty()) {

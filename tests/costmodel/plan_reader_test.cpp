@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "costmodel/estimate.hpp"
 #include "costmodel/json_estimate.hpp"
@@ -37,6 +40,54 @@ TEST_CASE("stages are read, settled and written back") {
   CHECK(json["stages"][1]["first_device"] == 2);
 }
 
+TEST_CASE("a stage's cp, its exchange, ep and etp are its own or the plan's, and written back") {
+  Scenario s = scenarios::read(
+      "model: {base: mixtral-8x7b, layers: 4}\n"
+      "cluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 16, sequence: 8192, stack: megatron-core-2025}\n");
+  const auto settled = [&s](const std::string& plan) {
+    s.plan = read_plan(parse_yaml(plan, "plan.yaml"));
+    return resolve_plan(s);
+  };
+  const auto sizes = [](const StagePlan& stage) {
+    return std::tuple{stage.cp, stage.cp_comm, stage.ep, stage.etp};
+  };
+  constexpr auto p2p = ContextExchange::p2p, a2a = ContextExchange::a2a;
+  // The plan's are the default; without context parallelism there is no exchange.
+  const std::string of_plan =
+      "{cp: 2, cp_comm: a2a, ep: 4, stages: [{dp: 4}, {cp: 1, dp: 8, ep: 8, cp_comm: all_gather}]}";
+  const ParallelPlan both = settled(of_plan);
+  CHECK(sizes(both.stages[0]) == std::tuple{2, a2a, 4, 1});
+  CHECK(sizes(both.stages[1]) == std::tuple{1, p2p, 8, 1});
+  CHECK(both.devices() == 16);
+  const std::string of_stages =
+      "{stages: [{tp: 2, cp: 2, dp: 2, ep: 2, etp: 2}, {cp: 4, cp_comm: a2a, dp: 2}]}";
+  const ParallelPlan own = settled(of_stages);
+  CHECK(sizes(own.stages[0]) == std::tuple{2, p2p, 2, 2});
+  CHECK(sizes(own.stages[1]) == std::tuple{4, a2a, 1, 1});
+  CHECK(own.cp == 1);
+  for (const ParallelPlan& plan : {both, own}) CHECK(settled(to_yaml(to_value(plan))) == plan);
+  // What equals the plan's is left out.
+  const Value written = to_value(both);
+  const auto stages = std::find_if(written.entries.begin(), written.entries.end(),
+                                   [](const Value::Entry& entry) { return entry.key == "stages"; });
+  REQUIRE(stages != written.entries.end());
+  const auto keys = [&](std::size_t k) {
+    std::set<std::string> all;
+    for (const auto& entry : stages->value.items[k].entries) all.insert(entry.key);
+    return all;
+  };
+  CHECK(keys(0) == std::set<std::string>{"tp", "dp", "recompute", "zero"});
+  CHECK(keys(1) == std::set<std::string>{"tp", "dp", "cp", "ep", "recompute", "zero"});
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto json = plan_json(evaluator.estimate(own));
+  CHECK(json["stages"][0]["cp"] == 2);
+  CHECK(json["stages"][0]["etp"] == 2);
+  CHECK(json["stages"][1]["cp_comm"] == "a2a");
+  CHECK(json["stages"][1]["ep"] == 1);
+  CHECK(json["stages"][1]["devices"] == 8);
+}
+
 TEST_CASE("stages that cannot be read say so") {
   const auto fault_of = [](const std::string& plan) {
     return fixtures::config_error([&] {
@@ -54,6 +105,8 @@ TEST_CASE("stages that cannot be read say so") {
   const std::string many = "{tp: 1000000, dp: 1000000}";
   CHECK(contains(fault_of("{cp: 1000000, stages: [" + many + ", " + many + "]}"),
                  "add up to 1,000,000,000,000,000,000 devices"));
+  CHECK(contains(fault_of("{stages: [{dp: 2, cp: 0}, {dp: 2}]}"), "cp"));
+  CHECK(contains(fault_of("{stages: [{dp: 2, cp_comm: ring}, {dp: 2}]}"), "ring"));
   CHECK(contains(fault_of("{tp: auto, stages: [{dp: 2}, {dp: 2}]}"), "tp: auto beside stages"));
 }
 

@@ -62,19 +62,46 @@ class EveryPlan {
     if (left < 0) left = devices.devices;
     if (left == 0) return from(place + 1);
     for (const int n : planner::submeshes(static_cast<int>(left), 8)) {
-      for (const std::int64_t tp : planner::divisors(n)) {
-        const std::int64_t dp = n / tp;
-        if (sequences_ % dp != 0) continue;
+      for (StagePlan stage : all_sizes(n)) {
+        if (sequences_ % stage.dp != 0) continue;
+        stage.group = s_->cluster.groups.empty() ? "" : devices.name;
         for (const Recompute& recompute : planner::recompute_offered(*s_)) {
-          for (const int zero : planner::zero_offered(*s_, dp)) {
-            plan_.stages.push_back({static_cast<int>(tp), static_cast<int>(dp), recompute, zero,
-                                    s_->cluster.groups.empty() ? "" : devices.name});
+          for (const int zero : planner::zero_offered(*s_, std::int64_t{stage.dp} * stage.cp)) {
+            stage.recompute = recompute;
+            stage.zero = zero;
+            plan_.stages.push_back(stage);
             from(place, left - n);
             plan_.stages.pop_back();
           }
         }
       }
     }
+  }
+
+  // Every way to cut a stage over n devices, of which is_valid leaves what may be.
+  std::vector<StagePlan> all_sizes(int n) const {
+    std::vector<StagePlan> all;
+    const auto of = [](std::int64_t most) { return planner::divisors(most); };
+    for (const auto tp : of(n)) {
+      for (const auto cp : of(n / tp)) {
+        for (const auto exchange :
+             {costmodel::ContextExchange::p2p, costmodel::ContextExchange::a2a,
+              costmodel::ContextExchange::all_gather}) {
+          if (cp == 1 && exchange != costmodel::ContextExchange::p2p) continue;
+          for (const auto ep : of(std::max<std::int64_t>(1, s_->model.experts))) {
+            for (const auto etp : of(tp)) {
+              if (etp != 1 && etp != tp) continue;
+              const auto size = [](std::int64_t value) { return static_cast<int>(value); };
+              StagePlan stage{size(tp), size(n / tp / cp), {}, 0, ""};
+              stage.cp = size(cp), stage.cp_comm = exchange;
+              stage.ep = size(ep), stage.etp = size(etp);
+              all.push_back(stage);
+            }
+          }
+        }
+      }
+    }
+    return all;
   }
 
   void deal_out(std::size_t stage, int left) {
@@ -157,6 +184,69 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
     CHECK(found.plans.front().iteration >= least * (1 - 1e-9));
     CHECK(found.plans.front().iteration <= least * 1.02);
   }
+}
+
+TEST_CASE(
+    "with cp and ep open no plan of a small space is faster than the bound or what is found") {
+  const std::string moe =
+      "model: {kind: moe, layers: 2, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 32000, "
+      "experts: 8, top_k: 2, expert_ffn_hidden: 4096}\n";
+  const std::string llama = "model: {base: llama-3.2-1b, layers: 3}\n";
+  const std::string wide =
+      "cluster:\n"
+      "  groups: [{name: h100, base: dgx-h100, devices: 2}, "
+      "{name: a100, base: dgx-a100, devices: 4}]\n"
+      "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n";
+  int context = 0, experts = 0, differ = 0, spaces = 0, quickest_found = 0;
+  for (const std::string& model : {moe, llama}) {
+    for (const std::string& cluster : {even, mixed, wide}) {
+      for (const int batch : {1, 4}) {
+        if (batch > 1 && cluster == wide) continue;  // hundreds of thousands of plans
+        const Scenario s =
+            read(model + cluster + "training: {global_batch: " + std::to_string(batch) +
+                 ", sequence: 8192, stack: megatron-core-2025}\n"
+                 "search: {max_cp: 4, recompute: [none], zero: [0]}\n");
+        const MeshSearch found = search_meshes(s);
+        REQUIRE(!found.plans.empty());
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        Seconds least(1e300);
+        std::uint64_t tried = 0;
+        ParallelPlan quickest;
+        for (const std::int64_t sequences : planner::divisors(s.training.global_batch)) {
+          const Seconds bound = bound_of_batch(s, sequences);
+          EveryPlan(s, sequences, [&](const ParallelPlan& plan) {
+            ++tried;
+            const Seconds time = evaluator.iteration_time(plan);
+            CHECK(time >= bound);
+            if (!planner::fits(evaluator.cost(plan), 0) || time >= least) return;
+            least = time;
+            quickest = plan;
+          }).all();
+        }
+        CAPTURE(to_string(quickest));
+        CAPTURE(to_string(found.plans.front().plan));
+        CAPTURE(tried);
+        CHECK(tried > 50);
+        CHECK(found.lower_bound <= least);
+        const double ratio = found.plans.front().iteration / least;
+        CHECK(ratio >= 1 - 1e-9);
+        CHECK(ratio <= 1.005);  // 1.0045 the most: a third stage, no step from two
+        ++spaces;
+        quickest_found += ratio <= 1 + 1e-9 ? 1 : 0;
+        for (const StagePlan& stage : found.plans.front().plan.stages) {
+          context += stage.cp > 1 ? 1 : 0;
+          experts += stage.ep > 1 ? 1 : 0;
+          const StagePlan& first = found.plans.front().plan.stages.front();
+          differ += stage.cp != first.cp || stage.ep != first.ep ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(spaces == 10);
+  CHECK(quickest_found >= 9);
+  CHECK(context > 0);
+  CHECK(experts > 0);
+  CHECK(differ > 0);
 }
 
 TEST_CASE("the search over meshes gives the same answer with any number of threads") {

@@ -158,7 +158,8 @@ TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts
   REQUIRE(!all.meshes->plans.empty());
   const auto lines = planner::strategy_sentences(all);
   const auto told = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
-    return fixtures::contains(line, "Stages with tensor and data parallel sizes of their own: ");
+    return fixtures::contains(line,
+                              "Stages with sizes of their own (tensor, data, context, expert): ");
   });
   REQUIRE(told != lines.end());
   CHECK(fixtures::contains(*told, to_string(all.meshes->plans.front().plan)));
