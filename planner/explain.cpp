@@ -56,12 +56,12 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
                                           p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp);
   rows.add("N", number(static_cast<double>(s.cluster.devices)),
            p.stages.empty() ? product : "devices, of all stages together");
-  if (s.model.experts > 0) {
+  if (s.model.experts > 0 && p.stages.empty()) {
     rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
              fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
                          p.ep, p.expert_replicas()));
   }
-  if (p.cp > 1) {
+  if (p.cp > 1 && p.stages.empty()) {
     rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),
              fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
   }

@@ -45,11 +45,25 @@ class StageRows {
     const StageMesh& mesh = e_.meshes[k];
     const ParallelPlan& p = mesh.plan;
     const auto& devices = group_of(s_.cluster, mesh.group);
-    add("t x d", fmt::format("{} x {}", p.tp, p.dp),
+    const bool context = p.cp > 1;
+    add(context ? "t x c x d" : "t x d",
+        context ? fmt::format("{} x {} x {}", p.tp, p.cp, p.dp)
+                : fmt::format("{} x {}", p.tp, p.dp),
         fmt::format("devices {} to {} of {}: {}", mesh.first, mesh.first + mesh.devices - 1,
                     mesh.name.empty() ? "the cluster" : mesh.name, devices.device.title));
     add("b", fmt::format("{}", p.micro_batch),
         fmt::format("sequences of a replica: {} x {} / {}", e_.plan.dp, e_.plan.micro_batch, p.dp));
+    if (context) {
+      add("s/c", fmt::format("{}", s_.training.sequence / p.cp),
+          fmt::format("tokens of a sequence on a rank: {} / {}, cp_comm {}", s_.training.sequence,
+                      p.cp,
+                      costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]));
+    }
+    if (s_.model.experts > 0) {
+      add("E/e", fmt::format("{}", s_.model.experts / p.ep),
+          fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s_.model.experts, p.ep,
+                      p.expert_replicas()));
+    }
   }
 
   void transfer(const char* symbol, const costmodel::StageTransfer& t, std::size_t to) {
@@ -107,7 +121,8 @@ std::vector<StageKind> stage_kinds(const Estimate& e, const Scenario& s) {
   for (const StageMesh& mesh : e.meshes) {
     const auto alike = [&mesh](const StageMesh* other) {
       return other->group == mesh.group && other->plan.tp == mesh.plan.tp &&
-             other->plan.micro_batch == mesh.plan.micro_batch;
+             other->plan.micro_batch == mesh.plan.micro_batch &&
+             context_and_experts_text(other->plan, " ") == context_and_experts_text(mesh.plan, " ");
     };
     if (std::any_of(told.begin(), told.end(), alike)) continue;
     told.push_back(&mesh);

@@ -1,5 +1,6 @@
 #include "planner/json_mesh.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "planner/json_report.hpp"
@@ -63,11 +64,17 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds
 
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
   const bool json = std::string_view(file).ends_with(".json");
+  const bool experts = std::any_of(ranks.begin(), ranks.end(),
+                                   [](const PlacedRank& r) { return r.ep > 0 || r.etp > 0; });
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
   for (const PlacedRank& r : ranks) {
     nlohmann::ordered_json row{
         {"rank", r.rank}, {"stage", r.stage}, {"tp", r.tp}, {"cp", r.cp}, {"dp", r.dp}};
+    if (experts) {
+      row["ep"] = r.ep;
+      row["etp"] = r.etp;
+    }
     if (!r.group.empty()) row["group"] = r.group;
     row["node"] = r.node;
     row["device"] = r.device;

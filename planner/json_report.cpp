@@ -20,7 +20,7 @@ Json told_plan(const Estimate& e) {
   Json plan = costmodel::plan_json(e);
   if (!plan.contains("stages")) return plan;
   const Json& stages = plan["stages"];
-  for (const char* key : {"tp", "recompute", "zero"}) {
+  for (const char* key : {"tp", "cp", "cp_comm", "ep", "etp", "recompute", "zero"}) {
     const Json& first = stages.front()[key];
     const bool common = std::all_of(stages.begin(), stages.end(),
                                     [&](const Json& stage) { return stage[key] == first; });

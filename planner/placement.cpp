@@ -12,12 +12,12 @@ using costmodel::ParallelPlan;
 namespace {
 
 std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec& cluster) {
-  const costmodel::Mesh mesh(plan);
+  const costmodel::Mesh mesh(plan), experts = expert_mesh(plan);
   std::vector<PlacedRank> ranks;
   for (std::int64_t r = 0; r < mesh.size(); ++r) {
-    const auto at = mesh.coordinates(r);
-    ranks.push_back({r, at.pp, at.tp, at.cp, at.dp, "", r / cluster.devices_per_node,
-                     r % cluster.devices_per_node});
+    const auto at = mesh.coordinates(r), of_experts = experts.coordinates(r);
+    ranks.push_back({r, at.pp, at.tp, at.cp, at.dp, of_experts.ep, of_experts.tp, "",
+                     r / cluster.devices_per_node, r % cluster.devices_per_node});
   }
   return ranks;
 }
@@ -45,11 +45,12 @@ std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& c
   int stage = 0;
   for (const costmodel::StageMesh& mesh : stage_meshes(plan, cluster)) {
     const std::int64_t node = group_of(cluster, mesh.group).devices_per_node;
-    const std::int64_t t = mesh.plan.tp, c = mesh.plan.cp;
+    const std::int64_t t = mesh.plan.tp, c = mesh.plan.cp, e = mesh.plan.ep, et = mesh.plan.etp;
     for (std::int64_t i = 0; i < mesh.devices; ++i) {
       const std::int64_t device = mesh.first + i;
       ranks.push_back({static_cast<std::int64_t>(ranks.size()), stage, static_cast<int>(i % t),
-                       static_cast<int>(i / t % c), static_cast<int>(i / (t * c)), mesh.name,
+                       static_cast<int>(i / t % c), static_cast<int>(i / (t * c)),
+                       static_cast<int>(i / et % e), static_cast<int>(i % et), mesh.name,
                        device / node, device % node});
     }
     ++stage;

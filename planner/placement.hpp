@@ -13,6 +13,7 @@ namespace planner {
 struct PlacedRank {
   std::int64_t rank = 0;
   int stage = 0, tp = 0, cp = 0, dp = 0;  // coordinates
+  int ep = 0, etp = 0;                    // of the experts that it holds
   std::string group;                      // of the cluster; empty where devices are of one kind
   std::int64_t node = 0, device = 0;      // within the group, within the node
 };
@@ -23,7 +24,8 @@ struct PlacedRank {
 std::vector<PlacedRank> placement(const costmodel::ParallelPlan& plan,
                                   const costmodel::ClusterSpec& cluster);
 
-// A list of maps, one a rank: JSON where `file` ends so, else YAML.
+// A list of maps, one a rank, with ep and etp where experts are dealt out or cut: JSON where `file`
+// ends so, else YAML.
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file);
 
 }  // namespace planner

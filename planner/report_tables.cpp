@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -59,16 +58,45 @@ std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& m
   return layers;
 }
 
-// What a stage has of its own where stages differ.
+std::string context_text(const costmodel::ParallelPlan& p) {
+  if (p.cp == 1) return "1";
+  return fmt::format("{} {}", p.cp,
+                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+}
+
+std::string experts_text(const costmodel::ParallelPlan& p) {
+  return p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep);
+}
+
+bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
+bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
+
+// Whether that holds of any stage.
+bool any_stage(const Estimate& e, bool (*has)(const costmodel::ParallelPlan&)) {
+  return std::any_of(e.meshes.begin(), e.meshes.end(),
+                     [has](const costmodel::StageMesh& mesh) { return has(mesh.plan); });
+}
+
+// What a stage has of its own where stages differ; own_columns of these.
 std::vector<std::string> own_cells(const Estimate& e, int rank) {
   if (e.meshes.empty()) return {};
   const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
-  return {mesh.name,
-          fmt::format("{}", mesh.plan.tp),
-          fmt::format("{}", mesh.plan.dp),
-          fmt::format("{}", mesh.plan.micro_batch),
-          to_string(mesh.plan.recompute),
-          fmt::format("{}", mesh.plan.zero)};
+  std::vector<std::string> cells{mesh.name, fmt::format("{}", mesh.plan.tp),
+                                 fmt::format("{}", mesh.plan.dp)};
+  if (any_stage(e, has_context)) cells.push_back(context_text(mesh.plan));
+  if (any_stage(e, has_experts)) cells.push_back(experts_text(mesh.plan));
+  cells.insert(cells.end(), {fmt::format("{}", mesh.plan.micro_batch),
+                             to_string(mesh.plan.recompute), fmt::format("{}", mesh.plan.zero)});
+  return cells;
+}
+
+std::vector<Column> own_columns(const Estimate& e) {
+  if (e.meshes.empty()) return {};
+  std::vector<Column> columns{{"group", false}, {"t"}, {"d"}};
+  if (any_stage(e, has_context)) columns.push_back({"c", false});
+  if (any_stage(e, has_experts)) columns.push_back({"e"});
+  columns.insert(columns.end(), {{"b"}, {"recompute", false}, {"ZeRO"}});
+  return columns;
 }
 
 // The probability that a plan is really faster than another.
@@ -76,12 +104,6 @@ std::string chance(const Estimate& plan, const Estimate& other, double pair_spre
   const double p =
       costmodel::probability_faster(plan.iteration.value, other.iteration.value, pair_spread);
   return p < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * p);
-}
-
-std::string context_text(const costmodel::ParallelPlan& p) {
-  if (p.cp == 1) return "1";
-  return fmt::format("{} {}", p.cp,
-                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
 }
 
 }  // namespace
@@ -132,9 +154,7 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
     t.rows.back().insert(t.rows.back().begin() + 2, own.begin(), own.end());
     r = to + 1;
   }
-  if (e.meshes.empty()) return t;
-  const std::array<Column, 6> columns{
-      {{"group", false}, {"t"}, {"d"}, {"b"}, {"recompute", false}, {"ZeRO"}}};
+  const auto columns = own_columns(e);
   t.columns.insert(t.columns.begin() + 2, columns.begin(), columns.end());
   return t;
 }
@@ -154,13 +174,13 @@ Table traffic_table(const Estimate& e) {
 
 Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
   Table t;
-  const bool context =
-      std::any_of(plans.begin(), plans.end(), [](const Estimate& e) { return e.plan.cp > 1; });
+  const auto any = [&plans](bool (*has)(const costmodel::ParallelPlan&)) {
+    return std::any_of(plans.begin(), plans.end(),
+                       [has](const Estimate& e) { return has(e.plan); });
+  };
+  const bool context = any(has_context), experts = any(has_experts);
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
-  const bool experts = std::any_of(plans.begin(), plans.end(), [](const Estimate& e) {
-    return e.plan.ep > 1 || e.plan.etp > 1;
-  });
   if (experts) t.columns.push_back({"e"});
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
@@ -177,10 +197,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
           static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
       row.push_back(fmt::format("{}", n));
     }
-    if (experts) {
-      row.insert(row.begin() + 4,
-                 p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep));
-    }
+    if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
     const std::string schedule(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),

@@ -28,8 +28,15 @@ TEST_CASE("a found plan, written as YAML, is evaluated to the same time and memo
                 "model: llama-3-8b\n"
                 "cluster: {base: dgx-h100, devices: 16}\n"
                 "training: {global_batch: 64, sequence: 8192}\n");
+  scratch.write("moe.yaml",  // its stages have cp, its exchange and ep of their own
+                "model: {base: mixtral-8x7b, layers: 8}\n"
+                "cluster:\n"
+                "  groups: [{name: h100, base: dgx-h100, devices: 8}, {name: a100, base: dgx-a100, "
+                "devices: 8}]\n"
+                "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n"
+                "training: {global_batch: 16, sequence: 16384, stack: megatron-core-2025}\n");
   for (const std::string scenario :
-       {"gpt3-175b-selene", "tiny-gpt-cpu --set plan={}", "llama.yaml",
+       {"moe.yaml", "gpt3-175b-selene", "tiny-gpt-cpu --set plan={}", "llama.yaml",
         "llama.yaml --set plan.pp=4 --set model.layers=31",
         "llama.yaml --set plan={pp:\t2,stage_layers:\t[20,12]}",
         "llama.yaml --set training.overlap.async_tp=true",
