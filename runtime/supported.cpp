@@ -66,7 +66,16 @@ std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
                                      : model.activation == costmodel::ActivationFunction::gelu;
   refuse(!known, "model", "the runtime's activations are GELU and, gated, SiLU",
          "set activation: gelu, or silu with gated_mlp: true");
-  refuse(plan.cp > 1, "cp", "the runtime has no context parallelism", "set cp: 1");
+  refuse(plan.stages.empty() && plan.cp > 1, "cp", "the runtime has no context parallelism",
+         "set cp: 1");
+  for (std::size_t k = 0; k < plan.stages.size(); ++k) {
+    const costmodel::StagePlan& stage = plan.stages[k];
+    refuse(stage.cp > 1, "stages",
+           fmt::format("stage {}: the runtime has no context parallelism", k), "set cp: 1 there");
+    refuse(stage.ep > 1 || stage.etp > 1, "stages",
+           fmt::format("stage {}: the runtime has no expert parallelism", k),
+           "set ep: 1 and etp: 1 there");
+  }
   refuse(
       costmodel::splits_backward(plan.schedule) || plan.schedule == costmodel::ScheduleKind::ideal,
       "schedule", "only the emulated backend runs this schedule",
