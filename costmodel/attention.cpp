@@ -11,11 +11,31 @@ TensorId LayerBuilder::attention(TensorId normed) {
   const TensorId qkv = model_.latent_attention()
                            ? latent_qkv(normed, heads)
                            : plain_qkv(split(normed), normed, heads, kv_heads);
-  const TensorId context = context_.attention == AttentionKernel::unfused ? unfused(qkv, heads)
+  const TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
                            : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
                                              : flash({qkv}, attention_of(heads, kv_heads));
   return linear("attention projection", context, context, model_.hidden, heads * model_.value_dim(),
                 model_.linear_bias);
+}
+
+TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
+  const std::int64_t heads = model_.heads / context_.tp, h = model_.hidden, d = model_.head_dim;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / context_.tp);
+  const TensorId q =
+      linear("cross-attention Q", split(normed), normed, heads * d, h, model_.qkv_bias);
+  const TensorId kv = linear("cross-attention K, V", split(encoded, encoder_tokens()), encoded,
+                             encoder_tokens(), 2 * kv_heads * d, h, model_.qkv_bias);
+  TensorId context = -1;
+  if (context_.attention == AttentionKernel::unfused) {
+    context = unfused({q, kv}, heads, encoder_sequence_);
+  } else {
+    FlashAttention op = attention_of(heads, kv_heads);
+    op.causal_skip = false;
+    op.keys = encoder_sequence_;
+    op.cross = true;
+    context = flash({q, kv}, op);
+  }
+  return linear("cross-attention projection", context, context, h, heads * d, model_.linear_bias);
 }
 
 TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
@@ -86,6 +106,7 @@ TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAtt
   const TensorId out = add("flash attention", op, inputs, rows, op.heads * op.value_dim(),
                            {inputs.front(), statistics}, Region::attention_core);
   list_.nodes.back().saved.push_back(out);
+  if (op.cross) list_.nodes.back().saved.push_back(inputs.back());
   return out;
 }
 
@@ -136,23 +157,30 @@ TensorId LayerBuilder::ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv
   return add("attention all-to-all", exchange(result), {out}, tokens_, result, {}, core);
 }
 
-TensorId LayerBuilder::unfused(TensorId qkv, std::int64_t heads) {
-  const std::int64_t s = context_.sequence;
+TensorId LayerBuilder::unfused(const std::vector<TensorId>& inputs, std::int64_t heads,
+                               std::int64_t keys) {
+  const std::int64_t s = context_.sequence, columns = keys > 0 ? keys : s;
   const std::int64_t batch = context_.micro_batch * heads;
   const auto core = Region::attention_core;
-  const TensorId scores = add("attention scores", AttentionScores{batch, s, model_.head_dim}, {qkv},
-                              batch * s, s, {qkv}, core);
+  TensorId scores = add("attention scores", AttentionScores{batch, s, model_.head_dim, keys},
+                        inputs, batch * s, columns, inputs, core);
+  if (model_.positions == Positions::relative && keys == 0) {
+    scores = add("relative position bias", BiasDropoutAdd{batch * s, s, false, false, true},
+                 {scores}, batch * s, s, {}, core);
+  }
   const bool fused = context_.fused_softmax && batch % context_.fused_softmax_batches == 0;
-  const Softmax softmax{batch * s, s, fused, fused && context_.triangular_softmax};
-  TensorId weights = add("softmax", softmax, {scores}, batch * s, s, {}, core);
+  const bool triangular = fused && keys == 0 && context_.triangular_softmax;
+  const Softmax softmax{batch * s, columns, fused, triangular};
+  TensorId weights = add("softmax", softmax, {scores}, batch * s, columns, {}, core);
   list_.nodes.back().saved.push_back(weights);
   if (dropout_) {
-    const TensorId mask = tensor("attention dropout mask", batch * s, s, TensorRole::mask, 1);
-    weights =
-        add("attention dropout", Dropout{batch * s, s}, {weights}, batch * s, s, {mask}, core);
+    const TensorId mask = tensor("attention dropout mask", batch * s, columns, TensorRole::mask, 1);
+    weights = add("attention dropout", Dropout{batch * s, columns}, {weights}, batch * s, columns,
+                  {mask}, core);
   }
-  return add("attention context", AttentionContext{batch, s, model_.value_dim()}, {weights, qkv},
-             tokens_, heads * model_.value_dim(), {weights, qkv}, core);
+  const TensorId values = inputs.back();
+  return add("attention context", AttentionContext{batch, s, model_.value_dim(), keys},
+             {weights, values}, tokens_, heads * model_.value_dim(), {weights, values}, core);
 }
 
 }  // namespace costmodel

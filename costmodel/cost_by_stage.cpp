@@ -121,11 +121,9 @@ const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
 // all-gather, Zhuang et al. 2023, arXiv:2211.05322); else each tensor rank takes a whole copy.
 void Evaluator::price_boundaries(const std::vector<StageMesh>& meshes) {
   PlanCost& c = cost_;
-  const auto across = [&](const StageMesh& from, const StageMesh& to) {
+  const auto across = [&](const StageMesh& from, const StageMesh& to, std::int64_t tokens) {
     const ParallelPlan &a = from.plan, &b = to.plan;
-    const std::int64_t rows = b.micro_batch * training_.sequence / b.cp;
-    const Bytes whole(static_cast<double>(rows) * static_cast<double>(model_.hidden) *
-                      storage_bytes(training_.precision));  // of a replica of the receiver
+    const Bytes whole = passed(b, tokens);  // of a replica of the receiver
     const bool cut = b.sequence_parallel || (training_.stack.scatter_gather && b.tp > 1);
     const Bytes taken = whole / (cut ? b.tp : 1);
     StageTransfer transfer;
@@ -146,24 +144,35 @@ void Evaluator::price_boundaries(const std::vector<StageMesh>& meshes) {
     return transfer;
   };
   for (std::size_t k = 0; k + 1 < meshes.size(); ++k) {
-    c.boundaries.push_back({across(meshes[k], meshes[k + 1]), across(meshes[k + 1], meshes[k])});
+    const std::int64_t tokens = tokens_into(c.layers[k + 1], training_);
+    c.boundaries.push_back(
+        {across(meshes[k], meshes[k + 1], tokens), across(meshes[k + 1], meshes[k], tokens)});
     c.times.forward_transfer.push_back(c.boundaries.back().forward.time);
     c.times.backward_transfer.push_back(c.boundaries.back().backward.time);
   }
 }
 
-// Tied embeddings of the first and last stage; cut into more pieces by one, a piece of the other is
-// reduced with several.
+// Copies of the token table; cut into more pieces by one stage, a piece of another is reduced with
+// several. Of three the slowest pair decides.
 void Evaluator::price_ends(const std::vector<StageMesh>& meshes) {
   PlanCost& c = cost_;
   c.embedding_reduce = Seconds(0);
-  if (!model_.tie_embeddings || meshes.size() < 2 || !training_.stack.embedding_all_reduce) return;
-  const int tp = std::min(meshes.front().plan.tp, meshes.back().plan.tp);
-  const Bytes table(vocabulary_table(model_, tp) * gradient_bytes_per_parameter(training_));
-  Crossing ends = crossing(meshes.front(), meshes.back(), cluster_);
-  ends.network.tiers = {ends.network.tiers[ends.tier]};
-  c.embedding_reduce = collective_time(CollectiveKind::all_reduce, table,
-                                       layout_of(2, 1, ends.network), ends.network);
+  find_tables(static_cast<int>(meshes.size()) - 1);
+  if (c.table_ranks.empty() || !training_.stack.embedding_all_reduce) return;
+  int tp = meshes[c.table_ranks.front()].plan.tp;
+  for (const std::size_t k : c.table_ranks) tp = std::min(tp, meshes[k].plan.tp);
+  const Bytes tables(shared_tables(model_, tp) * gradient_bytes_per_parameter(training_));
+  const auto copies = static_cast<int>(c.table_ranks.size());
+  for (int i = 0; i + 1 < copies; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const StageMesh& from = meshes[c.table_ranks[at]];
+    const StageMesh& to = meshes[c.table_ranks[at + 1]];
+    Crossing ends = crossing(from, to, cluster_);
+    ends.network.tiers = {ends.network.tiers[ends.tier]};
+    c.embedding_reduce =
+        max(c.embedding_reduce, collective_time(CollectiveKind::all_reduce, tables,
+                                                layout_of(copies, 1, ends.network), ends.network));
+  }
 }
 
 // The bound of stages that are alike, with the shortest transfer everywhere.

@@ -87,18 +87,18 @@ Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision preci
 
 Seconds time(const AttentionScores& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
-             d = static_cast<double>(o.head_dim);
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
   const Precision p = attention_precision(precision);
-  if (pass == Pass::forward) return product_time(batch, s, s, d, device, p);
-  return 2 * product_time(batch, s, d, s, device, p);
+  if (pass == Pass::forward) return product_time(batch, s, keys, d, device, p);
+  return product_time(batch, s, d, keys, device, p) + product_time(batch, keys, d, s, device, p);
 }
 
 Seconds time(const AttentionContext& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
-             d = static_cast<double>(o.head_dim);
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
   const Precision p = attention_precision(precision);
-  if (pass == Pass::forward) return product_time(batch, s, d, s, device, p);
-  return product_time(batch, s, s, d, device, p) + product_time(batch, s, d, s, device, p);
+  if (pass == Pass::forward) return product_time(batch, s, d, keys, device, p);
+  return product_time(batch, s, keys, d, device, p) + product_time(batch, keys, d, s, device, p);
 }
 
 Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Precision precision) {
@@ -108,7 +108,7 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
   const double best = forward ? device.attention_forward : device.attention_backward;
   const double second = forward ? device.attention2_forward : device.attention2_backward;
   // A block of a ring is as short as the rank's queries; gathered keys make long rows.
-  const auto s = static_cast<double>(o.blocks > 1 ? o.s : o.key_count());
+  const auto s = static_cast<double>(o.blocks > 1 || o.cross ? o.s : o.key_count());
   const double long_enough = o.causal_skip ? s / (s + device.attention_half_sequence) : 1;
   constexpr double block_rows = 128;  // queries a thread block holds
   const double blocks =

@@ -4,7 +4,7 @@ namespace costmodel {
 
 Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
   end += c.gradient_exposed[rank];
-  if (rank == 0 || rank + 1 == c.weights.size()) end += c.embedding_reduce;
+  if (c.sums_table(rank)) end += c.embedding_reduce;
   return end;
 }
 

@@ -30,12 +30,9 @@ double optimizer_bytes_per_parameter(const TrainingSpec& t) {
 
 Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training)
     : model_(std::move(model)), cluster_(std::move(cluster)), training_(std::move(training)) {
-  ParallelPlan whole;
-  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
-  for (const auto& [kind, count] :
-       {std::pair{LayerKind::block, model_.layers - sparse}, std::pair{LayerKind::moe, sparse},
-        std::pair{LayerKind::head, std::int64_t{1}}}) {
-    if (count == 0) continue;
+  const ParallelPlan whole;
+  const LayerMix all = layer_mix(model_, 0, static_cast<int>(model_.layers), {});
+  const auto add = [&](LayerKind kind, int count) {
     const OpList list = op_list(kind, whole);
     Work work;
     for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
@@ -43,7 +40,9 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
     }
     model_flops_ +=
         work.model * static_cast<double>(count) * static_cast<double>(training_.global_batch);
-  }
+  };
+  for (const LayerGroup& group : layer_groups(model_)) add(group.kind, all.*group.number);
+  add(LayerKind::head, 1);
 }
 
 LayerContext Evaluator::context(const ParallelPlan& plan) const {
@@ -57,6 +56,7 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
           .sequence_parallel = plan.sequence_parallel,
           .micro_batch = plan.micro_batch,
           .sequence = training_.sequence,
+          .decoder_sequence = training_.decoder_sequence,
           .element = storage_bytes(training_.precision),
           .saved_input = stack.narrow_saved_inputs && is_narrow(training_.precision)
                              ? operand_bytes(training_.precision)

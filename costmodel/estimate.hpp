@@ -5,6 +5,7 @@
 // each thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -66,11 +67,12 @@ struct PlanCost {
   std::vector<Seconds> gradient_exposed;  // by rank: gradient reduction not hidden by backward
   std::vector<Seconds> gather_exposed;    // by rank: parameter gather not hidden by forward
   std::vector<Seconds> optimizer;         // by rank
-  Seconds embedding_reduce;               // tied embeddings, first and last rank
+  Seconds embedding_reduce;               // of copies of the token table, on `table_ranks`
+  std::vector<std::size_t> table_ranks;   // that hold one; empty where one rank does
   Bytes transfer_bytes;                   // of one pipeline transfer, by one device
   Bytes gradient_bytes;                   // largest rank's gradient message
   std::vector<StageMemory> memory;        // by rank
-  std::vector<StageBoundary> boundaries;  // behind each stage but the last, where stages differ
+  std::vector<StageBoundary> boundaries;  // behind each stage but the last, where they differ
   std::vector<Bytes> capacity;            // by rank, where stages differ
   std::size_t fullest = 0;                // the rank whose memory is full to the largest share
   int offloaded_layers = 0;               // whose activations wait in host memory
@@ -78,6 +80,10 @@ struct PlanCost {
   Bytes peak;
   Seconds pipeline_bound;  // no schedule of these stages ends earlier
   Seconds lower_bound;     // no simulated iteration is shorter
+
+  bool sums_table(std::size_t rank) const {
+    return std::find(table_ranks.begin(), table_ranks.end(), rank) != table_ranks.end();
+  }
 };
 
 struct Breakdown {
@@ -192,9 +198,12 @@ class Evaluator {
   void raise_clocks(const ParallelPlan& plan);
   double idle_share(const ParallelPlan& plan) const;
   void price_zero(const ParallelPlan& plan);
+  StageTransfer transfer_of(const ParallelPlan& plan, std::int64_t tokens) const;
   void price_transfer(const ParallelPlan& plan);
   void price_data_parallel(const ParallelPlan& plan);
   void price_embedding(const ParallelPlan& plan);
+  void find_tables(int last);
+  void add_decoder_start(const ParallelPlan& plan, std::size_t stage);
   void place_layers(const ParallelPlan& plan);
   const PlanCost& price(const ParallelPlan& plan);
   Seconds optimizer_time(std::size_t rank, const ParallelPlan& plan) const;
@@ -203,7 +212,8 @@ class Evaluator {
   Bytes working_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
   Bytes working_on(const Layers& layers, const ParallelPlan& plan, int rank) const;
   Bytes held_by(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
-  Bytes buffers_of(const ParallelPlan& plan, double largest_layer) const;
+  Bytes buffers_of(const ParallelPlan& plan, int rank, double largest_layer) const;
+  Bytes passed(const ParallelPlan& plan, std::int64_t tokens) const;
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
   void bound_split(const ParallelPlan& plan);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "costmodel/config_reader.hpp"
+#include "costmodel/hf_t5.hpp"
 
 namespace costmodel {
 
@@ -47,7 +48,9 @@ constexpr std::array<Family, 10> families{{
 constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olmoe", "glm4_moe"};
 
 // Our own keys beside Hugging Face's come from `base: config.json` with overrides; they win.
-constexpr std::array<std::string_view, 28> our_keys{"qk_head_dim",
+constexpr std::array<std::string_view, 30> our_keys{"qk_head_dim",
+                                                    "encoder_layers",
+                                                    "decoder_layers",
                                                     "qk_pos_emb_head_dim",
                                                     "experts",
                                                     "top_k",
@@ -103,11 +106,20 @@ const Family& find_family(const Value& map) {
   }
   std::vector<std::string> known;
   for (const Family& family : families) known.emplace_back(family.model_type);
+  known.emplace_back("t5");
+  known.emplace_back("mt5");
   const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
   throw ConfigError(type->mark,
                     moe ? fmt::format("model_type '{}' has no operators in this version", word)
                         : fmt::format("model_type '{}' is not known", word),
                     known_names(moe ? "" : word, known));  // qwen3 is no misspelt qwen3_moe
+}
+
+void override_with(const Value& theirs, Value& ours) {
+  for (const auto& entry : theirs.entries) {
+    if (std::find(our_keys.begin(), our_keys.end(), entry.key) != our_keys.end())
+      ours.set(entry.key, entry.value);
+  }
 }
 
 // Reads Hugging Face's keys and writes ours, each with the place it was read at.
@@ -132,7 +144,7 @@ class Translation {
     embeddings();
     biases();
     rest();
-    overrides();
+    override_with(text_, out_);
     return std::move(out_);
   }
 
@@ -338,13 +350,6 @@ class Translation {
     return reader_.integer("sliding_window", {1, 1'000'000'000});
   }
 
-  void overrides() {
-    for (const auto& entry : text_.entries) {
-      if (std::find(our_keys.begin(), our_keys.end(), entry.key) != our_keys.end())
-        out_.set(entry.key, entry.value);
-    }
-  }
-
   const Family& family_;
   const Value& text_;   // the language model's map
   const Value& whole_;  // the file, the same but for multimodal models
@@ -364,6 +369,12 @@ bool is_hf_config(const Value& map) {
          text_config(map) != nullptr;
 }
 
-Value from_hf_config(const Value& map) { return Translation(map, find_family(map)).run(); }
+Value from_hf_config(const Value& map) {
+  const Value* type = type_of(map);
+  if (type == nullptr || !is_t5_type(type->text)) return Translation(map, find_family(map)).run();
+  Value ours = from_t5_config(map, type->text);
+  override_with(map, ours);
+  return ours;
+}
 
 }  // namespace costmodel

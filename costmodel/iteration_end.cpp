@@ -59,7 +59,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
           static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(r)));
       forward += c.forward[k].time();
       backward += c.backward[k].time() + c.recompute[k].time();
-      layers += c.layers[k].dense + c.layers[k].moe;
+      layers += c.layers[k].layers();
     }
     layers = std::max(layers, 1.0);
     // Interleaved, a chunk's last gradients are done p micro-batches before the next chunk's: its
@@ -93,19 +93,41 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   }
 }
 
-// Tied embeddings: the first and last stage sum the gradient of their copies of the table.
+// The ranks with a copy of the token table: the first, the one where a decoder behind an encoder
+// starts, and, with tied embeddings, the last (Megatron-LM's embedding group: core/
+// parallel_state.py).
+void Evaluator::find_tables(int last) {
+  PlanCost& c = cost_;
+  c.table_ranks.clear();
+  const auto add = [&c](std::size_t rank) {
+    if (c.table_ranks.empty() || c.table_ranks.back() != rank) c.table_ranks.push_back(rank);
+  };
+  add(0);
+  if (model_.encoder_decoder()) {
+    for (std::size_t k = 0; k < c.layers.size(); ++k)
+      if (c.layers[k].decoder_starts) add(k);
+  }
+  if (model_.tie_embeddings) add(static_cast<std::size_t>(last));
+  if (c.table_ranks.size() == 1) c.table_ranks.clear();
+}
+
+// They sum its gradient; a ring of three is as slow as its longest way.
 void Evaluator::price_embedding(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.embedding_reduce = Seconds(0);
-  const bool apart = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1) > 0;
-  if (model_.tie_embeddings && apart && training_.stack.embedding_all_reduce) {
-    const double table = vocabulary_table(model_, plan.tp);
-    const Mesh mesh(plan);
-    const GroupLayout ends = layout_of(2, mesh.stride(Axis::pipeline) * (plan.pp - 1), cluster_);
-    c.embedding_reduce =
-        collective_time(CollectiveKind::all_reduce,
-                        Bytes(table * gradient_bytes_per_parameter(training_)), ends, cluster_);
-  }
+  find_tables(rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1));
+  if (c.table_ranks.empty() || !training_.stack.embedding_all_reduce) return;
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < c.table_ranks.size(); ++i)
+    longest = std::max(longest, c.table_ranks[i] - c.table_ranks[i - 1]);
+  const Mesh mesh(plan);
+  const GroupLayout group =
+      layout_of(static_cast<int>(c.table_ranks.size()),
+                mesh.stride(Axis::pipeline) * static_cast<std::int64_t>(longest), cluster_);
+  c.embedding_reduce = collective_time(
+      CollectiveKind::all_reduce,
+      Bytes(shared_tables(model_, plan.tp) * gradient_bytes_per_parameter(training_)), group,
+      cluster_);
 }
 
 // A schedule with split backward may end on any rank.

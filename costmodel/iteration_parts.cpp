@@ -71,11 +71,12 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   const Bytes partial(c.partial_weights[rank] * gradient_bytes_per_parameter(training));
   sum.add(CollectiveKind::all_reduce,
           collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
-  if (c.embedding_reduce.value > 0 && (rank == 0 || rank + 1 == ranks)) {
-    const double table = vocabulary_table(model, plan.tp);
+  if (c.embedding_reduce.value > 0 && c.sums_table(rank)) {
+    const double tables = shared_tables(model, plan.tp);
     sum.add(CollectiveKind::all_reduce,
             collective_bytes(CollectiveKind::all_reduce,
-                             Bytes(table * gradient_bytes_per_parameter(training)), 2));
+                             Bytes(tables * gradient_bytes_per_parameter(training)),
+                             static_cast<int>(c.table_ranks.size())));
   }
   return sum;
 }
@@ -84,7 +85,6 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
                        Seconds transfers, const StackSpec& stack) {
   Breakdown b;
   const auto m = static_cast<double>(c.micro_batches);
-  const std::size_t ranks = c.weights.size();
   for (int v = 0; v < plan.vpp; ++v) {
     const auto k = static_cast<std::size_t>(
         stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
@@ -99,7 +99,7 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
   b.other += m * c.offload_exposed;
   b.other += stack.iteration_host + end.waiting;
   b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
-  if (end.critical == 0 || end.critical + 1 == ranks) b.dp_comm += c.embedding_reduce;
+  if (c.sums_table(end.critical)) b.dp_comm += c.embedding_reduce;
   b.optimizer = end.optimizer;
   b.pp_comm = max(Seconds(0), transfers);
   const Seconds left = end.iteration - b.total();
@@ -115,7 +115,7 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
 
 void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& e) {
   const double tokens =
-      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+      static_cast<double>(training.global_batch) * static_cast<double>(training.tokens());
   const auto devices = static_cast<double>(cluster.devices);
   e.tokens_per_s = tokens / e.iteration.value;
   e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);

@@ -4,14 +4,20 @@
 
 namespace costmodel {
 
-LayerBuilder::LayerBuilder(const ModelSpec& model, const LayerContext& context)
+LayerBuilder::LayerBuilder(const ModelSpec& model, const LayerContext& context,
+                           std::int64_t encoder_sequence)
     : model_(model),
       context_(context),
+      encoder_sequence_(encoder_sequence),
       tokens_(context.micro_batch * context.sequence / context.cp),
-      local_tokens_(context.sequence_parallel ? ceil_div(tokens_, context.tp) : tokens_),
+      local_tokens_(local(tokens_)),
       dropout_(model.dropout > 0) {
   list_.nodes.reserve(24);
   list_.tensors.reserve(40);
+}
+
+std::int64_t LayerBuilder::local(std::int64_t tokens) const {
+  return context_.sequence_parallel ? ceil_div(tokens, context_.tp) : tokens;
 }
 
 TensorId LayerBuilder::tensor(std::string_view name, std::int64_t rows, std::int64_t cols,
@@ -41,10 +47,10 @@ Bytes LayerBuilder::size_of(std::int64_t rows, std::int64_t cols) const {
 
 Bytes LayerBuilder::full_message() const { return size_of(tokens_, model_.hidden); }
 
-TensorId LayerBuilder::split(TensorId x) {
+TensorId LayerBuilder::split(TensorId x, std::int64_t tokens) {
   if (context_.tp == 1) return x;
   const std::int64_t cols = list_.tensors[static_cast<std::size_t>(x)].cols;
-  const Bytes message = size_of(tokens_, cols);
+  const Bytes message = size_of(tokens, cols);
   const auto forward =
       context_.sequence_parallel ? CollectiveKind::all_gather : CollectiveKind::none;
   const auto backward =
@@ -59,7 +65,7 @@ TensorId LayerBuilder::split(TensorId x) {
     return x;
   }
   return add("enter tensor-parallel", Collective{forward, backward, Axis::tensor, message}, {x},
-             tokens_, cols);
+             tokens, cols);
 }
 
 TensorId LayerBuilder::join(TensorId x) {
@@ -72,14 +78,14 @@ TensorId LayerBuilder::join(TensorId x) {
              {x}, local_tokens_, model_.hidden);
 }
 
-TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, std::int64_t n,
-                              std::int64_t k, bool bias) {
+TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, std::int64_t rows,
+                              std::int64_t n, std::int64_t k, bool bias) {
   const bool regather = context_.sequence_parallel && kept != x;
   if (context_.saved_input > 0) {  // the cast operand is kept, not what it was cast from
-    const std::int64_t rows = list_.tensors[static_cast<std::size_t>(kept)].rows;
-    kept = tensor("narrow input", rows, k, TensorRole::activation, context_.saved_input);
+    const std::int64_t held = list_.tensors[static_cast<std::size_t>(kept)].rows;
+    kept = tensor("narrow input", held, k, TensorRole::activation, context_.saved_input);
   }
-  return add(name, Linear{tokens_, n, k, bias, regather}, {x}, tokens_, n, {kept});
+  return add(name, Linear{rows, n, k, bias, regather}, {x}, rows, n, {kept});
 }
 
 // The residual adds the bias of the product that made `x`; a collective may lie between.

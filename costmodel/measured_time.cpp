@@ -44,10 +44,14 @@ std::string_view norm_name(const Norm& o) {
   return o.kind == Normalization::layernorm ? "layernorm" : "rmsnorm";
 }
 
-// Parts of a ring, other keys than queries, or values of another size are measured nowhere.
+// Parts of a ring, other keys than queries, values of another size, or rows without a causal mask
+// are measured nowhere.
 bool is_plain(const FlashAttention& o) {
   return o.causal_skip && o.blocks == 1 && o.key_count() == o.s && o.value_dim() == o.head_dim;
 }
+
+bool is_plain(const AttentionScores& o) { return o.key_count() == o.s; }
+bool is_plain(const AttentionContext& o) { return o.key_count() == o.s; }
 
 const RateTable* table_of(std::string_view name, Pass pass, const DeviceSpec& device,
                           Precision precision) {
@@ -92,6 +96,12 @@ std::string_view measured_name(const Op& op) {
                         [](const BiasDropoutAdd& o) { return residual_name(o); },
                         [](const FlashAttention& o) -> std::string_view {
                           return is_plain(o) ? "flash attention" : "";
+                        },
+                        [](const AttentionScores& o) -> std::string_view {
+                          return is_plain(o) ? "attention scores" : "";
+                        },
+                        [](const AttentionContext& o) -> std::string_view {
+                          return is_plain(o) ? "attention context" : "";
                         },
                         [&](const auto&) {
                           const auto name = name_of(op);

@@ -2,6 +2,8 @@
 
 // Memory of each pipeline rank in its steady state.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "costmodel/plan_shape.hpp"
 
@@ -34,46 +36,52 @@ const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const Paral
   return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
 }
 
-// The plan's layers. `again` is a recomputed block, `whole` one that keeps everything; of a kind
-// that the model has not, the other stands in and is taken no times.
+// The plan's layers, by kind: `again` is a recomputed one, `whole` one that keeps everything.
 struct Evaluator::Layers {
-  const LayerCost& again;
-  const LayerCost& whole;
-  const LayerCost& moe_again;  // the same with experts
-  const LayerCost& moe_whole;
+  struct Kind {
+    const LayerGroup* group = nullptr;
+    const LayerCost* again = nullptr;
+    const LayerCost* whole = nullptr;
+    int number(const LayerMix& mix) const { return mix.*group->number; }
+    int repeated(const LayerMix& mix) const { return mix.*group->again; }
+  };
+  std::array<Kind, 2> kinds;  // as layer_groups has them
+  std::size_t count = 0;
   const LayerCost& embedding;
   const LayerCost& head;
+  const LayerCost* decoder_embedding = nullptr;
+  Bytes encoder_output;  // that a stage with decoder layers holds of a micro-batch
+  std::span<const Kind> all() const { return std::span(kinds).first(count); }
 };
 
 Evaluator::Layers Evaluator::layers_for(const ParallelPlan& plan) {
-  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
   const auto region = region_of(plan.recompute.granularity);
-  const auto whole = [&](LayerKind kind, const LayerCost& again) -> const LayerCost& {
-    return plan.recompute.layers > 0 ? layer(kind, plan, Recomputed::nothing) : again;
-  };
-  const LayerKind first = sparse < model_.layers ? LayerKind::block : LayerKind::moe;
-  const LayerCost& again = layer(first, plan, region);
-  const LayerCost& kept = whole(first, again);
-  const bool both = model_.mixes_layers();
-  const LayerCost& moe_again = both ? layer(LayerKind::moe, plan, region) : again;
-  const LayerCost& moe_kept = both ? whole(LayerKind::moe, moe_again) : kept;
-  return {again,
-          kept,
-          moe_again,
-          moe_kept,
-          layer(LayerKind::embedding, plan, Recomputed::nothing),
-          layer(LayerKind::head, plan, Recomputed::nothing)};
+  Layers f{.kinds = {},
+           .embedding = layer(LayerKind::embedding, plan, Recomputed::nothing),
+           .head = layer(LayerKind::head, plan, Recomputed::nothing)};
+  for (const LayerGroup& group : layer_groups(model_)) {
+    const LayerCost& again = layer(group.kind, plan, region);
+    const LayerCost& whole =
+        plan.recompute.layers > 0 ? layer(group.kind, plan, Recomputed::nothing) : again;
+    f.kinds[f.count++] = {&group, &again, &whole};
+  }
+  if (!model_.encoder_decoder()) return f;
+  f.decoder_embedding = &layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
+  f.encoder_output = passed(plan, training_.sequence) / (plan.sequence_parallel ? plan.tp : 1);
+  return f;
 }
 
 // Kept by one micro-batch on virtual stage k.
 Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const {
   const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
-  Bytes kept = f.again.footprint.kept * mix.dense_again +
-               f.whole.footprint.kept * (mix.dense - mix.dense_again);
-  if (mix.moe > 0) {
-    kept += f.moe_again.footprint.kept * mix.moe_again +
-            f.moe_whole.footprint.kept * (mix.moe - mix.moe_again);
+  Bytes kept;
+  for (const Layers::Kind& kind : f.all()) {
+    const int repeated = kind.repeated(mix);
+    kept += kind.again->footprint.kept * repeated +
+            kind.whole->footprint.kept * (kind.number(mix) - repeated);
   }
+  if (mix.decoder > 0) kept += f.encoder_output;
+  if (mix.decoder_starts) kept += f.decoder_embedding->footprint.kept;
   if (k == 0) kept += f.embedding.footprint.kept;
   if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept;
   return kept;
@@ -82,8 +90,9 @@ Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const
 // Kept by one micro-batch on virtual stage k between its input and its weight gradient.
 Bytes Evaluator::pending_by(const Layers& f, const ParallelPlan& plan, int k) const {
   const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
-  Bytes kept = f.whole.footprint.kept_for_weights * mix.dense;
-  if (mix.moe > 0) kept += f.moe_whole.footprint.kept_for_weights * mix.moe;
+  Bytes kept;
+  for (const Layers::Kind& kind : f.all())
+    kept += kind.whole->footprint.kept_for_weights * kind.number(mix);
   if (k == 0) kept += f.embedding.footprint.kept_for_weights;
   if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept_for_weights;
   return kept;
@@ -197,10 +206,10 @@ Bytes Evaluator::working_by(const Layers& f, const ParallelPlan& plan, int k) co
     behind += own.kept * count;
   };
   if (k == plan.virtual_stages() - 1) add(f.head, 1);
-  add(f.moe_whole, mix.moe - mix.moe_again);
-  add(f.whole, mix.dense - mix.dense_again);
-  add(f.moe_again, mix.moe_again);
-  add(f.again, mix.dense_again);
+  for (std::size_t i = f.count; i-- > 0;)
+    add(*f.kinds[i].whole, f.kinds[i].number(mix) - f.kinds[i].repeated(mix));
+  for (std::size_t i = f.count; i-- > 0;) add(*f.kinds[i].again, f.kinds[i].repeated(mix));
+  if (mix.decoder_starts) add(*f.decoder_embedding, 1);
   if (k == 0) add(f.embedding, 1);
   return most;
 }
@@ -216,9 +225,15 @@ Bytes Evaluator::working_on(const Layers& f, const ParallelPlan& plan, int rank)
 
 // Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
 // ZeRO-2 and -3 one layer's whole gradient.
-Bytes Evaluator::buffers_of(const ParallelPlan& plan, double largest_layer) const {
+Bytes Evaluator::buffers_of(const ParallelPlan& plan, int rank, double largest_layer) const {
   Bytes buffers;
-  if (plan.pp > 1) buffers += cost_.transfer_bytes * (2.0 * plan.vpp);
+  if (plan.pp > 1 && model_.encoder_decoder()) {
+    const LayerMix& mix = cost_.layers[static_cast<std::size_t>(rank)];
+    const std::int64_t tokens = tokens_at_ends(mix, rank == 0, rank + 1 == plan.pp, training_);
+    buffers += transfer_of(plan, tokens).sent * 2.0;
+  } else if (plan.pp > 1) {
+    buffers += cost_.transfer_bytes * (2.0 * plan.vpp);
+  }
   const double gathered = plan.zero < 3 ? 0 : training_.stack.zero_prefetch ? 2 : 1;
   buffers += Bytes(gathered * largest_layer * weight_bytes_per_parameter(training_));
   if (plan.zero >= 2) buffers += Bytes(largest_layer * gradient_bytes_per_parameter(training_));
@@ -231,7 +246,9 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   const auto gathered = [this](const LayerCost& layer) {
     return training_.stack.zero_by_module ? layer.largest_weights : layer.weights;
   };
-  const double block_weights = std::max(gathered(f.again), gathered(f.moe_again));
+  double block_weights = 0;
+  for (const Layers::Kind& kind : f.all())
+    block_weights = std::max(block_weights, gathered(*kind.again));
   const int last = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
   c.memory.assign(static_cast<std::size_t>(plan.pp), {});
   c.shares.forward.assign(c.weight_gradient.size(), 0);
@@ -265,8 +282,10 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
     s.optimizer = Bytes(kept(1) * states);
     double largest_layer = block_weights;
     if (r == 0) largest_layer = std::max(largest_layer, gathered(f.embedding));
+    if (c.layers[static_cast<std::size_t>(r)].decoder_starts)
+      largest_layer = std::max(largest_layer, gathered(*f.decoder_embedding));
     if (r == last) largest_layer = std::max(largest_layer, gathered(f.head));
-    s.buffers = buffers_of(plan, largest_layer);
+    s.buffers = buffers_of(plan, r, largest_layer);
     s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
     if (plan.vpp == 1) s.each = kept_by(f, plan, r) * (1 + training_.stack.fragmentation);
     if (s.total() <= c.peak) continue;

@@ -10,10 +10,6 @@ namespace costmodel {
 
 namespace {
 
-double norm_parameters(const ModelSpec& model, double width) {
-  return model.normalization == Normalization::layernorm ? 2 * width : width;
-}
-
 // Applies a family default and records it, for keys whose value changes the answer.
 template <class T>
 T or_assumed(std::optional<T> given, T usual, std::string_view key, const std::string& shown,
@@ -21,18 +17,6 @@ T or_assumed(std::optional<T> given, T usual, std::string_view key, const std::s
   if (given) return *given;
   model.assumed.push_back(fmt::format("{} {}", key, shown));
   return usual;
-}
-
-void reject_later_kinds(MapReader& reader) {
-  static constexpr std::array<std::string_view, 1> later{"t5"};
-  const auto kind = reader.text("kind");
-  for (auto name : later) {
-    if (kind == name) {
-      throw ConfigError(reader.mark_of("kind"),
-                        fmt::format("kind '{}' has no operators in this version", name),
-                        "allowed: gpt, llama, moe, mamba");
-    }
-  }
 }
 
 // Whether there are keys of latent attention; then the heads' sizes are settled.
@@ -70,10 +54,43 @@ void read_scan(MapReader& reader, ModelSpec& model) {
   }
 }
 
+// Both stacks of an encoder-decoder model; one that is missing is as deep as the other (T5: Raffel
+// et al. 2020, arXiv:1910.10683, section 2.1).
+void read_stacks(MapReader& reader, ModelSpec& model) {
+  constexpr IntegerRange count{1, 100'000};
+  const auto all = reader.integer("layers", {2, 200'000});
+  const auto encoder = reader.integer("encoder_layers", count);
+  const auto decoder = reader.integer("decoder_layers", count);
+  if (!all && !encoder && !decoder) reader.required("encoder_layers");
+  const auto other = [&](std::optional<std::int64_t> given) {
+    return all && given ? *all - *given : all ? *all / 2 : given.value_or(0);
+  };
+  const auto settle = [&](std::optional<std::int64_t> own, std::optional<std::int64_t> given,
+                          const char* key) {
+    return or_assumed(own, other(given), key, fmt::format("{}", other(given)), model);
+  };
+  model.encoder_layers = settle(encoder, decoder, "encoder_layers");
+  model.decoder_layers = settle(decoder, encoder, "decoder_layers");
+  model.layers = model.encoder_layers + model.decoder_layers;
+  const bool adds_up =
+      !all || (*all == model.layers && std::min(model.encoder_layers, model.decoder_layers) > 0);
+  if (!adds_up) {
+    throw ConfigError(reader.mark_of("layers"),
+                      fmt::format("layers {} is not encoder_layers {} + decoder_layers {}", *all,
+                                  model.encoder_layers, model.decoder_layers),
+                      "leave layers out: it is their sum");
+  }
+}
+
 void read_sizes(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange count{1, 100'000};
   constexpr IntegerRange width{1, 4'194'304};
-  reader.required("layers");
+  const bool two_stacks = model.kind == ModelKind::t5;
+  if (two_stacks) {
+    read_stacks(reader, model);
+  } else {
+    reader.required("layers");
+  }
   reader.required("hidden");
   if (model.kind == ModelKind::mamba) {
     model.layers = *reader.integer("layers", count);
@@ -81,10 +98,10 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
     return read_scan(reader, model);
   }
   reader.required("heads");
-  model.layers = *reader.integer("layers", count);
+  if (!two_stacks) model.layers = *reader.integer("layers", count);
   model.hidden = *reader.integer("hidden", width);
   model.heads = *reader.integer("heads", count);
-  if (read_latent_attention(reader, model)) return;
+  if (!two_stacks && read_latent_attention(reader, model)) return;
   // Every Llama 3, known by its vocabulary, shares 8 key/value heads (arXiv:2407.21783, table 3).
   constexpr std::int64_t llama3_vocab = 128'256, llama3_kv_heads = 8;
   const bool llama3 = model.kind == ModelKind::llama &&
@@ -110,7 +127,13 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
 }
 
 // The llama family's usual choices: rotary positions, RMSNorm, gated SiLU, no biases, no dropout.
-bool is_llama(const ModelSpec& model) { return model.kind != ModelKind::gpt; }
+bool is_llama(const ModelSpec& model) {
+  return model.kind != ModelKind::gpt && model.kind != ModelKind::t5;
+}
+
+// T5's (Raffel et al. 2020, section 2.1; transformers, T5Config): relative positions, a norm
+// without bias, ReLU, no biases, dropout 0.1.
+bool is_t5(const ModelSpec& model) { return model.kind == ModelKind::t5; }
 
 // Nemotron-3 and 4, known by their activation, are gpt without biases and dropout and with rotary
 // positions (arXiv:2402.16819, section 2; NVIDIA/NeMo r2.3.0, nemo/collections/llm/gpt/model/
@@ -131,8 +154,9 @@ void read_mlp(MapReader& reader, ModelSpec& model) {
   model.ffn_hidden = or_assumed(ffn, usual, "ffn_hidden", fmt::format("{}", usual), model);
   model.gated_mlp =
       or_assumed(reader.boolean("gated_mlp"), llama, "gated_mlp", llama ? "true" : "false", model);
-  const auto usual_activation =
-      static_cast<std::size_t>(llama ? ActivationFunction::silu : ActivationFunction::gelu);
+  const auto usual_activation = static_cast<std::size_t>(llama          ? ActivationFunction::silu
+                                                         : is_t5(model) ? ActivationFunction::relu
+                                                                        : ActivationFunction::gelu);
   model.activation = static_cast<ActivationFunction>(
       reader.one_of("activation", activation_names).value_or(usual_activation));
 }
@@ -173,9 +197,19 @@ void read_positions(MapReader& reader, ModelSpec& model) {
     model.positions = Positions::none;
     return;
   }
-  if (table == 0) usual = static_cast<std::size_t>(Positions::rotary);
+  if (is_t5(model)) {
+    usual =
+        static_cast<std::size_t>(table.value_or(0) > 0 ? Positions::learned : Positions::relative);
+  } else if (table == 0) {
+    usual = static_cast<std::size_t>(Positions::rotary);
+  }
   model.positions =
       static_cast<Positions>(reader.one_of("positions", positions_names).value_or(usual));
+  if (model.positions == Positions::relative && !is_t5(model)) {
+    throw ConfigError(reader.mark_of("positions"),
+                      "relative positions are modelled of kind t5 only",
+                      "set positions: rotary, learned or alibi");
+  }
   if (model.positions == Positions::learned) {
     model.max_positions = table.value_or(0);  // 0: as long as the sequence, settled by the scenario
   }
@@ -184,26 +218,33 @@ void read_positions(MapReader& reader, ModelSpec& model) {
 void read_rest(MapReader& reader, ModelSpec& model) {
   const bool llama = is_llama(model);
   const bool mamba = model.kind == ModelKind::mamba;
-  const std::int64_t usual_vocab = mamba ? 50'288 : llama ? 32'000 : 50'257;
+  constexpr std::int64_t t5_vocab = 32'128;  // transformers, T5Config
+  const std::int64_t usual_vocab = mamba          ? 50'288
+                                   : llama        ? 32'000
+                                   : is_t5(model) ? t5_vocab
+                                                  : 50'257;
   model.vocab = or_assumed(reader.integer("vocab", {1, 100'000'000}), usual_vocab, "vocab",
                            fmt::format("{}", usual_vocab), model);
   model.tie_embeddings = or_assumed(reader.boolean("tie_embeddings"), mamba || !llama,
                                     "tie_embeddings", mamba || !llama ? "true" : "false", model);
-  const auto usual_norm =
-      static_cast<std::size_t>(llama ? Normalization::rmsnorm : Normalization::layernorm);
+  const auto usual_norm = static_cast<std::size_t>(
+      llama || is_t5(model) ? Normalization::rmsnorm : Normalization::layernorm);
   model.normalization = static_cast<Normalization>(
       reader.one_of("normalization", normalization_names).value_or(usual_norm));
   const bool plain = llama || is_nemotron(model);
-  model.linear_bias = or_assumed(reader.boolean("linear_bias"), !plain, "linear_bias",
-                                 plain ? "false" : "true", model);
+  const bool biased = !plain && !is_t5(model);
+  model.linear_bias = or_assumed(reader.boolean("linear_bias"), biased, "linear_bias",
+                                 biased ? "true" : "false", model);
   model.qkv_bias = reader.boolean("qkv_bias").value_or(model.linear_bias);
   if (model.latent_attention() && (model.linear_bias || model.qkv_bias)) {
     throw ConfigError(reader.mark_of("kv_lora_rank"), "latent attention has no biases",
                       "set linear_bias: false");
   }
-  model.qk_norm = reader.boolean("qk_norm").value_or(false);
-  model.embedding_norm = reader.boolean("embedding_norm").value_or(false);
-  model.parallel_block = reader.boolean("parallel_block").value_or(false);
+  if (!is_t5(model)) {
+    model.qk_norm = reader.boolean("qk_norm").value_or(false);
+    model.embedding_norm = reader.boolean("embedding_norm").value_or(false);
+    model.parallel_block = reader.boolean("parallel_block").value_or(false);
+  }
   model.dropout = or_assumed(reader.number("dropout", Dimension::count, 0, 0.99), plain ? 0 : 0.1,
                              "dropout", plain ? "0" : "0.1", model);
   model.published_parameters = reader.number("published_parameters", Dimension::count, 1, 1e18);
@@ -214,96 +255,10 @@ void read_rest(MapReader& reader, ModelSpec& model) {
 
 }  // namespace
 
-std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
-  if (experts == 0) return 0;
-  const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
-    return ceil_div(end, moe_every);
-  };
-  const std::int64_t from = std::max(first, first_dense_layers), to = first + count;
-  return to > from ? before(to) - before(from) : 0;
-}
-
-namespace {
-
-// Down to the latent vectors, their norms, up to the heads, and out.
-double latent_parameters(const ModelSpec& m) {
-  const double h = static_cast<double>(m.hidden), a = static_cast<double>(m.heads);
-  const double q = static_cast<double>(m.query_size()), v = static_cast<double>(m.v_head_dim);
-  const double from_q = static_cast<double>(m.q_lora_rank > 0 ? m.q_lora_rank : m.hidden);
-  const double kv = static_cast<double>(m.kv_lora_rank);
-  double count = from_q * q + h * (kv + static_cast<double>(m.qk_pos_emb_head_dim)) +
-                 norm_parameters(m, kv) + kv * a * (static_cast<double>(m.qk_head_dim) + v) +
-                 a * v * h;
-  if (m.q_lora_rank > 0) count += h * from_q + norm_parameters(m, from_q);
-  return count;
-}
-
-// Attention with its norm, and the MLP's norm.
-double attention_parameters(const ModelSpec& m) {
-  const double h = static_cast<double>(m.hidden);
-  const double q = static_cast<double>(m.query_size());
-  const double kv = static_cast<double>(m.kv_size());
-  if (m.latent_attention()) return latent_parameters(m) + 2 * norm_parameters(m, h);
-  double count = h * (q + 2 * kv) + q * h + 2 * norm_parameters(m, h);
-  if (m.qkv_bias) count += q + 2 * kv;
-  if (m.linear_bias) count += h;
-  if (m.qk_norm) count += 2 * static_cast<double>(m.head_dim);
-  return count;
-}
-
-// In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
-double scan_parameters(const ModelSpec& m) {
-  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.query_size());
-  const double channels = static_cast<double>(m.conv_channels());
-  const double a = static_cast<double>(m.heads), taps = static_cast<double>(m.conv_kernel);
-  return h * (inner + channels + a) + channels * (taps + 1) + 3 * a + norm_parameters(m, inner) +
-         inner * h + norm_parameters(m, h);
-}
-
-double mlp_parameters(const ModelSpec& m, std::int64_t width) {
-  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(width);
-  const double inner = static_cast<double>(m.gates()) * ffn;
-  return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
-}
-
-// A layer with experts of which so many count.
-double moe_layer(const ModelSpec& m, std::int64_t counted) {
-  const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
-  double count = attention_parameters(m) + router;
-  count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden);
-  if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
-  return count;
-}
-
-double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
-  const double h = static_cast<double>(m.hidden);
-  const std::int64_t sparse = m.moe_layers(0, m.layers);
-  double count = static_cast<double>(m.vocab) * h + static_cast<double>(m.max_positions) * h;
-  count += static_cast<double>(m.layers - sparse) * parameters_per_layer(m) + norm_parameters(m, h);
-  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
-  if (m.embedding_norm) count += norm_parameters(m, h);
-  if (!m.tie_embeddings) count += static_cast<double>(m.vocab) * h;
-  return count;
-}
-
-}  // namespace
-
-double parameters_per_layer(const ModelSpec& m) {
-  if (m.state_size > 0) return scan_parameters(m);
-  return attention_parameters(m) + mlp_parameters(m, m.ffn_hidden);
-}
-
-double parameters_per_moe_layer(const ModelSpec& m) { return moe_layer(m, m.experts); }
-
-double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
-
-double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }
-
 ModelSpec read_model(const Value& map, const std::string& name) {
   MapReader reader(map, name.empty() ? "model" : fmt::format("model '{}'", name));
   ModelSpec model;
   model.name = name;
-  reject_later_kinds(reader);
   reader.required("kind");
   model.kind = static_cast<ModelKind>(*reader.one_of("kind", model_kind_names));
   read_sizes(reader, model);
@@ -321,7 +276,12 @@ Value to_value(const ModelSpec& m) {
     map.set(key, scalar_value(fmt::format("{}", value)));
   };
   put("kind", model_kind_names[static_cast<std::size_t>(m.kind)]);
-  put("layers", m.layers);
+  if (m.encoder_decoder()) {
+    put("encoder_layers", m.encoder_layers);
+    put("decoder_layers", m.decoder_layers);
+  } else {
+    put("layers", m.layers);
+  }
   put("hidden", m.hidden);
   put("heads", m.heads);
   if (m.latent_attention()) {

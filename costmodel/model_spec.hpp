@@ -13,17 +13,22 @@
 
 namespace costmodel {
 
-enum class ModelKind { gpt, llama, moe, mamba };
-enum class Positions { learned, rotary, alibi, none };
+enum class ModelKind { gpt, llama, moe, mamba, t5 };
+// relative: a bias of the scores by distance, from a table of each stack (Raffel et al. 2020,
+// arXiv:1910.10683, section 2.1).
+enum class Positions { learned, rotary, alibi, none, relative };
 enum class Normalization { layernorm, rmsnorm };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 
-inline constexpr std::array<std::string_view, 4> model_kind_names{"gpt", "llama", "moe", "mamba"};
-inline constexpr std::array<std::string_view, 4> positions_names{"learned", "rotary", "alibi",
-                                                                 "none"};
+inline constexpr std::array<std::string_view, 5> model_kind_names{"gpt", "llama", "moe", "mamba",
+                                                                  "t5"};
+inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rotary", "alibi",
+                                                                 "none", "relative"};
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
                                                                   "silu"};
+
+inline constexpr std::int64_t relative_buckets = 32;  // rows of T5's table, a column a head
 
 struct ModelSpec {
   std::string name;
@@ -67,6 +72,10 @@ struct ModelSpec {
   std::int64_t state_size = 0;  // N; 0: a transformer
   std::int64_t ssm_groups = 0;  // heads of a group share B and C
   std::int64_t conv_kernel = 0;
+  // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
+  // first. A decoder layer has attention to the encoder's output besides.
+  std::int64_t encoder_layers = 0;  // 0: one stack, which is a decoder
+  std::int64_t decoder_layers = 0;
   bool parallel_block = false;  // attention and MLP side by side on one input sum (GPT-NeoX)
   double dropout = 0;           // of embedding, attention and hidden states
   std::optional<double> published_parameters;
@@ -80,6 +89,7 @@ struct ModelSpec {
   // Channels of the convolution: x, B and C.
   std::int64_t conv_channels() const { return query_size() + 2 * ssm_groups * state_size; }
   bool latent_attention() const { return kv_lora_rank > 0; }
+  bool encoder_decoder() const { return encoder_layers > 0; }
   std::int64_t mlp_inner() const {
     return gated_mlp ? 2 * ffn_hidden : ffn_hidden;
   }  // columns of the first MLP product
@@ -90,9 +100,9 @@ struct ModelSpec {
   }
   // Layers with experts among `count` from `first` on.
   std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
-  bool mixes_layers() const {  // dense layers and layers with experts
+  bool mixes_layers() const {  // dense layers and layers with experts, or two stacks
     const std::int64_t sparse = moe_layers(0, layers);
-    return sparse > 0 && sparse < layers;
+    return (sparse > 0 && sparse < layers) || encoder_decoder();
   }
 };
 
@@ -102,8 +112,9 @@ struct ModelSpec {
 double parameter_count(const ModelSpec& model);
 // Of them, what one token meets: top_k and the shared experts of each layer instead of all.
 double active_parameter_count(const ModelSpec& model);
-double parameters_per_layer(const ModelSpec& model);      // a dense one
-double parameters_per_moe_layer(const ModelSpec& model);  // one with experts
+double parameters_per_layer(const ModelSpec& model);          // a dense one, or an encoder's
+double parameters_per_moe_layer(const ModelSpec& model);      // one with experts
+double parameters_per_decoder_layer(const ModelSpec& model);  // of an encoder-decoder model
 
 // Reads a map with `kind`, ... Missing keys take the family's usual value and are listed in
 // `assumed`. Throws ConfigError.

@@ -69,17 +69,17 @@ Work work(const Permute& o, Pass, double e) {
 
 Work work(const AttentionScores& o, Pass pass, double e) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
-             d = static_cast<double>(o.head_dim);
-  Work w = product(batch, s, s, d, e);
-  if (pass != Pass::forward) w += product(batch, s, d, s, e);  // dQ and dK
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  Work w = product(batch, s, keys, d, e);
+  if (pass != Pass::forward) w += product(batch, s, d, keys, e);  // dQ and dK
   return w;
 }
 
 Work work(const AttentionContext& o, Pass pass, double e) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
-             d = static_cast<double>(o.head_dim);
-  Work w = product(batch, s, d, s, e);
-  if (pass != Pass::forward) w += product(batch, s, s, d, e);  // dP and dV
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  Work w = product(batch, s, d, keys, e);
+  if (pass != Pass::forward) w += product(batch, s, keys, d, e);  // dP and dV
   return w;
 }
 

@@ -51,12 +51,16 @@ struct Routing {
 struct Permute {
   std::int64_t rows, cols, copies;
 };
-// scores[batch, s, s] = Q · Kᵀ and context = P · V; batch counts (sequence, head) pairs.
+// scores[batch, s, keys] = Q · Kᵀ and context = P · V; batch counts (sequence, head) pairs.
 struct AttentionScores {
   std::int64_t batch, s, head_dim;
+  std::int64_t keys = 0;  // 0: s
+  std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 struct AttentionContext {
   std::int64_t batch, s, head_dim;
+  std::int64_t keys = 0;  // 0: s
+  std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 // Scale, mask and softmax over rows; fused into one kernel or not.
 struct Softmax {
@@ -76,6 +80,7 @@ struct FlashAttention {
   // before (Liu et al. 2023, arXiv:2310.01889, section 3).
   std::int64_t blocks = 1;
   std::int64_t v_head_dim = 0;  // 0: head_dim
+  bool cross = false;           // the keys are of another sequence, all of them this rank's
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };

@@ -51,6 +51,10 @@ std::vector<int> last_readers(const OpList& list, Chosen chosen) {
   return last;
 }
 
+bool is_shared(const OpList& list, TensorId id) {
+  return list.tensors[static_cast<std::size_t>(id)].role == TensorRole::shared;
+}
+
 // Runs `chosen` nodes forward. Tensors in `kept` stay; the others die after their last reader.
 template <class Chosen>
 void walk_forward(const OpList& list, const std::vector<bool>& kept, Chosen chosen, Meter& meter) {
@@ -62,14 +66,16 @@ void walk_forward(const OpList& list, const std::vector<bool>& kept, Chosen chos
     if (!in_place(node)) meter.take(list.tensors[out].bytes());
     for (const TensorId id :
          node.saved) {  // masks and statistics are made here, not read from another node
-      if (list.tensors[static_cast<std::size_t>(id)].role != TensorRole::activation) {
+      if (list.tensors[static_cast<std::size_t>(id)].role != TensorRole::activation &&
+          !is_shared(list, id)) {
         meter.take(list.tensors[static_cast<std::size_t>(id)].bytes());
         if (!kept[static_cast<std::size_t>(id)])
           meter.drop(list.tensors[static_cast<std::size_t>(id)].bytes());
       }
     }
     for (std::size_t t = 0; t < list.tensors.size(); ++t) {
-      const bool mine = std::find(node.inputs.begin(), node.inputs.end(),
+      const bool mine = !is_shared(list, static_cast<TensorId>(t)) &&
+                        std::find(node.inputs.begin(), node.inputs.end(),
                                   static_cast<TensorId>(t)) != node.inputs.end();
       if (mine && last[t] == static_cast<int>(i) && !kept[t]) meter.drop(list.tensors[t].bytes());
     }
@@ -100,7 +106,8 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
     const Node& node = list.nodes[i];
     for (const TensorId id : node.inputs) {
       const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
-      if (gradient[static_cast<std::size_t>(id)] || info.role != TensorRole::activation) continue;
+      const bool has_one = info.role == TensorRole::activation || info.role == TensorRole::shared;
+      if (gradient[static_cast<std::size_t>(id)] || !has_one) continue;
       gradient[static_cast<std::size_t>(id)] = true;
       meter.take(bytes(id));
     }
@@ -110,7 +117,8 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
       meter.drop(gathered);
     }
     // Keys and values of other ranks come again.
-    if (std::holds_alternative<FlashAttention>(node.op) && node.inputs.size() > 1) {
+    const auto* flash = std::get_if<FlashAttention>(&node.op);
+    if (flash != nullptr && !flash->cross && node.inputs.size() > 1) {
       meter.take(bytes(node.inputs.back()));
       meter.drop(bytes(node.inputs.back()));
     }
@@ -244,7 +252,8 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
   }
   std::vector<TensorId> ids;
   for (std::size_t t = 0; t < kept.size(); ++t) {
-    if (kept[t]) ids.push_back(static_cast<TensorId>(t));
+    const auto id = static_cast<TensorId>(t);
+    if (kept[t] && !is_shared(list, id)) ids.push_back(id);
   }
   return ids;
 }
@@ -255,7 +264,7 @@ Bytes kept_for_weights(const OpList& list) {
   std::vector<bool> input(list.tensors.size(), false), output_gradient(list.tensors.size(), false);
   for (const Node& node : list.nodes) {
     if (!has_pass(node.op, Pass::weight_gradient)) continue;
-    for (const TensorId id : node.saved) input[static_cast<std::size_t>(id)] = true;
+    for (const TensorId id : node.saved) input[static_cast<std::size_t>(id)] = !is_shared(list, id);
     output_gradient[static_cast<std::size_t>(node.output)] = true;
   }
   Bytes kept;

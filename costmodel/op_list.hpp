@@ -13,8 +13,9 @@ namespace costmodel {
 
 // mask: one byte an element from dropout. statistics: per-row figures (norm means, log-sum-exp,
 // token ids), which the published closed forms leave out. beside: an activation that its operator
-// makes and keeps beside its output.
-enum class TensorRole { activation, mask, statistics, beside };
+// makes and keeps beside its output. shared: of the stage, which holds it once for all layers that
+// read it (an encoder's output).
+enum class TensorRole { activation, mask, statistics, beside, shared };
 
 struct TensorInfo {
   std::string_view name;
@@ -74,7 +75,7 @@ enum class Recomputed { nothing, attention_core, everything };
 std::vector<Step> recompute_steps(const OpList& list, Recomputed what);
 
 // Ids of the tensors kept between forward and backward of one micro-batch: what nodes outside the
-// recomputed region save, and what enters the region.
+// recomputed region save, and what enters the region; not what is shared.
 std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
 
 struct Footprint {

@@ -230,6 +230,7 @@ void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const Train
     check_tensor(own, model, training, rules);
     check_context(own, model, training, rules);
     check_experts(own, model, rules);
+    check_two_stacks(own, model, training, rules);
     check_recompute(own, model, rules);
     check_stack(own, training, rules);
     for (std::size_t i = before; i < rules.found.size() && !p.stages.empty(); ++i) {
@@ -258,6 +259,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   check_tensor(p, model, training, rules);
   check_context(p, model, training, rules);
   check_experts(p, model, rules);
+  check_two_stacks(p, model, training, rules);
   if (rules.stop()) return;
   check_batch(p, training, rules);
   check_stages(p, model, training, rules);

@@ -67,6 +67,39 @@ void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
       });
 }
 
+// Megatron-LM's interleaved schedule refuses an encoder before a decoder (core/pipeline_parallel/
+// schedules.py); who would hold the encoder's output under the other schedules, no one has said.
+void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                      Rules& rules) {
+  if (!model.encoder_decoder()) return;
+  const char* const what = "an encoder-decoder model";
+  rules.require(
+      p.schedule != ScheduleKind::interleaved && p.vpp == 1, "vpp",
+      [&] { return fmt::format("{} is not interleaved", what); },
+      [] { return std::string("set vpp: 1"); });
+  rules.require(
+      !splits_backward(p.schedule), "schedule",
+      [&] { return fmt::format("zero-bubble schedules of {} are not modelled", what); },
+      [] { return std::string("set schedule: 1f1b or gpipe"); });
+  rules.require(
+      p.cp == 1, "cp",
+      [&] { return fmt::format("context parallelism of {} is not modelled", what); },
+      [] { return std::string("set cp: 1"); });
+  rules.require(
+      !p.sequence_parallel || training.decoder_sequence % p.tp == 0, "sequence_parallel",
+      [&] {
+        return fmt::format("tp {} does not divide the decoder_sequence {}", p.tp,
+                           training.decoder_sequence);
+      },
+      [] { return std::string("set sequence_parallel: false, or another tp"); });
+  for (std::size_t k = 1; k + 1 < p.stage_layers.size(); ++k) {
+    rules.require(
+        p.stage_layers[k] > 0, "stage_layers",
+        [&] { return fmt::format("stage {} of {} is without layers", k, what); },
+        [] { return std::string("give each stage but the first and the last a layer at least"); });
+  }
+}
+
 // Megatron-LM: experts divide over ep, the ranks of a stage over etp x ep, and tokens are routed
 // where sequence parallelism left them.
 void check_experts(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {

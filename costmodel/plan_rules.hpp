@@ -1,5 +1,6 @@
 // How the rules of a plan are written down: parallel_plan.cpp has those of the axes every plan has,
-// plan_rules.cpp those of context and expert parallelism. Of use inside costmodel only.
+// plan_rules.cpp those of context and expert parallelism and of models with an encoder. Of use
+// inside costmodel only.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +41,7 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, const Train
                    Rules& rules);
 void check_context_offered(const ParallelPlan& plan, const StackSpec& stack, Rules& rules);
 void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_two_stacks(const ParallelPlan& plan, const ModelSpec& model,
+                      const TrainingSpec& training, Rules& rules);
 
 }  // namespace costmodel

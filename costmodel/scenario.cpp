@@ -41,6 +41,16 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   reader.required("sequence");
   t.global_batch = *reader.integer("global_batch", {1, 1'000'000'000});
   t.sequence = *reader.integer("sequence", {1, 100'000'000});
+  if (scenario.model.encoder_decoder()) {
+    const auto own = reader.integer("decoder_sequence", {1, 100'000'000});
+    t.decoder_sequence = own.value_or(t.sequence);
+    if (!own)
+      t.assumed.push_back(fmt::format("decoder_sequence {} (as sequence; none given)", t.sequence));
+  } else if (reader.optional("decoder_sequence") != nullptr) {
+    throw ConfigError(reader.mark_of("decoder_sequence"),
+                      "decoder_sequence is of a model with an encoder and a decoder",
+                      "leave it out, or choose a model of kind t5");
+  }
   if (const auto p = reader.one_of("precision", precision_names)) {
     t.precision = static_cast<Precision>(*p);
   } else {
@@ -154,6 +164,20 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
       read_cluster(cluster.value, cluster.name, read_device(device.value, device.name));
 }
 
+// A learned table that says no length is as long as the longest sequence, of either stack.
+void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& model) {
+  if (model.positions != Positions::learned) return;
+  if (model.max_positions == 0) model.max_positions = std::max(t.sequence, t.decoder_sequence);
+  const bool decoder = t.decoder_sequence > model.max_positions;
+  if (t.sequence <= model.max_positions && !decoder) return;
+  const std::string key = t.sequence > model.max_positions ? "sequence" : "decoder_sequence";
+  const std::int64_t longest = std::max(t.sequence, t.decoder_sequence);
+  throw ConfigError(training.find(key)->mark,
+                    fmt::format("{} {} exceeds the model's {} learned positions", key,
+                                key == "sequence" ? t.sequence : longest, model.max_positions),
+                    fmt::format("shorten training.{}, or override model max_positions", key));
+}
+
 }  // namespace
 
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path) {
@@ -166,14 +190,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.training.error_band =
       find_band(path, scenario.training.stack.name, device_names(scenario.cluster));
   ModelSpec& model = scenario.model;
-  if (model.positions == Positions::learned && model.max_positions == 0)
-    model.max_positions = scenario.training.sequence;
-  if (model.positions == Positions::learned && scenario.training.sequence > model.max_positions) {
-    throw ConfigError(root.find("training")->find("sequence")->mark,
-                      fmt::format("sequence {} exceeds the model's {} learned positions",
-                                  scenario.training.sequence, model.max_positions),
-                      "shorten training.sequence, or override model max_positions");
-  }
+  settle_positions(*root.find("training"), scenario.training, model);
   const Value* plan = reader.optional("plan");
   Value empty;
   empty.mark = root.mark;

@@ -65,10 +65,10 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
       c.partial_weights[rank] += layers * again.partial_weights;
     }
   };
-  const std::int64_t sparse = model_.moe_layers(0, model_.layers);
-  if (sparse < model_.layers)
-    add_blocks(LayerKind::block, &LayerMix::dense, &LayerMix::dense_again);
-  if (sparse > 0) add_blocks(LayerKind::moe, &LayerMix::moe, &LayerMix::moe_again);
+  for (const LayerGroup& group : layer_groups(model_))
+    add_blocks(group.kind, group.number, group.again);
+  for (std::size_t k = 0; k < n; ++k)
+    if (c.layers[k].decoder_starts) add_decoder_start(plan, k);
   add(0, embedding, 1);
   add(n - 1, head, 1);
   const auto last = static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, stages - 1));
@@ -78,6 +78,23 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.partial_weights[last] += head.partial_weights;
   const bool tied_here = model_.tie_embeddings && last == 0;  // one table serves both ends
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
+}
+
+// The encoder's final norm and the decoder's embedding, whose tables the stage may have already.
+void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
+  PlanCost& c = cost_;
+  const LayerCost& start = layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
+  c.forward[k] += start.forward;
+  c.backward[k] += start.backward;
+  c.weights[k] += start.weights;
+  c.partial_weights[k] += start.partial_weights;
+  const double table = vocabulary_table(model_, plan.tp), all = shared_tables(model_, plan.tp);
+  if (k == 0) {
+    c.weights[k] -= all;
+    if (plan.sequence_parallel) c.partial_weights[k] -= all - table;
+  } else if (k + 1 == c.forward.size() && model_.tie_embeddings) {
+    c.weights[k] -= table;
+  }
 }
 
 // The share of the time in which ranks wait in the pipeline's bubble, stages taken as equal.
@@ -146,8 +163,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   if (training_.stack.zero_one_port) narrow = one_port(cluster_);
   const ClusterSpec& network = narrow ? *narrow : cluster_;
   const bool gathers = plan.zero == 3;
-  const LayerKind kind_of_all =
-      model_.moe_layers(0, model_.layers) < model_.layers ? LayerKind::block : LayerKind::moe;
+  const LayerKind kind_of_all = layer_groups(model_).front().kind;
   const double parts =
       training_.stack.zero_by_module
           ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute.granularity)).products)
@@ -155,7 +171,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   for (std::size_t k = 0; k < n; ++k) {
     // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
     // before it.
-    const double layers = std::max(1, c.layers[k].dense + c.layers[k].moe);
+    const double layers = std::max(1, c.layers[k].layers());
     const auto rank =
         static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
     const double experts = c.expert_weights[rank] / plan.vpp / layers;
@@ -184,32 +200,55 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   }
 }
 
+// Hidden states of so many tokens of every sequence of a micro-batch.
+Bytes Evaluator::passed(const ParallelPlan& plan, std::int64_t tokens) const {
+  const std::int64_t rows = plan.micro_batch * tokens / plan.cp;
+  return Bytes(static_cast<double>(rows) * static_cast<double>(model_.hidden) *
+               storage_bytes(training_.precision));
+}
+
 // A micro-batch's activations (and in backward their gradients) to the next stage: bsh elements,
 // split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
 // (arXiv:2104.04473, section 4.1).
+StageTransfer Evaluator::transfer_of(const ParallelPlan& plan, std::int64_t tokens) const {
+  const Mesh mesh(plan);
+  const Bytes whole = passed(plan, tokens);
+  const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);
+  StageTransfer transfer;
+  transfer.sent = whole / (split ? plan.tp : 1);
+  const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
+  // The ranks of one stage send together; a stage narrower than a node leaves the node over fewer
+  // devices.
+  transfer.time = transfer_time(transfer.sent, tier, mesh.stride(Axis::pipeline), cluster_) +
+                  training_.stack.collective_wait;
+  if (split && !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
+    transfer.time += collective_time(CollectiveKind::all_gather, whole,
+                                     mesh.layout(Axis::tensor, cluster_), cluster_);
+    transfer.gathered = collective_bytes(CollectiveKind::all_gather, whole, plan.tp);
+  }
+  return transfer;
+}
+
+// The stages of an encoder-decoder model pass on what those behind them need.
 void Evaluator::price_transfer(const ParallelPlan& plan) {
   PlanCost& c = cost_;
-  const Mesh mesh(plan);
-  const std::int64_t rows = plan.micro_batch * training_.sequence / plan.cp;
-  const auto tokens = static_cast<double>(rows);
-  const Bytes whole(tokens * static_cast<double>(model_.hidden) *
-                    storage_bytes(training_.precision));
-  const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);
-  c.transfer_bytes = plan.pp > 1 ? whole / (split ? plan.tp : 1) : Bytes(0);
+  c.transfer_bytes = Bytes(0);
   c.times.transfer = Seconds(0);
   c.times.blocking = !training_.overlap.pp_overlap;
-  if (plan.pp > 1) {
-    const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
-    // The ranks of one stage send together; a stage narrower than a node leaves the node over fewer
-    // devices.
-    c.times.transfer =
-        transfer_time(c.transfer_bytes, tier, mesh.stride(Axis::pipeline), cluster_) +
-        training_.stack.collective_wait;
-    if (split &&
-        !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
-      c.times.transfer += collective_time(CollectiveKind::all_gather, whole,
-                                          mesh.layout(Axis::tensor, cluster_), cluster_);
-    }
+  if (plan.pp == 1) return;
+  if (!model_.encoder_decoder()) {
+    const StageTransfer all = transfer_of(plan, training_.sequence);
+    c.transfer_bytes = all.sent;
+    c.times.transfer = all.time;
+    return;
+  }
+  for (std::size_t k = 1; k < c.layers.size(); ++k) {
+    const StageTransfer one = transfer_of(plan, tokens_into(c.layers[k], training_));
+    c.boundaries.push_back({one, one});
+    c.times.forward_transfer.push_back(one.time);
+    c.times.backward_transfer.push_back(one.time);
+    c.times.transfer = max(c.times.transfer, one.time);
+    c.transfer_bytes = max(c.transfer_bytes, one.sent);
   }
 }
 
@@ -288,7 +327,10 @@ const PlanCost& Evaluator::price(const ParallelPlan& plan) {
   price_embedding(plan);
   price_memory(plan);
   price_offload(plan);
-  bound(plan);
+  if (c.boundaries.empty())
+    bound(plan);
+  else
+    bound_by_stage(plan);
   return c;
 }
 

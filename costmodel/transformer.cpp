@@ -5,7 +5,7 @@
 
 namespace costmodel {
 
-OpList LayerBuilder::embedding() {
+TensorId LayerBuilder::embedded() {
   const TensorId ids = tensor("token ids", tokens_, 1, TensorRole::statistics, 8);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
   TensorId x = add("token embedding", Embedding{tokens_, model_.hidden, vocab}, {ids}, tokens_,
@@ -16,6 +16,7 @@ OpList LayerBuilder::embedding() {
     x = add("position embedding", PositionEmbedding{local_tokens_, model_.hidden, rows}, {x},
             local_tokens_, model_.hidden);
   }
+  if (model_.positions == Positions::relative) relative_positions();
   if (model_.embedding_norm) x = norm("embedding norm", x, model_.hidden);
   if (dropout_) {
     const TensorId mask =
@@ -23,7 +24,20 @@ OpList LayerBuilder::embedding() {
     x = add("embedding dropout", Dropout{local_tokens_, model_.hidden}, {x}, local_tokens_,
             model_.hidden, {mask});
   }
-  return finish(-1, x);
+  return x;
+}
+
+void LayerBuilder::relative_positions() {
+  const std::int64_t s = context_.sequence, heads = model_.heads / context_.tp;
+  add("relative positions", PositionEmbedding{s * s, heads, relative_buckets}, {}, s * s, heads);
+}
+
+OpList LayerBuilder::embedding() { return finish(-1, embedded()); }
+
+OpList LayerBuilder::decoder_embedding() {
+  const TensorId x = tensor("encoder's last layer", local(encoder_tokens()), model_.hidden);
+  norm("encoder's final norm", x, model_.hidden);
+  return finish(x, embedded());
 }
 
 OpList LayerBuilder::block() {
@@ -41,6 +55,20 @@ OpList LayerBuilder::block() {
   const TensorId normed = norm("attention norm", x, model_.hidden);
   const TensorId middle = residual("attention residual", join(attention(normed)), x);
   const TensorId normed_mlp = norm("MLP norm", middle, model_.hidden);
+  return finish(x, residual("MLP residual", join(mlp(split(normed_mlp), normed_mlp)), middle));
+}
+
+OpList LayerBuilder::decoder() {
+  const std::int64_t h = model_.hidden;
+  const TensorId x = tensor("layer input", local_tokens_, h);
+  const TensorId encoded =
+      tensor("encoder's output", local(encoder_tokens()), h, TensorRole::shared);
+  const TensorId normed = norm("attention norm", x, h);
+  const TensorId own = residual("attention residual", join(attention(normed)), x);
+  const TensorId normed_cross = norm("cross-attention norm", own, h);
+  const TensorId middle =
+      residual("cross-attention residual", join(cross_attention(normed_cross, encoded)), own);
+  const TensorId normed_mlp = norm("MLP norm", middle, h);
   return finish(x, residual("MLP residual", join(mlp(split(normed_mlp), normed_mlp)), middle));
 }
 
@@ -138,13 +166,32 @@ TensorId LayerBuilder::mlp(TensorId x, TensorId kept, std::int64_t width) {
   return linear("MLP down", act, act, model_.hidden, ffn, model_.linear_bias);
 }
 
+namespace {
+
+// An encoder attends without a mask; the decoder's layers and the loss are of its own tokens.
+LayerContext stack_context(LayerKind kind, LayerContext context) {
+  if (kind == LayerKind::encoder || kind == LayerKind::embedding) {
+    context.causal_skip = context.triangular_softmax = false;
+  } else {
+    context.sequence = context.decoder_sequence;
+  }
+  return context;
+}
+
+}  // namespace
+
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context) {
-  LayerBuilder builder(model, context);
+  const bool two_stacks = model.encoder_decoder();
+  const LayerContext own = two_stacks ? stack_context(kind, context) : context;
+  LayerBuilder builder(model, own, two_stacks ? context.sequence : 0);
   switch (kind) {
     case LayerKind::embedding: return builder.embedding();
     case LayerKind::block: return model.state_size > 0 ? builder.scan_block() : builder.block();
     case LayerKind::head: return builder.head();
     case LayerKind::moe: return builder.moe();
+    case LayerKind::encoder: return builder.block();
+    case LayerKind::decoder: return builder.decoder();
+    case LayerKind::decoder_embedding: return builder.decoder_embedding();
   }
   return {};
 }
@@ -168,7 +215,9 @@ double partial_weights(const OpList& list, const LayerContext& context) {
                 [&](const BiasDropoutAdd& o) {
                   return cut && o.bias ? static_cast<double>(o.cols) : 0.0;
                 },
-                [&](const PositionEmbedding&) { return cut ? weights_of(node.op) : 0.0; },
+                [&](const PositionEmbedding&) {  // a table of relative positions is cut by heads
+                  return cut && !node.inputs.empty() ? weights_of(node.op) : 0.0;
+                },
                 [](const auto&) { return 0.0; }},
         node.op);
   }

@@ -52,6 +52,10 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   rows.add("B", number(static_cast<double>(s.training.global_batch)),
            "training.global_batch, sequences");
   rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
+  if (s.model.encoder_decoder()) {
+    rows.add("s_d", number(static_cast<double>(s.training.decoder_sequence)),
+             "training.decoder_sequence, tokens");
+  }
   const std::string product = fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
                                           p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp);
   rows.add("N", number(static_cast<double>(s.cluster.devices)),
@@ -110,7 +114,7 @@ void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
   }
   rows.add("t_p2p", format_seconds(cost.times.transfer),
            fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
-                       e.meshes.empty() ? "" : " at most",
+                       cost.boundaries.empty() ? "" : " at most",
                        cost.times.blocking ? "the sender waits" : "beside computation"));
   const Seconds even =
       pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
@@ -175,13 +179,26 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                       : p.recompute.granularity == Recomputation::selective
                           ? Recomputed::attention_core
                           : Recomputed::everything;
-  const bool all_sparse = s.model.moe_layers(0, s.model.layers) == s.model.layers;
-  const auto& block = evaluator.layer(all_sparse ? LayerKind::moe : LayerKind::block, p, region);
-  rows.add("kept", format_bytes(block.footprint.kept),
-           fmt::format("activations a layer keeps for one micro-batch, recompute {}",
-                       to_string(p.recompute)));
-  rows.add("working", format_bytes(block.footprint.backward_transient),
-           "on top while that layer's backward runs");
+  const auto layer_rows = [&](LayerKind kind, const char* name) {
+    const auto& layer = evaluator.layer(kind, p, region);
+    rows.add("kept", format_bytes(layer.footprint.kept),
+             fmt::format("activations {} keeps for one micro-batch, recompute {}", name,
+                         to_string(p.recompute)));
+    rows.add("working", format_bytes(layer.footprint.backward_transient),
+             "on top while that layer's backward runs");
+  };
+  const bool two_stacks = s.model.encoder_decoder();
+  const LayerKind first = layer_groups(s.model).front().kind;
+  layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
+  if (two_stacks) {
+    layer_rows(LayerKind::decoder, "a decoder layer");
+    const double tokens =
+        static_cast<double>(s.training.sequence * p.micro_batch) / (p.sequence_parallel ? p.tp : 1);
+    rows.add("shared",
+             format_bytes(Bytes(tokens * static_cast<double>(s.model.hidden) *
+                                storage_bytes(s.training.precision))),
+             "the encoder's output, once on each stage with decoder layers, for each in flight");
+  }
   rows.add("in flight", number(e.memory.front().in_flight_micro_batches),
            "micro-batches held by stage 0 at most");
 }

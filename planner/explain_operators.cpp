@@ -27,37 +27,38 @@ using costmodel::Seconds;
 namespace {
 
 std::string shape_of(const costmodel::Op& op) {
-  return std::visit(
-      costmodel::Visitor{
-          [](const costmodel::Linear& o) {
-            return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
-          },
-          [](const costmodel::AttentionScores& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim, o.head_dim,
-                               o.s);
-          },
-          [](const costmodel::AttentionContext& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.s, o.s, o.head_dim);
-          },
-          [](const costmodel::FlashAttention& o) {
-            const std::string keys = o.key_count() == o.s ? "" : fmt::format(" of {} keys", o.keys);
-            return fmt::format("{} x {} heads ({} kv) x {}{} x {}", o.sequences, o.heads,
-                               o.kv_heads, o.s, keys, o.head_dim);
-          },
-          [](const costmodel::Collective& o) {
-            return std::string(costmodel::format_bytes(o.bytes));
-          },
-          [](const costmodel::Scan& o) {
-            return fmt::format("{} x {} heads x {} x {} channels, {} states", o.sequences, o.heads,
-                               o.s, o.head_dim, o.state);
-          },
-          [](const costmodel::GroupedLinear& o) {
-            return fmt::format("{} x [{}, {}] x [{}, {}]", o.experts, o.m / o.experts, o.k, o.k,
-                               o.n);
-          },
-          [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
-      },
-      op);
+  return std::visit(costmodel::Visitor{
+                        [](const costmodel::Linear& o) {
+                          return fmt::format("[{}, {}] x [{}, {}]", o.m, o.k, o.k, o.n);
+                        },
+                        [](const costmodel::AttentionScores& o) {
+                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s, o.head_dim,
+                                             o.head_dim, o.key_count());
+                        },
+                        [](const costmodel::AttentionContext& o) {
+                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.batch, o.s,
+                                             o.key_count(), o.key_count(), o.head_dim);
+                        },
+                        [](const costmodel::FlashAttention& o) {
+                          const std::string keys =
+                              o.key_count() == o.s ? "" : fmt::format(" of {} keys", o.keys);
+                          return fmt::format("{} x {} heads ({} kv) x {}{} x {}", o.sequences,
+                                             o.heads, o.kv_heads, o.s, keys, o.head_dim);
+                        },
+                        [](const costmodel::Collective& o) {
+                          return std::string(costmodel::format_bytes(o.bytes));
+                        },
+                        [](const costmodel::Scan& o) {
+                          return fmt::format("{} x {} heads x {} x {} channels, {} states",
+                                             o.sequences, o.heads, o.s, o.head_dim, o.state);
+                        },
+                        [](const costmodel::GroupedLinear& o) {
+                          return fmt::format("{} x [{}, {}] x [{}, {}]", o.experts, o.m / o.experts,
+                                             o.k, o.k, o.n);
+                        },
+                        [](const auto& o) { return fmt::format("[{}, {}]", o.rows, o.cols); },
+                    },
+                    op);
 }
 
 std::string told_name(const Node& node) {
@@ -121,8 +122,10 @@ std::vector<OperatorTime> operator_times(LayerKind kind, const ParallelPlan& ask
     row.shape = shape_of(node.op);
     row.flops = work_of(node.op, Pass::forward, element).model;
     for (const auto id : node.saved) {
-      if (!std::exchange(told[static_cast<std::size_t>(id)], char{1}))
-        row.kept += list.tensors[static_cast<std::size_t>(id)].bytes();
+      const auto& tensor = list.tensors[static_cast<std::size_t>(id)];
+      const bool shared = tensor.role == costmodel::TensorRole::shared;
+      if (!std::exchange(told[static_cast<std::size_t>(id)], char{1}) && !shared)
+        row.kept += tensor.bytes();
     }
   }
   const bool split = splits_backward(plan.schedule);
@@ -165,8 +168,11 @@ class StageParts {
   std::vector<StagePart> all() {
     const LayerMix& mix = cost_.layers[stage_];
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
-    layers(LayerKind::block, mix.dense, mix.dense_again);
-    layers(LayerKind::moe, mix.moe, mix.moe_again);
+    for (const costmodel::LayerGroup& group : layer_groups(evaluator_.model())) {
+      if (group.kind == LayerKind::decoder && mix.decoder_starts)
+        layers(LayerKind::decoder_embedding, 1, 0);
+      layers(group.kind, mix.*group.number, mix.*group.again);
+    }
     if (stage_ + 1 == cost_.forward.size()) layers(LayerKind::head, 1, 0);
     const Passes priced{cost_.forward[stage_].time(),
                         cost_.backward[stage_].time() + cost_.recompute[stage_].time()};
@@ -230,10 +236,11 @@ Table stage_table(const std::vector<StagePart>& parts) {
 }
 
 std::vector<LayerKind> layer_kinds(const costmodel::ModelSpec& model) {
-  const std::int64_t sparse = model.moe_layers(0, model.layers);
   std::vector<LayerKind> kinds{LayerKind::embedding};
-  if (sparse < model.layers) kinds.push_back(LayerKind::block);
-  if (sparse > 0) kinds.push_back(LayerKind::moe);
+  for (const costmodel::LayerGroup& group : layer_groups(model)) {
+    if (group.kind == LayerKind::decoder) kinds.push_back(LayerKind::decoder_embedding);
+    kinds.push_back(group.kind);
+  }
   kinds.push_back(LayerKind::head);
   return kinds;
 }

@@ -141,6 +141,7 @@ std::string_view position_type(costmodel::Positions positions) {
   switch (positions) {
     case costmodel::Positions::learned: return "learned_absolute";
     case costmodel::Positions::rotary: return "rope";
+    case costmodel::Positions::relative: return "relative";
     case costmodel::Positions::alibi:
     case costmodel::Positions::none: return "none";
   }

@@ -247,6 +247,11 @@ void check_model(const Scenario& s, Rules& rules) {
                 "a Mamba model is another program of Megatron-LM (pretrain_mamba.py), which is not "
                 "written here",
                 "choose a model of kind gpt, llama or moe");
+  rules.require(
+      !m.encoder_decoder(), "model",
+      "an encoder-decoder model is another program of Megatron-LM (pretrain_t5.py), which "
+      "is not written here",
+      "choose a model of kind gpt, llama or moe");
   rules.require(!m.linear_bias || m.qkv_bias, "model",
                 "Megatron-LM: linear layers with bias have it in query, key and value too",
                 "set qkv_bias: true");

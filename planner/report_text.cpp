@@ -69,9 +69,13 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
   const std::string what = fmt::format(
       "{} ({} parameters{}) on {} of {}", model, costmodel::format_count(parameter_count(s.model)),
       active, devices_text(s.cluster), s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
-  const std::string how = fmt::format(
-      "global batch {} x {} tokens, {}, stack {}", format_integer(s.training.global_batch),
-      format_integer(s.training.sequence), to_string(s.training.precision), s.training.stack.name);
+  const std::string tokens = s.model.encoder_decoder()
+                                 ? fmt::format("({} + {})", format_integer(s.training.sequence),
+                                               format_integer(s.training.decoder_sequence))
+                                 : format_integer(s.training.sequence);
+  const std::string how = fmt::format("global batch {} x {} tokens, {}, stack {}",
+                                      format_integer(s.training.global_batch), tokens,
+                                      to_string(s.training.precision), s.training.stack.name);
   if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
   return style.style.bold(what) + "\n" + how + "\n";
 }

@@ -294,10 +294,10 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
     const int k = costmodel::stage_of(plan.schedule, plan.pp, v, rank);
     const auto& mix = mixes[at(k)];
     if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
-    add(LayerKind::block, region, mix.dense_again);
-    add(LayerKind::block, others, mix.dense - mix.dense_again);
-    add(LayerKind::moe, region, mix.moe_again);
-    add(LayerKind::moe, others, mix.moe - mix.moe_again);
+    for (const costmodel::LayerGroup& group : layer_groups(evaluator.model())) {
+      add(group.kind, region, mix.*group.again);
+      add(group.kind, others, mix.*group.number - mix.*group.again);
+    }
     if (k == plan.virtual_stages() - 1) add(LayerKind::head, Recomputed::nothing, 1);
   }
   const auto& stack = evaluator.training().stack;

@@ -27,7 +27,8 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   all.found.lower_bound = all.layouts->lower_bound;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
     all.meshes = search_meshes(scenario, threads, expired);
-  if (all.found.plans.empty()) return all;
+  all.two_stacks = scenario.model.encoder_decoder();
+  if (all.found.plans.empty() || all.two_stacks) return all;
   const Estimate& best = all.found.plans.front();
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
                              evaluator, expired);
@@ -81,7 +82,7 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
     const Estimate& best = l.plans.front();
     lines.push_back(told("Stages of any layout", best));
     if (!all.even.empty()) lines.push_back(compared(all.even.front(), best));
-    if (has_uneven_stages(best.plan)) {
+    if (has_uneven_stages(best.plan) && !all.two_stacks) {
       lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
                                   pipeline_layout(best.plan)));
     }
@@ -99,6 +100,11 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
   lines.push_back(
       "All stages share one tensor, data, context and expert parallel size, as the plan must say "
       "them; schedules with split backward keep even stages.");
+  if (all.two_stacks) {
+    lines.push_back(
+        "Inside a stage the plan's own sharding stays: other strategies for the operators of an "
+        "encoder-decoder model are not searched.");
+  }
   if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
   if (l.expired) lines.push_back("Time ran out: these are the best plans so far.");
   return lines;

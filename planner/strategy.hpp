@@ -18,6 +18,7 @@ struct Strategies {
   std::optional<LayoutSearch> layouts;    // of alpa and both
   std::optional<StageSharding> sharding;  // likewise: of the best plan's critical stage
   std::optional<MeshSearch> meshes;       // likewise: stages with sizes of their own, told beside
+  bool two_stacks = false;                // of an encoder-decoder model: no `sharding`
 };
 
 // Above that, stages with sizes of their own are searched only when asked for by themselves.

@@ -406,6 +406,10 @@ ParallelPlan executed_plan(const Scenario& s) {
         fmt::format("plan.{} is auto, and run executes one plan", s.plan.automatic.front()),
         "settle it first: shardplan evaluate SCENARIO --format yaml --out FILE");
   }
+  if (s.model.encoder_decoder()) {  // emulated ranks pass on as much at every boundary
+    throw ConfigError({s.file, 0, 0}, "run executes no encoder-decoder models",
+                      "take a gpt or llama model, or `shardplan simulate` this one");
+  }
   ParallelPlan plan = costmodel::resolve_plan(s);
   if (plan.replica_groups.empty() && by_stage(plan, s.cluster)) {
     const bool written = !plan.stages.empty();

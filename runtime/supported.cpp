@@ -58,6 +58,8 @@ std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
   };
   refuse(model.experts > 0 || model.state_size > 0 || model.latent_attention(), "model",
          "the runtime has no experts, scans or latent attention", "take a gpt or llama model");
+  refuse(model.encoder_decoder(), "model", "the runtime has no encoder-decoder models",
+         "take a gpt or llama model");
   refuse(model.parallel_block, "model", "the runtime has no parallel attention and MLP",
          "set parallel_block: false");
   refuse(model.positions == costmodel::Positions::alibi, "model", "the runtime has no ALiBi",
