@@ -104,8 +104,9 @@ void Evaluator::find_tables(int last) {
   };
   add(0);
   if (model_.encoder_decoder()) {
-    for (std::size_t k = 0; k < c.layers.size(); ++k)
+    for (std::size_t k = 0; k < c.layers.size(); ++k) {
       if (c.layers[k].decoder_starts) add(k);
+    }
   }
   if (model_.tie_embeddings) add(static_cast<std::size_t>(last));
   if (c.table_ranks.size() == 1) c.table_ranks.clear();

@@ -67,8 +67,9 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   };
   for (const LayerGroup& group : layer_groups(model_))
     add_blocks(group.kind, group.number, group.again);
-  for (std::size_t k = 0; k < n; ++k)
+  for (std::size_t k = 0; k < n; ++k) {
     if (c.layers[k].decoder_starts) add_decoder_start(plan, k);
+  }
   add(0, embedding, 1);
   add(n - 1, head, 1);
   const auto last = static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, stages - 1));
@@ -327,10 +328,11 @@ const PlanCost& Evaluator::price(const ParallelPlan& plan) {
   price_embedding(plan);
   price_memory(plan);
   price_offload(plan);
-  if (c.boundaries.empty())
+  if (c.boundaries.empty()) {
     bound(plan);
-  else
+  } else {
     bound_by_stage(plan);
+  }
   return c;
 }
 

@@ -276,6 +276,7 @@ TEST_CASE("copies of the token table: weights, and the sum of their gradients") 
     Scenario s =
         scenario("pp: 4, tp: 1", small + std::string(tied ? "" : ", tie_embeddings: false"));
     s.plan.stage_layers = layers;
+    s.plan.pp = static_cast<int>(layers.size());
     Evaluator evaluator(s.model, s.cluster, s.training);
     const PlanCost cost = evaluator.cost(resolve_plan(s));
     double held = 0;
@@ -296,6 +297,8 @@ TEST_CASE("copies of the token table: weights, and the sum of their gradients") 
   };
   using Ranks = std::vector<std::size_t>;
   // First stage, where the decoder starts, last: copies beyond the one that is counted.
+  CHECK(weights_of({10}, true) == std::pair(0.0, Ranks{}));
+  CHECK(weights_of({10}, false) == std::pair(0.0, Ranks{}));
   CHECK(weights_of({3, 3, 2, 2}, true) == std::pair(2.0, Ranks{0, 2, 3}));
   CHECK(weights_of({7, 1, 1, 1}, true) == std::pair(1.0, Ranks{0, 3}));
   CHECK(weights_of({2, 2, 2, 4}, true) == std::pair(1.0, Ranks{0, 3}));
