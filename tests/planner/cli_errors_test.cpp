@@ -120,6 +120,11 @@ const std::vector<Fault> faults{
      "--set training.stack=zero-bubble-fork"},
     {"export llama.yaml --to megatron --set plan.schedule=zero-bubble-h2 "
      "--set training.stack=zero-bubble-fork"},
+    {"evaluate t5-11b-a100 --set plan.tp=4 --set plan.pp=4 --set plan.vpp=2"},
+    {"evaluate t5-11b-a100 --set plan.cp=2"},
+    {"evaluate t5-11b-a100 --set model.layers=47"},
+    {"evaluate llama.yaml --set training.decoder_sequence=128"},
+    {"export t5-11b-a100 --to megatron"},
     {"evaluate llama.yaml --set plan.recompute=ful"},
     {"evaluate llama.yaml --set plan.tpp=2"},
     {"evaluate llama.yaml --set training.batch=2"},

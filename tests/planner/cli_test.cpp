@@ -65,6 +65,9 @@ TEST_CASE("reports are frozen") {
       "gpt3-175b-selene --set plan.tp=8 --set plan.pp=16 --set plan.recompute=full";
   const std::string limits =
       " --set search.max_tp=8 --set search.max_vpp=2 --set search.max_micro_batch=2";
+  const std::string two_stacks =
+      "t5-11b-a100 --set plan.tp=8 --set plan.pp=4 --set plan.micro_batch=32 "
+      "--set plan.stage_layers=[9,9,12,18]";
   struct Report {
     std::string file, command;
   };
@@ -88,6 +91,8 @@ TEST_CASE("reports are frozen") {
       {"simulate_zero_bubble.txt",
        "simulate llama.yaml --set training.stack=zero-bubble-fork --set plan.tp=2 --set plan.pp=4 "
        "--set plan.dp=2 --set plan.micro_batch=4 --set plan.schedule=zero-bubble-v"},
+      {"evaluate_t5.txt", "evaluate " + two_stacks},
+      {"explain_t5.txt", "explain " + two_stacks},
       {"simulate.txt", "simulate tiny-gpt-cpu"},
       {"simulate_llama.txt",
        "simulate llama.yaml --set plan.vpp=2 --set plan.pp=4 --set plan.dp=2"},

@@ -30,6 +30,12 @@ const char* const mixed =
     "experts: 8, top_k: 2, expert_ffn_hidden: 1024, first_dense_layers: 3}\n"
     "cluster: {base: dgx-h100, devices: 8}\n"
     "training: {global_batch: 32, sequence: 4096, stack: megatron-core-2026}\n";
+const char* const two_stacks =
+    "model: {kind: t5, encoder_layers: 4, decoder_layers: 5, hidden: 1024, heads: 16, "
+    "ffn_hidden: 4096, vocab: 128256}\n"
+    "cluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 2048, decoder_sequence: 1024, "
+    "stack: megatron-core-2026}\n";
 
 // Every layout of so many layers on so many stages: only the first and the last may be without.
 void all_layouts(int layers, int stages, std::vector<int>& layout,
@@ -86,7 +92,7 @@ TEST_CASE("an even layout counts embedding and loss as layers and leaves nothing
 
 TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost model's own prices") {
   int binding = 0, checked = 0;
-  for (const char* yaml : {dense, mixed}) {
+  for (const char* yaml : {dense, mixed, two_stacks}) {
     const Scenario s = read(yaml);
     Evaluator evaluator(s.model, s.cluster, s.training);
     for (const auto& [pp, tp, zero, again] :
@@ -122,8 +128,61 @@ TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost mod
       }
     }
   }
-  CHECK(checked == 36);
+  CHECK(checked == 54);
   CHECK(binding >= 6);  // memory decides some of them
+}
+
+TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all layouts does") {
+  fixtures::Random random(20200);
+  int uneven = 0, cut_inside = 0;
+  constexpr int instances = 40;
+  for (int i = 0; i < instances; ++i) {
+    const int encoder = random.integer(1, 6), decoder = random.integer(1, 6);
+    const int size = 1 << random.integer(0, 4);
+    const auto number = [](int n) { return std::to_string(n); };
+    const Scenario s =
+        read("model: {kind: t5, encoder_layers: " + number(encoder) +
+             ", decoder_layers: " + number(decoder) + ", hidden: " + number(64 * size) +
+             ", heads: 8, ffn_hidden: " + number(256 * size * random.integer(1, 4)) +
+             ", vocab: " + number(random.integer(1, 8) * 8000) +
+             (random.integer(0, 1) == 0 ? ", tie_embeddings: false" : "") +
+             (random.integer(0, 1) == 0 ? ", max_positions: 4096" : "") +
+             "}\ncluster: {base: dgx-a100, devices: 8}\ntraining: {global_batch: 32, sequence: " +
+             number(128 << random.integer(0, 4)) +
+             ", decoder_sequence: " + number(128 << random.integer(0, 4)) + ", stack: " +
+             (random.integer(0, 1) == 0 ? "megatron-2021" : "megatron-core-2025") + "}\n");
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    ParallelPlan plan = pipeline(random.integer(0, 1) == 0 ? 2 : 4, 1);
+    plan.zero = random.integer(0, 1);
+    plan.zero = std::min(plan.zero, s.training.stack.max_zero);
+    const int layers = encoder + decoder;
+    if (layers + 2 < plan.pp) continue;
+    if (random.integer(0, 2) == 0) plan.recompute = {costmodel::Recomputation::full, 0};
+    plan.stage_layers = planner::balanced_layout(layers, plan.pp);
+    const auto limit = evaluator.cost(plan).peak * random.real(0.9, 1.3);
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<int> layout;
+    all_layouts(layers, plan.pp, layout, [&](const std::vector<int>& each) {
+      plan.stage_layers = each;
+      REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
+      best = std::min(best, objective_of(plan, limit, evaluator));
+    });
+    const auto cut = best_slicing(layout_problem(plan, limit, evaluator));
+    CAPTURE(i);
+    CHECK(cut.stages.empty() == (best == std::numeric_limits<double>::infinity()));
+    if (cut.stages.empty()) continue;
+    CHECK(cut.objective == doctest::Approx(best).epsilon(1e-9));
+    const auto found = layers_of(cut);
+    plan.stage_layers = found;
+    CHECK(objective_of(plan, limit, evaluator) == doctest::Approx(best).epsilon(1e-9));
+    uneven += found != planner::balanced_layout(layers, plan.pp) ? 1 : 0;
+    for (std::size_t k = 0; k + 1 < found.size(); ++k) {
+      const int end = std::accumulate(found.begin(), found.begin() + static_cast<long>(k) + 1, 0);
+      cut_inside += end > encoder && end < layers ? 1 : 0;
+    }
+  }
+  CHECK(uneven >= 20);
+  CHECK(cut_inside >= 25);  // stages begin within the decoder
 }
 
 TEST_CASE("stages priced together are priced as one by one") {
@@ -285,7 +344,7 @@ TEST_CASE("the bound holds for layouts that recompute less than an even one") {
 }
 
 TEST_CASE("no layout of plans that recompute in part is below the bound, nor much below the plan") {
-  for (const char* yaml : {dense, mixed}) {
+  for (const char* yaml : {dense, mixed, two_stacks}) {
     for (const int again : {1, 2, 4}) {
       for (const int b : {1, 4, 8}) {
         const Scenario s =

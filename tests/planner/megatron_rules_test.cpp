@@ -89,6 +89,8 @@ TEST_CASE("refused: sequences and the model") {
       "context parallelism needs fused or flash attention");
   says([&](auto&, auto& p) { halved(p), p.dp = 4; }, "tp 2 and pp 2 x cp 2");
   says([](auto& s, auto&) { s.model.state_size = 128; }, "pretrain_mamba.py");
+  says([](auto& s, auto&) { s.model.encoder_layers = s.model.decoder_layers = 1; },
+       "pretrain_t5.py");
   says([](auto& s, auto&) { s.model.embedding_norm = true; }, "normalisation after the embedding");
   says([](auto& s, auto&) { s.model.linear_bias = true; }, "set qkv_bias: true");
 }

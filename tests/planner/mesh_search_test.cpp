@@ -115,14 +115,24 @@ TEST_CASE("an H100 beside an A100 gets the layers that its speed earns") {
 }
 
 TEST_CASE("no plan of a small space is faster than what the search finds") {
-  for (const std::string join : {"25 GB/s", "2 GB/s", "100 MB/s"}) {
-    const Scenario s = read(small + mixed(2, 1, join) + "plan: {recompute: none, zero: 0}\n");
-    const MeshSearch found = search_meshes(s);
-    REQUIRE(!found.plans.empty());
-    const double least = least_of_all(s);
-    INFO(join);
-    CHECK(found.plans.front().iteration.value >= least * (1 - 1e-9));
-    CHECK(found.plans.front().iteration.value <= least * 1.02);
+  const std::string two_stacks =
+      "model: {kind: t5, encoder_layers: 3, decoder_layers: 5, hidden: 1024, heads: 16, "
+      "ffn_hidden: 4096, vocab: 32128}\n"
+      "training: {global_batch: 16, sequence: 1024, decoder_sequence: 256, precision: fp16, "
+      "stack: megatron-2021}\n";
+  for (const std::string* model : {&small, &two_stacks}) {
+    for (const std::string join : {"25 GB/s", "2 GB/s", "100 MB/s"}) {
+      const Scenario s = read(*model + mixed(2, 1, join) + "plan: {recompute: none, zero: 0}\n");
+      const MeshSearch found = search_meshes(s);
+      REQUIRE(!found.plans.empty());
+      const double least = least_of_all(s);
+      INFO(*model << join);
+      CHECK(found.plans.front().iteration.value >= least * (1 - 1e-9));
+      // Layers are sliced without regard to what a cut sends: behind the encoder both stacks'
+      // tokens.
+      const double slack = model == &small ? 1.02 : 1.03;
+      CHECK(found.plans.front().iteration.value <= least * slack);
+    }
   }
 }
 

@@ -164,6 +164,34 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the search for encoder-decoder models is proved too, and so are their bounds") {
+  int checked = 0;
+  for (const char* tokens : {"2048, decoder_sequence: 256", "256, decoder_sequence: 2048"}) {
+    for (const char* stack : {"megatron-2021", "megatron-core-2025", "deepspeed-2021"}) {
+      for (const char* margin : {"0", "0.9"}) {
+        const Scenario s = read(
+            std::string("model: {kind: t5, encoder_layers: 9, decoder_layers: 7, hidden: 2048, "
+                        "heads: 16, ffn_hidden: 8192, vocab: 32128}\n"
+                        "cluster: {base: dgx-a100, devices: 16}\n"
+                        "training: {global_batch: 32, precision: fp16, sequence: ") +
+            tokens + ", stack: " + stack + "}\nsearch: {memory_margin: " + margin + "}\n");
+        search_both_ways(s);
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        const auto space = planner::enumerate(s);
+        for (std::size_t f = 0; f < space.families.size(); f += 5) {
+          CHECK(space.families[f].plan.vpp == 1);
+          for (const auto& plan : planner::members(space.families[f], s)) {
+            const auto bound = evaluator.cost(plan).lower_bound;
+            CHECK(bound.value <= evaluator.iteration_time(plan).value * (1 + 1e-9));
+            ++checked;
+          }
+        }
+      }
+    }
+  }
+  CHECK(checked > 500);
+}
+
 TEST_CASE("experts are dealt out by the search, and that is proved too") {
   const std::string head =
       "model: {kind: moe, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, experts: 8, top_k: 2, "

@@ -50,6 +50,38 @@ TEST_CASE("stages that recompute their first layers are priced by what those are
   }
 }
 
+TEST_CASE(
+    "stages of an encoder-decoder model are priced by their own layers, wherever they stand") {
+  const Scenario s = read(
+      "model: {kind: t5, encoder_layers: 4, decoder_layers: 3, hidden: 1024, heads: 16, "
+      "ffn_hidden: 4096, vocab: 32128}\n"
+      "cluster: {base: dgx-h100, devices: 4}\n"
+      "training: {global_batch: 16, sequence: 2048, decoder_sequence: 512, "
+      "stack: megatron-core-2025}\n"
+      "plan: {tp: 1, recompute: none, zero: 0}\n");
+  std::vector<planner::StageChoice> choices;
+  const auto problem = *planner::StageOptions(s, 0, {1, false}, choices).problem();
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan;
+  plan.pp = 4;
+  // The second stage: encoder alone, both, where the decoder starts, within the decoder.
+  for (const auto& [first, end, layers] :
+       {std::tuple{2, 4, std::vector{1, 2, 3, 1}}, std::tuple{3, 6, std::vector{2, 3, 1, 1}},
+        std::tuple{5, 7, std::vector{4, 2, 1, 0}}, std::tuple{6, 7, std::vector{5, 1, 1, 0}}}) {
+    plan.stage_layers = layers;
+    const auto& cost = evaluator.cost(plan);
+    const auto m = static_cast<double>(cost.micro_batches);
+    const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
+    const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
+    const auto& list =
+        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
+    const auto one = std::find_if(list.begin(), list.end(),
+                                  [](const planner::StageOption& o) { return o.devices == 1; });
+    REQUIRE(one != list.end());
+    CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("a front stage needs room for what is in flight there, not for all micro-batches") {
   Scenario s = read(
       "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 2}\n"
