@@ -99,8 +99,8 @@ std::vector<std::string> notes_on_gpus(const RunRequest& request, const Parallel
   const CudaReport report = cuda_plugin().report();
   require_virtual_devices(request, plan, report);
   if (request.scenario.training.precision == Precision::fp8) {
-    if (std::string missing = fp8_missing(report.gpus); !missing.empty())
-      throw RunFault(0, std::move(missing));
+    if (const std::string missing = fp8_missing(report.gpus); !missing.empty())
+      throw RunFault(0, missing);
   }
   std::vector<std::string> notes;
   const auto gpus = static_cast<std::int64_t>(report.gpus.size());

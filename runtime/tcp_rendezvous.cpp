@@ -170,9 +170,10 @@ class Rendezvous {
     std::byte byte{};
     for (auto* const sockets : {&sockets_, &refused_})
       for (tcp::socket& socket : *sockets) socket.shutdown(tcp::socket::shutdown_send, ignored);
-    for (auto* const sockets : {&sockets_, &refused_})
+    for (auto* const sockets : {&sockets_, &refused_}) {
       for (tcp::socket& socket : *sockets)
         while (!words_.read(socket, asio::buffer(&byte, 1), deadline)) continue;
+    }
   }
 
   std::string missing(const std::string& at) const {
