@@ -11,6 +11,7 @@
 
 #include "costmodel/config_reader.hpp"
 #include "costmodel/hf_t5.hpp"
+#include "costmodel/hf_translation.hpp"
 
 namespace costmodel {
 
@@ -122,20 +123,23 @@ void override_with(const Value& theirs, Value& ours) {
   }
 }
 
+const Value& language_model(const Value& whole) {
+  const Value* const text = text_config(whole);
+  return text != nullptr ? *text : whole;
+}
+
 // Reads Hugging Face's keys and writes ours, each with the place it was read at.
-class Translation {
+class Translation : private HfTranslation {
  public:
   Translation(const Value& whole, const Family& family)
-      : family_(family),
-        text_(text_config(whole) != nullptr ? *text_config(whole) : whole),
-        whole_(whole),
-        reader_(text_, "config.json") {
+      : HfTranslation(language_model(whole)),
+        family_(family),
+        text_(language_model(whole)),
+        whole_(whole) {
     notes_ = fmt::format("Hugging Face config.json, model_type {}", family.model_type);
   }
 
   Value run() {
-    out_.kind = Value::Kind::map;
-    out_.mark = text_.mark;
     put("kind", sparse() ? "moe" : family_.llama ? "llama" : "gpt", "model_type");
     sizes();
     attention_sizes();
@@ -149,22 +153,10 @@ class Translation {
   }
 
  private:
-  template <class T>
-  void put(const std::string& ours, const T& value, std::string_view hf_key) {
-    out_.set(ours, scalar_value(fmt::format("{}", value), reader_.mark_of(hf_key)));
-  }
-
   // gpt2 has names of its own; its class takes the usual ones as aliases.
   std::string_view spelling(std::string_view usual, std::string_view gpt2) {
     if (family_.model_type != "gpt2") return usual;
     return reader_.optional(gpt2) == nullptr && reader_.optional(usual) != nullptr ? usual : gpt2;
-  }
-
-  std::int64_t size(const std::string& ours, std::string_view hf_key, IntegerRange range) {
-    reader_.required(hf_key);
-    const std::int64_t value = *reader_.integer(hf_key, range);
-    put(ours, value, hf_key);
-    return value;
   }
 
   void sizes() {
@@ -353,8 +345,6 @@ class Translation {
   const Family& family_;
   const Value& text_;   // the language model's map
   const Value& whole_;  // the file, the same but for multimodal models
-  MapReader reader_;    // no finish(): config.json has many keys that change no shape
-  Value out_;
   std::string notes_;
   std::string_view hidden_key_, heads_key_, activation_key_;
   std::int64_t hidden_ = 0;

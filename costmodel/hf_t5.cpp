@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/config_reader.hpp"
+#include "costmodel/hf_translation.hpp"
 #include "costmodel/model_spec.hpp"
 
 namespace costmodel {
@@ -32,14 +32,11 @@ const T5Class* find_t5_class(std::string_view type) {
   return nullptr;
 }
 
-class T5Translation {
+class T5Translation : private HfTranslation {
  public:
-  T5Translation(const Value& map, const T5Class& of)
-      : map_(map), class_(of), reader_(map, "config.json") {}
+  T5Translation(const Value& map, const T5Class& of) : HfTranslation(map), class_(of) {}
 
   Value run() {
-    out_.kind = Value::Kind::map;
-    out_.mark = map_.mark;
     put("kind", "t5", "model_type");
     constexpr IntegerRange count{1, 100'000}, width{1, 4'194'304};
     const std::int64_t layers = size("encoder_layers", "num_layers", count);
@@ -69,18 +66,6 @@ class T5Translation {
   }
 
  private:
-  template <class T>
-  void put(const std::string& ours, const T& value, std::string_view hf_key) {
-    out_.set(ours, scalar_value(fmt::format("{}", value), reader_.mark_of(hf_key)));
-  }
-
-  std::int64_t size(const std::string& ours, std::string_view hf_key, IntegerRange range) {
-    reader_.required(hf_key);
-    const std::int64_t value = *reader_.integer(hf_key, range);
-    put(ours, value, hf_key);
-    return value;
-  }
-
   // "relu", "gated-gelu": whether there is a gate, and the function.
   void mlp() {
     const std::string word =
@@ -112,10 +97,7 @@ class T5Translation {
     put("max_positions", 0, "model_type");
   }
 
-  const Value& map_;
   const T5Class& class_;
-  MapReader reader_;  // no finish(): config.json has many keys that change no shape
-  Value out_;
 };
 
 }  // namespace

@@ -18,6 +18,24 @@ using costmodel::ParallelPlan;
 using costmodel::Scenario;
 using scenarios::read;
 
+namespace {
+
+// The option of one device for these layers takes as long as the second stage of the plan.
+void check_second_stage(const planner::SlicingProblem& problem, int first, int end,
+                        const costmodel::PlanCost& cost) {
+  const auto m = static_cast<double>(cost.micro_batches);
+  const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
+  const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
+  const auto& list =
+      problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
+  const auto one = std::find_if(list.begin(), list.end(),
+                                [](const planner::StageOption& o) { return o.devices == 1; });
+  REQUIRE(one != list.end());
+  CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
+}
+
+}  // namespace
+
 TEST_CASE("stages that recompute their first layers are priced by what those are") {
   // Dense layers in front of mixtures of experts: which layers are first depends on the range.
   const Scenario s = read(
@@ -37,16 +55,7 @@ TEST_CASE("stages that recompute their first layers are priced by what those are
        {std::tuple{2, 5, std::vector{1, 3, 1, 1}}, std::tuple{3, 6, std::vector{2, 3, 1, 0}},
         std::tuple{2, 4, std::vector{1, 2, 2, 1}}}) {
     plan.stage_layers = layers;
-    const auto& cost = evaluator.cost(plan);
-    const auto m = static_cast<double>(cost.micro_batches);
-    const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
-    const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
-    const auto& list =
-        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
-    const auto one = std::find_if(list.begin(), list.end(),
-                                  [](const planner::StageOption& o) { return o.devices == 1; });
-    REQUIRE(one != list.end());
-    CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
+    check_second_stage(problem, first, end, evaluator.cost(plan));
   }
 }
 
@@ -69,16 +78,7 @@ TEST_CASE(
        {std::tuple{2, 4, std::vector{1, 2, 3, 1}}, std::tuple{3, 6, std::vector{2, 3, 1, 1}},
         std::tuple{5, 7, std::vector{4, 2, 1, 0}}, std::tuple{6, 7, std::vector{5, 1, 1, 0}}}) {
     plan.stage_layers = layers;
-    const auto& cost = evaluator.cost(plan);
-    const auto m = static_cast<double>(cost.micro_batches);
-    const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
-    const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
-    const auto& list =
-        problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
-    const auto one = std::find_if(list.begin(), list.end(),
-                                  [](const planner::StageOption& o) { return o.devices == 1; });
-    REQUIRE(one != list.end());
-    CHECK(one->seconds == doctest::Approx(time.value).epsilon(1e-6));
+    check_second_stage(problem, first, end, evaluator.cost(plan));
   }
 }
 

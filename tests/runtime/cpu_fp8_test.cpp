@@ -23,12 +23,6 @@ using Floats = std::vector<float>;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int steps = 3, steps_cut = 2;
-#else
-constexpr int steps = 20, steps_cut = 3;
-#endif
-
 template <class Format>
 float number(int code) {
   return static_cast<float>(std::bit_cast<Format>(static_cast<std::uint8_t>(code)));
@@ -292,7 +286,7 @@ TEST_CASE(
       const bool alone = plan == plans[0];
       const int ranks = alone ? 1 : plan.find("pp") == plan.npos ? 2 : 4;
       const auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
-      const int count = alone ? steps : steps_cut;
+      const int count = alone ? training_test::steps_alone : training_test::steps_cut;
       const auto own =
           training_test::trained(training_test::in_16_bits(s, costmodel::Precision::fp8), count,
                                  std::make_unique<Fp8OnHost>);

@@ -22,12 +22,6 @@ using training_test::trained;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int steps = 3, steps_cut = 2;
-#else
-constexpr int steps = 20, steps_cut = 3;
-#endif
-
 // With norms of queries and keys, and an MLP without gates.
 constexpr const char* with_qk_norm =
     "{kind: gpt, layers: 2, hidden: 32, heads: 4, vocab: 480, max_positions: 32, qk_norm: true}";
@@ -112,7 +106,8 @@ TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {
       CAPTURE(model);
       CAPTURE(flash);
       const bool plain = model == gpt || model == llama;
-      CHECK(difference(plain ? steps : steps_cut, model, "{micro_batch: 4}", 1, flash) <= 1e-5);
+      CHECK(difference(plain ? training_test::steps_alone : training_test::steps_cut, model,
+                       "{micro_batch: 4}", 1, flash) <= 1e-5);
     }
   }
 }
@@ -129,9 +124,10 @@ TEST_CASE("so it does when it is cut over ranks, and the engine touches no tenso
   for (const std::string plan : plans) {
     CAPTURE(plan);
     const int ranks = plan.find("tp: 2") != plan.npos && plan.find("pp: 2") != plan.npos ? 4 : 2;
-    CHECK(difference(steps_cut, llama, plan, ranks, plan.find("zero") == plan.npos) <= 1e-5);
+    CHECK(difference(training_test::steps_cut, llama, plan, ranks,
+                     plan.find("zero") == plan.npos) <= 1e-5);
     if (plan.find("sequence") != plan.npos)
-      CHECK(difference(steps_cut, gpt, plan, ranks, false) <= 1e-5);
+      CHECK(difference(training_test::steps_cut, gpt, plan, ranks, false) <= 1e-5);
   }
 }
 
@@ -154,7 +150,7 @@ TEST_CASE("in bf16 a model learns nearly the same, and holds and sends what the 
                                  : plan.find("pp") == plan.npos ? 2
                                                                 : 4,
                                  model == llama);
-      const int count = alone ? steps : steps_cut;
+      const int count = alone ? training_test::steps_alone : training_test::steps_cut;
       const auto own = trained(training_test::in_bf16(s), count,
                                std::make_unique<KernelDeviceOnHost<runtime::Bf16>>);
       CHECK(largest_difference(own.measured, trained(s, count).measured) <= 1e-3);
@@ -190,7 +186,7 @@ TEST_CASE("in fp16 a model learns nearly the same, its loss scaled, however it i
       const FarMemory::Unwatched open(plan != plans[1]);
       const int ranks = alone ? 1 : plan.find("pp") == plan.npos ? 2 : 4;
       const auto s = scenario_of(model, plan, ranks, model == llama);
-      const int count = alone ? steps : steps_cut;
+      const int count = alone ? training_test::steps_alone : training_test::steps_cut;
       const auto own = trained(training_test::in_16_bits(s, costmodel::Precision::fp16), count,
                                std::make_unique<KernelDeviceOnHost<runtime::F16>>);
       CHECK(largest_difference(own.measured, trained(s, count).measured) <= 1.25e-4);
@@ -283,7 +279,7 @@ TEST_CASE("in fp16 steps whose gradients overflow are skipped on all ranks, and 
 }
 
 TEST_CASE("in fp16 the optimizer sees gradients without the loss's scale") {
-  runtime::TrainingOptions options{.iterations = steps_cut};
+  runtime::TrainingOptions options{.iterations = training_test::steps_cut};
   options.executor.optimizer.eps = 1e-2;
   const auto s = scenario_of(small_gpt, "{micro_batch: 4}", 1, false);
   const auto plan = costmodel::resolve_plan(s);

@@ -14,8 +14,12 @@
 #include "runtime/thread_transport.hpp"
 #include "runtime/training_run.hpp"
 #include "tests/costmodel/scenarios.hpp"
+#include "tests/sanitized.hpp"
 
 namespace training_test {
+
+// Of a model on kernels that run on the host: on one rank, and cut over several.
+inline constexpr int steps_alone = sanitized ? 3 : 20, steps_cut = sanitized ? 2 : 3;
 
 inline constexpr const char* gpt =
     "{kind: gpt, layers: 8, hidden: 32, heads: 4, vocab: 480, max_positions: 32, dropout: 0.1}";
