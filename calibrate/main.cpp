@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/command.hpp"
-#include "calibrate/compare_command.hpp"
-#include "calibrate/cpu_command.hpp"
-#include "calibrate/gpu_command.hpp"
-#include "costmodel/config_path.hpp"
-#include "costmodel/error.hpp"
-#include "costmodel/output_file.hpp"
-#include "runtime/command_line.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/transport.hpp"
-#include "runtime/transport_mpi.hpp"
+#include "calibrate/commands/compare_command.hpp"
+#include "calibrate/commands/cpu_command.hpp"
+#include "calibrate/commands/fit_command.hpp"
+#include "calibrate/commands/gpu_command.hpp"
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "runtime/backend/transport.hpp"
+#include "runtime/ranks/launch.hpp"
+#include "runtime/ranks/mpi_transport.hpp"
+#include "runtime/run/command_line.hpp"
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <exception>
 #include <string>
 
-#include "costmodel/error.hpp"
-#include "costmodel/output_file.hpp"
-#include "planner/commands.hpp"
-#include "planner/hand_over.hpp"
-#include "planner/options.hpp"
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/output_file.hpp"
+#include "planner/commands/commands.hpp"
+#include "planner/commands/options.hpp"
+#include "planner/commands/other_programs.hpp"
 
 namespace {
 

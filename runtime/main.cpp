@@ -12,15 +12,15 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/config_path.hpp"
-#include "costmodel/error.hpp"
-#include "costmodel/units_text.hpp"
-#include "runtime/calibrated.hpp"
-#include "runtime/command_line.hpp"
-#include "runtime/comparison.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/run_command.hpp"
-#include "runtime/run_output.hpp"
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "runtime/ranks/launch.hpp"
+#include "runtime/run/calibrated.hpp"
+#include "runtime/run/command_line.hpp"
+#include "runtime/run/comparison.hpp"
+#include "runtime/run/run_command.hpp"
+#include "runtime/run/run_output.hpp"
 
 namespace {
 

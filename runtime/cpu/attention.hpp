@@ -4,7 +4,7 @@
 // std::invalid_argument on a tensor of another size or a layout that is not the operator's.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/view.hpp"
 

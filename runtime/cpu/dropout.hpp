@@ -4,7 +4,7 @@
 // p. All throw std::invalid_argument on a tensor of another size or a p outside [0, 1).
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/view.hpp"
 
 namespace runtime::cpu {

@@ -2,7 +2,7 @@
 // std::invalid_argument on a tensor of another size.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/view.hpp"
 

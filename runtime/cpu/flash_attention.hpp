@@ -4,7 +4,7 @@
 // Blocks above the diagonal are skipped, whatever op.causal_skip says.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/view.hpp"
 

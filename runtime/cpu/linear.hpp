@@ -2,7 +2,7 @@
 // tensor of another size.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/view.hpp"
 
 namespace runtime::cpu {

@@ -3,7 +3,7 @@
 // for LayerNorm (empty for RMSNorm). All throw std::invalid_argument on a tensor of another size.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/view.hpp"
 
 namespace runtime::cpu {

@@ -1,7 +1,7 @@
 // The norm of one row of n elements, which norm.cpp and qk_norm.cpp share. T is float or double.
 #pragma once
 
-#include "costmodel/model_spec.hpp"
+#include "costmodel/model/model_spec.hpp"
 
 namespace runtime::cpu {
 

@@ -5,7 +5,7 @@
 // tensor of another size.
 #pragma once
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/view.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "costmodel/op.hpp"
+#include "costmodel/operators/op.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/view.hpp"
 

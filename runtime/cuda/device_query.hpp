@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/cuda_plugin.hpp"
+#include "runtime/backend/cuda_library.hpp"
 
 namespace runtime::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/cuda_plugin.hpp"
+#include "runtime/backend/cuda_library.hpp"
 
 namespace runtime::cuda {
 

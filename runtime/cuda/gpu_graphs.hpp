@@ -5,8 +5,8 @@
 
 #include <map>
 
+#include "runtime/backend/graph_recorder.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
-#include "runtime/graph_recorder.hpp"
 
 namespace runtime::cuda {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/arena.hpp"
+#include "runtime/backend/arena.hpp"
 #include "runtime/cuda/error_text.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
 #include "runtime/cuda/green_contexts.hpp"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda_plugin.hpp"
+#include "runtime/backend/cuda_library.hpp"
+#include "runtime/backend/memory.hpp"
 #include "runtime/kernels/elementwise.hpp"
-#include "runtime/memory.hpp"
 
 namespace runtime::cuda {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "runtime/backend/streams.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
-#include "runtime/streams.hpp"
 
 namespace runtime::cuda {
 

@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/chunk.hpp"
+#include "runtime/backend/shard.hpp"
+#include "runtime/backend/transport.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/gpu_streams.hpp"
 #include "runtime/cuda/nccl_library.hpp"
-#include "runtime/transport.hpp"
 
 namespace runtime::cuda {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/fabric.hpp"
-#include "runtime/streams.hpp"
+#include "runtime/backend/fabric.hpp"
+#include "runtime/backend/streams.hpp"
 
 namespace runtime::cuda {
 

@@ -1,7 +1,7 @@
 #include "runtime/cuda/nccl_library.hpp"
 
+#include "runtime/backend/loaded_library.hpp"
 #include "runtime/cuda/nccl_fabric.hpp"
-#include "runtime/loaded_library.hpp"
 
 namespace runtime::cuda {
 

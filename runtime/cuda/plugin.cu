@@ -1,8 +1,8 @@
 // What the library shows to the program that loads it.
+#include "runtime/backend/cuda_library.hpp"
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
 #include "runtime/cuda/nccl_fabric.hpp"
-#include "runtime/cuda_plugin.hpp"
 
 namespace {
 

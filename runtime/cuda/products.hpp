@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <map>
 
-#include "runtime/fp8.hpp"
+#include "runtime/backend/fp8_scale.hpp"
 #include "runtime/kernels/product.hpp"
 
 namespace runtime::cuda {

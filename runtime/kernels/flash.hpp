@@ -8,9 +8,9 @@
 // exchange(), pack(). A test's runs on the host.
 #pragma once
 
+#include "runtime/backend/number_format.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/kernels/portable.hpp"
-#include "runtime/number.hpp"
 
 namespace runtime::kernels {
 

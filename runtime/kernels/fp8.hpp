@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/fp8.hpp"
+#include "runtime/backend/fp8_scale.hpp"
 #include "runtime/kernels/portable.hpp"
 #include "runtime/kernels/product.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/kernel_device_attention.hpp"
-#include "runtime/kernels/kernel_device_declared.hpp"
+#include "runtime/kernels/kernel_device_class.hpp"
 #include "runtime/kernels/kernel_device_fp8.hpp"
 #include "runtime/kernels/kernel_device_linear.hpp"
-#include "runtime/kernels/kernel_device_rest.hpp"
+#include "runtime/kernels/kernel_device_pointwise.hpp"

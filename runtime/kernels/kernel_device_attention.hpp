@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/flash_backward.hpp"
 #include "runtime/kernels/flash_forward.hpp"
-#include "runtime/kernels/kernel_device_declared.hpp"
+#include "runtime/kernels/kernel_device_class.hpp"
 
 namespace runtime::kernels {
 

@@ -2,7 +2,7 @@
 // own, into memory that no plan counts.
 #pragma once
 
-#include "runtime/kernels/kernel_device_declared.hpp"
+#include "runtime/kernels/kernel_device_class.hpp"
 
 namespace runtime::kernels {
 

@@ -1,7 +1,7 @@
 // The products of a KernelDevice, with the activations that are computed with them.
 #pragma once
 
-#include "runtime/kernels/kernel_device_declared.hpp"
+#include "runtime/kernels/kernel_device_class.hpp"
 
 namespace runtime::kernels {
 

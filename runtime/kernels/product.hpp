@@ -2,8 +2,8 @@
 // is, read column by column, cᵀ = op(b)ᵀ · op(a)ᵀ.
 #pragma once
 
+#include "runtime/backend/number_format.hpp"
 #include "runtime/cpu/gemm.hpp"
-#include "runtime/number.hpp"
 
 namespace runtime::kernels {
 

@@ -2,9 +2,9 @@
 // them. Tensors, shapes and papers as in runtime/cpu.
 #pragma once
 
+#include "runtime/backend/number_format.hpp"
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/kernels/portable.hpp"
-#include "runtime/number.hpp"
 
 namespace runtime::kernels {
 

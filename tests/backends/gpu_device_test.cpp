@@ -8,9 +8,9 @@
 #include <string>
 
 #include "runtime/cuda/device_query.hpp"
-#include "tests/runtime/host_executor.hpp"
-#include "tests/runtime/op_compare.hpp"
-#include "tests/runtime/trained.hpp"
+#include "tests/runtime/support/host_executor.hpp"
+#include "tests/runtime/support/op_compare.hpp"
+#include "tests/runtime/support/trained.hpp"
 
 namespace {
 

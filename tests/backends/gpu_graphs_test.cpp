@@ -1,11 +1,11 @@
 // CUDA graphs: what a GPU learns by them is what it learns without. Where there is none it says so.
-#include "runtime/graphed_device.hpp"
+#include "runtime/devices/graphed_device.hpp"
 
 #include <doctest/doctest.h>
 
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
-#include "tests/runtime/trained.hpp"
+#include "tests/runtime/support/trained.hpp"
 
 namespace {
 

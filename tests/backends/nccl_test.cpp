@@ -8,8 +8,8 @@
 
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
-#include "runtime/tensor_way.hpp"
-#include "tests/runtime/trained.hpp"
+#include "runtime/ranks/tensor_route.hpp"
+#include "tests/runtime/support/trained.hpp"
 
 namespace {
 

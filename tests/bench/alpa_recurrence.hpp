@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "planner/stage_slicing.hpp"
+#include "planner/solvers/stage_slicing.hpp"
 
 class AlpaRecurrence {
  public:

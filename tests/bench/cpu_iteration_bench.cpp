@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
-#include "calibrate/measurement.hpp"
-#include "calibrate/small_model.hpp"
+#include "calibrate/measure/measurement.hpp"
+#include "calibrate/measure/probe_model.hpp"
 #include "runtime/cpu/gemm.hpp"
-#include "runtime/cpu_device.hpp"
-#include "runtime/device_around.hpp"
-#include "runtime/stage_executor.hpp"
-#include "runtime/thread_transport.hpp"
+#include "runtime/devices/cpu_device.hpp"
+#include "runtime/devices/device_wrapper.hpp"
+#include "runtime/ranks/thread_transport.hpp"
+#include "runtime/training/stage_executor.hpp"
 
 namespace {
 

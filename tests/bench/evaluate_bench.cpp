@@ -1,9 +1,9 @@
 // The three speeds that Shardplan promises: one evaluation, one simulation, one search.
 #include <benchmark/benchmark.h>
 
-#include "costmodel/simulator.hpp"
-#include "planner/search.hpp"
-#include "tests/costmodel/scenarios.hpp"
+#include "costmodel/schedule/simulator.hpp"
+#include "planner/search/grid_search.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace {
 

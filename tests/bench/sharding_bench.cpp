@@ -1,8 +1,8 @@
 // Intra-operator sharding of a GPT stage: elimination beside the integer program.
 #include <benchmark/benchmark.h>
 
-#include "planner/milp.hpp"
-#include "planner/sharding_problem.hpp"
+#include "planner/solvers/milp.hpp"
+#include "planner/solvers/sharding_problem.hpp"
 #include "tests/bench/stage_instance.hpp"
 
 namespace {

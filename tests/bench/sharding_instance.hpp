@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "planner/sharding_problem.hpp"
+#include "planner/solvers/sharding_problem.hpp"
 
 struct RandomSharding {
   int nodes = 6, choices = 3, extra_edges = 2;  // beside a chain through all nodes

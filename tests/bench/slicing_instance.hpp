@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "planner/stage_slicing.hpp"
+#include "planner/solvers/stage_slicing.hpp"
 
 struct SlicingInstance {
   int layers = 96;

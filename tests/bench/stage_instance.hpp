@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "planner/stage_graph.hpp"
-#include "tests/costmodel/scenarios.hpp"
+#include "planner/sharding/stage_graph.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 // `layers` layers with embedding and head, of a width and batch as one node of eight trains them;
 // memory half way between the least that any sharding takes and what the fastest takes.

@@ -1,26 +1,63 @@
 # Reads the names of the source files from stdin, then each file. The rules are in the tables below.
 
 BEGIN {
-  # Who may include whom. Files outside these folders (tests, the package consumer) may include everything.
-  may["costmodel"] = "costmodel"
-  may["planner"] = "planner costmodel"
-  may["runtime"] = "runtime costmodel"
-  may["calibrate"] = "calibrate runtime costmodel"
-  may["tests"] = "tests planner costmodel runtime calibrate"
+  # Who may include whom. A folder includes itself and what its row names: folders beside it by their own name, those of
+  # other top folders in full, or all of a top folder ("costmodel/*"). A main.cpp may include everything its top folder
+  # may. Tests may include everything.
+  top["costmodel"] = "costmodel/*"
+  top["planner"] = "planner/* costmodel/*"
+  top["runtime"] = "runtime/* costmodel/*"
+  top["calibrate"] = "calibrate/* runtime/* costmodel/*"
+  top["tests"] = "tests tests/* planner/* costmodel/* runtime/* calibrate/*"
+
+  row("costmodel/base", "")
+  row("costmodel/config", "base")
+  row("costmodel/model", "base config")
+  row("costmodel/machine", "base config")
+  row("costmodel/schedule", "base")
+  row("costmodel/plan", "base config model machine schedule")
+  row("costmodel/scenario", "base config model machine plan schedule")
+  row("costmodel/operators", "base model plan")
+  row("costmodel/cost", "base machine plan operators")
+  row("costmodel/estimate", "base model machine schedule plan operators cost")
+
+  row("planner/solvers", "costmodel/base")
+  row("planner/exchange", "costmodel/*")
+  row("planner/sharding", "solvers costmodel/*")
+  row("planner/search", "solvers sharding costmodel/*")
+  row("planner/diagnosis", "search costmodel/*")
+  row("planner/report", "diagnosis search sharding exchange costmodel/*")
+  row("planner/accuracy", "report search solvers costmodel/*")
+  row("planner/commands", "planner/* costmodel/*")
+
+  row("runtime/cpu", "costmodel/base costmodel/operators")
+  row("runtime/backend", "cpu costmodel/*")
+  row("runtime/kernels", "cpu backend")
+  row("runtime/devices", "cpu backend costmodel/*")
+  row("runtime/ranks", "backend costmodel/*")
+  row("runtime/engine", "backend ranks costmodel/*")
+  row("runtime/cuda", "cpu backend kernels")
+  row("runtime/training", "cpu backend ranks engine costmodel/*")
+  row("runtime/run", "cpu backend devices ranks engine training costmodel/*")
+
+  row("calibrate/measure", "runtime/* costmodel/*")
+  row("calibrate/fit", "costmodel/*")
+  row("calibrate/profile", "measure fit runtime/* costmodel/*")
+  row("calibrate/commands", "calibrate/* runtime/* costmodel/*")
 
   # Which files may include which library; a library that stands in no line may be included nowhere.
-  library("^yaml-cpp/", "^costmodel/yaml_io\\.cpp$")
-  library("^boost/program_options", "^(planner|runtime|calibrate)/main\\.cpp$|^planner/options\\.[ch]pp$|^runtime/command_line\\.[ch]pp$")
-  library("^boost/asio/", "^runtime/tcp_[^/]*\\.[ch]pp$|^tests/")
+  library("^yaml-cpp/", "^costmodel/config/yaml\\.cpp$")
+  library("^boost/program_options", "^(planner|runtime|calibrate)/main\\.cpp$|^planner/commands/options\\.[ch]pp$|^runtime/run/command_line\\.[ch]pp$")
+  library("^boost/asio/", "^runtime/ranks/tcp_[^/]*\\.[ch]pp$|^tests/")
   library("^boost/context/", "^tests/")
-  library("^boost/align/", "^calibrate/op_bench\\.cpp$")
+  library("^boost/align/", "^calibrate/measure/op_bench\\.cpp$")
   library("^(unsupported/)?Eigen/", "^calibrate/|^runtime/cpu/")
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")
   library("^(cuda|cublas|cudnn|nccl|nv|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|driver_types)",
           "^runtime/cuda/")
-  library("^mpi\\.h$", "^runtime/transport[^/]*\\.cpp$|^tests/runtime/mpi/one_thread\\.cpp$")
-  library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/milp\\.cpp$")
-  library("^nlohmann/", "^(costmodel|planner|runtime)/json[^/]*\\.[ch]pp$|^tests/")
+  library("^mpi\\.h$", "^runtime/ranks/mpi_transport\\.cpp$|^tests/runtime/ranks/mpi/one_thread\\.cpp$")
+  library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/solvers/milp\\.cpp$")
+  library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
   library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|poll|time|sched|pthread|signal|spawn|dlfcn)\\.h$", ".")
@@ -29,10 +66,33 @@ BEGIN {
     files[++file_count] = name
     exists[name] = 1
   }
+  read_exceptions("tests/lint/exceptions.txt")
   for (i = 1; i <= file_count; ++i) read(files[i])
   find_rings("file")
   find_rings("folder")
+  for (i = 1; i <= file_count; ++i) {
+    check_room(files[i])
+    check_unit(files[i])
+  }
+  check_exceptions("tests/lint/exceptions.txt")
   exit breaches > 0
+}
+
+function row(folder, allowed,    names, n, i, name) {
+  n = split(allowed, names, " ")
+  may[folder] = folder
+  for (i = 1; i <= n; ++i) {
+    name = names[i]
+    may[folder] = may[folder] " " (name ~ /\// ? name : substr(folder, 1, index(folder, "/")) name)
+  }
+}
+
+function top_of(path) { return substr(path, 1, index(path "/", "/") - 1) }
+
+# Whether a file of the folder `from` may include one of `to`. A main.cpp goes by its top folder.
+function is_allowed(from, to,    list) {
+  list = " " (from in may ? may[from] : top[top_of(from)]) " "
+  return index(list, " " to " ") > 0 || index(list, " " top_of(to) "/* ") > 0
 }
 
 function library(header, file) {
@@ -87,13 +147,14 @@ function include_own(file, where, target,    from, to) {
   if (target ~ /(^|\/)\.\.?\//) return breach(where, "path", "\"" target "\" is not written from the root")
   if (target !~ /\//) return breach(where, "path", "\"" target "\" is not written from the root")
   if (!(target in exists)) return breach(where, "path", "\"" target "\" does not exist under the root")
-  from = substr(file, 1, index(file, "/") - 1)
-  to = substr(target, 1, index(target, "/") - 1)
-  if (index(" " may[from] " ", " " to " ") == 0)
-    return breach(where, "arrow", from " may not include " to " (\"" target "\")")
+  from = folder_of(file)
+  to = folder_of(target)
   edge("file", file, target, where)
-  if (file !~ /(^|\/)main\.cpp$/ && folder_of(file) != folder_of(target))
-    edge("folder", folder_of(file), folder_of(target), where)
+  if (is_allowed(from, to)) {
+    if (file !~ /(^|\/)main\.cpp$/ && from != to) edge("folder", from, to, where)
+  } else if (!excepted("arrow", file " " target)) {
+    breach(where, "arrow", from " may not include " to " (\"" target "\")")
+  }
 }
 
 function include_library(file, where, target,    i) {
@@ -135,4 +196,52 @@ function walk(kind, node, path,    list, count, i, ring) {
     }
   }
   state[kind, node] = "done"
+}
+
+# Every file but a main.cpp stands in a folder of the table.
+function check_room(file) {
+  if (!(top_of(file) in top) || top_of(file) == "tests" || file ~ /^[a-z]+\/main\.cpp$/) return
+  if (!(folder_of(file) in may)) breach(file ":1", "room", folder_of(file) " is not in the table of tests/lint/fences.awk")
+}
+
+# A unit is a .cpp or .cu with the header of its name, or a header alone. Tests mirror the folders.
+function check_unit(file,    unit, source) {
+  if (file !~ /^(costmodel|planner|runtime|calibrate)\/[a-z]+\/[^\/]*$/) return
+  unit = file
+  sub(/\.[a-z]+$/, "", unit)
+  source = !is_header(file)
+  if (source && !((unit ".hpp") in exists) && !((unit ".cuh") in exists) && !excepted("header", file))
+    breach(file ":1", "header", "has no header of its own")
+  if (is_header(file) && (((unit ".cpp") in exists) || ((unit ".cu") in exists))) return  # told of its source
+  if (!(("tests/" unit "_test.cpp") in exists) && !excepted("test", unit))
+    breach(file ":1", "test", "has no test of its name (tests/" unit "_test.cpp)")
+}
+
+# Lines "KIND WHAT: reason". Each must be needed, so that the list only shrinks; a reason may name a test, which must exist.
+function read_exceptions(file,    line, key, reason) {
+  while ((getline line < file) > 0) {
+    ++exception_line
+    if (line ~ /^(#|$)/) continue
+    key = line
+    sub(/: .*/, "", key)
+    reason = substr(line, length(key) + 3)
+    exception[key]
+    exception_at[exception_line] = key
+    if (match(reason, /tests\/[a-z0-9_\/]+_test(\.cpp)?/) && !(substr(reason, RSTART, RLENGTH) in exists) &&
+        system("test -e " substr(reason, RSTART, RLENGTH)) != 0)
+      breach(file ":" exception_line, "exception", "there is no " substr(reason, RSTART, RLENGTH))
+  }
+  close(file)
+}
+
+function excepted(kind, what) {
+  if (!((kind " " what) in exception)) return 0
+  needed[kind " " what] = 1
+  return 1
+}
+
+function check_exceptions(file,    i) {
+  for (i = 1; i <= exception_line; ++i)
+    if ((i in exception_at) && !(exception_at[i] in needed))
+      breach(file ":" i, "exception", "`" exception_at[i] "` is not needed any more: take it out")
 }

@@ -1,7 +1,7 @@
 #include <cstdio>
 
-#include "costmodel/units.hpp"
-#include "costmodel/units_text.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/base/units.hpp"
 
 int main() {
   const costmodel::Seconds time = costmodel::Bytes(6e9) / costmodel::BytesPerSecond(3e9);

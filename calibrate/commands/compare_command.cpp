@@ -1,0 +1,52 @@
+#include "calibrate/commands/compare_command.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "calibrate/commands/compare.hpp"
+#include "calibrate/commands/cpu_tasks.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace calibrate {
+
+namespace {
+
+costmodel::DeviceSpec device_named(const std::string& name, const costmodel::ConfigPath& path) {
+  const auto found = costmodel::resolve_config(path, "devices",
+                                               costmodel::scalar_value(name, {"--profile", 0, 0}));
+  auto device = costmodel::read_device(found.value, found.name);
+  if (device.yardstick > costmodel::Seconds(0)) set_pace_reference(device.yardstick);
+  return device;
+}
+
+}  // namespace
+
+std::string compare_scenario(const std::string& scenario, const std::string& profile,
+                             const costmodel::ConfigPath& path) {
+  const std::vector<std::string> alone{"cluster.devices=1", "plan.tp=1", "plan.pp=1", "plan.dp=1"};
+  auto s = costmodel::load_scenario(costmodel::scenario_file(scenario, path), path, alone);
+  if (!profile.empty()) s.cluster.device = device_named(profile, path);
+  s.training.precision = s.training.gradient_precision = costmodel::Precision::fp32;
+  const auto plan = costmodel::resolve_plan(s);
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  StopRule rule;
+  rule.longest = costmodel::Seconds(20);
+  return fmt::format("{} on one device, times of a micro-batch\n{}", s.model.title,
+                     table_of(compare_ops(evaluator, plan, rule)));
+}
+
+std::string check_profile(const std::string& profile, const costmodel::ConfigPath& path) {
+  const auto device = device_named(profile, path);
+  StopRule rule;
+  rule.longest = costmodel::Seconds(4);
+  std::vector<Compared> rows;
+  for (const SmallModel& model : held_out_models())
+    for (auto& row : compare_stage(model, device, rule)) rows.push_back(std::move(row));
+  const auto spread = spread_of(rows);
+  return fmt::format("{}{} stage times of {} models: median error {:.1f} %, largest {:.1f} %\n",
+                     table_of(rows), rows.size(), held_out_models().size(), spread.median,
+                     spread.most);
+}
+
+}  // namespace calibrate

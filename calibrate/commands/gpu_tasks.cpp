@@ -1,0 +1,282 @@
+#include "calibrate/commands/gpu_tasks.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "calibrate/measure/node_bench.hpp"
+#include "costmodel/cost/measured_time.hpp"
+#include "runtime/training/layer_program.hpp"
+#include "runtime/training/parameters.hpp"
+
+namespace calibrate {
+
+using costmodel::FlashAttention;
+using costmodel::LayerKind;
+using costmodel::Node;
+using costmodel::OpList;
+using costmodel::Pass;
+using runtime::Place;
+
+namespace {
+
+Record record_of(const GpuBench& bench, const std::string& task, const costmodel::Op& op, Pass pass,
+                 const Timing& time) {
+  const auto work = costmodel::measured_work(op, pass, bench.precision);
+  return {task, std::string(costmodel::measured_name(op)), pass, work.point, work.amount, time};
+}
+
+// One operator in each of its passes, with an equal share of the time.
+std::vector<Record> time_node(const GpuBench& bench, const std::string& task, const OpList& list,
+                              std::size_t node, const NodeWeights& weights, const Place& place,
+                              const StopRule& rule) {
+  const costmodel::Op& op = list.nodes[node].op;
+  NodeBench one(bench.device, bench.number(), list, node, weights, place);
+  std::vector<Pass> passes;
+  for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
+    if (costmodel::has_pass(op, pass)) passes.push_back(pass);
+  StopRule each = rule;
+  each.longest *= 1 / static_cast<double>(passes.size());
+  std::vector<Record> records;
+  for (const Pass pass : passes) {
+    if (pass == Pass::weight_gradient && !std::holds_alternative<costmodel::Linear>(op)) continue;
+    const Timing time = time_runs([&] { one.run(pass); }, bench.device.memory(), each, bench.clock);
+    records.push_back(record_of(bench, task, op, pass, time));
+  }
+  return records;
+}
+
+double element_of(const GpuBench& bench) { return costmodel::storage_bytes(bench.precision); }
+
+void add_products(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
+  for (const auto m : shapes.rows) {
+    for (const auto n : shapes.sides) {
+      for (const auto k : shapes.sides) {
+        const std::string name = fmt::format("product {} x {} x {}", m, n, k);
+        tasks.push_back({name, 1, [=, &bench](const StopRule& rule) {
+                           const OpList list = product_list(m, n, k, element_of(bench));
+                           return time_node(bench, name, list, 0, {.matrix = n * k}, Place{}, rule);
+                         }});
+      }
+    }
+  }
+}
+
+void add_attention(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
+  constexpr std::int64_t together = 16;  // heads
+  for (const auto s : shapes.lengths) {
+    for (const auto d : shapes.head_dims) {
+      const std::string name = fmt::format("flash attention {} x {}", s, d);
+      const FlashAttention op{1, s, together, together, d, true};
+      tasks.push_back({name, 2, [=, &bench](const StopRule& rule) {
+                         const OpList list = attention_list(op, element_of(bench));
+                         const Place place{.sequence = s,
+                                           .heads = together,
+                                           .kv_heads = together,
+                                           .all_heads = together,
+                                           .head_dim = d};
+                         return time_node(bench, name, list, 0, {}, place, rule);
+                       }});
+    }
+  }
+}
+
+Place place_of(const SmallModel& m) {
+  const std::int64_t heads = m.heads, kv = m.llama ? m.kv_heads : m.heads;
+  return {.sequences = m.micro_batch,
+          .sequence = m.sequence,
+          .heads = heads,
+          .kv_heads = kv,
+          .all_heads = heads,
+          .head_dim = m.hidden / m.heads,
+          .vocab = m.vocab,
+          .seed = 1,
+          .dropout = m.llama ? 0 : m.dropout,
+          .loss_scale = 1.0 / static_cast<double>(m.sequence * m.micro_batch)};
+}
+
+// The parameters that a node uses; those of a borrowed table are its own here.
+NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::LayerProgram& program,
+                       std::size_t node) {
+  const auto size = [&](int parameter) {
+    return parameter < 0 ? 0
+                         : static_cast<std::int64_t>(
+                               layout.tensors[static_cast<std::size_t>(parameter)].size());
+  };
+  NodeWeights weights{size(layout.nodes[node].matrix), size(layout.nodes[node].bias),
+                      program.list.nodes[node].name == "logits"};
+  const int of_product = program.bias_of[node];
+  if (of_product == -2) weights.bias = 0;
+  if (of_product >= 0) weights.bias = size(layout.nodes[static_cast<std::size_t>(of_product)].bias);
+  return weights;
+}
+
+// Products are of the grid, and attention of its own.
+bool is_timed_in_layers(const Node& node) {
+  const auto name = costmodel::measured_name(node.op);
+  return !name.empty() && costmodel::keys_of(name).axes.size() == 1;
+}
+
+std::vector<Record> time_layers(const GpuBench& bench, const SmallModel& model,
+                                const StopRule& rule) {
+  const auto evaluator = evaluator_of(model, {}, bench.precision);
+  const Place place = place_of(model);
+  const std::string task = model.name();
+  std::vector<Record> records;
+  std::set<std::pair<std::string, double>> seen;  // operators of one size
+  for (const LayerKind kind : {LayerKind::embedding, LayerKind::block, LayerKind::head}) {
+    const auto program = runtime::layer_program(evaluator.op_list(kind, plan_of(model)),
+                                                costmodel::Recomputed::nothing);
+    const auto layout = runtime::layer_parameters(program.list, program.list, evaluator.model(),
+                                                  {.kind = kind}, false);
+    for (std::size_t i = 0; i < program.list.nodes.size(); ++i) {
+      const Node& node = program.list.nodes[i];
+      if (!is_timed_in_layers(node)) continue;
+      const auto work = costmodel::measured_work(node.op, Pass::forward, bench.precision);
+      if (!seen.insert({std::string(costmodel::measured_name(node.op)), work.amount}).second)
+        continue;
+      StopRule each = rule;
+      each.longest *= 0.1;  // a layer has about ten such operators
+      for (auto& record :
+           time_node(bench, task, program.list, i, weights_of(layout, program, i), place, each))
+        records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+// Two vectors, and what an optimizer has beside them.
+std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
+                                 std::int64_t elements, const StopRule& rule) {
+  runtime::Memory& memory = bench.device.memory();
+  const auto n = static_cast<std::size_t>(elements);
+  std::vector<std::span<float>> vectors;
+  for (int i = 0; i < 4; ++i) {
+    vectors.emplace_back(static_cast<float*>(memory.allocate(n * sizeof(float))), n);
+    memory.clear(vectors.back().data(), vectors.back().size_bytes());
+  }
+  StopRule each = rule;
+  each.longest *= 0.5;
+  const auto timed = [&](const auto& run) { return time_runs(run, memory, each, bench.clock); };
+  const double bytes = 4.0 * static_cast<double>(elements);
+  const Timing copy = timed([&] { memory.copy(vectors[0], vectors[1]); });
+  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+  const Timing step =
+      timed([&] { memory.adamw(vectors[0], vectors[1], vectors[2], vectors[3], how, 1, 1); });
+  for (const auto& vector : vectors) memory.release(vector.data());
+  return {{task, "copy", Pass::forward, {bytes}, 2 * bytes, copy},
+          {task, "optimizer", Pass::forward, {bytes}, bytes, step}};
+}
+
+// As "call", of which this is the same work: so many of it as one graph, of which each has its
+// share.
+std::vector<Record> time_graph(const GpuBench& bench, const std::string& task,
+                               const StopRule& rule) {
+  constexpr int together = 256;
+  runtime::GraphRecorder& graphs = *bench.device.graphs();
+  runtime::Memory& memory = bench.device.memory();
+  constexpr std::size_t vectors = 4;  // of one element
+  const std::span<float> all(static_cast<float*>(memory.allocate(vectors * sizeof(float))),
+                             vectors);
+  memory.clear(all.data(), all.size_bytes());
+  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+  const auto step = [&] {
+    memory.adamw(all.first(1), all.subspan(1, 1), all.subspan(2, 1), all.last(1), how, 1, 1);
+  };
+  step();
+  memory.wait();
+  graphs.begin();
+  for (int i = 0; i < together; ++i) step();
+  const auto graph = graphs.end();
+  Timing time = time_runs([&] { graphs.start(graph); }, memory, rule, bench.clock);
+  graphs.forget(graph);
+  memory.release(all.data());
+  time.least = time.least / static_cast<double>(together);
+  time.median = time.median / static_cast<double>(together);
+  return {{task, "graph call", Pass::forward, {1}, 1, time}};
+}
+
+void add_vectors(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
+  for (const auto elements : shapes.vectors) {
+    const std::string name = fmt::format("vectors of {}", elements);
+    tasks.push_back({name, 0.5, [=, &bench](const StopRule& rule) {
+                       return time_vectors(bench, name, elements, rule);
+                     }});
+  }
+  const std::string call = "call";
+  tasks.push_back(
+      {call, 0.2, [=, &bench](const StopRule& rule) {
+         auto records = time_vectors(bench, call, 1, rule);
+         return std::vector<Record>{{call, "call", Pass::forward, {1}, 1, records.back().time}};
+       }});
+  if (bench.device.graphs() == nullptr) return;
+  const std::string replayed = "call in a graph";
+  tasks.push_back({replayed, 0.2, [=, &bench](const StopRule& rule) {
+                     return time_graph(bench, replayed, rule);
+                   }});
+}
+
+SmallModel model_of(bool llama, std::int64_t hidden, std::int64_t sequence,
+                    std::int64_t micro_batch) {
+  SmallModel m;
+  m.llama = llama;
+  m.hidden = hidden;
+  m.heads = hidden / 128;
+  m.kv_heads = llama ? m.heads / 4 : m.heads;
+  m.ffn = llama ? hidden * 7 / 2 : 4 * hidden;
+  m.vocab = llama ? 128256 : 51200;
+  m.sequence = sequence;
+  m.micro_batch = micro_batch;
+  m.dropout = 0.1;
+  return m;
+}
+
+}  // namespace
+
+GpuShapes gpu_shapes(bool quick) {
+  GpuShapes shapes;
+  for (const bool llama : {false, true}) {
+    if (quick) {
+      shapes.models.push_back(model_of(llama, 4096, 2048, 1));
+      continue;
+    }
+    for (const std::int64_t hidden : {1024, 2048, 4096, 8192}) {
+      for (const std::int64_t sequence : {1024, 4096})
+        shapes.models.push_back(model_of(llama, hidden, sequence, 1));
+    }
+    SmallModel unfused = model_of(llama, 2048, 2048, 1);
+    unfused.flash = false;
+    shapes.models.push_back(unfused);
+  }
+  if (quick) {
+    shapes.rows = {1024, 8192};
+    shapes.sides = {1024, 4096, 16384};
+    shapes.lengths = {1024, 4096};
+    shapes.head_dims = {128};
+    shapes.vectors = {1 << 14, 1 << 22, 1 << 28};
+  } else {
+    shapes.rows = {256, 1024, 4096, 16384};
+    shapes.sides = {1024, 2048, 4096, 8192, 16384, 32768};
+    shapes.lengths = {256, 1024, 2048, 4096, 8192, 16384};
+    shapes.head_dims = {64, 128};
+    shapes.vectors = {1 << 14, 1 << 18, 1 << 22, 1 << 25, 1 << 28};
+  }
+  return shapes;
+}
+
+std::vector<Task> gpu_tasks(const GpuBench& bench, const GpuShapes& shapes) {
+  std::vector<Task> tasks;
+  add_vectors(tasks, bench, shapes);
+  add_products(tasks, bench, shapes);
+  add_attention(tasks, bench, shapes);
+  for (const SmallModel& model : shapes.models) {
+    tasks.push_back({model.name(), 4, [&bench, model](const StopRule& rule) {
+                       return time_layers(bench, model, rule);
+                     }});
+  }
+  return tasks;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,58 @@
+// Fitting one formula's constants to measured times, and what the fit was worth: errors before and
+// after, and which constants the data show at all.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/microbenchmark.hpp"
+#include "costmodel/base/units.hpp"
+
+namespace calibrate {
+
+// A constant of the formula: its present value and its range. `always` constants are fitted; of the
+// others those that the data show: each must lower the Bayesian information criterion for errors
+// with a Laplace distribution (Schwarz 1978), 2n·ln(mean |error|) + ln n a constant.
+struct Knob {
+  std::string name;
+  double start, least, most;
+  bool always = false;
+  std::optional<std::size_t> follows =
+      {};  // keeps its ratio to that knob: the points show one only
+};
+
+struct FitTask {
+  std::string what;  // "bf16 products"
+  std::vector<Knob> knobs;
+  std::vector<Measurement> points;
+  // The predicted time with these values of the knobs.
+  std::function<costmodel::Seconds(const std::vector<double>&, const Measurement&)> model;
+};
+
+struct ErrorSummary {  // of |predicted / measured - 1|, per cent
+  double median = 0, p90 = 0;
+};
+
+struct FittedConstant {
+  std::string name;
+  double before, after;
+  bool fitted;            // false: kept, the data do not show it
+  bool at_bound = false;  // the data ask for more than the range allows
+};
+
+struct FittedGroup {
+  std::string what;
+  std::vector<FittedConstant> constants;
+  std::size_t points = 0;
+  ErrorSummary before, after;
+  std::vector<std::string> sources;  // titles, each once, sorted
+  std::string measured;              // dates from first to last, or "not stated"
+  std::vector<double> values() const;
+  bool any_fitted() const;
+};
+
+FittedGroup fit(const FitTask& task);
+
+}  // namespace calibrate

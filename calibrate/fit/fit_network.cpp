@@ -1,0 +1,102 @@
+#include "calibrate/fit/fit_network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "costmodel/cost/collective.hpp"
+#include "costmodel/plan/mesh.hpp"
+
+namespace calibrate {
+
+using costmodel::ClusterSpec;
+using costmodel::GroupLayout;
+using costmodel::Seconds;
+using costmodel::Tier;
+
+namespace {
+
+// How the run's ranks lie over the tiers; none where the cluster has no such place.
+std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec& cluster) {
+  const auto unit = cluster.tiers.front().devices;
+  if (run.ranks % run.nodes != 0) return std::nullopt;
+  const int in_node = run.ranks / run.nodes;
+  const bool whole_units = in_node == unit || cluster.devices_per_node < unit;
+  if (run.nodes > 1 && whole_units) return costmodel::layout_of(run.ranks, 1, cluster);
+  if (in_node > unit || (run.nodes > 1 && cluster.tiers.size() != 2)) return std::nullopt;
+  GroupLayout layout;
+  layout.size = run.ranks;
+  layout.tiers = cluster.tiers.size();
+  layout.fan.fill(1);
+  layout.fan[0] = in_node;
+  if (run.nodes > 1) layout.fan[1] = run.nodes;
+  return layout;
+}
+
+// With room for the largest run, and without measured times.
+ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>& measurements) {
+  std::int64_t most = base.devices;
+  for (const auto& m : measurements) {
+    if (const auto* run = std::get_if<CollectiveRun>(&m.what))
+      most = std::max<std::int64_t>(most, run->ranks);
+  }
+  ClusterSpec cluster = most == base.devices ? base : costmodel::resized(base, most);
+  for (Tier& tier : cluster.tiers) tier.measured.clear();  // they would hide the formulas
+  return cluster;
+}
+
+ClusterSpec with_constants(ClusterSpec cluster, std::size_t tier,
+                           const std::vector<double>& values) {
+  Tier& t = cluster.tiers[tier];
+  t.efficiency = values[0];
+  t.latency = Seconds(values[1]);
+  t.fixed = Seconds(values[2]);
+  return cluster;
+}
+
+FitTask task_of(const ClusterSpec& cluster, std::size_t tier, std::vector<Measurement> points) {
+  const Tier& t = cluster.tiers[tier];
+  const auto named = [&](const char* key) { return fmt::format("tiers.{}.{}", t.name, key); };
+  FitTask task;
+  task.what = fmt::format("collectives over {}", t.name);
+  task.knobs = {{named("efficiency"), t.efficiency, 1e-3, 1, true},
+                {named("latency_s"), t.latency.value, 0, 1e-2},
+                {named("fixed_s"), t.fixed.value, 0, 1e-1}};
+  task.points = std::move(points);
+  task.model = [cluster, tier](const std::vector<double>& values, const Measurement& m) {
+    const auto& run = std::get<CollectiveRun>(m.what);
+    const ClusterSpec tried = with_constants(cluster, tier, values);
+    return costmodel::collective_time(run.kind, run.message, *layout_in(run, tried), tried);
+  };
+  return task;
+}
+
+}  // namespace
+
+std::vector<FittedGroup> fit_network(const ClusterSpec& base,
+                                     const std::vector<Measurement>& measurements,
+                                     std::vector<Unused>& unused) {
+  ClusterSpec cluster = large_enough(base, measurements);
+  std::vector<std::vector<Measurement>> by_tier(cluster.tiers.size());
+  for (const auto& m : measurements) {
+    const auto* run = std::get_if<CollectiveRun>(&m.what);
+    if (run == nullptr) continue;
+    const auto layout = layout_in(*run, cluster);
+    if (!layout) {
+      unused.push_back({m.id, fmt::format("{} ranks on {} nodes have no place in the cluster",
+                                          run->ranks, run->nodes)});
+    } else {
+      by_tier[static_cast<std::size_t>(layout->outermost())].push_back(m);
+    }
+  }
+  std::vector<FittedGroup> groups;
+  for (std::size_t tier = 0; tier < by_tier.size(); ++tier) {
+    if (by_tier[tier].empty()) continue;
+    groups.push_back(fit(task_of(cluster, tier, by_tier[tier])));
+    cluster = with_constants(cluster, tier, groups.back().values());
+  }
+  return groups;
+}
+
+}  // namespace calibrate

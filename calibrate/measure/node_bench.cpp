@@ -1,0 +1,176 @@
+#include "calibrate/measure/node_bench.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace calibrate {
+
+using costmodel::Node;
+using costmodel::OpList;
+using costmodel::Pass;
+using costmodel::TensorId;
+using costmodel::TensorInfo;
+using costmodel::TensorRole;
+using runtime::Number;
+using runtime::Place;
+using runtime::Tensor;
+using runtime::Vector;
+
+namespace {
+
+std::vector<float> random_floats(std::size_t count) {
+  std::minstd_rand generator(static_cast<unsigned>(count));
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(generator);
+  return values;
+}
+
+bool holds_ids(const Node& node) {
+  return std::holds_alternative<costmodel::Embedding>(node.op) ||
+         std::holds_alternative<costmodel::CrossEntropy>(node.op);
+}
+
+}  // namespace
+
+// Memory of the device, filled, as long as this.
+class NodeBench::Room {
+ public:
+  explicit Room(runtime::Memory& memory) : memory_(memory) {}
+  ~Room() {
+    for (void* data : blocks_) memory_.release(data);
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  Vector numbers(std::size_t count, Number number) {
+    if (count == 0) return {nullptr, 0, number};
+    const Vector vector{take(count * runtime::bytes_of(number)), count, number};
+    const auto values = random_floats(count);
+    memory_.write(vector.data, vector.bytes(), [&](std::span<std::byte> to) {
+      runtime::host_memory().round(values, {to.data(), count, number});
+    });
+    return vector;
+  }
+  Tensor ids(std::size_t count, std::int64_t below) {
+    const std::size_t bytes = count * sizeof(std::int64_t);
+    const Tensor tensor{take(bytes), bytes};
+    memory_.write(tensor.data, bytes, [&](std::span<std::byte> to) {
+      std::minstd_rand generator(1);
+      for (auto& id : Tensor{to.data(), bytes}.ids())
+        id = static_cast<std::int64_t>(generator()) % below;
+    });
+    return tensor;
+  }
+  Tensor zeros(std::size_t bytes) {
+    const Tensor tensor{take(bytes), bytes};
+    memory_.clear(tensor.data, bytes);
+    return tensor;
+  }
+  Tensor of(const TensorInfo& info, Number narrow) {
+    const auto elements = static_cast<std::size_t>(info.rows * info.cols);
+    if (info.role == TensorRole::mask) return zeros(elements);
+    const Number number = info.element_bytes == 2 ? narrow : Number::f32;
+    const Vector vector = numbers(elements, number);
+    return {vector.data, vector.bytes()};
+  }
+
+ private:
+  void* take(std::size_t bytes) {
+    blocks_.push_back(memory_.allocate(bytes));
+    return blocks_.back();
+  }
+  runtime::Memory& memory_;
+  std::vector<void*> blocks_;
+};
+
+NodeBench::~NodeBench() = default;
+
+NodeBench::NodeBench(runtime::Device& device, Number number, const OpList& list, std::size_t node,
+                     const NodeWeights& weights, const Place& place)
+    : node_(list.nodes[node]),
+      place_(place),
+      device_(device),
+      room_(std::make_unique<Room>(device.memory())),
+      call_{.node = node_, .place = place_} {
+  std::map<TensorId, Tensor> tensors;  // a tensor that is kept and read is one
+  const auto info = [&](TensorId id) { return list.tensors[static_cast<std::size_t>(id)]; };
+  const auto tensor = [&](TensorId id) {
+    const auto [found, fresh] = tensors.try_emplace(id);
+    if (!fresh) return found->second;
+    const TensorInfo& what = info(id);
+    const bool of_ids = holds_ids(node_) && what.role == TensorRole::statistics &&
+                        what.element_bytes == sizeof(std::int64_t);
+    found->second = of_ids
+                        ? room_->ids(static_cast<std::size_t>(what.rows * what.cols), place_.vocab)
+                        : room_->of(what, number);
+    return found->second;
+  };
+  for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
+    call_.inputs[i] = tensor(node_.inputs[i]);
+    if (info(node_.inputs[i]).role == TensorRole::activation)
+      call_.input_gradients[i] = room_->of(info(node_.inputs[i]), number);
+  }
+  for (std::size_t i = 0; i < node_.saved.size(); ++i) call_.saved[i] = tensor(node_.saved[i]);
+  call_.output = tensor(node_.output);
+  call_.output_gradient = room_->of(info(node_.output), number);
+  const auto matrix = static_cast<std::size_t>(weights.matrix);
+  const auto bias = static_cast<std::size_t>(weights.bias);
+  call_.matrix = room_->numbers(matrix, number);
+  call_.bias = room_->numbers(bias, number);
+  call_.matrix_gradient = room_->numbers(matrix, Number::f32).floats();
+  call_.bias_gradient = room_->numbers(bias, Number::f32).floats();
+  call_.table_layout = weights.table;
+}
+
+void NodeBench::run(Pass pass) {
+  if (pass == Pass::weight_gradient) return device_.weight_gradient(call_);
+  if (pass == Pass::input_gradient) return device_.input_gradient(call_);
+  if (!std::holds_alternative<costmodel::CrossEntropy>(node_.op)) return device_.forward(call_);
+  device_.logits_maximum(call_);
+  device_.logits_exponentials(call_);
+  device_.logits_loss(call_);
+}
+
+Timing time_runs(const std::function<void()>& run, runtime::Memory& memory, const StopRule& rule,
+                 const Clock& clock) {
+  constexpr double between_waits = 1e-3;
+  constexpr double most = 256;
+  run();
+  memory.wait();
+  const costmodel::Seconds begin = clock();
+  run();
+  memory.wait();
+  const double once = std::max((clock() - begin).value, 1e-9);
+  const double runs = std::clamp(std::ceil(between_waits / once), 1.0, most);
+  Timing timing = measure(
+      [&] {
+        for (int i = 0; i < static_cast<int>(runs); ++i) run();
+        memory.wait();
+      },
+      rule, clock);
+  timing.least = timing.least / runs;
+  timing.median = timing.median / runs;
+  return timing;
+}
+
+OpList product_list(std::int64_t m, std::int64_t n, std::int64_t k, double element) {
+  OpList list;
+  list.tensors = {{"x", m, k, element}, {"y", m, n, element}};
+  list.nodes = {{"product", costmodel::Linear{m, n, k, false, false}, {0}, 1, {0}}};
+  return list;
+}
+
+OpList attention_list(const costmodel::FlashAttention& op, double element) {
+  const std::int64_t rows = op.sequences * op.s, wide = (op.heads + 2 * op.kv_heads) * op.head_dim;
+  OpList list;
+  list.tensors = {{"qkv", rows, wide, element},
+                  {"out", rows, op.heads * op.head_dim, element},
+                  {"log-sum-exp", rows, op.heads, 4, TensorRole::statistics}};
+  list.nodes = {{"flash attention", op, {0}, 1, {0, 2, 1}}};
+  return list;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,80 @@
+#include "calibrate/measure/probe_model.hpp"
+
+#include <fmt/format.h>
+
+namespace calibrate {
+
+namespace {
+
+costmodel::ModelSpec spec_of(const SmallModel& m) {
+  costmodel::ModelSpec spec;
+  spec.name = spec.title = m.name();
+  spec.kind = m.llama ? costmodel::ModelKind::llama : costmodel::ModelKind::gpt;
+  spec.layers = m.layers;
+  spec.hidden = m.hidden;
+  spec.heads = m.heads;
+  spec.kv_heads = m.llama ? m.kv_heads : m.heads;
+  spec.head_dim = m.hidden / m.heads;
+  spec.ffn_hidden = m.ffn;
+  spec.vocab = m.vocab;
+  spec.max_positions = m.sequence;
+  spec.dropout = m.llama ? 0 : m.dropout;
+  if (!m.llama) return spec;
+  spec.gated_mlp = true;
+  spec.activation = costmodel::ActivationFunction::silu;
+  spec.tie_embeddings = false;
+  spec.positions = costmodel::Positions::rotary;
+  spec.normalization = costmodel::Normalization::rmsnorm;
+  spec.linear_bias = spec.qkv_bias = false;
+  return spec;
+}
+
+// As configs/stacks/shardplan-cpu.yaml has it.
+costmodel::StackSpec own_stack(bool flash) {
+  costmodel::StackSpec stack;
+  stack.name = "shardplan-cpu";
+  stack.attention = flash ? costmodel::AttentionKernel::flash : costmodel::AttentionKernel::unfused;
+  stack.fused_bias_activation = false;
+  stack.fused_cross_entropy = true;
+  stack.master_weights = false;
+  stack.scatter_gather = false;
+  stack.overlap.pp_overlap = true;
+  return stack;
+}
+
+}  // namespace
+
+std::string SmallModel::name() const {
+  return fmt::format("{}{}{} h {} a {} f {} s {} b {}", llama ? "llama" : "gpt",
+                     dropout > 0 ? " with dropout" : "", flash ? "" : " unfused", hidden, heads,
+                     ffn, sequence, micro_batch);
+}
+
+costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
+                                  costmodel::Precision precision) {
+  costmodel::ClusterSpec cluster;
+  cluster.name = "this machine";
+  cluster.device = device;
+  cluster.devices = cluster.devices_per_node = 1;
+  costmodel::Tier tier;
+  tier.devices = 1;
+  tier.bandwidth = costmodel::BytesPerSecond(1e9);
+  cluster.tiers = {tier};
+  costmodel::TrainingSpec training;
+  training.global_batch = model.micro_batch;
+  training.sequence = model.sequence;
+  training.precision = precision;
+  training.gradient_precision = costmodel::Precision::fp32;
+  training.stack = own_stack(model.flash);
+  training.stack.master_weights = precision != costmodel::Precision::fp32;
+  training.overlap = training.stack.overlap;
+  return {spec_of(model), cluster, training};
+}
+
+costmodel::ParallelPlan plan_of(const SmallModel& model) {
+  costmodel::ParallelPlan plan;
+  plan.micro_batch = model.micro_batch;
+  return plan;
+}
+
+}  // namespace calibrate

@@ -1,0 +1,26 @@
+// Small models of the two families that the runtime executes, for one rank to be measured with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "costmodel/estimate/evaluator.hpp"
+
+namespace calibrate {
+
+struct SmallModel {
+  bool llama = false;  // else gpt
+  std::int64_t hidden = 256, heads = 4, kv_heads = 4, ffn = 1024, layers = 2, vocab = 1024;
+  std::int64_t sequence = 128, micro_batch = 1;
+  double dropout = 0;        // gpt
+  bool flash = true;         // else scores, softmax and context apart
+  std::string name() const;  // "gpt h 256 s 128 b 1"
+};
+
+// By this project's own stack, on a machine of one such device; in fp32, or in bf16 beside fp32
+// gradients and weights of the optimizer's.
+costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
+                                  costmodel::Precision precision = costmodel::Precision::fp32);
+costmodel::ParallelPlan plan_of(const SmallModel& model);
+
+}  // namespace calibrate

@@ -1,0 +1,83 @@
+#include "calibrate/profile/gpu_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calibrate/profile/measured_tables.hpp"
+#include "calibrate/profile/profile_parts.hpp"
+
+namespace calibrate {
+
+using costmodel::Pass;
+using costmodel::scalar_value;
+using costmodel::Value;
+
+namespace {
+
+// 13020 is CUDA 13.2.
+std::string cuda_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Value machine_of(const runtime::CudaReport& report, const std::string& date,
+                 const std::string& command) {
+  const runtime::Gpu& gpu = report.gpus.front();
+  Value map;
+  map.set("date", quoted(date));
+  map.set("processor", quoted(gpu.name));
+  map.set("compute_capability", quoted(fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)));
+  map.set("driver", quoted("CUDA " + cuda_version(report.versions.driver)));
+  map.set("runtime", quoted("CUDA " + cuda_version(report.versions.runtime)));
+  map.set("products", quoted(fmt::format("cuBLASLt {}", report.versions.cublas)));
+  map.set("nccl",
+          quoted(report.versions.nccl == 0 ? "none" : std::to_string(report.versions.nccl)));
+  map.set("command", quoted(command));
+  return map;
+}
+
+// With and without a graph, of the same kernel.
+Value launch_of(const std::vector<Record>& records, const std::string& by) {
+  Entries entries{{"kernel_s", figure(call_time(records))}};
+  std::string source = by + ": one kernel of many that wait for none but the one before";
+  const auto replayed = std::ranges::find(records, "graph call", &Record::op);
+  if (replayed != records.end()) {
+    entries.emplace_back("graph_kernel_s", figure(replayed->time.median.value));
+    source += "; graph_kernel_s: of the same kernels as one CUDA graph";
+  }
+  return group(entries, source);
+}
+
+}  // namespace
+
+Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
+                  const runtime::CudaReport& report, const std::string& date,
+                  const std::string& command,
+                  const std::vector<std::pair<std::string, std::string>>& state) {
+  const runtime::Gpu& gpu = report.gpus.front();
+  const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
+  const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
+  const double bytes_per_s = std::max(1.0, bandwidth(records));
+  Value map;
+  map.set("title", quoted(gpu.name));
+  map.set("peak_flops_per_s", group({{std::string(to_string(precision)), figure(peak)}},
+                                    by + ": the fastest product (cuBLASLt), not the data sheet's"));
+  map.set("vector_flops_per_s", group({{"value", figure(peak / 16)}},
+                                      "assumed: a sixteenth of the product's rate, as on Hopper"));
+  map.set("multiprocessors",
+          group({{"value", scalar_value(std::to_string(gpu.multiprocessors))}}, by));
+  map.set("memory", group({{"bytes", figure(static_cast<double>(gpu.memory_bytes))},
+                           {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
+                          by + ": the largest copy, read and written"));
+  set_formulas(map, records, peak, bytes_per_s, by);
+  map.set("launch", launch_of(records, by));
+  map.set("operators",
+          group({{"tables", to_value(tables_of(records, precision))}},
+                by + ": medians, each operator alone and again and again by the runtime's device"));
+  Value machine = machine_of(report, date, command);
+  for (const auto& [name, value] : state) machine.set(name, quoted(value));
+  map.set("machine", machine);
+  return map;
+}
+
+}  // namespace calibrate

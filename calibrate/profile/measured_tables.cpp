@@ -1,0 +1,178 @@
+#include "calibrate/profile/measured_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "costmodel/cost/measured_time.hpp"
+
+namespace calibrate {
+
+using costmodel::Pass;
+using costmodel::RateTable;
+
+namespace {
+
+using Point = std::vector<double>;
+using Rates = std::map<Point, std::vector<double>>;  // measured at each point
+
+constexpr double one_point = 1.125;  // ratio of sizes
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
+}
+
+// Neighbours become one: the geometric mean of their sizes, the median of their rates.
+void fill_curve(const Rates& rates, RateTable& table) {
+  table.axes = {{}};
+  for (auto at = rates.begin(); at != rates.end();) {
+    const double first = at->first.front();
+    double logarithms = 0, count = 0;
+    std::vector<double> here;
+    for (; at != rates.end() && at->first.front() < first * one_point; ++at, ++count) {
+      logarithms += std::log(at->first.front());
+      here.push_back(median_of(at->second));
+    }
+    table.axes.front().push_back(std::exp(logarithms / count));
+    table.rates.push_back(median_of(here));
+  }
+}
+
+std::vector<double> coordinates(const Rates& rates, std::size_t axis) {
+  std::set<double> all;
+  for (const auto& [point, values] : rates) all.insert(point[axis]);
+  return {all.begin(), all.end()};
+}
+
+// Points in the order of the axes, the first slowest.
+void add_points(const RateTable& table, Point& point, std::vector<Point>& all) {
+  if (point.size() == table.axes.size()) {
+    all.push_back(point);
+    return;
+  }
+  for (const double x : table.axes[point.size()]) {
+    point.push_back(x);
+    add_points(table, point, all);
+    point.pop_back();
+  }
+}
+
+bool lacks(const Rates& rates, const Point& point) { return rates.find(point) == rates.end(); }
+
+void fill_grid(const Rates& rates, RateTable& table) {
+  for (std::size_t i = 0; i < rates.begin()->first.size(); ++i)
+    table.axes.push_back(coordinates(rates, i));
+  std::vector<Point> points;
+  Point empty;
+  add_points(table, empty, points);
+  for (const Point& point : points)
+    if (lacks(rates, point)) std::erase(table.axes.front(), point.front());
+  std::erase_if(points, [&](const Point& point) {
+    const auto& kept = table.axes.front();
+    return std::find(kept.begin(), kept.end(), point.front()) == kept.end();
+  });
+  for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
+}
+
+// An operator's size: the base-2 logarithm of its coordinates' product.
+double octaves(const Point& point) {
+  double sum = 0;
+  for (const double x : point) sum += std::log2(x);
+  return sum;
+}
+
+// Rate in a layer over rate alone.
+struct InALayer {
+  double size, ratio;
+};
+
+// The median of the ratios, those of like size weighing most: small operators find their inputs in
+// the caches, large ones do not.
+double ratio_near(double size, const std::vector<InALayer>& in_order_of_ratio) {
+  constexpr double bandwidth = 3;  // octaves
+  std::vector<double> weights;
+  for (const InALayer& seen : in_order_of_ratio) {
+    const double off = (seen.size - size) / bandwidth;
+    weights.push_back(std::exp(-off * off / 2));
+  }
+  const double half = std::accumulate(weights.begin(), weights.end(), 0.0) / 2;
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (sum >= half) return in_order_of_ratio[i].ratio;
+  }
+  return in_order_of_ratio.back().ratio;
+}
+
+void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
+  const std::string name = in_a_layer(table.op);
+  std::vector<InALayer> all;
+  for (const Record& r : records) {
+    if (r.op != name || r.pass != table.pass) continue;
+    const double rate = r.amount / r.time.median.value;
+    all.push_back({octaves(r.point), rate / costmodel::rate_at(table, r.point)});
+  }
+  if (all.empty()) return;
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  std::vector<Point> points;
+  Point empty;
+  add_points(table, empty, points);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    table.rates[i] *= ratio_near(octaves(points[i]), all);
+}
+
+}  // namespace
+
+std::string in_a_layer(std::string_view op) { return std::string(op) + " in a layer"; }
+
+std::vector<RateTable> tables_of(const std::vector<Record>& records,
+                                 costmodel::Precision precision) {
+  std::map<std::pair<std::string, Pass>, Rates> measured;
+  const auto names = costmodel::measured_names();
+  for (const Record& r : records) {
+    if (std::find(names.begin(), names.end(), r.op) == names.end()) continue;
+    measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.median.value);
+  }
+  std::vector<RateTable> tables;
+  for (const auto& [key, rates] : measured) {
+    RateTable table;
+    table.op = key.first;
+    table.pass = key.second;
+    // The optimizer's parameters are fp32 in every precision.
+    table.precision = table.op == "optimizer" ? costmodel::Precision::fp32 : precision;
+    const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
+    (curve ? fill_curve : fill_grid)(rates, table);
+    if (table.rates.empty()) continue;
+    if (!curve) bring_into_a_layer(records, table);
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records) {
+  std::map<std::pair<std::size_t, int>, Rates> measured;
+  const auto& names = costmodel::collective_names;
+  for (const Record& r : records) {
+    const auto kind = std::find(names.begin(), names.end(), r.op);
+    if (kind == names.end()) continue;
+    const std::pair key(static_cast<std::size_t>(kind - names.begin()),
+                        static_cast<int>(r.point.at(1)));
+    measured[key][{r.point.front()}].push_back(r.amount / r.time.median.value);
+  }
+  std::vector<costmodel::CollectiveTable> tables;
+  for (const auto& [key, rates] : measured) {
+    costmodel::CollectiveTable table{
+        static_cast<costmodel::CollectiveKind>(key.first), key.second, {}};
+    fill_curve(rates, table.curve);
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+}  // namespace calibrate

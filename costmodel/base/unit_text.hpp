@@ -1,0 +1,39 @@
+// Numbers with units, as people write and read them: "300 GB/s", "80 GiB", "2.5 us", "312 TFLOP/s".
+// Decimal prefixes (k, M, G, T, P) are powers of 1000, binary ones (Ki, Mi, Gi, Ti) of 1024. In a
+// rate a small b is a bit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "costmodel/base/units.hpp"
+
+namespace costmodel {
+
+enum class Dimension { count, time, size, bandwidth, rate };
+
+// The unit a dimension is kept in: "", "s", "B", "B/s", "FLOP/s".
+std::string_view base_unit(Dimension dimension);
+// An example of a well-written value, for messages: "25 GB/s".
+std::string_view example_of(Dimension dimension);
+
+struct ParsedQuantity {
+  std::optional<double> value;  // in base units
+  std::string why;              // what is wrong, when there is no value
+};
+
+// Reads "80 GiB" or a bare number (already in the base unit). A unit of another dimension is an
+// error that says so.
+ParsedQuantity parse_quantity(std::string_view text, Dimension dimension);
+
+std::string format_seconds(Seconds t);           // "34.72 s", "12.3 ms", "4.5 us"
+std::string format_bytes(Bytes b);               // "71.4 GiB"
+std::string format_gib(Bytes b);                 // "71.4" (GiB, for table columns)
+std::string format_flops(Flops f);               // "231.9 GFLOP"
+std::string format_rate(FlopsPerSecond r);       // "312 TFLOP/s"
+std::string format_bandwidth(BytesPerSecond r);  // "25 GB/s"
+std::string format_count(double n);              // "174.6 B" parameters: k, M, B, T
+std::string format_integer(long long n);         // "1,536"
+
+}  // namespace costmodel

@@ -1,0 +1,164 @@
+#include "costmodel/config/map_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace costmodel {
+
+namespace {
+
+std::string_view kind_name(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null: return "nothing";
+    case Value::Kind::scalar: return "a plain value";
+    case Value::Kind::sequence: return "a list";
+    case Value::Kind::map: return "a map";
+  }
+  return "";
+}
+
+const std::string& scalar_text(const Value& value, const std::string& what, const char* expected) {
+  if (!value.is_scalar()) {
+    throw ConfigError(value.mark, fmt::format("{} is {}", what, kind_name(value)),
+                      fmt::format("write {}", expected));
+  }
+  return value.text;
+}
+
+std::string range_text(double least, double most, Dimension dimension) {
+  const auto unit = base_unit(dimension);
+  const std::string space = unit.empty() ? "" : " ";
+  return fmt::format("allowed: {:g} to {:g}{}{}", least, most, space, unit);
+}
+
+}  // namespace
+
+std::int64_t read_integer(const Value& value, const std::string& what, IntegerRange range) {
+  const std::string& text = scalar_text(value, what, "a whole number");
+  const std::string allowed = fmt::format("allowed: whole numbers {} to {}",
+                                          format_integer(range.least), format_integer(range.most));
+  std::int64_t number = 0;
+  const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+  const auto [end, status] = std::from_chars(begin, text.data() + text.size(), number);
+  if (status == std::errc() && end == text.data() + text.size() && !value.quoted) {
+    if (number < range.least || number > range.most) {
+      throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, text), allowed);
+    }
+    return number;
+  }
+  throw ConfigError(value.mark, fmt::format("{}: '{}' is not a whole number", what, text), allowed);
+}
+
+double read_number(const Value& value, const std::string& what, Dimension dimension, double least,
+                   double most) {
+  const std::string& text = scalar_text(value, what, "a number");
+  const ParsedQuantity parsed = parse_quantity(text, dimension);
+  if (!parsed.value) {
+    throw ConfigError(value.mark, fmt::format("{}: {}", what, parsed.why),
+                      fmt::format("write it like {}", example_of(dimension)));
+  }
+  if (*parsed.value < least || *parsed.value > most) {
+    throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, text),
+                      range_text(least, most, dimension));
+  }
+  return *parsed.value;
+}
+
+bool read_boolean(const Value& value, const std::string& what) {
+  const std::string& text = scalar_text(value, what, "true or false");
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  throw ConfigError(value.mark, fmt::format("{}: '{}' is neither true nor false", what, text),
+                    "write true or false");
+}
+
+std::string read_text(const Value& value, const std::string& what) {
+  return scalar_text(value, what, "a word");
+}
+
+MapReader::MapReader(const Value& map, std::string what) : map_(map), what_(std::move(what)) {
+  if (map.kind != Value::Kind::map && map.kind != Value::Kind::null) {
+    throw ConfigError(map.mark, fmt::format("{} is {}", what_, kind_name(map)),
+                      "write a map: {key: value, ...}");
+  }
+}
+
+const Value* MapReader::optional(std::string_view key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  const Value* value = map_.find(key);
+  return value != nullptr && value->kind != Value::Kind::null ? value : nullptr;
+}
+
+const Value& MapReader::required(std::string_view key) {
+  if (const Value* value = optional(key)) return *value;
+  for (const auto& entry : map_.entries) {
+    const bool asked_for = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
+    if (!asked_for && is_misspelling(entry.key, std::string(key))) {
+      throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", what_, entry.key),
+                        fmt::format("did you mean '{}'?", key));
+    }
+  }
+  throw ConfigError(map_.mark, fmt::format("{} lacks the key '{}'", what_, key),
+                    fmt::format("add {}: ...", key));
+}
+
+bool MapReader::is_auto(std::string_view key) {
+  const Value* value = optional(key);
+  return value != nullptr && value->is_scalar() && value->text == "auto";
+}
+
+std::optional<std::int64_t> MapReader::integer(std::string_view key, IntegerRange range) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  return read_integer(*value, std::string(key), range);
+}
+
+std::optional<double> MapReader::number(std::string_view key, Dimension dimension, double least,
+                                        double most) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  return read_number(*value, std::string(key), dimension, least, most);
+}
+
+std::optional<bool> MapReader::boolean(std::string_view key) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  return read_boolean(*value, std::string(key));
+}
+
+std::optional<std::string> MapReader::text(std::string_view key) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  return read_text(*value, std::string(key));
+}
+
+std::optional<std::size_t> MapReader::one_of(std::string_view key,
+                                             std::span<const std::string_view> names) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  const std::string word = read_text(*value, std::string(key));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == word) return i;
+  }
+  throw ConfigError(value->mark, fmt::format("{}: '{}' is not known", key, word),
+                    known_names(word, std::vector<std::string>(names.begin(), names.end())));
+}
+
+Mark MapReader::mark_of(std::string_view key) const {
+  const Value* value = map_.find(key);
+  return value != nullptr ? value->mark : map_.mark;
+}
+
+void MapReader::finish() const {
+  for (const auto& entry : map_.entries) {
+    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", what_, entry.key),
+                      known_names(entry.key, known_, 40));
+  }
+}
+
+}  // namespace costmodel

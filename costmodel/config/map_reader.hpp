@@ -1,0 +1,63 @@
+// Reads one map of a configuration: each key once, with its type and range; what was not asked for
+// is an error. Every fault is a ConfigError with the place, the nearest known name and what is
+// allowed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/value.hpp"
+
+namespace costmodel {
+
+struct IntegerRange {
+  std::int64_t least;
+  std::int64_t most;
+};
+
+// Of ranks, stages, micro-batches: whatever a cluster could hold.
+inline constexpr IntegerRange any_size{1, 1'000'000};
+
+class MapReader {
+ public:
+  // `what` names the map in messages: "plan", "model 'gpt3-175b'". `map` must outlive the reader.
+  // Null reads as empty.
+  MapReader(const Value& map, std::string what);
+
+  const Value* optional(std::string_view key);  // nullptr when absent or null
+  // Throws when absent, at a key that is nearly this one where there is one.
+  const Value& required(std::string_view key);
+  bool is_auto(std::string_view key);  // the value is the word `auto`
+  std::optional<std::int64_t> integer(std::string_view key, IntegerRange range);
+  std::optional<double> number(std::string_view key, Dimension dimension, double least,
+                               double most);
+  std::optional<bool> boolean(std::string_view key);
+  std::optional<std::string> text(std::string_view key);
+  // The index of the value in `names`; unknown names are an error with the nearest one.
+  std::optional<std::size_t> one_of(std::string_view key, std::span<const std::string_view> names);
+  Mark mark_of(
+      std::string_view key) const;  // where the value stands; the map's own mark when absent
+  const Mark& mark() const { return map_.mark; }
+
+  // Throws for the first key that nobody asked for.
+  void finish() const;
+
+ private:
+  const Value& map_;
+  std::string what_;
+  std::vector<std::string> known_;
+};
+
+// The same for values outside a map: throw with `what` and the value's mark.
+std::int64_t read_integer(const Value& value, const std::string& what, IntegerRange range);
+double read_number(const Value& value, const std::string& what, Dimension dimension, double least,
+                   double most);
+bool read_boolean(const Value& value, const std::string& what);
+std::string read_text(const Value& value, const std::string& what);
+
+}  // namespace costmodel

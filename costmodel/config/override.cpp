@@ -1,0 +1,58 @@
+#include "costmodel/config/override.hpp"
+
+#include <utility>
+
+#include "costmodel/config/yaml.hpp"
+
+namespace costmodel {
+
+void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw ConfigError(mark, "'" + assignment + "' is not an assignment",
+                      "write key.path=value, such as plan.tp=8");
+  }
+  Value* at = &root;
+  std::string path = assignment.substr(0, equals);
+  for (std::size_t from = 0;;) {
+    const auto dot = path.find('.', from);
+    const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
+    if (key.empty()) {
+      throw ConfigError(mark, "'" + path + "' has an empty key",
+                        "write key.path=value, such as plan.tp=8");
+    }
+    if (dot == std::string::npos) {
+      if (assignment.find_first_not_of(' ', equals + 1) == std::string::npos) {
+        throw ConfigError(mark, "'" + path + "' is given no value",
+                          "write key.path=value, such as plan.tp=8");
+      }
+      Value value = parse_yaml(assignment.substr(equals + 1), mark.file);
+      // A line and a column say where in a list or map the fault is; of a plain word they say
+      // nothing.
+      if (value.is_scalar() || value.kind == Value::Kind::null) value.mark = mark;
+      at->set(key, std::move(value));
+      return;
+    }
+    Value* next = at->find(key);
+    if (next == nullptr) {
+      Value map;
+      map.kind = Value::Kind::map;
+      map.mark = mark;
+      at->set(key, std::move(map));
+      next = at->find(key);
+    } else if (next->is_scalar() && from == 0 && (key == "model" || key == "cluster")) {
+      Value map;  // `model: NAME` with an override of one key is {base: NAME, key: ...}
+      map.kind = Value::Kind::map;
+      map.mark = next->mark;
+      map.set("base", *next);
+      *next = std::move(map);
+    } else if (!next->is_map() && next->kind != Value::Kind::null) {
+      throw ConfigError(mark, "'" + path.substr(0, dot) + "' is not a map",
+                        "only maps have keys below them");
+    }
+    at = next;
+    from = dot + 1;
+  }
+}
+
+}  // namespace costmodel

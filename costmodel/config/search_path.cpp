@@ -1,0 +1,143 @@
+#include "costmodel/config/search_path.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/config/yaml.hpp"
+
+namespace costmodel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool looks_like_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml") ||
+         name.ends_with(".json");
+}
+
+// "cluster" of the folder "clusters".
+std::string singular(const std::string& kind) { return kind.substr(0, kind.size() - 1); }
+
+const Value& loaded(const ConfigPath& path, const std::string& file) {
+  const auto found = path.loaded->find(file);
+  if (found != path.loaded->end()) return found->second;
+  return path.loaded->emplace(file, load_yaml(file)).first->second;
+}
+
+ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Value& value,
+                       std::vector<std::string>& chain) {
+  if (value.is_scalar()) {
+    const std::string file = find_config(path, kind, value.text, value.mark);
+    if (std::find(chain.begin(), chain.end(), file) != chain.end()) {
+      chain.push_back(file);
+      throw ConfigError(value.mark, "base: goes in a circle",
+                        fmt::format("break the chain {}", fmt::join(chain, " -> ")));
+    }
+    chain.push_back(file);
+    ResolvedConfig found = resolve(path, kind, loaded(path, file), chain);
+    found.name = fs::path(file).stem().string();
+    return found;
+  }
+  if (!value.is_map()) {
+    throw ConfigError(value.mark,
+                      fmt::format("{} is neither a name, a file nor a map", singular(kind)),
+                      "write a name, a path or {key: value, ...}");
+  }
+  const Value* base = value.find("base");
+  if (base == nullptr) {
+    for (const auto& entry : value.entries) {
+      if (!is_misspelling(entry.key, "base")) continue;
+      throw ConfigError(entry.key_mark,
+                        fmt::format("{} has no key '{}'", singular(kind), entry.key),
+                        "did you mean 'base'?");
+    }
+    return {"", value};
+  }
+  if (!base->is_scalar())
+    throw ConfigError(base->mark, "base is not a name", "name a configuration or a file");
+  ResolvedConfig below = resolve(path, kind, *base, chain);
+  Value over = value;
+  std::erase_if(over.entries, [](const Value::Entry& entry) { return entry.key == "base"; });
+  return {below.name, merged(below.value, over)};
+}
+
+}  // namespace
+
+std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind) {
+  std::set<std::string> names;
+  for (const auto& directory : path.directories) {
+    std::error_code status;
+    for (const auto& file : fs::directory_iterator(fs::path(directory) / kind, status)) {
+      if (file.path().extension() == ".yaml") names.insert(file.path().stem().string());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,
+                        const Mark& mark) {
+  if (looks_like_path(name)) {
+    // Beside the file that names it, then from the working directory.
+    const fs::path beside = fs::path(mark.file).parent_path() / name;
+    std::error_code status;
+    if (fs::path(name).is_relative() && fs::exists(beside, status)) return beside.string();
+    if (fs::exists(name, status)) return name;
+    throw ConfigError(mark, fmt::format("no file '{}'", name),
+                      "paths are relative to this file or the working directory");
+  }
+  for (const auto& directory : path.directories) {
+    std::error_code status;
+    const fs::path file = fs::path(directory) / kind / (name + ".yaml");
+    if (fs::is_regular_file(file, status)) return file.string();
+  }
+  const auto names = config_names(path, kind);
+  if (names.empty()) {
+    throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
+                      "no configs were found; give --config-path DIR");
+  }
+  throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
+                    known_names(name, names));
+}
+
+ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value) {
+  std::vector<std::string> chain;
+  return resolve(path, kind, value, chain);
+}
+
+namespace fs = std::filesystem;
+
+ConfigPath config_path(const std::vector<std::string>& given) {
+  ConfigPath path;
+  for (const auto& directory : given) {
+    if (!fs::is_directory(directory)) {
+      throw ConfigError({}, "--config-path " + directory + " is not a directory",
+                        "name a directory with models/, clusters/, ... in it");
+    }
+    path.directories.push_back(directory);
+  }
+  if (const char* variable = std::getenv("SHARDPLAN_CONFIG_PATH")) {
+    std::istringstream list(variable);
+    for (std::string directory; std::getline(list, directory, ':');) {
+      if (!directory.empty()) path.directories.push_back(directory);
+    }
+  }
+  std::error_code status;
+  const fs::path program = fs::read_symlink("/proc/self/exe", status);
+  const fs::path installed = program.parent_path().parent_path() / "share/shardplan/configs";
+  if (!status && fs::is_directory(installed, status))
+    path.directories.push_back(installed.string());
+#ifdef SHARDPLAN_SOURCE_CONFIGS
+  path.directories.emplace_back(SHARDPLAN_SOURCE_CONFIGS);
+#endif
+  return path;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,43 @@
+// A configuration file as a tree of values that remember where they were written. The YAML library
+// is seen by yaml_io.cpp alone; everything else reads this tree.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/base/error.hpp"
+
+namespace costmodel {
+
+struct Value {
+  enum class Kind { null, scalar, sequence, map };
+  struct Entry;
+
+  Kind kind = Kind::null;
+  Mark mark;
+  std::string text;            // of a scalar
+  bool quoted = false;         // a quoted scalar is text, never a number or a bool
+  std::vector<Value> items;    // of a sequence
+  std::vector<Entry> entries;  // of a map, in the order written
+
+  const Value* find(std::string_view key) const;
+  Value* find(std::string_view key);
+  // Sets or replaces a key of a map (a null value becomes a map first).
+  void set(const std::string& key, Value value);
+  bool is_map() const { return kind == Kind::map; }
+  bool is_scalar() const { return kind == Kind::scalar; }
+};
+
+struct Value::Entry {
+  std::string key;
+  Mark key_mark;
+  Value value;
+};
+
+Value scalar_value(std::string text, Mark mark = {});
+
+// `over` laid upon `base`: maps merge key by key, anything else replaces.
+Value merged(const Value& base, const Value& over);
+
+}  // namespace costmodel

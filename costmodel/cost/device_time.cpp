@@ -1,0 +1,170 @@
+#include "costmodel/cost/device_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "costmodel/cost/measured_time.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Tiles of the tensor-core kernels in cuBLAS and CUTLASS and the share of the rate they reach when
+// the device is full (larger tiles reuse more; shares after the CUTLASS profiler's published
+// ordering of tile sizes).
+struct Tile {
+  double rows, cols, share;
+};
+constexpr std::array tiles{Tile{256, 128, 1.0}, Tile{128, 128, 0.97}, Tile{128, 64, 0.85},
+                           Tile{64, 64, 0.70}};
+
+Seconds bytes_time(const Work& work, const DeviceSpec& device) {
+  return streaming_time(work.moved, std::max(work.kernels, 1), device);
+}
+
+// fp8 and narrower products leave attention and everything element-wise in 16 bits.
+Precision attention_precision(Precision p) {
+  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4 ? Precision::bf16
+                                                                               : p;
+}
+
+// Operands narrower than 16 bits are made for each product: read in 16 bits, written once as they
+// are and once transposed for the backward products (Transformer Engine's cast-transpose). Forward
+// casts x and W, backward the output gradient.
+Seconds cast_time(double m, double n, double k, double matrices, Pass pass,
+                  const DeviceSpec& device, Precision precision) {
+  if (!is_narrow(precision) || pass == Pass::weight_gradient) return {};
+  const double elements = pass == Pass::forward ? m * k + matrices * n * k : m * n;
+  const double bytes_per_element = 2 + 1 + 1;
+  return streaming_time(Bytes(elements * bytes_per_element), pass == Pass::forward ? 2 : 1, device);
+}
+
+Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
+             k = static_cast<double>(o.k);
+  const Seconds cast = cast_time(m, n, k, 1, pass, device, precision);
+  switch (pass) {
+    case Pass::forward: return cast + product_time(1, m, n, k, device, precision);
+    case Pass::input_gradient: return cast + product_time(1, m, k, n, device, precision);
+    case Pass::weight_gradient: {
+      const Seconds t = product_time(1, k, n, m, device, precision);
+      return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
+    }
+  }
+  return {};
+}
+
+Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto groups = static_cast<double>(o.experts), m = static_cast<double>(o.m),
+             n = static_cast<double>(o.n), k = static_cast<double>(o.k);
+  const Seconds cast = cast_time(m, n, k, groups, pass, device, precision);
+  const double rows = m / groups;
+  switch (pass) {
+    case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
+    case Pass::input_gradient: return cast + product_time(groups, rows, k, n, device, precision);
+    case Pass::weight_gradient: {
+      const Seconds t = product_time(groups, k, n, rows, device, precision);
+      return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
+    }
+  }
+  return {};
+}
+
+// The four products of a chunk, one after another, or the bytes.
+Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
+             n = static_cast<double>(o.state), chunks = static_cast<double>(o.chunks());
+  const double in_heads = chunks * static_cast<double>(o.heads);
+  const Precision as = attention_precision(precision);
+  const Seconds forward =
+      product_time(chunks * static_cast<double>(o.groups), q, q, n, device, as) +
+      product_time(in_heads, q, p, q, device, as) + product_time(in_heads, n, p, q, device, as) +
+      product_time(in_heads, q, p, n, device, as);
+  const Seconds moving = bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+  return max(forward * (pass == Pass::forward ? 1 : 3), moving);
+}
+
+Seconds time(const AttentionScores& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  const Precision p = attention_precision(precision);
+  if (pass == Pass::forward) return product_time(batch, s, keys, d, device, p);
+  return product_time(batch, s, d, keys, device, p) + product_time(batch, keys, d, s, device, p);
+}
+
+Seconds time(const AttentionContext& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  const Precision p = attention_precision(precision);
+  if (pass == Pass::forward) return product_time(batch, s, d, keys, device, p);
+  return product_time(batch, s, keys, d, device, p) + product_time(batch, keys, d, s, device, p);
+}
+
+Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const Precision p = attention_precision(precision);
+  const Work work = work_of(o, pass, storage_bytes(precision));
+  const bool forward = pass == Pass::forward;
+  const double best = forward ? device.attention_forward : device.attention_backward;
+  const double second = forward ? device.attention2_forward : device.attention2_backward;
+  // A block of a ring is as short as the rank's queries; gathered keys make long rows.
+  const auto s = static_cast<double>(o.blocks > 1 || o.cross ? o.s : o.key_count());
+  const double long_enough = o.causal_skip ? s / (s + device.attention_half_sequence) : 1;
+  constexpr double block_rows = 128;  // queries a thread block holds
+  const double blocks =
+      static_cast<double>(o.sequences) * static_cast<double>(o.heads) * std::ceil(s / block_rows);
+  const auto head_dim = static_cast<double>(o.head_dim);
+  const double full = blocks / (blocks + device.attention_half_blocks) * head_dim /
+                      (head_dim + device.attention_half_head_dim);
+  const double reached = (o.second_generation ? second : best) * long_enough * full;
+  return max(work.executed / FlopsPerSecond(device.peak_of(p).value * reached),
+             bytes_time(work, device));
+}
+
+template <class Streaming>
+Seconds time(const Streaming& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  return bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+}
+
+Seconds time(const Collective&, Pass, const DeviceSpec&, Precision) { return {}; }
+
+}  // namespace
+
+double tile_fill(double batch, double m, double n, int multiprocessors) {
+  double best = 0;
+  for (const Tile& tile : tiles) {
+    const double count = std::ceil(m / tile.rows) * std::ceil(n / tile.cols) * batch;
+    // Half of the rounding is real: libraries choose split-k and stream-k kernels where it hurts
+    // (136 A100 and 384 B200 products of SimuMax's tables).
+    const double even = std::max(1.0, count / multiprocessors);
+    const double waves = (std::ceil(count / multiprocessors) + even) / 2;
+    best = std::max(best,
+                    tile.share * m * n * batch / (waves * multiprocessors * tile.rows * tile.cols));
+  }
+  return best;
+}
+
+Seconds product_time(double batch, double m, double n, double k, const DeviceSpec& device,
+                     Precision precision) {
+  const double depth = k / (k + device.gemm_half_k);
+  const double fill = tile_fill(batch, m, n, device.multiprocessors);
+  const FlopsPerSecond rate(device.peak_of(precision).value * device.gemm_efficiency_of(precision) *
+                            depth * fill);
+  // Narrow operands are read in their own width (block scales left out); results are 16 bits.
+  const double operand = operand_bytes(precision);
+  const Bytes moved(batch * (m * n * storage_bytes(precision) + (m * k + n * k) * operand));
+  return device.gemm_start +
+         max(Flops(2 * batch * m * n * k) / rate, streaming_time(moved, 1, device));
+}
+
+Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device) {
+  const BytesPerSecond reached(device.memory_bandwidth.value * device.memory_efficiency);
+  return (moved + device.memory_half * kernels) / reached;
+}
+
+Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
+  if (const auto measured = measured_time(op, pass, device, precision)) return *measured;
+  return std::visit([&](const auto& o) { return time(o, pass, device, precision); }, op);
+}
+
+}  // namespace costmodel

@@ -1,0 +1,162 @@
+#include "costmodel/cost/layer_cost.hpp"
+
+#include <algorithm>
+
+#include "costmodel/cost/device_time.hpp"
+#include "costmodel/cost/measured_time.hpp"
+
+namespace costmodel {
+
+Cost& Cost::operator+=(const Cost& o) {
+  compute += o.compute;
+  tp_comm += o.tp_comm;
+  cp_comm += o.cp_comm;
+  ep_comm += o.ep_comm;
+  model += o.model;
+  executed += o.executed;
+  traffic += o.traffic;
+  kernels += o.kernels;
+  return *this;
+}
+
+Cost Cost::operator+(const Cost& o) const {
+  Cost sum = *this;
+  return sum += o;
+}
+
+Cost Cost::operator*(double times) const {
+  const int launches = static_cast<int>(kernels * times);
+  return {compute * times, tp_comm * times,  cp_comm * times, ep_comm * times,
+          model * times,   executed * times, traffic * times, launches};
+}
+
+Seconds exposed_beside(Seconds alone, Seconds window, double slowdown) {
+  return (slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
+}
+
+Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks) {
+  const Seconds piece = alone / ranks;
+  return piece + exposed_beside(alone - piece, window);
+}
+
+Seconds exposed_ring(Seconds alone, Seconds window, int transfers) {
+  return transfers * exposed_beside(alone / transfers, window / (transfers + 1));
+}
+
+const GroupLayout& Pricing::group_of(Axis axis) const {
+  switch (axis) {
+    case Axis::context: return cp_group;
+    case Axis::expert: return ep_group;
+    case Axis::expert_tensor: return etp_group;
+    case Axis::tensor:
+    case Axis::data:
+    case Axis::pipeline: return tp_group;
+  }
+  return tp_group;
+}
+
+namespace {
+
+Bytes message_of(const Step& step, const OpList& list) {
+  if (const auto* collective = std::get_if<Collective>(&step.node->op))
+    return collective->bytes * (step.pass == Pass::forward ? 1 : collective->backward_factor);
+  return list.tensors[static_cast<std::size_t>(step.node->inputs.front())]
+      .bytes();  // gathered again
+}
+
+// The product that runs beside a collective, if the framework arranges for it.
+Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
+  if (step.partner == nullptr) return alone;
+  const Seconds window =
+      device_time(step.partner->op, step.partner_pass, pricing.cluster->device, pricing.precision);
+  if (step.collective == CollectiveKind::ring)
+    return exposed_ring(alone, window, pricing.cp_group.size - 1);
+  if (step.partner_independent && pricing.backward_tp_overlap) return exposed_beside(alone, window);
+  // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
+  // parallelism).
+  const bool pieces = step.collective != CollectiveKind::all_reduce;
+  // User buffers live in one NVLink domain: not in a group that crosses the outermost tier of a
+  // larger network.
+  const std::size_t tiers = pricing.cluster->tiers.size();
+  const bool one_domain = tiers == 1 || pricing.tp_group.outermost() + 1 < static_cast<int>(tiers);
+  if (pieces && one_domain && (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
+    return exposed_pipelined(alone, window, pricing.tp_group.size);
+  }
+  return alone;
+}
+
+// The axis a step's collective runs along; what is gathered again belongs to tensor parallelism.
+Axis axis_of(const Step& step) {
+  const auto* collective = std::get_if<Collective>(&step.node->op);
+  return collective != nullptr ? collective->axis : Axis::tensor;
+}
+
+void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
+  const DeviceSpec& device = pricing.cluster->device;
+  const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
+  const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
+  const bool measured =
+      measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
+  const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
+  cost.compute += measured                    ? time
+                  : attention                 ? time * pricing.attention_factor
+                  : is_product(step.node->op) ? time
+                                              : time * pricing.elementwise_factor;
+  if (step.pass == Pass::weight_gradient && !measured) {
+    cost.compute +=
+        streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
+  }
+  cost.model += work.model;
+  cost.executed += work.executed;
+  cost.kernels += work.kernels;
+  if (step.collective == CollectiveKind::none) return;
+  const Bytes message = message_of(step, list);
+  const Axis axis = axis_of(step);
+  const GroupLayout& group = pricing.group_of(axis);
+  const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
+                        (group.size > 1 ? pricing.collective_wait : Seconds(0));
+  Seconds& part = axis == Axis::tensor    ? cost.tp_comm
+                  : axis == Axis::context ? cost.cp_comm
+                                          : cost.ep_comm;
+  part += exposed_time(step, alone, pricing);
+  cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
+}
+
+}  // namespace
+
+Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
+  Cost cost;
+  add_step(step, list, pricing, cost);
+  return cost;
+}
+
+Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing) {
+  Cost cost;
+  for (const Step& step : steps) add_step(step, list, pricing, cost);
+  // The device works through kernels and collectives while the host launches those to come; what it
+  // waits for the host counts as computation.
+  const Seconds communication = cost.time() - cost.compute;
+  cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
+  cost.compute += cost.kernels * pricing.blocked;
+  return cost;
+}
+
+LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
+  LayerCost cost;
+  cost.forward = price(forward_steps(list), list, pricing);
+  cost.backward = price(backward_steps(list), list, pricing);
+  cost.input_gradient = price(input_gradient_steps(list), list, pricing);
+  cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);
+  cost.recompute = price(recompute_steps(list, what), list, pricing);
+  cost.footprint = footprint(list, what);
+  for (const Node& node : list.nodes) {
+    const double weights = weights_of(node.op);
+    cost.weights += weights;
+    cost.largest_weights = std::max(cost.largest_weights, weights);
+    cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
+    if (is_expert(node.op)) cost.expert_weights += weights;
+  }
+  return cost;
+}
+
+}  // namespace costmodel

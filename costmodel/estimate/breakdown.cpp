@@ -1,0 +1,128 @@
+#include "costmodel/estimate/breakdown.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/machine/cluster_groups.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Of one micro-batch, where stages differ: sent on and back, and gathered of what came.
+Traffic boundary_traffic(const PlanCost& c, std::size_t stage) {
+  Traffic sum;
+  if (stage < c.boundaries.size()) {
+    const StageBoundary& behind = c.boundaries[stage];
+    sum.add(CollectiveKind::send, behind.forward.sent);
+    sum.add(CollectiveKind::all_gather, behind.backward.gathered);
+  }
+  if (stage > 0) {
+    const StageBoundary& before = c.boundaries[stage - 1];
+    sum.add(CollectiveKind::send, before.backward.sent);
+    sum.add(CollectiveKind::all_gather, before.forward.gathered);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const TrainingSpec& training,
+                     const ModelSpec& model, std::size_t rank) {
+  Traffic sum;
+  const auto m = static_cast<double>(c.micro_batches);
+  const std::size_t ranks = c.weights.size(), stages = c.forward.size();
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
+    const auto k = static_cast<std::size_t>(stage);
+    sum += c.forward[k].traffic * m;
+    sum += c.backward[k].traffic * m;
+    sum += c.recompute[k].traffic * m;
+    if (!c.boundaries.empty()) {
+      sum += boundary_traffic(c, k) * m;
+    } else if (ranks > 1) {
+      double sends = 0;
+      for (const int next : {stage - 1, stage + 1}) {
+        const bool exists = next >= 0 && next < static_cast<int>(stages);
+        if (exists && rank_of(plan.schedule, plan.pp, next) != static_cast<int>(rank)) ++sends;
+      }
+      sum.add(CollectiveKind::send, c.transfer_bytes * (sends * m));
+      if (plan.tp > 1 && training.stack.scatter_gather && !plan.sequence_parallel) {
+        sum.add(CollectiveKind::all_gather,
+                c.transfer_bytes * plan.tp * (sends * m * (plan.tp - 1) / plan.tp));
+      }
+    }
+  }
+  const double reductions = plan.zero >= 2 ? m : 1;
+  const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+  const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
+  const double experts = c.expert_weights[rank];
+  for (const auto& [held, ranks_of] :
+       {std::pair{c.weights[rank] - experts, std::int64_t{plan.replicas()}},
+        std::pair{experts, plan.expert_replicas()}}) {
+    const int group = static_cast<int>(ranks_of);
+    const Bytes gradients(held * gradient_bytes_per_parameter(training));
+    const Bytes weights(held * weight_bytes_per_parameter(training));
+    sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
+    sum.add(CollectiveKind::all_gather,
+            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
+  }
+  const Bytes partial(c.partial_weights[rank] * gradient_bytes_per_parameter(training));
+  sum.add(CollectiveKind::all_reduce,
+          collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
+  if (c.embedding_reduce.value > 0 && c.sums_table(rank)) {
+    const double tables = shared_tables(model, plan.tp);
+    sum.add(CollectiveKind::all_reduce,
+            collective_bytes(CollectiveKind::all_reduce,
+                             Bytes(tables * gradient_bytes_per_parameter(training)),
+                             static_cast<int>(c.table_ranks.size())));
+  }
+  return sum;
+}
+
+Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
+                       Seconds transfers, const StackSpec& stack) {
+  Breakdown b;
+  const auto m = static_cast<double>(c.micro_batches);
+  for (int v = 0; v < plan.vpp; ++v) {
+    const auto k = static_cast<std::size_t>(
+        stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
+    b.compute += m * (c.forward[k].compute + c.backward[k].compute);
+    b.recompute += m * c.recompute[k].compute;
+    b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
+    b.cp_comm += m * (c.forward[k].cp_comm + c.backward[k].cp_comm + c.recompute[k].cp_comm);
+    b.ep_comm += m * (c.forward[k].ep_comm + c.backward[k].ep_comm + c.recompute[k].ep_comm);
+    b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
+    b.other += m * stack.micro_batch_host;
+  }
+  b.other += m * c.offload_exposed;
+  b.other += stack.iteration_host + end.waiting;
+  b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
+  if (c.sums_table(end.critical)) b.dp_comm += c.embedding_reduce;
+  b.optimizer = end.optimizer;
+  b.pp_comm = max(Seconds(0), transfers);
+  const Seconds left = end.iteration - b.total();
+  if (std::abs(left.value) < 1e-9 * end.iteration.value) {
+    b.compute += left;  // rounding of the sums
+  } else if (left.value < 0) {
+    b.pp_comm += left;  // transfers saved elsewhere: they are no longer than what is left
+  } else {
+    b.bubble = left;
+  }
+  return b;
+}
+
+void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& e) {
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.tokens());
+  const auto devices = static_cast<double>(cluster.devices);
+  e.tokens_per_s = tokens / e.iteration.value;
+  e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);
+  const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
+                                             : peak_of(cluster, training.precision).value / devices;
+  e.mfu = e.model_rate_per_device.value / peak;
+  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
+}
+
+}  // namespace costmodel

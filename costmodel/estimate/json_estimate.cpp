@@ -1,0 +1,164 @@
+#include "costmodel/estimate/json_estimate.hpp"
+
+#include <algorithm>
+
+namespace costmodel {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage,
+                            const ParallelPlan& plan) {
+  std::vector<double> sums(static_cast<std::size_t>(plan.pp), 0);
+  for (std::size_t k = 0; k < by_virtual_stage.size(); ++k) {
+    const int rank = rank_of(plan.schedule, plan.pp, static_cast<int>(k));
+    sums[static_cast<std::size_t>(rank)] += by_virtual_stage[k].value;
+  }
+  return sums;
+}
+
+namespace {
+
+Json recompute_json(const Recompute& r) {
+  const Json name = recomputation_names[static_cast<std::size_t>(r.granularity)];
+  return r.layers > 0 ? Json{{"granularity", name}, {"layers", r.layers}} : name;
+}
+
+std::string_view exchange_name(const ParallelPlan& p) {
+  return p.cp > 1 ? context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none";
+}
+
+// What each stage has of its own, and its devices within their group.
+Json stages_json(const Estimate& e) {
+  Json stages = Json::array();
+  for (std::size_t k = 0; k < e.meshes.size(); ++k) {
+    const StageMesh& mesh = e.meshes[k];
+    Json stage{{"tp", mesh.plan.tp},
+               {"dp", mesh.plan.dp},
+               {"cp", mesh.plan.cp},
+               {"cp_comm", exchange_name(mesh.plan)},
+               {"ep", mesh.plan.ep},
+               {"etp", mesh.plan.etp},
+               {"micro_batch", mesh.plan.micro_batch},
+               {"recompute", recompute_json(mesh.plan.recompute)},
+               {"zero", mesh.plan.zero}};
+    if (!e.plan.stage_layers.empty()) stage["layers"] = e.plan.stage_layers[k];
+    if (!mesh.name.empty()) stage["group"] = mesh.name;
+    stage["first_device"] = mesh.first;
+    stage["devices"] = mesh.devices;
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+Json replicas_json(const ParallelPlan& p) {
+  Json groups = Json::array();
+  for (const ReplicaGroup& g : p.replica_groups) {
+    groups.push_back({{"group", g.group},
+                      {"tp", g.tp},
+                      {"pp", g.pp},
+                      {"dp", g.dp},
+                      {"micro_batch", g.micro_batch},
+                      {"micro_batches", g.micro_batches},
+                      {"recompute", recompute_json(g.recompute)},
+                      {"zero", g.zero}});
+  }
+  return groups;
+}
+
+// What all groups of replicas have in common stands in the plan as well, the rest as null.
+void tell_replicas(const ParallelPlan& p, Json& plan) {
+  const Json& groups = plan["replicas"] = replicas_json(p);
+  for (const auto& [key, first] : groups.front().items()) {
+    if (key == "group") continue;
+    const bool common =
+        std::all_of(groups.begin(), groups.end(),
+                    [&, &k = key, &v = first](const Json& group) { return group[k] == v; });
+    plan[key] = common ? first : Json();
+  }
+}
+
+}  // namespace
+
+Json plan_json(const Estimate& e) {
+  const auto& p = e.plan;
+  const Json recompute = recompute_json(p.recompute);
+  Json plan{{"tp", p.tp},
+            {"pp", p.pp},
+            {"dp", p.dp},
+            {"cp", p.cp},
+            {"ep", p.ep},
+            {"etp", p.etp},
+            {"vpp", p.vpp},
+            {"micro_batch", p.micro_batch},
+            {"sequence_parallel", p.sequence_parallel},
+            {"schedule", schedule_names[static_cast<std::size_t>(p.schedule)]},
+            {"recompute", recompute},
+            {"zero", p.zero},
+            {"cp_comm", exchange_name(p)},
+            {"offload", "none"},
+            {"stage_layers", p.stage_layers},
+            {"rank_order", p.rank_order},
+            {"devices", p.devices()},
+            {"micro_batches", e.micro_batches}};
+  if (!p.replica_groups.empty()) {
+    tell_replicas(p, plan);
+  } else if (!e.meshes.empty()) {
+    plan["stages"] = stages_json(e);
+  }
+  return plan;
+}
+
+Json time_json(const Estimate& e) {
+  const auto forward = by_rank(e.stage_forward, e.plan),
+             backward = by_rank(e.stage_backward, e.plan);
+  Json stages = Json::array();
+  for (std::size_t r = 0; r < forward.size(); ++r)
+    stages.push_back({{"forward_s", forward[r]}, {"backward_s", backward[r]}});
+  const auto& b = e.breakdown;
+  return {{"iteration_s", e.iteration.value},
+          {"interval_s", {e.interval.low.value, e.interval.high.value}},
+          {"forward_s", *std::max_element(forward.begin(), forward.end())},
+          {"backward_s", *std::max_element(backward.begin(), backward.end())},
+          {"stages", stages},
+          {"breakdown",
+           {{"compute_s", b.compute.value},
+            {"recompute_s", b.recompute.value},
+            {"tp_comm_s", b.tp_comm.value},
+            {"cp_comm_s", b.cp_comm.value},
+            {"ep_comm_s", b.ep_comm.value},
+            {"pp_comm_s", b.pp_comm.value},
+            {"dp_comm_s", b.dp_comm.value},
+            {"bubble_s", b.bubble.value},
+            {"optimizer_s", b.optimizer.value},
+            {"other_s", b.other.value}}}};
+}
+
+Json memory_json(const Estimate& e) {
+  Json stages = Json::array();
+  for (const auto& s : e.memory) {
+    stages.push_back({{"weights_bytes", s.weights.value},
+                      {"gradients_bytes", s.gradients.value},
+                      {"optimizer_bytes", s.optimizer.value},
+                      {"activations_bytes", s.activations.value},
+                      {"buffers_bytes", s.buffers.value},
+                      {"total_bytes", s.total().value},
+                      {"in_flight_micro_batches", s.in_flight_micro_batches}});
+  }
+  for (std::size_t r = 0; r < e.stage_capacity.size(); ++r)
+    stages[r]["capacity_bytes"] = e.stage_capacity[r].value;
+  return {{"peak_bytes", e.peak.value},
+          {"capacity_bytes", e.capacity.value},
+          {"fits", e.fits()},
+          {"stages", stages}};
+}
+
+Json communication_json(const Traffic& t) {
+  return {{"per_device",
+           {{"all_reduce_bytes", t.all_reduce.value},
+            {"all_gather_bytes", t.all_gather.value},
+            {"reduce_scatter_bytes", t.reduce_scatter.value},
+            {"all_to_all_bytes", t.all_to_all.value},
+            {"send_bytes", t.send.value}}}};
+}
+
+}  // namespace costmodel

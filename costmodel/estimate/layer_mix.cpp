@@ -1,0 +1,97 @@
+#include "costmodel/estimate/layer_mix.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace costmodel {
+
+Recomputed region_of(Recomputation granularity) {
+  switch (granularity) {
+    case Recomputation::none: return Recomputed::nothing;
+    case Recomputation::selective: return Recomputed::attention_core;
+    case Recomputation::full: return Recomputed::everything;
+  }
+  return Recomputed::nothing;
+}
+
+Recompute recompute_as_run(const Recompute& asked, const StackSpec& stack) {
+  const bool halves = stack.selective_half && asked.granularity == Recomputation::selective;
+  return halves ? Recompute{Recomputation::full, Recompute::half} : asked;
+}
+
+int recomputed_layers(const Recompute& recompute, int layers) {
+  if (recompute.layers == Recompute::half) return std::min(std::max(1, layers / 2), layers);
+  return recompute.layers > 0 ? std::min(recompute.layers, layers) : layers;
+}
+
+std::span<const LayerGroup> layer_groups(const ModelSpec& model) {
+  static constexpr std::array groups{
+      LayerGroup{LayerKind::block, &LayerMix::dense, &LayerMix::dense_again},
+      LayerGroup{LayerKind::moe, &LayerMix::moe, &LayerMix::moe_again},
+      LayerGroup{LayerKind::encoder, &LayerMix::encoder, &LayerMix::encoder_again},
+      LayerGroup{LayerKind::decoder, &LayerMix::decoder, &LayerMix::decoder_again}};
+  const std::span all(groups);
+  if (model.encoder_decoder()) return all.subspan(2, 2);
+  const std::int64_t sparse = model.moe_layers(0, model.layers);
+  if (sparse > 0 && sparse == model.layers) return all.subspan(1, 1);
+  return all.first(sparse > 0 ? 2 : 1);
+}
+
+namespace {
+
+LayerMix stack_mix(const ModelSpec& model, std::int64_t first, int layers, int again) {
+  const auto encoder = [&](int count) {
+    const std::int64_t left = std::max<std::int64_t>(0, model.encoder_layers - first);
+    return static_cast<int>(std::min<std::int64_t>(left, count));
+  };
+  LayerMix mix;
+  mix.encoder = encoder(layers);
+  mix.decoder = layers - mix.encoder;
+  mix.encoder_again = encoder(again);
+  mix.decoder_again = again - mix.encoder_again;
+  mix.decoder_starts = first <= model.encoder_layers && model.encoder_layers < first + layers;
+  return mix;
+}
+
+}  // namespace
+
+LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,
+                   const Recompute& recompute) {
+  const int again = recomputed_layers(recompute, layers);
+  if (model.encoder_decoder()) return stack_mix(model, first, layers, again);
+  const auto moe = static_cast<int>(model.moe_layers(first, layers));
+  const auto moe_again = static_cast<int>(model.moe_layers(first, again));
+  return {layers - moe, moe, again - moe_again, moe_again};
+}
+
+std::int64_t tokens_into(const LayerMix& stage, const TrainingSpec& training) {
+  if (training.decoder_sequence == 0 || stage.encoder > 0 || stage.decoder_starts)
+    return training.sequence;
+  return training.decoder_sequence + (stage.decoder > 0 ? training.sequence : 0);
+}
+
+std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
+                            const TrainingSpec& training) {
+  const std::int64_t in = first ? 0 : tokens_into(stage, training);
+  const std::int64_t both = training.sequence + training.decoder_sequence;
+  const std::int64_t out = last ? 0 : stage.decoder > 0 ? both : training.sequence;
+  return std::max(in, out);
+}
+
+double sharded(double weights, double experts, const ParallelPlan& plan) {
+  return (weights - experts) / plan.replicas() +
+         experts / static_cast<double>(plan.expert_replicas());
+}
+
+double vocabulary_table(const ModelSpec& model, int tp) {
+  const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
+  return static_cast<double>(rows * model.hidden);
+}
+
+double shared_tables(const ModelSpec& model, int tp) {
+  const bool both = model.encoder_decoder() && model.positions == Positions::learned;
+  return vocabulary_table(model, tp) +
+         (both ? static_cast<double>(model.max_positions * model.hidden) : 0);
+}
+
+}  // namespace costmodel

@@ -1,0 +1,331 @@
+#include "costmodel/estimate/evaluator.hpp"
+
+// Memory of each pipeline rank in its steady state.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "costmodel/estimate/layer_mix.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// The schedule whose mixes of chunks a plan holds: they repeat with every p micro-batches, so four
+// groups show all.
+Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
+  const std::int64_t shown =
+      m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
+  if (plan.schedule == ScheduleKind::zero_bubble_v)
+    return generate_v_order(plan.pp, static_cast<int>(shown));
+  return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
+}
+
+}  // namespace
+
+// What a schedule holds, found once for each (p, v, m).
+template <class Held, class Find>
+const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
+                                 Find find) {
+  const std::int64_t m = cost_.micro_batches;
+  const bool folded = plan.schedule == ScheduleKind::zero_bubble_v;
+  const ScheduleKey key{(m == plan.pp ? 1 : 0) + (folded ? 2 : 0), plan.pp, plan.vpp,
+                        std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
+  const auto found = cache.find(key);
+  if (found != cache.end()) return found->second;
+  return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
+}
+
+// The plan's layers, by kind: `again` is a recomputed one, `whole` one that keeps everything.
+struct Evaluator::Layers {
+  struct Kind {
+    const LayerGroup* group = nullptr;
+    const LayerCost* again = nullptr;
+    const LayerCost* whole = nullptr;
+    int number(const LayerMix& mix) const { return mix.*group->number; }
+    int repeated(const LayerMix& mix) const { return mix.*group->again; }
+  };
+  std::array<Kind, 2> kinds;  // as layer_groups has them
+  std::size_t count = 0;
+  const LayerCost& embedding;
+  const LayerCost& head;
+  const LayerCost* decoder_embedding = nullptr;
+  Bytes encoder_output;  // that a stage with decoder layers holds of a micro-batch
+  std::span<const Kind> all() const { return std::span(kinds).first(count); }
+};
+
+Evaluator::Layers Evaluator::layers_for(const ParallelPlan& plan) {
+  const auto region = region_of(plan.recompute.granularity);
+  Layers f{.kinds = {},
+           .embedding = layer(LayerKind::embedding, plan, Recomputed::nothing),
+           .head = layer(LayerKind::head, plan, Recomputed::nothing)};
+  for (const LayerGroup& group : layer_groups(model_)) {
+    const LayerCost& again = layer(group.kind, plan, region);
+    const LayerCost& whole =
+        plan.recompute.layers > 0 ? layer(group.kind, plan, Recomputed::nothing) : again;
+    f.kinds[f.count++] = {&group, &again, &whole};
+  }
+  if (!model_.encoder_decoder()) return f;
+  f.decoder_embedding = &layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
+  f.encoder_output = passed(plan, training_.sequence) / (plan.sequence_parallel ? plan.tp : 1);
+  return f;
+}
+
+// Kept by one micro-batch on virtual stage k.
+Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes kept;
+  for (const Layers::Kind& kind : f.all()) {
+    const int repeated = kind.repeated(mix);
+    kept += kind.again->footprint.kept * repeated +
+            kind.whole->footprint.kept * (kind.number(mix) - repeated);
+  }
+  if (mix.decoder > 0) kept += f.encoder_output;
+  if (mix.decoder_starts) kept += f.decoder_embedding->footprint.kept;
+  if (k == 0) kept += f.embedding.footprint.kept;
+  if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept;
+  return kept;
+}
+
+// Kept by one micro-batch on virtual stage k between its input and its weight gradient.
+Bytes Evaluator::pending_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes kept;
+  for (const Layers::Kind& kind : f.all())
+    kept += kind.whole->footprint.kept_for_weights * kind.number(mix);
+  if (k == 0) kept += f.embedding.footprint.kept_for_weights;
+  if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept_for_weights;
+  return kept;
+}
+
+// Kept by one micro-batch from forward to backward, on all chunks of a rank.
+Bytes Evaluator::micro_batch_on(const Layers& f, const ParallelPlan& plan, int rank) const {
+  Bytes kept;
+  for (int v = 0; v < plan.vpp; ++v)
+    kept += kept_by(f, plan, stage_of(plan.schedule, plan.pp, v, rank));
+  return kept;
+}
+
+// What a schedule with split backward may hold, forwards and waiting weight gradients together: the
+// limit it is generated for, where its forwards alone do not hold more and micro-batches are not
+// too few to reach it. Ranks in the middle may stay below. Behind a backward its own weight
+// gradient waits at least for a moment.
+Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank) {
+  const auto m = static_cast<double>(cost_.micro_batches);
+  const double limit = held_limit(plan.schedule, plan.pp);
+  const Bytes kept = micro_batch_on(f, plan, rank);
+  Bytes longest, extra;
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int k = stage_of(plan.schedule, plan.pp, v, rank);
+    longest += max(kept_by(f, plan, k), pending_by(f, plan, k));
+    extra = max(extra, pending_by(f, plan, k) - kept_by(f, plan, k));
+  }
+  Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
+  if (plan.schedule == ScheduleKind::zero_bubble_v) {
+    const Bytes down = kept_by(f, plan, rank);
+    for (const EndMix& mix : held_once(end_mixes_, plan, end_mixes)[static_cast<std::size_t>(rank)])
+      forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
+  }
+  return min(max(forwards, kept * limit) + extra, longest * m);
+}
+
+namespace {
+
+// Micro-batches a rank holds at once when it has one chunk.
+std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
+  switch (plan.schedule) {
+    case ScheduleKind::serial: return 1;
+    case ScheduleKind::gpipe: return m;
+    case ScheduleKind::ideal:
+    case ScheduleKind::one_f_one_b:
+    case ScheduleKind::interleaved:
+    case ScheduleKind::zero_bubble_h1:
+    case ScheduleKind::zero_bubble_h2:
+    case ScheduleKind::zero_bubble_v: return std::min<std::int64_t>(plan.pp - rank, m);
+  }
+  return m;
+}
+
+}  // namespace
+
+// Chunks of any size: every maximal mix, weighed chunk by chunk.
+Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int rank,
+                                double& in_flight) {
+  Bytes most;
+  const InFlight& all = held_once(in_flight_, plan, costmodel::in_flight);
+  for (const auto& mix : all.peaks[static_cast<std::size_t>(rank)]) {
+    Bytes held;
+    double chunks = 0;
+    for (int v = 0; v < plan.vpp; ++v) {
+      const double count = mix[static_cast<std::size_t>(v)];
+      held += kept_by(f, plan, v * plan.pp + rank) * count;
+      chunks += count;
+    }
+    most = max(most, held);
+    in_flight = std::max(in_flight, chunks / plan.vpp);
+  }
+  return most;
+}
+
+// The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
+// is.
+Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
+  if (splits_backward(plan.schedule)) {
+    const Bytes held = held_split(f, plan, rank);
+    const Bytes one = micro_batch_on(f, plan, rank);
+    in_flight = one > Bytes(0) ? held / one : 0;  // as many as would hold as much
+    return held;
+  }
+  if (plan.schedule != ScheduleKind::interleaved) {
+    in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
+    return kept_by(f, plan, rank) * in_flight;
+  }
+  if (!plan.stage_layers.empty() || model_.mixes_layers())
+    return held_by_uneven(f, plan, rank, in_flight);
+  const Bytes first = kept_by(f, plan, rank);
+  const Bytes last = kept_by(f, plan, (plan.vpp - 1) * plan.pp + rank);
+  const Bytes middle = plan.vpp > 2 ? kept_by(f, plan, plan.pp + rank) : first;
+  Bytes most;
+  for (const EndMix& mix : held_once(end_mixes_, plan, end_mixes)[static_cast<std::size_t>(rank)]) {
+    most =
+        max(most, middle * mix.total + (first - middle) * mix.first + (last - middle) * mix.last);
+    in_flight = std::max(in_flight, static_cast<double>(mix.total) / plan.vpp);
+  }
+  return most;
+}
+
+// The most that the layers of virtual stage k work with, beyond everything that is held when the
+// last of them begins its backward: a layer's own, less what the layers behind it had kept.
+Bytes Evaluator::working_by(const Layers& f, const ParallelPlan& plan, int k) const {
+  const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
+  Bytes most, behind;
+  const auto add = [&](const LayerCost& layer, int count) {
+    if (count == 0) return;
+    const Footprint& own = layer.footprint;
+    most = max(most, max(own.forward_transient, own.backward_transient) - behind);
+    behind += own.kept * count;
+  };
+  if (k == plan.virtual_stages() - 1) add(f.head, 1);
+  for (std::size_t i = f.count; i-- > 0;)
+    add(*f.kinds[i].whole, f.kinds[i].number(mix) - f.kinds[i].repeated(mix));
+  for (std::size_t i = f.count; i-- > 0;) add(*f.kinds[i].again, f.kinds[i].repeated(mix));
+  if (mix.decoder_starts) add(*f.decoder_embedding, 1);
+  if (k == 0) add(f.embedding, 1);
+  return most;
+}
+
+Bytes Evaluator::working_on(const Layers& f, const ParallelPlan& plan, int rank) const {
+  const int last = plan.virtual_stages() - 1;
+  if (rank_of(plan.schedule, plan.pp, last) == rank) return working_by(f, plan, last);
+  Bytes most;
+  for (int v = 0; v < plan.vpp; ++v)
+    most = max(most, working_by(f, plan, stage_of(plan.schedule, plan.pp, v, rank)));
+  return most;
+}
+
+// Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
+// ZeRO-2 and -3 one layer's whole gradient.
+Bytes Evaluator::buffers_of(const ParallelPlan& plan, int rank, double largest_layer) const {
+  Bytes buffers;
+  if (plan.pp > 1 && model_.encoder_decoder()) {
+    const LayerMix& mix = cost_.layers[static_cast<std::size_t>(rank)];
+    const std::int64_t tokens = tokens_at_ends(mix, rank == 0, rank + 1 == plan.pp, training_);
+    buffers += transfer_of(plan, tokens).sent * 2.0;
+  } else if (plan.pp > 1) {
+    buffers += cost_.transfer_bytes * (2.0 * plan.vpp);
+  }
+  const double gathered = plan.zero < 3 ? 0 : training_.stack.zero_prefetch ? 2 : 1;
+  buffers += Bytes(gathered * largest_layer * weight_bytes_per_parameter(training_));
+  if (plan.zero >= 2) buffers += Bytes(largest_layer * gradient_bytes_per_parameter(training_));
+  return buffers;
+}
+
+void Evaluator::price_memory(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  const Layers f = layers_for(plan);
+  const auto gathered = [this](const LayerCost& layer) {
+    return training_.stack.zero_by_module ? layer.largest_weights : layer.weights;
+  };
+  double block_weights = 0;
+  for (const Layers::Kind& kind : f.all())
+    block_weights = std::max(block_weights, gathered(*kind.again));
+  const int last = rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
+  c.memory.assign(static_cast<std::size_t>(plan.pp), {});
+  c.shares.forward.assign(c.weight_gradient.size(), 0);
+  c.shares.pending.assign(c.weight_gradient.size(), 0);
+  for (std::size_t k = 0; k < c.weight_gradient.size(); ++k) {
+    const int rank = rank_of(plan.schedule, plan.pp, static_cast<int>(k));
+    const Bytes micro_batch = micro_batch_on(f, plan, rank);
+    if (micro_batch.value <= 0) continue;
+    c.shares.forward[k] = kept_by(f, plan, static_cast<int>(k)) / micro_batch;
+    c.shares.pending[k] = pending_by(f, plan, static_cast<int>(k)) / micro_batch;
+  }
+  c.peak = Bytes(0);
+  for (int r = 0; r < plan.pp; ++r) {
+    StageMemory& s = c.memory[static_cast<std::size_t>(r)];
+    const Bytes held = held_by(f, plan, r, s.in_flight_micro_batches);
+    s.activations = held + working_on(f, plan, r);
+    const double n = c.weights[static_cast<std::size_t>(r)];
+    const bool fp32_shards = plan.zero == 3 && training_.stack.fp32_shards &&
+                             training_.stack.master_weights &&
+                             training_.precision != Precision::fp32;
+    constexpr double fp32 = 4;
+    const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training_);
+    const double states = optimizer_bytes_per_parameter(training_) - (fp32_shards ? fp32 : 0);
+    const double part = sharded(n, c.expert_weights[static_cast<std::size_t>(r)], plan);
+    const auto kept = [&](int stage) { return plan.zero >= stage ? part : n; };
+    s.weights = Bytes(kept(3) * weight);
+    const bool both = training_.stack.bf16_optimizer && training_.precision == Precision::bf16;
+    const double narrow = both ? storage_bytes(training_.precision) : 0;
+    const double gradients = training_.stack.whole_gradients ? n : kept(2);
+    s.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training_) + narrow));
+    s.optimizer = Bytes(kept(1) * states);
+    double largest_layer = block_weights;
+    if (r == 0) largest_layer = std::max(largest_layer, gathered(f.embedding));
+    if (c.layers[static_cast<std::size_t>(r)].decoder_starts)
+      largest_layer = std::max(largest_layer, gathered(*f.decoder_embedding));
+    if (r == last) largest_layer = std::max(largest_layer, gathered(f.head));
+    s.buffers = buffers_of(plan, r, largest_layer);
+    s.buffers += s.total() * training_.stack.fragmentation + training_.stack.context;
+    if (plan.vpp == 1) s.each = kept_by(f, plan, r) * (1 + training_.stack.fragmentation);
+    if (s.total() <= c.peak) continue;
+    c.peak = s.total();
+    c.fullest = static_cast<std::size_t>(r);
+  }
+}
+
+// Activations kept in host memory: what does not fit is sent there in forward and fetched in
+// backward, layer by layer, beside the computation (Transformer Engine's get_cpu_offload_context;
+// Megatron-LM's --cpu-offloading-num-layers, whose rules are those below).
+void Evaluator::price_offload(const ParallelPlan& plan) {
+  PlanCost& c = cost_;
+  c.offloaded_layers = 0;
+  c.offload_exposed = Seconds(0);
+  const BytesPerSecond link = cluster_.device.host_bandwidth;
+  const bool allowed = training_.stack.activation_offload && plan.zero == 3 && plan.pp == 1 &&
+                       plan.recompute.granularity == Recomputation::none && link.value > 0;
+  if (!allowed || c.peak <= cluster_.device.memory || model_.layers < 2 || model_.mixes_layers())
+    return;
+  const LayerKind kind = model_.experts > 0 ? LayerKind::moe : LayerKind::block;
+  const LayerCost& block = layer(kind, plan, Recomputed::nothing);
+  const double reserved = 1 + training_.stack.fragmentation;
+  const double needed = (c.peak - cluster_.device.memory) / (block.footprint.kept * reserved);
+  const double most = static_cast<double>(model_.layers) - 1;
+  c.offloaded_layers = static_cast<int>(std::min(std::ceil(needed), most));
+  const Bytes away = block.footprint.kept * static_cast<double>(c.offloaded_layers);
+  StageMemory& s = c.memory.front();
+  s.activations -= away;
+  s.buffers -= away * training_.stack.fragmentation;
+  c.peak = s.total();
+  // A layer's activations leave while the next is computed, and come back likewise.
+  const Seconds transfer = block.footprint.kept / link;
+  const auto layers = static_cast<double>(c.offloaded_layers);
+  const Seconds forward = layers * max(Seconds(0), transfer - block.forward.time());
+  const Seconds backward = layers * max(Seconds(0), transfer - block.backward.time());
+  c.offload_exposed = forward + backward;
+  c.times.forward.front() += forward;
+  c.times.backward.front() += backward;
+}
+
+}  // namespace costmodel

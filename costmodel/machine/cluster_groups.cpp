@@ -1,0 +1,154 @@
+#include "costmodel/machine/cluster_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/config/map_reader.hpp"
+
+namespace costmodel {
+
+namespace {
+
+void lend(Value& to, const Value& from, const char* key) {
+  const Value* lent = from.find(key);
+  if (to.find(key) == nullptr && lent != nullptr) to.set(key, *lent);
+}
+
+Value without(Value map, std::string_view key) {
+  const auto named = [key](const Value::Entry& entry) { return entry.key == key; };
+  map.entries.erase(std::remove_if(map.entries.begin(), map.entries.end(), named),
+                    map.entries.end());
+  return map;
+}
+
+ClusterSpec read_group(const Value& item, const Value& cluster, const ConfigPath& path) {
+  const Value* label = item.is_map() ? item.find("name") : nullptr;
+  const ResolvedConfig own = resolve_config(path, "clusters", without(item, "name"));
+  Value map = own.value;
+  lend(map, cluster, "tiers");
+  lend(map, cluster, "devices_per_node");
+  const Value* device_key = map.find("device");
+  if (device_key == nullptr) {
+    throw ConfigError(item.mark, "the group lacks the key 'device'",
+                      "add device: NAME (see `shardplan list devices`), or base: a cluster");
+  }
+  const ResolvedConfig device = resolve_config(path, "devices", *device_key);
+  ClusterSpec group = read_cluster(map, own.name, read_device(device.value, device.name));
+  group.name = label != nullptr ? read_text(*label, "name") : group.device.name;
+  return group;
+}
+
+// `join`, or the outermost of the cluster's tiers, for so many devices.
+Tier joining_tier(MapReader& reader, const Value& map, std::int64_t devices) {
+  const Value* join = reader.optional("join");
+  const Value* tiers = map.find("tiers");
+  if (join == nullptr && tiers != nullptr && !tiers->items.empty()) join = &tiers->items.back();
+  if (join == nullptr) {
+    throw ConfigError(map.mark, "the cluster does not say what joins its groups",
+                      "add join: {bandwidth_bytes_per_s, latency_s}");
+  }
+  Value tier = *join;
+  if (!tier.is_map()) throw ConfigError(tier.mark, "join is not a map", "write {...}");
+  if (tier.find("name") == nullptr) tier.set("name", scalar_value("join", tier.mark));
+  tier.set("devices", scalar_value(fmt::format("{}", devices), tier.mark));
+  return read_tier(tier);
+}
+
+void read_group_list(const Value& list, const Value& map, const ConfigPath& path,
+                     ClusterSpec& cluster) {
+  if (list.kind != Value::Kind::sequence || list.items.empty()) {
+    throw ConfigError(list.mark, "groups is not a list of groups",
+                      "write a list of {device, devices, ...}");
+  }
+  for (const Value& item : list.items) {
+    ClusterSpec group = read_group(item, map, path);
+    for (const ClusterSpec& other : cluster.groups) {
+      if (other.name != group.name) continue;
+      throw ConfigError(item.mark, fmt::format("two groups are called '{}'", group.name),
+                        "give one of them a name of its own");
+    }
+    cluster.devices += group.devices;
+    for (const std::string& assumption : group.assumed)
+      cluster.assumed.push_back(fmt::format("group '{}': {}", group.name, assumption));
+    cluster.groups.push_back(std::move(group));
+  }
+}
+
+}  // namespace
+
+ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
+                                 const ConfigPath& path) {
+  MapReader reader(map, name.empty() ? "cluster" : fmt::format("cluster '{}'", name));
+  ClusterSpec cluster;
+  cluster.name = name;
+  cluster.title = reader.text("title").value_or(name);
+  read_group_list(reader.required("groups"), map, path, cluster);
+  cluster.device = cluster.groups.front().device;
+  cluster.devices_per_node = cluster.groups.front().devices_per_node;
+  reader.optional("devices_per_node");  // lent to the groups, and so are tiers
+  reader.optional("tiers");
+  if (const auto devices = reader.integer("devices", {1, 1'000'000});
+      devices && *devices != cluster.devices) {
+    throw ConfigError(reader.mark_of("devices"),
+                      fmt::format("devices is {}, the groups have {}", *devices, cluster.devices),
+                      "leave it out, and set the devices of the groups");
+  }
+  if (const Value* straggler = reader.optional("straggler")) {
+    cluster.straggler_per_doubling = read_straggler(*straggler);
+  } else {
+    for (const ClusterSpec& group : cluster.groups) {
+      cluster.straggler_per_doubling =
+          std::max(cluster.straggler_per_doubling, group.straggler_per_doubling);
+    }
+  }
+  cluster.tiers = {joining_tier(reader, map, cluster.devices)};
+  reader.optional("source");
+  reader.optional("notes");
+  reader.finish();
+  return cluster;
+}
+
+std::vector<const DeviceSpec*> kinds_of(const ClusterSpec& cluster) {
+  std::vector<const DeviceSpec*> kinds;
+  for (const ClusterSpec& group : cluster.groups) kinds.push_back(&group.device);
+  if (kinds.empty()) kinds.push_back(&cluster.device);
+  return kinds;
+}
+
+std::string device_names(const ClusterSpec& cluster) {
+  std::string text;
+  for (const DeviceSpec* device : kinds_of(cluster))
+    text += (text.empty() ? "" : "+") + device->name;
+  return text;
+}
+
+std::string devices_text(const ClusterSpec& cluster) {
+  const auto told = [](const ClusterSpec& c) {
+    return fmt::format("{} x {}", format_integer(c.devices), c.device.title);
+  };
+  if (cluster.groups.empty()) return told(cluster);
+  std::string text;
+  for (const ClusterSpec& group : cluster.groups)
+    text += fmt::format("{}{}", text.empty() ? "" : " and ", told(group));
+  return text;
+}
+
+FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision) {
+  if (cluster.groups.empty())
+    return cluster.device.peak_of(precision) * static_cast<double>(cluster.devices);
+  FlopsPerSecond sum;
+  for (const ClusterSpec& group : cluster.groups) sum += peak_of(group, precision);
+  return sum;
+}
+
+ClusterSpec joined_view(const ClusterSpec& cluster, const ClusterSpec& group) {
+  ClusterSpec view = group;
+  view.tiers = {group.tiers.front(), cluster.tiers.back()};
+  view.tiers.front().devices = std::min(group.devices_per_node, group.devices);
+  view.devices = cluster.devices;
+  return view;
+}
+
+}  // namespace costmodel

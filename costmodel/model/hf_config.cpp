@@ -1,0 +1,370 @@
+#include "costmodel/model/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "costmodel/config/map_reader.hpp"
+#include "costmodel/model/hf_t5.hpp"
+#include "costmodel/model/hf_translation.hpp"
+
+namespace costmodel {
+
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+// What the classes of transformers take for granted, that is what config.json may leave out.
+struct Family {
+  std::string_view model_type;
+  std::string_view architecture;
+  bool llama;           // RMSNorm, rotary positions, gated MLP
+  bool tied;            // tie_word_embeddings when absent
+  bool attention_bias;  // of query, key, value and output when the class reads attention_bias
+  // Mixture of experts: what the class calls the number of experts and their width; empty: dense.
+  std::string_view experts_key{}, expert_width_key{};
+};
+
+constexpr std::array<Family, 10> families{{
+    {"llama", "LlamaForCausalLM", true, false, false},
+    {"mistral", "MistralForCausalLM", true, false, false},
+    {"qwen2", "Qwen2ForCausalLM", true, false, false},
+    {"qwen3", "Qwen3ForCausalLM", true, false, false},
+    {"mixtral", "MixtralForCausalLM", true, false, false, "num_local_experts", "intermediate_size"},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", true, false, false, "num_experts",
+     "moe_intermediate_size"},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", true, false, false, "n_routed_experts",
+     "moe_intermediate_size"},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", true, false, false, "n_routed_experts",
+     "moe_intermediate_size"},
+    {"gpt2", "GPT2LMHeadModel", false, true, true},
+    {"gpt_neox", "GPTNeoXForCausalLM", false, false, true},
+}};
+
+constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olmoe", "glm4_moe"};
+
+// Our own keys beside Hugging Face's come from `base: config.json` with overrides; they win.
+constexpr std::array<std::string_view, 30> our_keys{"qk_head_dim",
+                                                    "encoder_layers",
+                                                    "decoder_layers",
+                                                    "qk_pos_emb_head_dim",
+                                                    "experts",
+                                                    "top_k",
+                                                    "expert_ffn_hidden",
+                                                    "shared_experts",
+                                                    "first_dense_layers",
+                                                    "moe_every",
+                                                    "layers",
+                                                    "hidden",
+                                                    "heads",
+                                                    "kv_heads",
+                                                    "ffn_hidden",
+                                                    "gated_mlp",
+                                                    "activation",
+                                                    "vocab",
+                                                    "positions",
+                                                    "tie_embeddings",
+                                                    "max_positions",
+                                                    "normalization",
+                                                    "linear_bias",
+                                                    "qkv_bias",
+                                                    "qk_norm",
+                                                    "title",
+                                                    "embedding_norm",
+                                                    "parallel_block",
+                                                    "dropout",
+                                                    "published_parameters"};
+
+const Value* text_config(const Value& map) {
+  const Value* text = map.find("text_config");
+  return text != nullptr && text->is_map() ? text : nullptr;
+}
+
+// The scalar that names the family: model_type of the text model, else of the whole, else the
+// first of `architectures`.
+const Value* type_of(const Value& map) {
+  const Value* text = text_config(map);
+  for (const Value* from : {text, &map}) {
+    const Value* type = from != nullptr ? from->find("model_type") : nullptr;
+    if (type != nullptr && type->kind != Value::Kind::null) return type;
+  }
+  const Value* list = map.find("architectures");
+  return list != nullptr && !list->items.empty() ? &list->items.front() : nullptr;
+}
+
+const Family& find_family(const Value& map) {
+  const Value* type = type_of(map);
+  if (type == nullptr)
+    throw ConfigError(map.mark, "config.json lacks the key 'model_type'", "add \"model_type\"");
+  const std::string word = read_text(*type, "model_type");
+  for (const Family& family : families) {
+    if (word == family.model_type || word == family.architecture) return family;
+  }
+  std::vector<std::string> known;
+  for (const Family& family : families) known.emplace_back(family.model_type);
+  known.emplace_back("t5");
+  known.emplace_back("mt5");
+  const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
+  throw ConfigError(type->mark,
+                    moe ? fmt::format("model_type '{}' has no operators in this version", word)
+                        : fmt::format("model_type '{}' is not known", word),
+                    known_names(moe ? "" : word, known));  // qwen3 is no misspelt qwen3_moe
+}
+
+void override_with(const Value& theirs, Value& ours) {
+  for (const auto& entry : theirs.entries) {
+    if (std::find(our_keys.begin(), our_keys.end(), entry.key) != our_keys.end())
+      ours.set(entry.key, entry.value);
+  }
+}
+
+const Value& language_model(const Value& whole) {
+  const Value* const text = text_config(whole);
+  return text != nullptr ? *text : whole;
+}
+
+// Reads Hugging Face's keys and writes ours, each with the place it was read at.
+class Translation : private HfTranslation {
+ public:
+  Translation(const Value& whole, const Family& family)
+      : HfTranslation(language_model(whole)),
+        family_(family),
+        text_(language_model(whole)),
+        whole_(whole) {
+    notes_ = fmt::format("Hugging Face config.json, model_type {}", family.model_type);
+  }
+
+  Value run() {
+    put("kind", sparse() ? "moe" : family_.llama ? "llama" : "gpt", "model_type");
+    sizes();
+    attention_sizes();
+    mlp();
+    if (sparse()) experts();
+    embeddings();
+    biases();
+    rest();
+    override_with(text_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  // gpt2 has names of its own; its class takes the usual ones as aliases.
+  std::string_view spelling(std::string_view usual, std::string_view gpt2) {
+    if (family_.model_type != "gpt2") return usual;
+    return reader_.optional(gpt2) == nullptr && reader_.optional(usual) != nullptr ? usual : gpt2;
+  }
+
+  void sizes() {
+    constexpr IntegerRange count{1, 100'000};
+    heads_key_ = spelling("num_attention_heads", "n_head");
+    hidden_key_ = spelling("hidden_size", "n_embd");
+    size("layers", spelling("num_hidden_layers", "n_layer"), count);
+    hidden_ = size("hidden", hidden_key_, {1, 4'194'304});
+    heads_ = size("heads", heads_key_, count);
+    size("vocab", "vocab_size", {1, 100'000'000});
+  }
+
+  void latent_attention() {
+    constexpr IntegerRange width{1, 65'536};
+    const auto rank = reader_.integer("q_lora_rank", width);  // null: queries from the hidden state
+    put("q_lora_rank", rank.value_or(0), "q_lora_rank");
+    size("kv_lora_rank", "kv_lora_rank", width);
+    size("qk_head_dim", "qk_nope_head_dim", width);
+    size("qk_pos_emb_head_dim", "qk_rope_head_dim", width);
+    size("v_head_dim", "v_head_dim", width);
+  }
+
+  void attention_sizes() {
+    if (is_deepseek()) return latent_attention();
+    const auto kv_heads = reader_.integer("num_key_value_heads", {1, 100'000}).value_or(heads_);
+    if (heads_ % kv_heads != 0) {
+      throw ConfigError(
+          reader_.mark_of("num_key_value_heads"),
+          fmt::format("num_key_value_heads {} does not divide {} {}", kv_heads, heads_key_, heads_),
+          "every key/value head serves the same number of query heads");
+    }
+    put("kv_heads", kv_heads, "num_key_value_heads");
+    put("head_dim", head_dim(), "head_dim");
+  }
+
+  bool is_deepseek() const { return family_.model_type.starts_with("deepseek"); }
+
+  bool is_qwen3() const { return family_.model_type.starts_with("qwen3"); }
+
+  std::int64_t head_dim() {
+    if (const auto given = reader_.integer("head_dim", {1, 65'536})) return *given;
+    if (is_qwen3()) return 128;  // Qwen3Config's default
+    if (hidden_ % heads_ == 0) return hidden_ / heads_;
+    throw ConfigError(
+        reader_.mark_of(hidden_key_),
+        fmt::format("{} {} is not divisible by {} {}", hidden_key_, hidden_, heads_key_, heads_),
+        "choose sizes that divide, or give head_dim");
+  }
+
+  void mlp() {
+    constexpr IntegerRange width{1, 16'777'216};
+    const std::string_view inner = spelling("intermediate_size", "n_inner");
+    if (family_.model_type == "gpt2" && reader_.optional(inner) == nullptr) {
+      put("ffn_hidden", 4 * hidden_, inner);
+    } else {
+      size("ffn_hidden", inner, width);
+    }
+    put("gated_mlp", family_.llama, "model_type");
+    put("activation", activation(spelling("hidden_act", "activation_function")), activation_key_);
+  }
+
+  bool sparse() const { return !family_.experts_key.empty(); }
+
+  // The layers of mlp_only_layers are dense: ours are the first ones.
+  void experts() {
+    size("experts", family_.experts_key, {1, 100'000});
+    size("top_k", "num_experts_per_tok", {1, 100'000});
+    size("expert_ffn_hidden", family_.expert_width_key, {1, 16'777'216});
+    if (reader_.integer("decoder_sparse_step", {1, 100'000}).value_or(1) != 1) {
+      throw ConfigError(reader_.mark_of("decoder_sparse_step"),
+                        "decoder_sparse_step: not every layer has experts",
+                        "set 1, and moe_every in a model file of your own");
+    }
+    if (is_deepseek()) {
+      put("shared_experts", reader_.integer("n_shared_experts", {0, 100'000}).value_or(0),
+          "n_shared_experts");
+      put("moe_every", reader_.integer("moe_layer_freq", {1, 100'000}).value_or(1),
+          "moe_layer_freq");
+      put("first_dense_layers", reader_.integer("first_k_dense_replace", {0, 100'000}).value_or(0),
+          "first_k_dense_replace");
+      if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100}))
+        notes_ += fmt::format("; its {} multi-token prediction layer is left out", *more);
+      return;
+    }
+    std::int64_t dense = 0;
+    if (const Value* list = reader_.optional("mlp_only_layers")) {
+      for (const Value& layer : list->items) {
+        if (read_integer(layer, "mlp_only_layers", {0, 100'000}) == dense) {
+          ++dense;
+          continue;
+        }
+        throw ConfigError(layer.mark, "mlp_only_layers are not the first layers",
+                          "list 0, 1, ... in order, or write a model file of your own");
+      }
+    }
+    put("first_dense_layers", dense, "mlp_only_layers");
+  }
+
+  // Approximations of one function cost the same; Hugging Face names each.
+  std::string activation(std::string_view key) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
+        {{"gelu", "gelu"},
+         {"gelu_new", "gelu"},
+         {"gelu_fast", "gelu"},
+         {"gelu_python", "gelu"},
+         {"gelu_pytorch_tanh", "gelu"},
+         {"silu", "silu"},
+         {"swish", "silu"},
+         {"relu", "relu"},
+         {"relu2", "squared-relu"}}};
+    activation_key_ = key;
+    const std::string word = reader_.text(key).value_or(family_.llama ? "silu" : "gelu");
+    std::vector<std::string> known;
+    for (const auto& [theirs, ours] : names) {
+      if (word == theirs) return std::string(ours);
+      known.emplace_back(theirs);
+    }
+    throw ConfigError(reader_.mark_of(key), fmt::format("{}: '{}' is not known", key, word),
+                      known_names(word, known));
+  }
+
+  void embeddings() {
+    const Value* tied = reader_.optional("tie_word_embeddings");
+    if (tied == nullptr) tied = MapReader(whole_, "config.json").optional("tie_word_embeddings");
+    const bool value = tied != nullptr ? read_boolean(*tied, "tie_word_embeddings") : family_.tied;
+    put("tie_embeddings", value, "tie_word_embeddings");
+    if (tied != nullptr) out_.find("tie_embeddings")->mark = tied->mark;
+    const bool learned = family_.model_type == "gpt2";
+    const std::string_view key = spelling("max_position_embeddings", "n_positions");
+    const std::int64_t rows = reader_.integer(key, {1, 1'000'000'000}).value_or(1024);
+    put("positions", learned ? "learned" : "rotary", "model_type");
+    put("max_positions", learned ? rows : 0, key);
+    put("normalization", family_.llama ? "rmsnorm" : "layernorm", "model_type");
+  }
+
+  // attention_bias covers query, key, value and output; ours has one key for query, key and value,
+  // and one for output and MLP together. Where those two differ, the output projection's bias
+  // (hidden parameters a layer) follows the MLP's.
+  void biases() {
+    const bool reads_attention = family_.model_type != "gpt2" && family_.model_type != "qwen2" &&
+                                 family_.model_type != "mistral" && family_.model_type != "mixtral";
+    bool attention = family_.attention_bias;
+    if (reads_attention) attention = reader_.boolean("attention_bias").value_or(attention);
+    bool mlp = !family_.llama;
+    if (family_.model_type == "llama") mlp = reader_.boolean("mlp_bias").value_or(mlp);
+    put("linear_bias", mlp, "mlp_bias");
+    put("qkv_bias", attention || family_.model_type == "qwen2", "attention_bias");
+    if (attention != mlp)
+      notes_ += fmt::format("; the bias of the attention output is {}", mlp ? "added" : "left out");
+  }
+
+  double dropout() {
+    if (family_.model_type == "gpt2") return largest({"attn_pdrop", "resid_pdrop", "embd_pdrop"});
+    return largest({"attention_dropout", "hidden_dropout"});
+  }
+
+  double largest(const Names& keys) {
+    double value = 0;
+    for (const auto key : keys) {
+      const double usual = family_.model_type == "gpt2" ? 0.1 : 0;
+      value = std::max(value, reader_.number(key, Dimension::count, 0, 0.99).value_or(usual));
+    }
+    return value;
+  }
+
+  void rest() {
+    if (is_qwen3()) put("qk_norm", true, "model_type");
+    if (family_.model_type == "gpt_neox") {
+      put("parallel_block", reader_.boolean("use_parallel_residual").value_or(true),
+          "use_parallel_residual");
+    }
+    put("dropout", dropout(), family_.model_type == "gpt2" ? "resid_pdrop" : "attention_dropout");
+    if (const auto window = sliding_window())
+      notes_ += fmt::format("; its sliding_window {} is left out: attention is full", *window);
+    put("source", notes_, "model_type");
+  }
+
+  // Mistral's window holds whenever it is given, Qwen's only when switched on.
+  std::optional<std::int64_t> sliding_window() {
+    const bool qwen = family_.model_type.starts_with("qwen");
+    if (qwen && !reader_.boolean("use_sliding_window").value_or(false)) return {};
+    if (!qwen && family_.model_type != "mistral" && family_.model_type != "mixtral") return {};
+    return reader_.integer("sliding_window", {1, 1'000'000'000});
+  }
+
+  const Family& family_;
+  const Value& text_;   // the language model's map
+  const Value& whole_;  // the file, the same but for multimodal models
+  std::string notes_;
+  std::string_view hidden_key_, heads_key_, activation_key_;
+  std::int64_t hidden_ = 0;
+  std::int64_t heads_ = 0;
+};
+
+}  // namespace
+
+bool is_hf_config(const Value& map) {
+  if (!map.is_map() || map.find("kind") != nullptr) return false;
+  return map.find("model_type") != nullptr || map.find("architectures") != nullptr ||
+         text_config(map) != nullptr;
+}
+
+Value from_hf_config(const Value& map) {
+  const Value* type = type_of(map);
+  if (type == nullptr || !is_t5_type(type->text)) return Translation(map, find_family(map)).run();
+  Value ours = from_t5_config(map, type->text);
+  override_with(map, ours);
+  return ours;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,126 @@
+// What a transformer is: its sizes and the choices that change its operators. Shapes only, no
+// parallelism.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/config/value.hpp"
+
+namespace costmodel {
+
+enum class ModelKind { gpt, llama, moe, mamba, t5 };
+// relative: a bias of the scores by distance, from a table of each stack (Raffel et al. 2020,
+// arXiv:1910.10683, section 2.1).
+enum class Positions { learned, rotary, alibi, none, relative };
+enum class Normalization { layernorm, rmsnorm };
+enum class ActivationFunction { gelu, relu, squared_relu, silu };
+
+inline constexpr std::array<std::string_view, 5> model_kind_names{"gpt", "llama", "moe", "mamba",
+                                                                  "t5"};
+inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rotary", "alibi",
+                                                                 "none", "relative"};
+inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
+inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
+                                                                  "silu"};
+
+inline constexpr std::int64_t relative_buckets = 32;  // rows of T5's table, a column a head
+
+struct ModelSpec {
+  std::string name;
+  std::string title;
+  ModelKind kind = ModelKind::gpt;
+  std::int64_t layers = 0;    // l
+  std::int64_t hidden = 0;    // h
+  std::int64_t heads = 0;     // a
+  std::int64_t kv_heads = 0;  // a for multi-head, 1 for multi-query attention
+  std::int64_t head_dim = 0;  // of queries and keys
+  // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): keys and values of
+  // all heads are projected up from one latent vector a token, queries from another. Megatron's
+  // names.
+  std::int64_t kv_lora_rank = 0;         // 0: plain attention
+  std::int64_t q_lora_rank = 0;          // 0: queries straight from the hidden state
+  std::int64_t qk_head_dim = 0;          // of queries and keys without the rotary part
+  std::int64_t qk_pos_emb_head_dim = 0;  // the rotary part; its key is shared by all heads
+  std::int64_t v_head_dim = 0;           // 0: head_dim
+  std::int64_t ffn_hidden = 0;
+  bool gated_mlp = false;  // gate and up projections, multiplied (SwiGLU)
+  ActivationFunction activation = ActivationFunction::gelu;
+  std::int64_t vocab = 0;      // V, before padding
+  bool tie_embeddings = true;  // output projection shares the token embedding
+  Positions positions = Positions::learned;
+  std::int64_t max_positions = 0;  // rows of the learned table
+  Normalization normalization = Normalization::layernorm;
+  bool linear_bias = true;
+  bool qkv_bias = true;
+  bool qk_norm = false;         // normalised queries and keys (Qwen3)
+  bool embedding_norm = false;  // a normalisation after the embedding (BLOOM)
+  // Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): some layers have `experts` MLPs, of
+  // which each token takes top_k, and shared ones that every token takes.
+  std::int64_t experts = 0;  // 0: all layers are dense
+  std::int64_t top_k = 0;
+  std::int64_t expert_ffn_hidden = 0;
+  std::int64_t shared_experts = 0;      // as wide as an expert each
+  std::int64_t first_dense_layers = 0;  // the first layers have a plain MLP of ffn_hidden
+  std::int64_t moe_every = 1;           // of the others, layer i has experts when this divides i
+  // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): layers of a state-space scan over `heads` of
+  // head_dim channels, without attention and MLP.
+  std::int64_t state_size = 0;  // N; 0: a transformer
+  std::int64_t ssm_groups = 0;  // heads of a group share B and C
+  std::int64_t conv_kernel = 0;
+  // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
+  // first. A decoder layer has attention to the encoder's output besides.
+  std::int64_t encoder_layers = 0;  // 0: one stack, which is a decoder
+  std::int64_t decoder_layers = 0;
+  bool parallel_block = false;  // attention and MLP side by side on one input sum (GPT-NeoX)
+  double dropout = 0;           // of embedding, attention and hidden states
+  std::optional<double> published_parameters;
+  std::string source;
+  std::vector<std::string>
+      assumed;  // "vocab 50257 (family default)": keys the description left out
+
+  std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
+  std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+  // Channels of the convolution: x, B and C.
+  std::int64_t conv_channels() const { return query_size() + 2 * ssm_groups * state_size; }
+  bool latent_attention() const { return kv_lora_rank > 0; }
+  bool encoder_decoder() const { return encoder_layers > 0; }
+  std::int64_t mlp_inner() const {
+    return gated_mlp ? 2 * ffn_hidden : ffn_hidden;
+  }  // columns of the first MLP product
+  std::int64_t gates() const { return gated_mlp ? 2 : 1; }
+  std::int64_t shared_ffn() const { return shared_experts * expert_ffn_hidden; }
+  bool has_experts(std::int64_t layer) const {
+    return experts > 0 && layer >= first_dense_layers && layer % moe_every == 0;
+  }
+  // Layers with experts among `count` from `first` on.
+  std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
+  bool mixes_layers() const {  // dense layers and layers with experts, or two stacks
+    const std::int64_t sparse = moe_layers(0, layers);
+    return (sparse > 0 && sparse < layers) || encoder_decoder();
+  }
+};
+
+// Parameters of the whole model, with the vocabulary as given (not padded). Narayanan et al. 2021
+// (arXiv:2104.04473), eq. 2, gives 12·l·h²(1 + 13/12h + (V + s)/12lh) for the gpt kind; this is the
+// exact count for every kind.
+double parameter_count(const ModelSpec& model);
+// Of them, what one token meets: top_k and the shared experts of each layer instead of all.
+double active_parameter_count(const ModelSpec& model);
+double parameters_per_layer(const ModelSpec& model);          // a dense one, or an encoder's
+double parameters_per_moe_layer(const ModelSpec& model);      // one with experts
+double parameters_per_decoder_layer(const ModelSpec& model);  // of an encoder-decoder model
+
+// Reads a map with `kind`, ... Missing keys take the family's usual value and are listed in
+// `assumed`. Throws ConfigError.
+ModelSpec read_model(const Value& map, const std::string& name);
+
+// The same map in canonical form (what `import hf` writes).
+Value to_value(const ModelSpec& model);
+
+}  // namespace costmodel

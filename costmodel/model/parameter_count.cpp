@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "costmodel/base/units.hpp"
+#include "costmodel/model/model_spec.hpp"
+
+namespace costmodel {
+
+std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
+  if (experts == 0) return 0;
+  const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
+    return ceil_div(end, moe_every);
+  };
+  const std::int64_t from = std::max(first, first_dense_layers), to = first + count;
+  return to > from ? before(to) - before(from) : 0;
+}
+
+namespace {
+
+double norm_parameters(const ModelSpec& model, double width) {
+  return model.normalization == Normalization::layernorm ? 2 * width : width;
+}
+
+// Down to the latent vectors, their norms, up to the heads, and out.
+double latent_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), a = static_cast<double>(m.heads);
+  const double q = static_cast<double>(m.query_size()), v = static_cast<double>(m.v_head_dim);
+  const double from_q = static_cast<double>(m.q_lora_rank > 0 ? m.q_lora_rank : m.hidden);
+  const double kv = static_cast<double>(m.kv_lora_rank);
+  double count = from_q * q + h * (kv + static_cast<double>(m.qk_pos_emb_head_dim)) +
+                 norm_parameters(m, kv) + kv * a * (static_cast<double>(m.qk_head_dim) + v) +
+                 a * v * h;
+  if (m.q_lora_rank > 0) count += h * from_q + norm_parameters(m, from_q);
+  return count;
+}
+
+// Attention with its norm, and the MLP's norm.
+double attention_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden);
+  const double q = static_cast<double>(m.query_size());
+  const double kv = static_cast<double>(m.kv_size());
+  if (m.latent_attention()) return latent_parameters(m) + 2 * norm_parameters(m, h);
+  double count = h * (q + 2 * kv) + q * h + 2 * norm_parameters(m, h);
+  if (m.qkv_bias) count += q + 2 * kv;
+  if (m.linear_bias) count += h;
+  if (m.qk_norm) count += 2 * static_cast<double>(m.head_dim);
+  return count;
+}
+
+// In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
+double scan_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.query_size());
+  const double channels = static_cast<double>(m.conv_channels());
+  const double a = static_cast<double>(m.heads), taps = static_cast<double>(m.conv_kernel);
+  return h * (inner + channels + a) + channels * (taps + 1) + 3 * a + norm_parameters(m, inner) +
+         inner * h + norm_parameters(m, h);
+}
+
+double mlp_parameters(const ModelSpec& m, std::int64_t width) {
+  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(width);
+  const double inner = static_cast<double>(m.gates()) * ffn;
+  return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
+}
+
+// A layer with experts of which so many count.
+double moe_layer(const ModelSpec& m, std::int64_t counted) {
+  const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
+  double count = attention_parameters(m) + router;
+  count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden);
+  if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
+  return count;
+}
+
+// Queries of the decoder's tokens, keys and values of the encoder's output, and the norm in front.
+double cross_attention_parameters(const ModelSpec& m) {
+  return attention_parameters(m) - norm_parameters(m, static_cast<double>(m.hidden));
+}
+
+// The layers of both stacks, the norm behind the encoder, and a table of relative positions each.
+double encoder_decoder_parameters(const ModelSpec& m) {
+  double count = static_cast<double>(m.encoder_layers) * parameters_per_layer(m) +
+                 static_cast<double>(m.decoder_layers) * parameters_per_decoder_layer(m) +
+                 norm_parameters(m, static_cast<double>(m.hidden));
+  if (m.positions == Positions::relative)
+    count += 2 * static_cast<double>(relative_buckets * m.heads);
+  return count;
+}
+
+double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
+  const double h = static_cast<double>(m.hidden);
+  const std::int64_t sparse = m.moe_layers(0, m.layers);
+  double count = static_cast<double>(m.vocab) * h + static_cast<double>(m.max_positions) * h;
+  if (m.encoder_decoder()) {
+    count += encoder_decoder_parameters(m) + norm_parameters(m, h);
+  } else {
+    count +=
+        static_cast<double>(m.layers - sparse) * parameters_per_layer(m) + norm_parameters(m, h);
+  }
+  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
+  if (m.embedding_norm) count += norm_parameters(m, h);
+  if (!m.tie_embeddings) count += static_cast<double>(m.vocab) * h;
+  return count;
+}
+
+}  // namespace
+
+double parameters_per_layer(const ModelSpec& m) {
+  if (m.state_size > 0) return scan_parameters(m);
+  return attention_parameters(m) + mlp_parameters(m, m.ffn_hidden);
+}
+
+double parameters_per_decoder_layer(const ModelSpec& m) {
+  return parameters_per_layer(m) + cross_attention_parameters(m);
+}
+
+double parameters_per_moe_layer(const ModelSpec& m) { return moe_layer(m, m.experts); }
+
+double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
+
+double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }
+
+}  // namespace costmodel

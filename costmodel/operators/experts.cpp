@@ -1,0 +1,81 @@
+// A mixture of experts: routing, dispatch, grouped products, and the way back.
+#include <algorithm>
+
+#include "costmodel/operators/layer_builder.hpp"
+
+namespace costmodel {
+
+TensorId LayerBuilder::experts(TensorId x) {
+  const std::int64_t tokens = local_tokens_, h = model_.hidden, k = model_.top_k;
+  const TensorId scores = add("router", Linear{tokens, model_.experts, h, false, false}, {x},
+                              tokens, model_.experts, {x});
+  const TensorId chosen =
+      tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
+  list_.nodes.push_back(
+      {"top-k routing", Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
+  const TensorId places = tensor("places of rows", tokens * k, 1, TensorRole::statistics, 8);
+  TensorId rows = -1;
+  if (context_.expert_group > 0) {
+    rows = to_places("dispatch product", {x, chosen}, tokens * k);
+  } else {
+    rows = add("permute", Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
+  }
+  const std::int64_t local = model_.experts / context_.ep;
+  const std::int64_t all_rows = tokens * k * context_.etp;
+  rows = dispatched("dispatch", rows, tokens * k, true);
+  const bool sorts = context_.ep > 1 && local > 1;  // rows come by sender, products want experts
+  if (sorts) rows = add("sort by expert", Permute{all_rows, h, 1}, {rows}, all_rows, h);
+  rows = expert_mlp(rows, all_rows, local);
+  if (sorts) rows = add("sort by sender", Permute{all_rows, h, 1}, {rows}, all_rows, h);
+  rows = dispatched("combine", rows, tokens * k, false);
+  if (context_.expert_group > 0) return to_places("combine product", {rows, chosen}, tokens);
+  return add("unpermute", Permute{tokens, h, k}, {rows}, tokens, h);
+}
+
+// GShard's dispatch and combine (Lepikhin et al. 2020, arXiv:2006.16668, algorithm 1: einsum
+// GSEC,GSM->EGCM and back): in every group of S tokens a product with a mask of S x E·C = top_k·S,
+// whose shape and gradients are those of P · V.
+TensorId LayerBuilder::to_places(std::string_view name, const std::vector<TensorId>& inputs,
+                                 std::int64_t rows) {
+  const std::int64_t k = model_.top_k;
+  const std::int64_t group = std::min<std::int64_t>(context_.expert_group, local_tokens_);
+  const TensorId mask =
+      tensor("mask of places", local_tokens_, k * group, TensorRole::beside, context_.element);
+  return add(name, AttentionContext{k * local_tokens_ / group, group, model_.hidden}, inputs, rows,
+             model_.hidden, {mask, inputs.front()});
+}
+
+TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int64_t own,
+                                  bool there) {
+  const std::int64_t h = model_.hidden, all = own * context_.etp;
+  const auto exchange = [&](TensorId x) {
+    return context_.ep == 1 ? x
+                            : add(name,
+                                  Collective{CollectiveKind::all_to_all, CollectiveKind::all_to_all,
+                                             Axis::expert, size_of(own, h)},
+                                  {x}, own, h);
+  };
+  if (context_.etp == 1) return exchange(rows);
+  const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
+  const auto share = [&](TensorId x) {
+    return add(there ? "gather for experts" : "sum of experts",
+               Collective{there ? gather : scatter, there ? scatter : gather, Axis::expert_tensor,
+                          size_of(all, h)},
+               {x}, there ? all : own, h);
+  };
+  return there ? share(exchange(rows)) : exchange(share(rows));
+}
+
+TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t local) {
+  const std::int64_t ffn = model_.expert_ffn_hidden / context_.etp;
+  const std::int64_t inner = ffn * model_.gates(), h = model_.hidden;
+  const bool bias = model_.linear_bias;
+  const TensorId up = add(model_.gated_mlp ? "expert gate and up" : "expert up",
+                          GroupedLinear{rows, inner, h, local, bias}, {x}, rows, inner, {x});
+  const bool fused_bias = context_.fused_bias_activation || !bias;
+  const TensorId act = add("expert activation", Activation{rows, ffn, model_.gated_mlp, fused_bias},
+                           {up}, rows, ffn, {up});
+  return add("expert down", GroupedLinear{rows, h, ffn, local, bias}, {act}, rows, h, {act});
+}
+
+}  // namespace costmodel

@@ -1,0 +1,270 @@
+#include "costmodel/operators/op.hpp"
+
+namespace costmodel {
+
+namespace {
+
+double area(std::int64_t rows, std::int64_t cols) {
+  return static_cast<double>(rows) * static_cast<double>(cols);
+}
+
+Work product(double batch, double m, double n, double k, double element) {
+  const Flops flops(2 * batch * m * n * k);
+  return {flops, flops, Bytes(batch * (m * n + n * k + m * k) * element), 1};
+}
+
+// An element-wise pass: bytes an element, elements, kernels.
+Work elementwise(double elements, double bytes_per_element, int kernels) {
+  return {Flops(0), Flops(0), Bytes(elements * bytes_per_element), kernels};
+}
+
+Work work(const Linear& o, Pass pass, double e) {
+  const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
+             k = static_cast<double>(o.k);
+  Work w = product(1, m, n, k, e);
+  if (pass == Pass::weight_gradient && o.bias)
+    w += elementwise(m * n, e, 1);  // column sums of the output gradient
+  return w;
+}
+
+Work work(const GroupedLinear& o, Pass pass, double e) {
+  const auto groups = static_cast<double>(o.experts), rows = static_cast<double>(o.m) / groups,
+             n = static_cast<double>(o.n), k = static_cast<double>(o.k);
+  Work w = product(groups, rows, n, k, e);
+  if (pass == Pass::weight_gradient && o.bias) w += elementwise(rows * groups * n, e, 1);
+  return w;
+}
+
+// Backward reads the input twice and its gradient, and sums the taps' gradients.
+Work work(const Convolution& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 4 * e, 1);
+}
+
+// Model FLOPs by Megatron-LM's convention: 7 a channel and state of a token. The kernels do C·Bᵀ in
+// every group, its product with x, each chunk's state and what the states add to the result, in
+// every head; backward does two for each of them and the first of them again.
+Work work(const Scan& o, Pass pass, double e) {
+  const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
+             n = static_cast<double>(o.state), a = static_cast<double>(o.heads),
+             g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
+  const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
+  const double model = 7 * tokens * a * p * n;
+  const double executed = chunks * (2 * q * q * n * g + a * (2 * q * q * p + 4 * q * n * p));
+  const double moved = tokens * (2 * a * p + 2 * g * n + a) * e + 4 * chunks * a * p * n * 4;
+  if (pass == Pass::forward) return {Flops(model), Flops(executed), Bytes(moved), 5};
+  return {Flops(2 * model), Flops(3 * executed), Bytes(2 * moved), 10};
+}
+
+// Cast to fp32, softmax, top-k, two scatters (probabilities, map), tokens per expert; backward the
+// first four of them.
+Work work(const Routing& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, e + 6 * 4, 6) : elementwise(n, e + 4 * 4, 4);
+}
+
+Work work(const Permute& o, Pass, double e) {
+  return elementwise(area(o.rows, o.cols), (1 + static_cast<double>(o.copies)) * e, 1);
+}
+
+Work work(const AttentionScores& o, Pass pass, double e) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  Work w = product(batch, s, keys, d, e);
+  if (pass != Pass::forward) w += product(batch, s, d, keys, e);  // dQ and dK
+  return w;
+}
+
+Work work(const AttentionContext& o, Pass pass, double e) {
+  const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
+             d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
+  Work w = product(batch, s, d, keys, e);
+  if (pass != Pass::forward) w += product(batch, s, keys, d, e);  // dP and dV
+  return w;
+}
+
+Work work(const Softmax& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  const double read = o.triangular ? 0.5 : 1;
+  if (o.fused) return elementwise(n, ((pass == Pass::forward ? 1 : 2) * read + 1) * e, 1);
+  // Apart, in fp32 as queries and keys scaled by the layer ask for (Megatron-LM,
+  // FusedScaleMaskSoftmax.forward_torch_softmax): cast, scale, mask, softmax, cast back.
+  return pass == Pass::forward ? elementwise(n, 2 * e + 32, 5) : elementwise(n, 2 * e + 36, 5);
+}
+
+Work work(const FlashAttention& o, Pass pass, double e) {
+  const auto s = static_cast<double>(o.s), d = static_cast<double>(o.head_dim);
+  const auto keys = static_cast<double>(o.key_count()), blocks = static_cast<double>(o.blocks);
+  const auto heads = static_cast<double>(o.sequences * o.heads);
+  const auto kv_heads = static_cast<double>(o.sequences * o.kv_heads);
+  const auto dv = static_cast<double>(o.value_dim());
+  const double scores = 2 * heads * s * keys * d, context = 2 * heads * s * keys * dv;
+  const double executed = o.causal_skip ? 0.5 : 1.0;
+  const double q = heads * s * d, out = heads * s * dv, kv = kv_heads * keys * (d + dv);
+  // Of every block but the first the result is added to what there is: out, or dQ, dK and dV.
+  const double again = 3 * (blocks - 1);
+  const auto calls = static_cast<int>(o.blocks);
+  // Forward does QKᵀ and PV. Backward does five products (the scores again, dV, dP, dQ, dK); its
+  // model FLOPs are four.
+  if (pass == Pass::forward) {
+    return {Flops(scores + context), Flops((scores + context) * executed),
+            Bytes(((q + out) * blocks + kv + out * again) * e), 2 * calls - 1};
+  }
+  return {Flops(2 * (scores + context)), Flops((3 * scores + 2 * context) * executed),
+          Bytes((2 * (q + out) * blocks + 2 * kv + q * again + kv * again / blocks) * e),
+          4 * calls - 2};
+}
+
+Work work(const Dropout& o, Pass, double e) {
+  return elementwise(area(o.rows, o.cols), 2 * e + 1, 1);
+}
+
+Work work(const Norm& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 3 * e, 2);
+}
+
+Work work(const Activation& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  const double inputs = o.gated ? 2 : 1;
+  Work w = pass == Pass::forward ? elementwise(n, (inputs + 1) * e, 1)
+                                 : elementwise(n, (2 * inputs + 1) * e, 1);
+  if (!o.fused_bias && pass == Pass::forward) w += elementwise(n * inputs, 2 * e, 1);
+  return w;
+}
+
+Work work(const BiasDropoutAdd& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  const double mask = o.dropout ? 1 : 0;
+  if (pass != Pass::forward) {  // the masked gradient, and the sum of the two branches' gradients
+    return elementwise(n, (o.dropout ? 2 * e : 0) + mask + 3 * e, o.dropout ? 2 : 1);
+  }
+  if (o.fused) return elementwise(n, 3 * e + mask, 1);
+  Work w = elementwise(n, 3 * e, 1);
+  if (o.bias) w += elementwise(n, 2 * e, 1);
+  if (o.dropout) w += elementwise(n, 2 * e + mask, 1);
+  return w;
+}
+
+Work work(const Rotary& o, Pass, double e) { return elementwise(area(o.rows, o.cols), 2 * e, 1); }
+
+Work work(const Embedding& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 3 * e, 2);
+}
+
+Work work(const PositionEmbedding& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  return pass == Pass::forward ? elementwise(n, 3 * e, 2) : elementwise(n, 2 * e, 1);
+}
+
+Work work(const CrossEntropy& o, Pass pass, double e) {
+  const double n = area(o.rows, o.cols);
+  if (o.fused) return elementwise(n, 2 * e, pass == Pass::forward ? 2 : 1);
+  // Forward: cast to fp32, row maximum, subtraction, exponential, row sum, division. Backward:
+  // scaling and the cast back.
+  return pass == Pass::forward ? elementwise(n, e + 9 * 4, 7) : elementwise(n, e + 3 * 4, 3);
+}
+
+Work work(const Collective&, Pass, double) {
+  return {};
+}  // priced by the network, not by the device
+
+}  // namespace
+
+std::string_view name_of(const Op& op) {
+  return std::visit(Visitor{
+                        [](const Linear&) { return "linear"; },
+                        [](const Convolution&) { return "convolution"; },
+                        [](const Scan&) { return "scan"; },
+                        [](const GroupedLinear&) { return "grouped linear"; },
+                        [](const Routing&) { return "routing"; },
+                        [](const Permute&) { return "permute"; },
+                        [](const AttentionScores&) { return "attention scores"; },
+                        [](const AttentionContext&) { return "attention context"; },
+                        [](const Softmax&) { return "softmax"; },
+                        [](const FlashAttention&) { return "flash attention"; },
+                        [](const Dropout&) { return "dropout"; },
+                        [](const Norm&) { return "norm"; },
+                        [](const Activation&) { return "activation"; },
+                        [](const BiasDropoutAdd&) { return "bias-dropout-add"; },
+                        [](const Rotary&) { return "rotary"; },
+                        [](const Embedding&) { return "embedding"; },
+                        [](const PositionEmbedding&) { return "position embedding"; },
+                        [](const CrossEntropy&) { return "cross-entropy"; },
+                        [](const Collective&) { return "collective"; },
+                    },
+                    op);
+}
+
+double weights_of(const Op& op) {
+  return std::visit(
+      Visitor{
+          [](const Linear& o) { return area(o.n, o.k) + (o.bias ? static_cast<double>(o.n) : 0); },
+          [](const GroupedLinear& o) {
+            const double matrix = area(o.n, o.k) + (o.bias ? static_cast<double>(o.n) : 0);
+            return matrix * static_cast<double>(o.experts);
+          },
+          [](const Convolution& o) { return area(o.cols, o.taps + 1); },
+          [](const Scan& o) { return 3.0 * static_cast<double>(o.heads); },
+          [](const Routing&) { return 0.0; },
+          [](const Permute&) { return 0.0; },
+          [](const AttentionScores&) { return 0.0; },
+          [](const AttentionContext&) { return 0.0; },
+          [](const Softmax&) { return 0.0; },
+          [](const FlashAttention&) { return 0.0; },
+          [](const Dropout&) { return 0.0; },
+          [](const Norm& o) {
+            return static_cast<double>(o.cols * o.gains) *
+                   (o.kind == Normalization::layernorm ? 2 : 1);
+          },
+          [](const Activation&) { return 0.0; },
+          [](const BiasDropoutAdd&) { return 0.0; },
+          [](const Rotary&) { return 0.0; },
+          [](const Embedding& o) { return area(o.vocab, o.cols); },
+          [](const PositionEmbedding& o) { return area(o.positions, o.cols); },
+          [](const CrossEntropy&) { return 0.0; },
+          [](const Collective&) { return 0.0; },
+      },
+      op);
+}
+
+bool is_expert(const Op& op) { return std::holds_alternative<GroupedLinear>(op); }
+
+bool is_product(const Op& op) {
+  return std::visit(Visitor{
+                        [](const Linear&) { return true; },
+                        [](const GroupedLinear&) { return true; },
+                        [](const Convolution&) { return false; },
+                        [](const Scan&) { return true; },
+                        [](const Routing&) { return false; },
+                        [](const Permute&) { return false; },
+                        [](const AttentionScores&) { return true; },
+                        [](const AttentionContext&) { return true; },
+                        [](const Softmax&) { return false; },
+                        [](const FlashAttention&) { return true; },
+                        [](const Dropout&) { return false; },
+                        [](const Norm&) { return false; },
+                        [](const Activation&) { return false; },
+                        [](const BiasDropoutAdd&) { return false; },
+                        [](const Rotary&) { return false; },
+                        [](const Embedding&) { return false; },
+                        [](const PositionEmbedding&) { return false; },
+                        [](const CrossEntropy&) { return false; },
+                        [](const Collective&) { return false; },
+                    },
+                    op);
+}
+
+Work work_of(const Op& op, Pass pass, double element) {
+  return std::visit([&](const auto& o) { return work(o, pass, element); }, op);
+}
+
+bool has_pass(const Op& op, Pass pass) {
+  if (pass != Pass::weight_gradient) return true;
+  return std::holds_alternative<Linear>(op) ||
+         std::holds_alternative<GroupedLinear>(
+             op);  // norms and tables get their weight gradient in the same kernel
+}
+
+}  // namespace costmodel

@@ -1,0 +1,318 @@
+#include "costmodel/operators/op_list.hpp"
+
+#include <algorithm>
+
+namespace costmodel {
+
+namespace {
+
+CollectiveKind collective_of(const Node& node, Pass pass) {
+  const auto* collective = std::get_if<Collective>(&node.op);
+  if (collective == nullptr) return CollectiveKind::none;
+  return pass == Pass::forward ? collective->forward : collective->backward;
+}
+
+bool in_region(const Node& node, Recomputed what) {
+  switch (what) {
+    case Recomputed::nothing: return false;
+    case Recomputed::attention_core: return node.region == Region::attention_core;
+    case Recomputed::everything: return true;
+  }
+  return false;
+}
+
+// Live bytes as tensors come and go, and the highest mark.
+struct Meter {
+  Bytes now;
+  Bytes peak;
+  void take(Bytes b) {
+    now += b;
+    peak = max(peak, now);
+  }
+  void drop(Bytes b) { now -= b; }
+};
+
+// An operator that changes nothing in this pass (the identity before a column-parallel product)
+// returns its input.
+bool in_place(const Node& node) {
+  return std::find(node.inputs.begin(), node.inputs.end(), node.output) != node.inputs.end();
+}
+
+// For every tensor the index of the last node that reads it (-1: none), over nodes that satisfy
+// `chosen`.
+template <class Chosen>
+std::vector<int> last_readers(const OpList& list, Chosen chosen) {
+  std::vector<int> last(list.tensors.size(), -1);
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+    if (!chosen(list.nodes[i])) continue;
+    for (const TensorId id : list.nodes[i].inputs)
+      last[static_cast<std::size_t>(id)] = static_cast<int>(i);
+  }
+  return last;
+}
+
+bool is_shared(const OpList& list, TensorId id) {
+  return list.tensors[static_cast<std::size_t>(id)].role == TensorRole::shared;
+}
+
+// Runs `chosen` nodes forward. Tensors in `kept` stay; the others die after their last reader.
+template <class Chosen>
+void walk_forward(const OpList& list, const std::vector<bool>& kept, Chosen chosen, Meter& meter) {
+  const auto last = last_readers(list, chosen);
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+    const Node& node = list.nodes[i];
+    if (!chosen(node)) continue;
+    const auto out = static_cast<std::size_t>(node.output);
+    if (!in_place(node)) meter.take(list.tensors[out].bytes());
+    for (const TensorId id :
+         node.saved) {  // masks and statistics are made here, not read from another node
+      if (list.tensors[static_cast<std::size_t>(id)].role != TensorRole::activation &&
+          !is_shared(list, id)) {
+        meter.take(list.tensors[static_cast<std::size_t>(id)].bytes());
+        if (!kept[static_cast<std::size_t>(id)])
+          meter.drop(list.tensors[static_cast<std::size_t>(id)].bytes());
+      }
+    }
+    for (std::size_t t = 0; t < list.tensors.size(); ++t) {
+      const bool mine = !is_shared(list, static_cast<TensorId>(t)) &&
+                        std::find(node.inputs.begin(), node.inputs.end(),
+                                  static_cast<TensorId>(t)) != node.inputs.end();
+      if (mine && last[t] == static_cast<int>(i) && !kept[t]) meter.drop(list.tensors[t].bytes());
+    }
+  }
+}
+
+std::vector<bool> flags_of(const OpList& list, const std::vector<TensorId>& ids) {
+  std::vector<bool> flags(list.tensors.size(), false);
+  for (const TensorId id : ids) flags[static_cast<std::size_t>(id)] = true;
+  return flags;
+}
+
+// Backward over all nodes with everything in `held` (kept or recomputed) and the output's gradient
+// present. Gradients of inputs appear when a node is differentiated, that of its output goes; a
+// held tensor goes when no earlier node saved it.
+void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
+  std::vector<bool> gradient(list.tensors.size(), false);
+  const auto bytes = [&](TensorId id) {
+    return list.tensors[static_cast<std::size_t>(id)].bytes();
+  };
+  gradient[static_cast<std::size_t>(list.output)] = true;
+  std::vector<int> first_saver(list.tensors.size(), -1);
+  for (std::size_t i = list.nodes.size(); i-- > 0;) {
+    for (const TensorId id : list.nodes[i].saved)
+      first_saver[static_cast<std::size_t>(id)] = static_cast<int>(i);
+  }
+  for (std::size_t i = list.nodes.size(); i-- > 0;) {
+    const Node& node = list.nodes[i];
+    for (const TensorId id : node.inputs) {
+      const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
+      const bool has_one = info.role == TensorRole::activation || info.role == TensorRole::shared;
+      if (gradient[static_cast<std::size_t>(id)] || !has_one) continue;
+      gradient[static_cast<std::size_t>(id)] = true;
+      meter.take(bytes(id));
+    }
+    if (const auto* linear = std::get_if<Linear>(&node.op); linear != nullptr && linear->regather) {
+      const Bytes gathered = bytes(node.inputs.front());
+      meter.take(gathered);
+      meter.drop(gathered);
+    }
+    // Keys and values of other ranks come again.
+    const auto* flash = std::get_if<FlashAttention>(&node.op);
+    if (flash != nullptr && !flash->cross && node.inputs.size() > 1) {
+      meter.take(bytes(node.inputs.back()));
+      meter.drop(bytes(node.inputs.back()));
+    }
+    if (!in_place(node) && gradient[static_cast<std::size_t>(node.output)])
+      meter.drop(bytes(node.output));
+    for (std::size_t t = 0; t < list.tensors.size(); ++t) {
+      if (held[t] && first_saver[t] == static_cast<int>(i)) {
+        held[t] = false;
+        meter.drop(list.tensors[t].bytes());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+bool is_linear(const OpList& list, std::size_t i) {
+  return i < list.nodes.size() && std::holds_alternative<Linear>(list.nodes[i].op);
+}
+
+// A ring runs beside the attention it feeds, other context-parallel collectives beside nothing.
+bool off_tensor_axis(const OpList& list, std::size_t i, Step& step) {
+  const auto& collective = std::get<Collective>(list.nodes[i].op);
+  if (collective.axis == Axis::tensor) return false;
+  if (step.collective == CollectiveKind::ring) {
+    step.partner = &list.nodes[i + 1];
+    step.partner_pass = step.pass;
+  }
+  return true;
+}
+
+// Forward: a collective feeds the product behind it, or drains the one before it.
+Step forward_step(const OpList& list, std::size_t i) {
+  Step step{&list.nodes[i], Pass::forward, collective_of(list.nodes[i], Pass::forward)};
+  if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
+  if (is_linear(list, i + 1)) {
+    step.partner = &list.nodes[i + 1];
+  } else if (i > 0 && is_linear(list, i - 1)) {
+    step.partner = &list.nodes[i - 1];
+  }
+  return step;
+}
+
+// Backward: the collective behind an input gradient runs beside the weight gradient of the same
+// product; the one before an input gradient feeds it.
+Step backward_collective(const OpList& list, std::size_t i) {
+  Step step{&list.nodes[i], Pass::input_gradient,
+            collective_of(list.nodes[i], Pass::input_gradient)};
+  if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
+  if (is_linear(list, i + 1)) {
+    step.partner = &list.nodes[i + 1];
+    step.partner_pass = Pass::weight_gradient;
+    step.partner_independent = true;
+  } else if (i > 0 && is_linear(list, i - 1)) {
+    step.partner = &list.nodes[i - 1];
+    step.partner_pass = Pass::input_gradient;
+  }
+  return step;
+}
+
+}  // namespace
+
+std::vector<Step> forward_steps(const OpList& list) {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) steps.push_back(forward_step(list, i));
+  return steps;
+}
+
+std::vector<Step> backward_steps(const OpList& list) {
+  std::vector<Step> steps;
+  for (std::size_t i = list.nodes.size(); i-- > 0;) {
+    const Node& node = list.nodes[i];
+    steps.push_back(backward_collective(list, i));
+    if (!has_pass(node.op, Pass::weight_gradient)) continue;
+    const auto* linear = std::get_if<Linear>(&node.op);
+    if (linear != nullptr &&
+        linear->regather) {  // beside the input gradient, which does not need it
+      steps.push_back({&node, Pass::weight_gradient, CollectiveKind::all_gather, &node,
+                       Pass::input_gradient, true});
+    } else {
+      steps.push_back({&node, Pass::weight_gradient});
+    }
+  }
+  return steps;
+}
+
+namespace {
+
+std::vector<Step> backward_part(const OpList& list, bool weights) {
+  std::vector<Step> steps = backward_steps(list);
+  const auto belongs = [weights](Pass pass) { return (pass == Pass::weight_gradient) == weights; };
+  std::erase_if(steps, [&](const Step& step) { return !belongs(step.pass); });
+  for (Step& step : steps) {
+    if (!belongs(step.partner_pass)) step.partner = nullptr;
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Step> input_gradient_steps(const OpList& list) { return backward_part(list, false); }
+
+std::vector<Step> weight_gradient_steps(const OpList& list) { return backward_part(list, true); }
+
+std::vector<Step> recompute_steps(const OpList& list, Recomputed what) {
+  std::vector<Step> steps;
+  for (const Node& node : list.nodes) {
+    if (in_region(node, what))
+      steps.push_back(forward_step(list, static_cast<std::size_t>(&node - list.nodes.data())));
+  }
+  return steps;
+}
+
+std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
+  std::vector<bool> made_inside(list.tensors.size(), false);
+  std::vector<bool> kept(list.tensors.size(), false);
+  for (const Node& node : list.nodes) {
+    if (in_region(node, what) && !in_place(node))
+      made_inside[static_cast<std::size_t>(node.output)] = true;
+  }
+  for (const Node& node : list.nodes) {
+    if (in_region(node, what)) {
+      for (const TensorId id : node.inputs) {
+        if (!made_inside[static_cast<std::size_t>(id)]) kept[static_cast<std::size_t>(id)] = true;
+      }
+    } else {
+      for (const TensorId id : node.saved) kept[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  std::vector<TensorId> ids;
+  for (std::size_t t = 0; t < kept.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (kept[t] && !is_shared(list, id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+namespace {
+
+Bytes kept_for_weights(const OpList& list) {
+  std::vector<bool> input(list.tensors.size(), false), output_gradient(list.tensors.size(), false);
+  for (const Node& node : list.nodes) {
+    if (!has_pass(node.op, Pass::weight_gradient)) continue;
+    for (const TensorId id : node.saved) input[static_cast<std::size_t>(id)] = !is_shared(list, id);
+    output_gradient[static_cast<std::size_t>(node.output)] = true;
+  }
+  Bytes kept;
+  for (std::size_t t = 0; t < list.tensors.size(); ++t) {
+    if (input[t]) kept += list.tensors[t].bytes();
+    if (output_gradient[t]) kept += list.tensors[t].bytes();
+  }
+  return kept;
+}
+
+}  // namespace
+
+Footprint footprint(const OpList& list, Recomputed what) {
+  Footprint result;
+  const auto ids = kept_tensors(list, what);
+  const auto kept = flags_of(list, ids);
+  for (const TensorId id : ids) {
+    const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
+    result.kept += info.bytes();
+    if (info.role != TensorRole::statistics) result.kept_activations += info.bytes();
+  }
+  result.kept_for_weights = kept_for_weights(list);
+  const auto all = [](const Node&) { return true; };
+  Meter forward;
+  if (list.input >= 0) forward.take(list.tensors[static_cast<std::size_t>(list.input)].bytes());
+  walk_forward(list, kept, all, forward);
+  result.forward_transient = max(Bytes(0), forward.peak - result.kept);
+
+  // The output's gradient comes in; recomputation brings back what its region saves; then backward
+  // consumes everything.
+  std::vector<bool> held = kept;
+  const Bytes incoming = list.tensors[static_cast<std::size_t>(list.output)].bytes();
+  Meter backward{result.kept + incoming, result.kept + incoming};
+  if (what != Recomputed::nothing) {
+    const auto everything = flags_of(list, kept_tensors(list, Recomputed::nothing));
+    for (std::size_t t = 0; t < held.size(); ++t) held[t] = held[t] || everything[t];
+    std::vector<bool> standing = held;
+    walk_forward(
+        list, standing, [what](const Node& node) { return in_region(node, what); }, backward);
+    backward.now = incoming;  // and what recomputation leaves behind: exactly the held tensors
+    for (std::size_t t = 0; t < held.size(); ++t) {
+      if (held[t]) backward.now += list.tensors[t].bytes();
+    }
+    backward.peak = max(backward.peak, backward.now);
+  }
+  walk_backward(list, held, backward);
+  result.backward_transient = backward.peak - result.kept;
+  return result;
+}
+
+}  // namespace costmodel

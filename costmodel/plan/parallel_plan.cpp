@@ -1,0 +1,330 @@
+#include "costmodel/plan/parallel_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_rules.hpp"
+#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/stage_plan.hpp"
+
+namespace costmodel {
+
+namespace {
+
+void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
+  rules.require(
+      p.devices() == cluster.devices, "dp",
+      [&] {
+        const std::string cp = p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "";
+        return fmt::format("tp {} x pp {}{} x dp {} = {} devices, but the cluster has {}", p.tp,
+                           p.pp, cp, p.dp, format_integer(p.devices()),
+                           format_integer(cluster.devices));
+      },
+      [&] {
+        const std::int64_t model_parallel = std::int64_t{p.tp} * p.pp * p.cp;
+        if (cluster.devices % model_parallel == 0)
+          return fmt::format("set dp to {}, or leave it out", cluster.devices / model_parallel);
+        return fmt::format("choose tp x pp{} among the divisors of {}: {}", p.cp > 1 ? " x cp" : "",
+                           cluster.devices, divisors_text(cluster.devices));
+      });
+}
+
+void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                  Rules& rules) {
+  const auto sizes = [&] { return fmt::format("choose tp among {}", divisors_text(model.heads)); };
+  rules.require(
+      model.heads % p.tp == 0, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} attention heads", p.tp, model.heads);
+      },
+      sizes);
+  rules.require(
+      model.kv_heads % p.tp == 0 || p.tp % model.kv_heads == 0, "tp",
+      [&] {
+        return fmt::format("tp {} neither divides nor is divided by the {} key/value heads", p.tp,
+                           model.kv_heads);
+      },
+      sizes);
+  rules.require(
+      model.ssm_groups % p.tp == 0, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} groups of the scan", p.tp,
+                           model.ssm_groups);
+      },
+      [] { return std::string("set tp: 1, or use a model of more ssm_groups"); });
+  rules.require(
+      model.ffn_hidden % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide ffn_hidden {}", p.tp, model.ffn_hidden); },
+      sizes);
+  rules.require(
+      model.hidden % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide hidden {}", p.tp, model.hidden); }, sizes);
+  rules.require(
+      !p.sequence_parallel || p.tp > 1, "sequence_parallel",
+      [] { return std::string("sequence_parallel needs tp > 1"); },
+      [] { return std::string("set sequence_parallel: false"); });
+  rules.require(
+      !p.sequence_parallel || training.sequence % p.tp == 0, "sequence_parallel",
+      [&] { return fmt::format("tp {} does not divide the sequence {}", p.tp, training.sequence); },
+      [] { return std::string("set sequence_parallel: false, or another tp"); });
+}
+
+void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  const std::int64_t share = p.dp * p.micro_batch;
+  const bool divides = rules.require(
+      training.global_batch % share == 0, "micro_batch",
+      [&] {
+        return fmt::format("global_batch {} is not divisible by dp {} x micro_batch {} = {}",
+                           training.global_batch, p.dp, p.micro_batch, share);
+      },
+      [&] {
+        if (training.global_batch % p.dp != 0)
+          return fmt::format("choose a global_batch that is a multiple of dp {}", p.dp);
+        return fmt::format("choose micro_batch among {}",
+                           divisors_text(training.global_batch / p.dp));
+      });
+  // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
+  const std::int64_t rounds = std::min<std::int64_t>(
+      std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));
+  // A schedule with split backward is made anew for every plan.
+  const std::int64_t most = std::int64_t{1} << (splits_backward(p.schedule) ? 21 : 27);
+  rules.require(
+      std::int64_t{2} * p.pp * p.vpp * rounds <= most, "pp",
+      [&] {
+        return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
+      },
+      [] { return std::string("choose fewer stages"); });
+  if (!divides || p.schedule != ScheduleKind::interleaved) return;
+  const std::int64_t m = p.micro_batches(training.global_batch);
+  rules.require(
+      m % p.pp == 0, "vpp",
+      [&] {
+        return fmt::format(
+            "the interleaved schedule needs micro-batches in multiples of pp {}, there are {}",
+            p.pp, m);
+      },
+      [] { return std::string("set vpp: 1, or another micro_batch"); });
+}
+
+// Which schedules go with virtual stages: interleaved with any, zero-bubble-v with two, the others
+// with none.
+void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
+  const bool chunks = p.schedule == ScheduleKind::interleaved     ? p.vpp > 1
+                      : p.schedule == ScheduleKind::zero_bubble_v ? p.vpp == 2
+                                                                  : p.vpp == 1;
+  rules.require(
+      chunks, "schedule",
+      [&] {
+        return fmt::format("schedule {} with vpp {}",
+                           schedule_names[static_cast<std::size_t>(p.schedule)], p.vpp);
+      },
+      [&] {
+        if (p.schedule == ScheduleKind::zero_bubble_v)
+          return std::string("zero-bubble-v goes with vpp: 2");
+        if (splits_backward(p.schedule))
+          return std::string("zero-bubble-h1 and -h2 go with vpp: 1");
+        return std::string("vpp > 1 goes with schedule: interleaved, and the other way round");
+      });
+  rules.require(
+      p.vpp == 1 || p.pp > 1, "vpp", [] { return std::string("virtual stages need pp > 1"); },
+      [] { return std::string("set vpp: 1"); });
+}
+
+void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                  Rules& rules) {
+  const std::int64_t stages = std::int64_t{p.pp} * p.vpp;  // as written: may be beyond an int
+  if (p.stage_layers.empty()) {
+    const UnevenSplit split = uneven_split(p, model);
+    const bool placed = split == UnevenSplit::balanced ? training.stack.uneven_stages
+                                                       : split != UnevenSplit::impossible;
+    rules.require(
+        placed, p.vpp > 1 ? "vpp" : "pp",
+        [&] {
+          return fmt::format("{} layers do not divide into pp {} x vpp {} = {} stages",
+                             model.layers, p.pp, p.vpp, stages);
+        },
+        [&] {
+          return fmt::format("choose pp x vpp among {}, or give stage_layers",
+                             divisors_text(model.layers, 512));
+        });
+  } else {
+    const std::int64_t sum =
+        std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0});
+    rules.require(
+        static_cast<std::int64_t>(p.stage_layers.size()) == stages, "stage_layers",
+        [&] {
+          return fmt::format("stage_layers lists {} stages, pp {} x vpp {} is {}",
+                             p.stage_layers.size(), p.pp, p.vpp, stages);
+        },
+        [] { return std::string("list one count for each virtual stage"); });
+    rules.require(
+        sum == model.layers, "stage_layers",
+        [&] {
+          return fmt::format("stage_layers add up to {}, the model has {} layers", sum,
+                             model.layers);
+        },
+        [] { return std::string("make them add up"); });
+  }
+  check_virtual_stages(p, rules);
+}
+
+void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+  rules.require(
+      p.recompute.layers == 0 || p.recompute.granularity == Recomputation::full, "recompute",
+      [] { return std::string("a number of layers goes with granularity full only"); },
+      [] { return std::string("write recompute: {granularity: full, layers: N}"); });
+  rules.require(
+      p.recompute.layers <= model.layers, "recompute",
+      [&] {
+        return fmt::format("recompute layers {} exceed the model's {}", p.recompute.layers,
+                           model.layers);
+      },
+      [] { return std::string("count the layers of one (virtual) stage"); });
+}
+
+// What the framework offers at all: a plan that its version cannot run is no plan.
+void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  const auto other = [] {
+    return std::string("choose another training.stack (see `shardplan list stacks`)");
+  };
+  rules.require(
+      p.zero <= stack.max_zero, "zero",
+      [&] {
+        return fmt::format("stack {} offers ZeRO up to stage {}", stack.name, stack.max_zero);
+      },
+      [&] {
+        return fmt::format("set zero to at most {}, or choose another stack", stack.max_zero);
+      });
+  rules.require(
+      !p.sequence_parallel || stack.sequence_parallel, "sequence_parallel",
+      [&] { return fmt::format("stack {} has no sequence parallelism", stack.name); }, other);
+  rules.require(
+      p.recompute.granularity != Recomputation::selective || stack.selective_recompute, "recompute",
+      [&] { return fmt::format("stack {} has no selective recomputation", stack.name); }, other);
+  rules.require(
+      p.schedule != ScheduleKind::interleaved || stack.interleaved, "vpp",
+      [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
+  rules.require(
+      !splits_backward(p.schedule) || stack.zero_bubble, "schedule",
+      [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
+}
+
+void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  check_offered(p, training.stack, rules);
+  // Megatron: with two pipeline ranks the interleaved order needs transfers beside computation.
+  rules.require(
+      p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
+      [] { return std::string("vpp > 1 with pp 2 needs overlapped pipeline transfers"); },
+      [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
+}
+
+// The rules of every stage by itself; a reason says which stage it is about.
+void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                      Rules& rules) {
+  for (int k = 0; k < p.pp && !rules.stop(); ++k) {
+    const ParallelPlan own = stage_plan(p, k);
+    const std::size_t before = rules.found.size();
+    check_tensor(own, model, training, rules);
+    check_context(own, model, training, rules);
+    check_experts(own, model, rules);
+    check_two_stacks(own, model, training, rules);
+    check_recompute(own, model, rules);
+    check_stack(own, training, rules);
+    for (std::size_t i = before; i < rules.found.size() && !p.stages.empty(); ++i) {
+      rules.found[i].key = "stages";
+      rules.found[i].reason = fmt::format("stage {}: {}", k, rules.found[i].reason);
+    }
+    if (p.stages.empty()) return;  // all are alike
+  }
+}
+
+void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
+               const TrainingSpec& training, Rules& rules) {
+  if (!p.replica_groups.empty()) {
+    check_replicas(p, model, cluster, training, rules);
+    return;
+  }
+  if (by_stage(p, cluster)) {
+    if (!check_submeshes(p, cluster, rules) || rules.stop()) return;
+    check_batch(p, training, rules);
+    check_stages(p, model, training, rules);
+    check_each_stage(p, model, training, rules);
+    return;
+  }
+  check_devices(p, cluster, rules);
+  if (rules.stop()) return;
+  check_tensor(p, model, training, rules);
+  check_context(p, model, training, rules);
+  check_experts(p, model, rules);
+  check_two_stacks(p, model, training, rules);
+  if (rules.stop()) return;
+  check_batch(p, training, rules);
+  check_stages(p, model, training, rules);
+  check_recompute(p, model, rules);
+  check_stack(p, training, rules);
+}
+
+}  // namespace
+
+std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& model,
+                                  const ClusterSpec& cluster, const TrainingSpec& training) {
+  Rules rules(true);
+  check_all(plan, model, cluster, training, rules);
+  return rules.found;
+}
+
+std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& stack) {
+  Rules rules(true);
+  check_offered(plan, stack, rules);
+  check_context_offered(plan, stack, rules);
+  return rules.found;
+}
+
+bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
+              const TrainingSpec& training) {
+  Rules rules(false);
+  check_all(plan, model, cluster, training, rules);
+  return !rules.broken;
+}
+
+UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
+  const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
+  if (model.layers % stages == 0) return UnevenSplit::none;
+  // An end chunk may be without layers, a whole rank not.
+  if (plan.pp == 1 || (plan.vpp == 1 && model.layers < stages)) return UnevenSplit::impossible;
+  if ((model.layers + 2) % stages == 0) return UnevenSplit::embedding_and_loss;
+  if ((model.layers + 1) % stages == 0) return UnevenSplit::loss;
+  return model.layers < stages ? UnevenSplit::impossible : UnevenSplit::balanced;
+}
+
+int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage) {
+  if (!plan.stage_layers.empty()) return plan.stage_layers[static_cast<std::size_t>(virtual_stage)];
+  const int stages = plan.virtual_stages();
+  const bool first = virtual_stage == 0, last = virtual_stage == stages - 1;
+  switch (uneven_split(plan, model)) {
+    case UnevenSplit::none:
+    case UnevenSplit::impossible: return static_cast<int>(model.layers / stages);
+    case UnevenSplit::loss: return static_cast<int>((model.layers + 1) / stages) - (last ? 1 : 0);
+    case UnevenSplit::embedding_and_loss:
+      return static_cast<int>((model.layers + 2) / stages) - (first ? 1 : 0) - (last ? 1 : 0);
+    case UnevenSplit::balanced: {
+      // With less than two layers a stage the ends do not count: none is left without layers.
+      const bool ends_count = model.layers + 2 >= std::int64_t{2} * stages;
+      const std::int64_t counted = model.layers + (ends_count ? 2 : 0);
+      const int extra = virtual_stage < counted % stages ? 1 : 0;
+      const int less = ends_count && (first || last) ? 1 : 0;
+      return static_cast<int>(counted / stages) + extra - less;
+    }
+  }
+  return 0;
+}
+
+std::int64_t padded_vocab(std::int64_t vocab, int tp) {
+  const std::int64_t unit = std::int64_t{128} * tp;
+  return ceil_div(vocab, unit) * unit;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,151 @@
+#include "costmodel/plan/plan_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/plan/mesh.hpp"
+
+namespace costmodel {
+
+std::string divisors_text(std::int64_t n, std::int64_t most) {
+  std::string text;
+  for (std::int64_t i = 1; i <= std::min(n, most); ++i) {
+    if (n % i == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
+  }
+  return text;
+}
+
+// Megatron-LM and Transformer Engine: a causal sequence is cut into 2·cp chunks, of which a rank
+// takes one from either end; an all-to-all deals out whole heads.
+void check_context(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                   Rules& rules) {
+  if (p.cp == 1) return;
+  rules.require(
+      model.state_size == 0, "cp",
+      [] { return std::string("context parallelism of a state-space scan is not modelled"); },
+      [] { return std::string("set cp: 1"); });
+  rules.require(
+      training.sequence % (std::int64_t{2} * p.cp) == 0, "cp",
+      [&] {
+        return fmt::format("the sequence {} is not divisible by 2 x cp {}", training.sequence,
+                           p.cp);
+      },
+      [] { return std::string("choose another cp, or a sequence of a round length"); });
+  rules.require(
+      !p.sequence_parallel || training.sequence % (std::int64_t{p.tp} * p.cp) == 0,
+      "sequence_parallel",
+      [&] {
+        return fmt::format("tp {} does not divide the {} tokens that cp {} leaves a rank", p.tp,
+                           training.sequence / p.cp, p.cp);
+      },
+      [] { return std::string("set sequence_parallel: false, or another tp or cp"); });
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / p.tp);
+  rules.require(
+      p.cp_comm != ContextExchange::a2a ||
+          (model.heads % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),
+      "cp_comm",
+      [&] {
+        return fmt::format(
+            "cp_comm a2a deals out heads: tp {} leaves {} and {} key/value heads, "
+            "cp {} does not divide both",
+            p.tp, model.heads / p.tp, kv_heads, p.cp);
+      },
+      [] { return std::string("set cp_comm: p2p, or a smaller cp"); });
+  check_context_offered(p, training.stack, rules);
+}
+
+void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  rules.require(
+      p.cp == 1 || (stack.context_parallel && stack.attention != AttentionKernel::unfused), "cp",
+      [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
+      [] {
+        return std::string(
+            "set cp: 1, or choose another training.stack (see `shardplan list "
+            "stacks`)");
+      });
+}
+
+// Megatron-LM's interleaved schedule refuses an encoder before a decoder (core/pipeline_parallel/
+// schedules.py); who would hold the encoder's output under the other schedules, no one has said.
+void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                      Rules& rules) {
+  if (!model.encoder_decoder()) return;
+  const char* const what = "an encoder-decoder model";
+  rules.require(
+      p.schedule != ScheduleKind::interleaved && p.vpp == 1, "vpp",
+      [&] { return fmt::format("{} is not interleaved", what); },
+      [] { return std::string("set vpp: 1"); });
+  rules.require(
+      !splits_backward(p.schedule), "schedule",
+      [&] { return fmt::format("zero-bubble schedules of {} are not modelled", what); },
+      [] { return std::string("set schedule: 1f1b or gpipe"); });
+  rules.require(
+      p.cp == 1, "cp",
+      [&] { return fmt::format("context parallelism of {} is not modelled", what); },
+      [] { return std::string("set cp: 1"); });
+  rules.require(
+      !p.sequence_parallel || training.decoder_sequence % p.tp == 0, "sequence_parallel",
+      [&] {
+        return fmt::format("tp {} does not divide the decoder_sequence {}", p.tp,
+                           training.decoder_sequence);
+      },
+      [] { return std::string("set sequence_parallel: false, or another tp"); });
+  for (std::size_t k = 1; k + 1 < p.stage_layers.size(); ++k) {
+    rules.require(
+        p.stage_layers[k] > 0, "stage_layers",
+        [&] { return fmt::format("stage {} of {} is without layers", k, what); },
+        [] { return std::string("give each stage but the first and the last a layer at least"); });
+  }
+}
+
+// Megatron-LM: experts divide over ep, the ranks of a stage over etp x ep, and tokens are routed
+// where sequence parallelism left them.
+void check_experts(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+  const bool has = model.experts > 0;
+  for (const auto& [key, size] : {std::pair{"ep", p.ep}, std::pair{"etp", p.etp}}) {
+    rules.require(
+        has || size == 1, key,
+        [&, name = key, n = size] { return fmt::format("{} {} without experts", name, n); },
+        [name = key] { return fmt::format("set {}: 1, or choose a model of kind moe", name); });
+  }
+  if (!has || rules.stop()) return;
+  rules.require(
+      model.experts % p.ep == 0, "ep",
+      [&] { return fmt::format("ep {} does not divide the {} experts", p.ep, model.experts); },
+      [&] { return fmt::format("choose ep among {}", divisors_text(model.experts)); });
+  const std::int64_t ranks = std::int64_t{p.tp} * p.cp * p.dp;
+  const std::int64_t own = std::int64_t{p.ep} * p.etp;
+  rules.require(
+      ranks % own == 0, "ep",
+      [&] {
+        return fmt::format("ep {} x etp {} = {} does not divide the {} ranks of a stage", p.ep,
+                           p.etp, own, ranks);
+      },
+      [&] { return fmt::format("choose ep x etp among {}", divisors_text(ranks)); });
+  rules.require(
+      model.expert_ffn_hidden % p.etp == 0 && model.shared_ffn() % p.tp == 0,
+      model.expert_ffn_hidden % p.etp == 0 ? "tp" : "etp",
+      [&] {
+        return fmt::format("tp {} and etp {} do not divide expert_ffn_hidden {}", p.tp, p.etp,
+                           model.expert_ffn_hidden);
+      },
+      [] { return std::string("choose other sizes"); });
+  // parallel_state.py: both grids must have the same pipelines.
+  rules.require(
+      p.rank_order == default_rank_order || ranks % own != 0 || p.pp == 1 ||
+          Mesh(p).stride(Axis::pipeline) == expert_mesh(p).stride(Axis::pipeline),
+      "rank_order",
+      [&] {
+        return fmt::format("rank_order {} lays out the pipelines of experts otherwise than others'",
+                           p.rank_order);
+      },
+      [] { return std::string("leave it out, or make ep x etp equal tp x cp"); });
+  rules.require(
+      p.tp == 1 || p.sequence_parallel, "sequence_parallel",
+      [] { return std::string("experts with tp > 1 need sequence_parallel"); },
+      [] { return std::string("set sequence_parallel: true"); });
+}
+
+}  // namespace costmodel

@@ -1,0 +1,47 @@
+// How the rules of a plan are written down: parallel_plan.cpp has those of the axes every plan has,
+// plan_rules.cpp those of context and expert parallelism and of models with an encoder. Of use
+// inside costmodel only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/plan/parallel_plan.hpp"
+
+namespace costmodel {
+
+// One list of rules serves both forms of the question: `words` decides whether reasons are written.
+class Rules {
+ public:
+  explicit Rules(bool words) : words_(words) {}
+
+  // Returns whether the rule holds, and keeps the reason when it does not.
+  template <class Reason, class Remedy>
+  bool require(bool holds, std::string_view key, Reason reason, Remedy remedy) {
+    if (holds) return true;
+    broken = true;
+    if (words_) found.push_back({std::string(key), reason(), remedy()});
+    return false;
+  }
+  bool stop() const { return broken && !words_; }
+
+  bool broken = false;
+  std::vector<Violation> found;
+
+ private:
+  bool words_;
+};
+
+// "1, 2, 4, 8": the divisors of n up to `most`.
+std::string divisors_text(std::int64_t n, std::int64_t most = 64);
+
+void check_context(const ParallelPlan& plan, const ModelSpec& model, const TrainingSpec& training,
+                   Rules& rules);
+void check_context_offered(const ParallelPlan& plan, const StackSpec& stack, Rules& rules);
+void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_two_stacks(const ParallelPlan& plan, const ModelSpec& model,
+                      const TrainingSpec& training, Rules& rules);
+
+}  // namespace costmodel

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/stage_plan.hpp"
+
+// A plan in one line.
+namespace costmodel {
+
+std::string to_string(const Recompute& r) {
+  std::string text(recomputation_names[static_cast<std::size_t>(r.granularity)]);
+  if (r.layers > 0) text += fmt::format(" (first {} of a stage)", r.layers);
+  return text;
+}
+
+namespace {
+
+// "20+12", "1x94+2": equal neighbours told once.
+std::string runs_text(const std::vector<int>& layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i;
+    while (end < layers.size() && layers[end] == layers[i]) ++end;
+    text += fmt::format("{}{}", i > 0 ? "+" : "", layers[i]);
+    if (end - i > 1) text += fmt::format("x{}", end - i);
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string context_and_experts_text(const ParallelPlan& p, std::string_view between) {
+  std::vector<std::string> parts;
+  if (p.cp > 1) {
+    parts.push_back(fmt::format("c {} ({})", p.cp,
+                                context_exchange_names[static_cast<std::size_t>(p.cp_comm)]));
+  }
+  if (p.ep > 1) parts.push_back(fmt::format("e {}", p.ep));
+  if (p.etp > 1) parts.push_back(fmt::format("etp {}", p.etp));
+  return fmt::format("{}", fmt::join(parts, between));
+}
+
+namespace {
+
+// Context and expert parallelism at each stage unless all stages share it.
+std::string unlike_stages_text(const ParallelPlan& p) {
+  std::vector<std::string> sizes, more;
+  for (std::size_t k = 0; k < p.stages.size(); ++k) {
+    const ParallelPlan own = stage_plan(p, static_cast<int>(k));
+    sizes.push_back(fmt::format("{} x {}", own.tp, own.dp));
+    more.push_back(context_and_experts_text(own, " "));
+  }
+  const bool shared = std::equal(more.begin() + 1, more.end(), more.begin());
+  for (std::size_t k = 0; k < sizes.size() && !shared; ++k)
+    if (!more[k].empty()) sizes[k] += " " + more[k];
+  std::string text = fmt::format("p {} · t x d {} · {} sequences a micro-batch", p.pp,
+                                 fmt::join(sizes, ", "), p.dp * p.micro_batch);
+  if (shared && !more.front().empty())
+    text += " · " + context_and_experts_text(stage_plan(p, 0), " · ");
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const ParallelPlan& p) {
+  const bool mixed = !p.replica_groups.empty();
+  const bool alike = p.stages.empty() && !mixed;
+  std::string text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
+  if (mixed) text = replicas_text(p);
+  if (p.stages.empty()) {
+    const std::string more = context_and_experts_text(p, " · ");
+    if (!more.empty()) text += " · " + more;
+  } else {
+    text = unlike_stages_text(p);
+  }
+  if (alike) text += fmt::format(" · b {}", p.micro_batch);
+  if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
+  const bool pipelines = mixed ? p.pp > static_cast<int>(p.replica_groups.size()) : p.pp > 1;
+  if (pipelines) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  const auto wide = [](const auto& part) { return part.tp > 1; };
+  const bool tensor = alike || std::any_of(p.stages.begin(), p.stages.end(), wide) ||
+                      std::any_of(p.replica_groups.begin(), p.replica_groups.end(), wide);
+  if (p.sequence_parallel && tensor) text += " · sequence parallel";
+  if (alike) {
+    text += fmt::format(" · recompute {}", to_string(p.recompute));
+    text += fmt::format(" · ZeRO {}", p.zero);
+  }
+  if (!p.stage_layers.empty()) text += " · layers " + runs_text(p.stage_layers);
+  return text;
+}
+
+}  // namespace costmodel

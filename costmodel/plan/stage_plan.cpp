@@ -1,0 +1,241 @@
+#include "costmodel/plan/stage_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "costmodel/base/error.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// More devices than any cluster has: sums stay below what an integer holds.
+constexpr std::int64_t too_many = 1'000'000'000'000;
+
+}  // namespace
+
+std::int64_t ParallelPlan::devices_of_stages() const {
+  std::int64_t sum = 0;
+  for (const StagePlan& stage : stages) {
+    sum += std::min<std::int64_t>(std::int64_t{stage.tp} * stage.dp, too_many) * stage.cp;
+    sum = std::min(sum, too_many);
+  }
+  return sum;
+}
+
+const ClusterSpec& group_of(const ClusterSpec& cluster, int group) {
+  return cluster.groups.empty() ? cluster : cluster.groups[static_cast<std::size_t>(group)];
+}
+
+ParallelPlan stage_plan(const ParallelPlan& plan, int stage) {
+  ParallelPlan own = plan;
+  if (plan.stages.empty()) return own;
+  const StagePlan& written = plan.stages[static_cast<std::size_t>(stage)];
+  own.stages.clear();
+  own.tp = written.tp;
+  own.dp = written.dp;
+  own.cp = written.cp;
+  own.cp_comm = written.cp_comm;
+  own.ep = written.ep;
+  own.etp = written.etp;
+  own.micro_batch = plan.dp * plan.micro_batch / written.dp;
+  own.recompute = written.recompute;
+  own.zero = written.zero;
+  own.sequence_parallel = plan.sequence_parallel && written.tp > 1;
+  return own;
+}
+
+namespace {
+
+struct Submesh {
+  int group = 0;
+  std::int64_t first = 0, devices = 0;
+  std::int64_t left = 0;  // in the group before this stage took its part
+};
+
+std::int64_t devices_of_stage(const ParallelPlan& plan, int stage) {
+  if (plan.stages.empty()) return std::min(std::int64_t{plan.tp} * plan.dp, too_many) * plan.cp;
+  const StagePlan& own = plan.stages[static_cast<std::size_t>(stage)];
+  return std::min(std::int64_t{own.tp} * own.dp, too_many) * own.cp;
+}
+
+// -1: there is none of that name.
+int group_named(const std::string& name, const ClusterSpec& cluster) {
+  for (std::size_t g = 0; g < cluster.groups.size(); ++g)
+    if (cluster.groups[g].name == name) return static_cast<int>(g);
+  return -1;
+}
+
+// In the order of the pipeline, a stage that names no group on the first with devices left.
+std::vector<Submesh> dealt_out(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  const int groups = std::max(1, static_cast<int>(cluster.groups.size()));
+  std::vector<std::int64_t> left;
+  for (int g = 0; g < groups; ++g) left.push_back(group_of(cluster, g).devices);
+  std::vector<Submesh> all;
+  int next = 0;
+  for (int k = 0; k < plan.pp; ++k) {
+    const std::string name =
+        plan.stages.empty() ? std::string() : plan.stages[static_cast<std::size_t>(k)].group;
+    while (next + 1 < groups && left[static_cast<std::size_t>(next)] <= 0) ++next;
+    const int group = name.empty() ? next : std::max(0, group_named(name, cluster));
+    std::int64_t& rest = left[static_cast<std::size_t>(group)];
+    all.push_back({group, 0, devices_of_stage(plan, k), rest});
+    rest -= all.back().devices;
+  }
+  return all;
+}
+
+// The largest first, so that nothing straddles nodes that need not.
+void pack(std::vector<Submesh>& all) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return all[a].devices > all[b].devices; });
+  std::vector<std::int64_t> next(all.size() + 1, 0);
+  int groups = 0;
+  for (const Submesh& s : all) groups = std::max(groups, s.group + 1);
+  next.assign(static_cast<std::size_t>(groups), 0);
+  for (const std::size_t k : order) {
+    std::int64_t& from = next[static_cast<std::size_t>(all[k].group)];
+    all[k].first = from;
+    from += all[k].devices;
+  }
+}
+
+// Within a node and in equal parts of it, or in whole nodes: it is priced as one of many like it.
+bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
+  const ClusterSpec& own = group_of(cluster, s.group);
+  const std::int64_t node = own.devices_per_node;
+  if (own.devices <= node) return true;
+  return s.first % std::min(s.devices, node) == 0 &&
+         (node % s.devices == 0 || s.devices % node == 0);
+}
+
+// "tp x dp", or where a stage has context parallelism "tp x dp x cp".
+std::string product_text(const ParallelPlan& p) {
+  const bool context = p.stages.empty()
+                           ? p.cp > 1
+                           : std::any_of(p.stages.begin(), p.stages.end(),
+                                         [](const StagePlan& stage) { return stage.cp > 1; });
+  return context ? "tp x dp x cp" : "tp x dp";
+}
+
+std::string group_names(const ClusterSpec& cluster) {
+  std::vector<std::string> names;
+  for (const ClusterSpec& group : cluster.groups) names.push_back(group.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool check_shape(const ParallelPlan& p, Rules& rules) {
+  const bool listed = rules.require(
+      p.stages.empty() || static_cast<int>(p.stages.size()) == p.pp, "stages",
+      [&] { return fmt::format("stages lists {}, pp is {}", p.stages.size(), p.pp); },
+      [] { return std::string("leave pp out, or list one entry for each stage"); });
+  const bool plain = p.schedule == ScheduleKind::one_f_one_b || p.schedule == ScheduleKind::gpipe ||
+                     p.schedule == ScheduleKind::serial || p.schedule == ScheduleKind::ideal;
+  rules.require(
+      plain && p.vpp == 1, "schedule",
+      [] {
+        return std::string(
+            "stages that differ have one chunk a rank, and backwards that are not split");
+      },
+      [] { return std::string("set vpp: 1 and schedule: 1f1b, gpipe, serial or ideal"); });
+  rules.require(
+      p.rank_order == default_rank_order, "rank_order",
+      [] { return std::string("stages that differ are laid out in the default order of axes"); },
+      [] { return std::string("leave rank_order out"); });
+  bool divides = true;
+  for (std::size_t k = 0; k < p.stages.size(); ++k) {
+    const std::int64_t rows = p.dp * p.micro_batch;
+    divides &= rules.require(
+        rows % p.stages[k].dp == 0, "stages",
+        [&] {
+          return fmt::format(
+              "stage {}: dp {} does not divide the {} sequences of dp {} x "
+              "micro_batch {}",
+              k, p.stages[k].dp, rows, p.dp, p.micro_batch);
+        },
+        [] { return std::string("choose another dp there, or a larger micro_batch"); });
+  }
+  return listed && divides;
+}
+
+}  // namespace
+
+std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  std::vector<Submesh> all = dealt_out(plan, cluster);
+  pack(all);
+  std::vector<StageMesh> meshes;
+  for (int k = 0; k < plan.pp; ++k) {
+    const Submesh& s = all[static_cast<std::size_t>(k)];
+    const std::string name = cluster.groups.empty() ? "" : group_of(cluster, s.group).name;
+    meshes.push_back({stage_plan(plan, k), s.group, name, s.first, s.devices});
+  }
+  return meshes;
+}
+
+bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
+  if (!check_shape(p, rules) || rules.stop()) return false;
+  std::int64_t sum = 0;
+  for (int k = 0; k < p.pp && sum < too_many; ++k) sum += devices_of_stage(p, k);
+  const bool all_used = rules.require(
+      sum == cluster.devices, p.stages.empty() ? "dp" : "stages",
+      [&] {
+        return fmt::format("the stages' {} add up to {} devices, but the cluster has {}",
+                           product_text(p), format_integer(sum), format_integer(cluster.devices));
+      },
+      [&] {
+        return fmt::format("make them add up, or set cluster.devices{} to fit",
+                           cluster.groups.empty() ? "" : " of its groups");
+      });
+  if (!all_used) return false;
+  for (std::size_t k = 0; k < p.stages.size(); ++k) {
+    const std::string& name = p.stages[k].group;
+    const bool known = rules.require(
+        name.empty() || group_named(name, cluster) >= 0, "stages",
+        [&] { return fmt::format("stage {}: the cluster has no group '{}'", k, name); },
+        [&] {
+          return cluster.groups.empty() ? std::string("leave group out")
+                                        : "choose among " + group_names(cluster);
+        });
+    if (!known) return false;
+  }
+  std::vector<Submesh> all = dealt_out(p, cluster);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const Submesh& s = all[k];
+    const bool whole = rules.require(
+        s.devices <= s.left, p.stages.empty() ? "pp" : "stages",
+        [&] {
+          return fmt::format(
+              "stage {} takes {} devices, group '{}' has {} left: a stage lies on "
+              "one kind of device",
+              k, s.devices, group_of(cluster, s.group).name, std::max<std::int64_t>(0, s.left));
+        },
+        [&] {
+          return p.stages.empty()
+                     ? fmt::format(
+                           "choose pp so that a stage's {} divides every group, or give "
+                           "plan.stages",
+                           product_text(p))
+                     : fmt::format("choose another {} or group for it; the groups: {}",
+                                   product_text(p), group_names(cluster));
+        });
+    if (!whole) return false;
+  }
+  pack(all);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    rules.require(
+        lies_well(all[k], cluster), "stages",
+        [&] {
+          return fmt::format("stage {} of {} devices does not divide nodes of {}", k,
+                             all[k].devices, group_of(cluster, all[k].group).devices_per_node);
+        },
+        [] { return std::string("give it a part of a node that divides it, or whole nodes"); });
+  }
+  return true;
+}
+
+}  // namespace costmodel

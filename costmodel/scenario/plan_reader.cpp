@@ -1,0 +1,380 @@
+#include "costmodel/scenario/plan_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/config/map_reader.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/replica_groups.hpp"
+
+namespace costmodel {
+
+namespace {
+
+Recompute read_recompute(const Value& value) {
+  if (value.is_scalar()) {
+    for (std::size_t i = 0; i < recomputation_names.size(); ++i) {
+      if (recomputation_names[i] == value.text) return {static_cast<Recomputation>(i), 0};
+    }
+    throw ConfigError(
+        value.mark, fmt::format("recompute: '{}' is not known", value.text),
+        known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
+  }
+  MapReader reader(value, "recompute");
+  reader.required("granularity");
+  Recompute recompute{
+      static_cast<Recomputation>(*reader.one_of("granularity", recomputation_names)), 0};
+  recompute.layers = static_cast<int>(reader.integer("layers", {0, 100'000}).value_or(0));
+  reader.finish();
+  return recompute;
+}
+
+// Keys of the contract whose axis this version does not model: accepted at their neutral value.
+void reject_unmodelled(MapReader& reader) {
+  const Value* value = reader.optional("offload");
+  if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
+                                                   value->text == "false"))) {
+    throw ConfigError(value->mark, "offload has no model in this version", "leave it out");
+  }
+}
+
+// `none` is what is written of a plan without context parallelism.
+std::optional<ContextExchange> read_exchange(MapReader& reader) {
+  if (reader.text("cp_comm") == "none") return {};
+  const auto at = reader.one_of("cp_comm", context_exchange_names);
+  if (!at) return {};
+  return static_cast<ContextExchange>(*at);
+}
+
+ScheduleKind read_schedule(MapReader& reader) {
+  if (reader.text("schedule") == "dualpipe") {
+    throw ConfigError(reader.mark_of("schedule"),
+                      "schedule 'dualpipe' is not generated in this version",
+                      fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
+  }
+  return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names));
+}
+
+void read_stage_layers(const Value& value, PlanRequest& plan) {
+  if (value.kind != Value::Kind::sequence)
+    throw ConfigError(value.mark, "stage_layers is not a list", "write [12, 12, ...]");
+  for (const auto& item : value.items)
+    plan.stage_layers.push_back(static_cast<int>(read_integer(item, "stage_layers", {0, 100'000})));
+}
+
+StageRequest read_stage(const Value& value) {
+  MapReader reader(value, "stage");
+  StageRequest stage;
+  stage.mark = value.mark;
+  const auto size = [&](const char* key, std::optional<int>& field) {
+    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
+  };
+  size("tp", stage.tp);
+  size("dp", stage.dp);
+  size("cp", stage.cp);
+  stage.cp_comm = read_exchange(reader);
+  size("ep", stage.ep);
+  size("etp", stage.etp);
+  if (const auto n = reader.integer("layers", {0, 100'000})) stage.layers = static_cast<int>(*n);
+  if (const auto n = reader.integer("zero", {0, 3})) stage.zero = static_cast<int>(*n);
+  if (const Value* again = reader.optional("recompute")) stage.recompute = read_recompute(*again);
+  stage.group = reader.text("group").value_or("");
+  reader.finish();
+  return stage;
+}
+
+// Layers may stand in the stages or in stage_layers.
+void read_stages(const Value& value, PlanRequest& plan) {
+  if (value.kind != Value::Kind::sequence || value.items.empty()) {
+    throw ConfigError(value.mark, "stages is not a list of stages",
+                      "write [{tp: 4, dp: 2, layers: 12}, ...]");
+  }
+  std::size_t counted = 0;
+  for (const Value& item : value.items) {
+    plan.stages.push_back(read_stage(item));
+    counted += plan.stages.back().layers ? 1 : 0;
+  }
+  if (counted == 0) return;
+  if (!plan.stage_layers.empty()) {
+    throw ConfigError(value.mark, "stages say their layers, and so does stage_layers",
+                      "leave one of them out");
+  }
+  if (counted < plan.stages.size()) {
+    throw ConfigError(value.mark, "some stages say their layers, others do not",
+                      "give layers in all stages, or stage_layers alone");
+  }
+  for (const StageRequest& stage : plan.stages) plan.stage_layers.push_back(*stage.layers);
+}
+
+ReplicaRequest read_replica(const Value& value) {
+  MapReader reader(value, "group of replicas");
+  ReplicaRequest replica;
+  replica.mark = value.mark;
+  reader.required("group");
+  replica.group = *reader.text("group");
+  const auto size = [&](const char* key, std::optional<int>& field) {
+    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
+  };
+  size("tp", replica.tp);
+  size("pp", replica.pp);
+  size("dp", replica.dp);
+  replica.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
+  reader.required("micro_batches");
+  replica.micro_batches = *reader.integer("micro_batches", {1, 1'000'000});
+  if (const auto n = reader.integer("zero", {0, 3})) replica.zero = static_cast<int>(*n);
+  if (const Value* again = reader.optional("recompute")) replica.recompute = read_recompute(*again);
+  reader.finish();
+  return replica;
+}
+
+void read_replicas(const Value& value, PlanRequest& plan) {
+  if (value.kind != Value::Kind::sequence || value.items.empty()) {
+    throw ConfigError(value.mark, "replicas is not a list of groups of replicas",
+                      "write [{group: NAME, tp: 2, dp: 4, micro_batch: 1, micro_batches: 8}, ...]");
+  }
+  for (const Value& item : value.items) plan.replicas.push_back(read_replica(item));
+  for (const char* other : {"stages", "stage_layers"}) {
+    if (plan.is_written(other)) {
+      throw ConfigError(plan.mark_of(other), fmt::format("{} beside replicas", other),
+                        "leave one of them out: the stages of replicas are even");
+    }
+  }
+}
+
+// What cannot be searched.
+void refuse_automatic(const PlanRequest& plan) {
+  for (const auto& key : plan.automatic) {
+    if (!plan.stages.empty() || !plan.replicas.empty()) {
+      const char* beside = plan.stages.empty() ? "replicas" : "stages";
+      throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
+                        fmt::format("give it a value, or leave {} out", beside));
+    }
+    if (key == "stage_layers") {
+      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
+                        "leave it out or list the layers");
+    }
+  }
+}
+
+}  // namespace
+
+PlanRequest read_plan(const Value& map) {
+  MapReader reader(map, "plan");
+  PlanRequest plan;
+  plan.mark = map.mark;
+  plan.written = map.entries;
+  const auto free_key = [&](std::string_view key) {
+    if (!reader.is_auto(key)) return false;
+    plan.automatic.emplace_back(key);
+    return true;
+  };
+  const auto size = [&](std::string_view key, std::optional<int>& field) {
+    if (free_key(key)) return;
+    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
+  };
+  size("tp", plan.tp);
+  size("pp", plan.pp);
+  if (!reader.is_auto("dp"))
+    size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
+  size("cp", plan.cp);
+  if (!free_key("cp_comm")) plan.cp_comm = read_exchange(reader);
+  size("ep", plan.ep);
+  size("etp", plan.etp);
+  size("vpp", plan.vpp);
+  if (!free_key("zero")) {
+    if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
+  }
+  if (!free_key("micro_batch")) plan.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
+  if (!free_key("sequence_parallel")) plan.sequence_parallel = reader.boolean("sequence_parallel");
+  if (!free_key("schedule") && reader.optional("schedule") != nullptr)
+    plan.schedule = read_schedule(reader);
+  if (!free_key("recompute")) {
+    if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
+  }
+  if (!free_key("stage_layers")) {
+    if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
+  }
+  if (const Value* value = reader.optional("stages")) read_stages(*value, plan);
+  if (const Value* value = reader.optional("replicas")) read_replicas(*value, plan);
+  refuse_automatic(plan);
+  reject_unmodelled(reader);
+  if (const auto order = reader.text("rank_order")) {
+    if (!Mesh::valid_order(*order)) {
+      throw ConfigError(
+          reader.mark_of("rank_order"),
+          fmt::format("rank_order: '{}' is not an order of the axes", *order),
+          "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
+    }
+    plan.rank_order = *order;
+  }
+  reader.finish();
+  return plan;
+}
+
+void settle_stages(const PlanRequest& request, ParallelPlan& plan) {
+  if (request.stages.empty()) return;
+  int widest = 0;
+  for (const StageRequest& stage : request.stages) {
+    if (!stage.dp && !request.dp)
+      throw ConfigError(stage.mark, "the stage lacks dp", "give it there, or plan.dp for all");
+    StagePlan own;
+    own.tp = stage.tp.value_or(plan.tp);
+    own.dp = stage.dp ? *stage.dp : *request.dp;
+    own.cp = stage.cp.value_or(plan.cp);
+    if (own.cp > 1)
+      own.cp_comm = stage.cp_comm.value_or(request.cp_comm.value_or(ContextExchange::p2p));
+    own.ep = stage.ep.value_or(plan.ep);
+    own.etp = stage.etp.value_or(plan.etp);
+    own.recompute = stage.recompute.value_or(plan.recompute);
+    own.zero = stage.zero.value_or(plan.zero);
+    own.group = stage.group;
+    widest = std::max(widest, own.dp);
+    plan.stages.push_back(std::move(own));
+  }
+  plan.dp = request.dp.value_or(widest);
+}
+
+namespace {
+
+// As many replicas as the devices of the group of that name hold.
+int replicas_on(const std::string& group, const ClusterSpec& cluster, std::int64_t devices_each) {
+  for (const ClusterSpec& own : cluster.groups) {
+    if (own.name == group)
+      return static_cast<int>(std::max<std::int64_t>(1, own.devices / devices_each));
+  }
+  return 1;
+}
+
+}  // namespace
+
+void settle_replicas(const PlanRequest& request, const ClusterSpec& cluster, ParallelPlan& plan) {
+  if (request.replicas.empty()) return;
+  for (const ReplicaRequest& r : request.replicas) {
+    ReplicaGroup group;
+    group.group = r.group;
+    group.tp = r.tp.value_or(plan.tp);
+    group.pp = r.pp.value_or(plan.pp);
+    const std::int64_t each = std::int64_t{group.tp} * group.pp * plan.cp;
+    group.dp = r.dp ? *r.dp : request.dp.value_or(replicas_on(r.group, cluster, each));
+    group.micro_batch = r.micro_batch.value_or(plan.micro_batch);
+    group.micro_batches = r.micro_batches;
+    group.recompute = r.recompute.value_or(plan.recompute);
+    group.zero = r.zero.value_or(plan.zero);
+    plan.replica_groups.push_back(group);
+  }
+  const auto place = [&](const ReplicaGroup& group) {
+    const auto named = [&](const ClusterSpec& own) { return own.name == group.group; };
+    return std::find_if(cluster.groups.begin(), cluster.groups.end(), named);
+  };
+  std::stable_sort(plan.replica_groups.begin(), plan.replica_groups.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  join_replicas(plan);
+}
+
+namespace {
+
+Value recompute_value(const Recompute& r) {
+  const std::string name(recomputation_names[static_cast<std::size_t>(r.granularity)]);
+  if (r.layers == 0) return scalar_value(name);
+  Value map;
+  map.set("granularity", scalar_value(name));
+  map.set("layers", scalar_value(fmt::format("{}", r.layers)));
+  return map;
+}
+
+Value exchange_value(ContextExchange exchange) {
+  return scalar_value(std::string(context_exchange_names[static_cast<std::size_t>(exchange)]));
+}
+
+// What equals the plan's is left out.
+void put_context_and_experts(const StagePlan& stage, const ParallelPlan& p, Value& map) {
+  const auto put = [&map](const char* key, int size, int of_plan) {
+    if (size != of_plan) map.set(key, scalar_value(fmt::format("{}", size)));
+  };
+  put("cp", stage.cp, p.cp);
+  if (stage.cp > 1 && stage.cp_comm != p.cp_comm) map.set("cp_comm", exchange_value(stage.cp_comm));
+  put("ep", stage.ep, p.ep);
+  put("etp", stage.etp, p.etp);
+}
+
+Value stages_value(const ParallelPlan& p) {
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (std::size_t k = 0; k < p.stages.size(); ++k) {
+    const StagePlan& stage = p.stages[k];
+    Value map;
+    map.set("tp", scalar_value(fmt::format("{}", stage.tp)));
+    map.set("dp", scalar_value(fmt::format("{}", stage.dp)));
+    put_context_and_experts(stage, p, map);
+    if (!p.stage_layers.empty())
+      map.set("layers", scalar_value(fmt::format("{}", p.stage_layers[k])));
+    map.set("recompute", recompute_value(stage.recompute));
+    map.set("zero", scalar_value(fmt::format("{}", stage.zero)));
+    if (!stage.group.empty()) map.set("group", scalar_value(stage.group));
+    list.items.push_back(map);
+  }
+  return list;
+}
+
+Value replicas_value(const ParallelPlan& p) {
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const ReplicaGroup& group : p.replica_groups) {
+    Value map;
+    const auto put = [&map](const std::string& key, const auto& value) {
+      map.set(key, scalar_value(fmt::format("{}", value)));
+    };
+    put("group", group.group);
+    put("tp", group.tp);
+    put("pp", group.pp);
+    put("dp", group.dp);
+    put("micro_batch", group.micro_batch);
+    put("micro_batches", group.micro_batches);
+    map.set("recompute", recompute_value(group.recompute));
+    put("zero", group.zero);
+    list.items.push_back(map);
+  }
+  return list;
+}
+
+}  // namespace
+
+Value to_value(const ParallelPlan& p) {
+  Value map;
+  const bool alike = p.replica_groups.empty();  // else every group says its own
+  const auto put = [&map](const std::string& key, const auto& value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  if (alike) {
+    put("tp", p.tp);
+    put("pp", p.pp);
+    put("dp", p.dp);
+  }
+  put("cp", p.cp);
+  if (p.cp > 1) map.set("cp_comm", exchange_value(p.cp_comm));
+  if (p.ep > 1) put("ep", p.ep);
+  if (p.etp > 1) put("etp", p.etp);
+  put("vpp", p.vpp);
+  if (alike) put("micro_batch", p.micro_batch);
+  put("sequence_parallel", p.sequence_parallel);
+  put("schedule", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  if (alike) {
+    map.set("recompute", recompute_value(p.recompute));
+    put("zero", p.zero);
+  } else {
+    map.set("replicas", replicas_value(p));
+  }
+  if (!p.stages.empty()) map.set("stages", stages_value(p));
+  if (!p.stage_layers.empty() && p.stages.empty()) {
+    Value list;
+    list.kind = Value::Kind::sequence;
+    for (const int layers : p.stage_layers)
+      list.items.push_back(scalar_value(fmt::format("{}", layers)));
+    map.set("stage_layers", list);
+  }
+  put("rank_order", p.rank_order);
+  return map;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,398 @@
+#include "costmodel/schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+
+namespace costmodel {
+
+namespace {
+
+using Actions = std::vector<Action>;
+
+Actions serial_rank(int rank, int m) {
+  Actions list;
+  for (int j = 0; j < m; ++j) {
+    list.push_back({ActionKind::forward, rank, j});
+    list.push_back({ActionKind::backward, rank, j});
+  }
+  return list;
+}
+
+Actions gpipe_rank(int rank, int m) {
+  Actions list;
+  for (int j = 0; j < m; ++j) list.push_back({ActionKind::forward, rank, j});
+  for (int j = 0; j < m; ++j) list.push_back({ActionKind::backward, rank, j});
+  return list;
+}
+
+// The k-th forward (or backward) of a rank in Megatron's interleaved order: micro-batches go p at a
+// time through each chunk.
+Action interleaved_action(ActionKind kind, int k, int rank, int p, int v) {
+  const int group = p * v;
+  int chunk = k % group / p;
+  if (kind == ActionKind::backward) chunk = v - 1 - chunk;
+  return {kind, chunk * p + rank, k / group * p + k % p};
+}
+
+// Warm-up forwards, then one forward and one backward in turn, then the remaining backwards.
+Actions one_f_one_b_rank(int rank, int p, int v, int m, int warm_up) {
+  Actions list;
+  const int total = m * v;
+  warm_up = std::min(warm_up, total);
+  int backward = 0;
+  for (int k = 0; k < total; ++k) {
+    list.push_back(interleaved_action(ActionKind::forward, k, rank, p, v));
+    if (k >= warm_up)
+      list.push_back(interleaved_action(ActionKind::backward, backward++, rank, p, v));
+  }
+  while (backward < total)
+    list.push_back(interleaved_action(ActionKind::backward, backward++, rank, p, v));
+  return list;
+}
+
+int interleaved_warm_up(int rank, int p, int v, int m) {
+  if (m == p)
+    return m * v;  // Megatron: all forwards first when there is one group of micro-batches
+  return 2 * (p - rank - 1) + (v - 1) * p;
+}
+
+// Forward, backward, weight gradient: 0, 1, 2; transfers have none.
+int direction_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward: return 0;
+    case ActionKind::backward: return 1;
+    case ActionKind::weight_gradient: return 2;
+    case ActionKind::send_forward:
+    case ActionKind::recv_forward:
+    case ActionKind::send_backward:
+    case ActionKind::recv_backward: return -1;
+  }
+  return -1;
+}
+
+int directions_of(ScheduleKind kind) { return splits_backward(kind) ? 3 : 2; }
+
+// Index of (stage, micro-batch, direction) in a table of flags.
+struct DoneTable {
+  int micro_batches;
+  std::vector<char> done;
+  DoneTable(int stages, int m)
+      : micro_batches(m), done(static_cast<std::size_t>(std::int64_t{3} * stages * m), 0) {}
+  char& at(ActionKind kind, int stage, int micro_batch) {
+    return done[static_cast<std::size_t>(
+        (std::int64_t{3} * stage + direction_of(kind)) * micro_batches + micro_batch)];
+  }
+};
+
+// Whether what an action needs from other stages (or its own forward) is done.
+bool ready(const Action& action, int stages, DoneTable& done) {
+  if (action.kind == ActionKind::forward) {
+    return action.stage == 0 || done.at(ActionKind::forward, action.stage - 1, action.micro_batch);
+  }
+  if (action.kind == ActionKind::weight_gradient)
+    return done.at(ActionKind::backward, action.stage, action.micro_batch);
+  if (!done.at(ActionKind::forward, action.stage, action.micro_batch)) return false;
+  return action.stage == stages - 1 ||
+         done.at(ActionKind::backward, action.stage + 1, action.micro_batch);
+}
+
+std::string grid_of(const Schedule& schedule, int rank, int step) {
+  constexpr int margin = 4;
+  std::string text;
+  const int from = std::max(0, step - margin), to = step + margin;
+  for (int r = 0; r < schedule.ranks; ++r) {
+    if (std::abs(r - rank) > margin) continue;
+    text += fmt::format("rank {:>3}:", r);
+    const auto& list = schedule.actions[static_cast<std::size_t>(r)];
+    for (int i = from; i <= to; ++i) {
+      const bool faulty = r == rank && i == step;
+      const std::string cell = i < static_cast<int>(list.size())
+                                   ? to_text(list[static_cast<std::size_t>(i)])
+                                   : (faulty ? "nothing" : "");
+      text += faulty ? fmt::format(" [{}]", cell) : fmt::format(" {:>6}", cell);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+ScheduleFault fault(const Schedule& schedule, int rank, int step, std::string reason) {
+  return {rank, step, std::move(reason), grid_of(schedule, rank, step)};
+}
+
+std::optional<ScheduleFault> check_lists(const Schedule& s) {
+  DoneTable seen(s.stages(), s.micro_batches);
+  for (int rank = 0; rank < s.ranks; ++rank) {
+    const auto& list = s.actions[static_cast<std::size_t>(rank)];
+    for (int step = 0; step < static_cast<int>(list.size()); ++step) {
+      const Action& a = list[static_cast<std::size_t>(step)];
+      if (direction_of(a.kind) < 0)
+        return fault(s, rank, step, "a transfer stands in a schedule that is not lowered");
+      if (direction_of(a.kind) >= directions_of(s.kind))
+        return fault(s, rank, step, "a weight gradient stands in a schedule of whole backwards");
+      if (a.stage < 0 || a.stage >= s.stages() || s.home_of(a.stage) != rank) {
+        return fault(s, rank, step,
+                     fmt::format("stage {} does not live on rank {}", a.stage, rank));
+      }
+      if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches) {
+        return fault(s, rank, step, fmt::format("there is no micro-batch {}", a.micro_batch));
+      }
+      if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch)) {
+        return fault(s, rank, step, "backward stands before its forward");
+      }
+      if (a.kind == ActionKind::weight_gradient &&
+          !seen.at(ActionKind::backward, a.stage, a.micro_batch)) {
+        return fault(s, rank, step, "weight gradient stands before its backward");
+      }
+      if (std::exchange(seen.at(a.kind, a.stage, a.micro_batch), char{1}))
+        return fault(s, rank, step, "runs a second time");
+    }
+    const int expected = directions_of(s.kind) * s.chunks * s.micro_batches;
+    if (static_cast<int>(list.size()) != expected) {
+      return fault(s, rank, static_cast<int>(list.size()),
+                   fmt::format("{} actions are missing", expected - static_cast<int>(list.size())));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
+  SHARDPLAN_CHECK(ranks >= 1 && chunks >= 1 && micro_batches >= 1);
+  SHARDPLAN_CHECK((chunks > 1) == (kind == ScheduleKind::interleaved));
+  SHARDPLAN_CHECK(kind != ScheduleKind::interleaved || micro_batches % ranks == 0);
+  Schedule schedule{kind, ranks, chunks, micro_batches, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    switch (kind) {
+      case ScheduleKind::serial:
+        schedule.actions.push_back(serial_rank(rank, micro_batches));
+        break;
+      case ScheduleKind::gpipe: schedule.actions.push_back(gpipe_rank(rank, micro_batches)); break;
+      case ScheduleKind::ideal:
+      case ScheduleKind::one_f_one_b:
+        schedule.actions.push_back(
+            one_f_one_b_rank(rank, ranks, 1, micro_batches, ranks - rank - 1));
+        break;
+      case ScheduleKind::interleaved:
+        schedule.actions.push_back(
+            one_f_one_b_rank(rank, ranks, chunks, micro_batches,
+                             interleaved_warm_up(rank, ranks, chunks, micro_batches)));
+        break;
+      case ScheduleKind::zero_bubble_h1:
+      case ScheduleKind::zero_bubble_h2:
+      case ScheduleKind::zero_bubble_v: SHARDPLAN_CHECK(!splits_backward(kind)); break;
+    }
+  }
+  return schedule;
+}
+
+std::vector<OrderedAction> execution_order(const Schedule& s) {
+  DoneTable done(s.stages(), s.micro_batches);
+  std::vector<OrderedAction> order;
+  std::vector<std::size_t> at(static_cast<std::size_t>(s.ranks), 0);
+  const auto advance = [&](std::size_t rank) {
+    const auto& list = s.actions[rank];
+    const std::size_t before = at[rank];
+    for (; at[rank] < list.size() && ready(list[at[rank]], s.stages(), done); ++at[rank]) {
+      const Action& action = list[at[rank]];
+      done.at(action.kind, action.stage, action.micro_batch) = 1;
+      order.push_back({static_cast<int>(rank), action});
+    }
+    return at[rank] > before;
+  };
+  // Forwards flow up the ranks and backwards down: sweeping both ways moves each as far as it can
+  // go.
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (std::size_t rank = 0; rank < at.size(); ++rank) progress |= advance(rank);
+    for (std::size_t rank = at.size(); rank-- > 0;) progress |= advance(rank);
+  }
+  return order;
+}
+
+std::optional<ScheduleFault> validate(const Schedule& schedule) {
+  if (static_cast<int>(schedule.actions.size()) != schedule.ranks) {
+    return ScheduleFault{0, 0,
+                         fmt::format("{} ranks have lists, {} are expected",
+                                     schedule.actions.size(), schedule.ranks),
+                         ""};
+  }
+  if (auto found = check_lists(schedule)) return found;
+  std::vector<std::size_t> ran(schedule.actions.size(), 0);
+  for (const OrderedAction& action : execution_order(schedule))
+    ++ran[static_cast<std::size_t>(action.rank)];
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    if (ran[rank] < schedule.actions[rank].size()) {
+      return fault(schedule, static_cast<int>(rank), static_cast<int>(ran[rank]),
+                   "waits for ever: what it needs runs later on another rank");
+    }
+  }
+  return {};
+}
+
+Schedule lower(const Schedule& schedule) {
+  const auto wrong = validate(schedule);
+  if (wrong)
+    throw InternalError("a faulty schedule was lowered: " + wrong->reason + "\n" + wrong->grid);
+  Schedule lowered{schedule.kind, schedule.ranks, schedule.chunks, schedule.micro_batches, {}};
+  const bool alone = schedule.ranks == 1 || schedule.kind == ScheduleKind::ideal;
+  const int last = schedule.stages() - 1;
+  for (const auto& list : schedule.actions) {
+    Actions out;
+    for (const Action& a : list) {
+      const bool forward = a.kind == ActionKind::forward;
+      const bool local = a.kind == ActionKind::weight_gradient;
+      const int home = schedule.home_of(a.stage);
+      const int from = forward ? a.stage - 1 : a.stage + 1;
+      const int to = forward ? a.stage + 1 : a.stage - 1;
+      const auto elsewhere = [&](int stage) {  // the V turns back without a transfer
+        return !alone && !local && stage >= 0 && stage <= last && schedule.home_of(stage) != home;
+      };
+      if (elsewhere(from)) {
+        out.push_back(
+            {forward ? ActionKind::recv_forward : ActionKind::recv_backward, from, a.micro_batch});
+      }
+      out.push_back(a);
+      if (elsewhere(to)) {
+        out.push_back({forward ? ActionKind::send_forward : ActionKind::send_backward, a.stage,
+                       a.micro_batch});
+      }
+    }
+    lowered.actions.push_back(std::move(out));
+  }
+  return lowered;
+}
+
+std::string to_text(const Action& action) {
+  static constexpr std::array<std::string_view, 7> letters{"F",      "B",      "SEND_F", "RECV_F",
+                                                           "SEND_B", "RECV_B", "W"};
+  return fmt::format("{}{}{}", action.stage, letters[static_cast<std::size_t>(action.kind)],
+                     action.micro_batch);
+}
+
+std::string to_text(const Schedule& schedule) {
+  std::string text;
+  for (const auto& list : schedule.actions) {
+    for (std::size_t i = 0; i < list.size(); ++i) text += (i ? " " : "") + to_text(list[i]);
+    text += '\n';
+  }
+  return text;
+}
+
+namespace {
+
+// One cell, "[stage][F|B|...][micro-batch]".
+std::optional<Action> parse_action(std::string_view cell) {
+  static constexpr std::array<std::pair<std::string_view, ActionKind>, 7> names{
+      {{"F", ActionKind::forward},
+       {"B", ActionKind::backward},
+       {"W", ActionKind::weight_gradient},
+       {"SEND_F", ActionKind::send_forward},
+       {"RECV_F", ActionKind::recv_forward},
+       {"SEND_B", ActionKind::send_backward},
+       {"RECV_B", ActionKind::recv_backward}}};
+  const auto letter = cell.find_first_not_of("0123456789");
+  const auto digits = cell.find_last_not_of("0123456789");
+  if (letter == 0 || letter == std::string_view::npos || digits + 1 == cell.size()) return {};
+  Action action{};
+  const auto stage = std::from_chars(cell.data(), cell.data() + letter, action.stage);
+  const auto batch =
+      std::from_chars(cell.data() + digits + 1, cell.data() + cell.size(), action.micro_batch);
+  if (stage.ec != std::errc() || batch.ec != std::errc()) return {};  // too large for an int
+  const auto word = cell.substr(letter, digits + 1 - letter);
+  for (const auto& [name, kind] : names) {
+    if (name != word) continue;
+    action.kind = kind;
+    return action;
+  }
+  return {};
+}
+
+}  // namespace
+
+Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
+                        int micro_batches) {
+  Schedule schedule{kind, ranks, chunks, micro_batches, {}};
+  std::istringstream lines(text);
+  std::string line;
+  for (int row = 1; std::getline(lines, line); ++row) {
+    Actions list;
+    for (std::size_t at = line.find_first_not_of(' '); at != std::string::npos;) {
+      const std::size_t end = std::min(line.find(' ', at), line.size());
+      const auto action = parse_action(std::string_view(line).substr(at, end - at));
+      if (!action) {
+        throw ConfigError({"schedule", row, static_cast<int>(at) + 1},
+                          "'" + line.substr(at, end - at) + "' is not an action",
+                          "write [stage][F|B|W][micro-batch], such as 2F0");
+      }
+      list.push_back(*action);
+      at = line.find_first_not_of(' ', end);
+    }
+    schedule.actions.push_back(std::move(list));
+  }
+  return schedule;
+}
+
+InFlight in_flight(const Schedule& schedule) {
+  InFlight result;
+  for (const auto& list : schedule.actions) {
+    std::vector<std::vector<int>> peaks;
+    std::vector<int> held(static_cast<std::size_t>(schedule.chunks), 0);
+    const auto covered = [&](const std::vector<int>& mix) {
+      return std::equal(held.begin(), held.end(), mix.begin(), [](int a, int b) { return a <= b; });
+    };
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].kind == ActionKind::weight_gradient) continue;
+      int& count = held[static_cast<std::size_t>(list[i].stage / schedule.ranks)];
+      count += list[i].kind == ActionKind::forward ? 1 : -1;
+      const bool turning = i + 1 == list.size() || list[i + 1].kind != ActionKind::forward;
+      if (list[i].kind != ActionKind::forward || !turning ||
+          std::any_of(peaks.begin(), peaks.end(), covered))
+        continue;
+      std::erase_if(peaks, [&](const auto& mix) {
+        return std::equal(mix.begin(), mix.end(), held.begin(),
+                          [](int a, int b) { return a <= b; });
+      });
+      peaks.push_back(held);
+    }
+    result.peaks.push_back(std::move(peaks));
+  }
+  return result;
+}
+
+std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
+  SHARDPLAN_CHECK(schedule.chunks > 1);
+  const auto covers = [](const EndMix& a,
+                         const EndMix& b) {  // in first, last and all others between
+    return a.first >= b.first && a.last >= b.last &&
+           a.total - a.first - a.last >= b.total - b.first - b.last;
+  };
+  std::vector<std::vector<EndMix>> result;
+  for (const auto& list : schedule.actions) {
+    std::vector<EndMix> mixes;
+    EndMix held{0, 0, 0};
+    for (const Action& action : list) {
+      if (action.kind == ActionKind::weight_gradient) continue;
+      const int step = action.kind == ActionKind::forward ? 1 : -1;
+      const int chunk = action.stage / schedule.ranks;
+      held.total += step;
+      if (chunk == 0) held.first += step;
+      if (chunk == schedule.chunks - 1) held.last += step;
+      const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
+      if (step < 0 || std::any_of(mixes.begin(), mixes.end(), covered)) continue;
+      std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });
+      mixes.push_back(held);
+    }
+    result.push_back(std::move(mixes));
+  }
+  return result;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,178 @@
+#include "costmodel/schedule/simulator.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "costmodel/base/error.hpp"
+
+namespace costmodel {
+
+SimulationProgram compile(const Schedule& s) {
+  SimulationProgram program;
+  program.ranks = s.ranks;
+  program.stages = s.stages();
+  std::size_t total = 0;
+  for (const auto& list : s.actions) total += list.size();
+  program.items.reserve(total);
+  program.micro_batch.reserve(total);
+  const auto m = static_cast<std::size_t>(s.micro_batches);
+  std::vector<std::int32_t> made_by(2 * static_cast<std::size_t>(program.stages) * m, -1);
+  const auto slot = [m](int stage, int direction, int micro_batch) {
+    return static_cast<std::size_t>(2 * stage + direction) * m +
+           static_cast<std::size_t>(micro_batch);
+  };
+  const auto add = [&](const OrderedAction& made, SimulationProgram::Item item) {
+    program.items.push_back(item);
+    program.micro_batch.push_back(made.action.micro_batch);
+  };
+  const bool free_running = s.kind == ScheduleKind::ideal;
+  const int last = program.stages - 1;
+  for (const auto& ordered : execution_order(s)) {
+    const auto& [rank, a] = ordered;
+    if (a.kind == ActionKind::weight_gradient) {  // its own backward stands before it on this rank
+      add(ordered, {-1, rank, 3 * a.stage + 2, 0, 0});
+      continue;
+    }
+    const int direction = a.kind == ActionKind::backward ? 1 : 0;
+    const int from = direction == 0 ? a.stage - 1 : a.stage + 1;
+    const int to = direction == 0 ? a.stage + 1 : a.stage - 1;
+    const auto elsewhere = [&, at = rank](int stage) {
+      return s.ranks > 1 && stage >= 0 && stage <= last && s.home_of(stage) != at;
+    };
+    std::int32_t dependency = -1;
+    if (from >= 0 && from <= last && !free_running)
+      dependency = made_by[slot(from, direction, a.micro_batch)];
+    made_by[slot(a.stage, direction, a.micro_batch)] =
+        static_cast<std::int32_t>(program.items.size());
+    add(ordered, {dependency, rank, 3 * a.stage + direction,
+                  static_cast<std::int16_t>(dependency >= 0 && elsewhere(from)),
+                  static_cast<std::int16_t>(!free_running && elsewhere(to))});
+  }
+  SHARDPLAN_CHECK(program.items.size() == total);
+  return program;
+}
+
+namespace {
+
+using Item = SimulationProgram::Item;
+
+// What an item's input and result take on the way, and how long the rank waits for the latter.
+struct AlikeTransfers {
+  explicit AlikeTransfers(const PipelineTimes& times)
+      : delay{0.0, times.transfer.value}, hold{0.0, times.blocking ? times.transfer.value : 0.0} {}
+  double in(const Item& item) const { return delay[item.remote]; }
+  double out(const Item& item) const { return delay[item.sends]; }
+  double held(const Item& item) const { return hold[item.sends]; }
+  double delay[2], hold[2];
+};
+
+// The same where each boundary between stages has its own: by what `Item::duration` says.
+struct OwnTransfers {
+  explicit OwnTransfers(const PipelineTimes& times)
+      : from(3 * times.forward.size()), to(3 * times.forward.size()), blocking(times.blocking) {
+    for (std::size_t k = 0; k < times.forward_transfer.size(); ++k) {
+      to[3 * k] = from[3 * (k + 1)] = times.forward_transfer[k].value;
+      to[3 * (k + 1) + 1] = from[3 * k + 1] = times.backward_transfer[k].value;
+    }
+  }
+  double in(const Item& item) const { return item.remote ? at(from, item) : 0.0; }
+  double out(const Item& item) const { return item.sends ? at(to, item) : 0.0; }
+  double held(const Item& item) const { return blocking ? out(item) : 0.0; }
+  static double at(const std::vector<double>& list, const Item& item) {
+    return list[static_cast<std::size_t>(item.duration)];
+  }
+  std::vector<double> from, to;
+  bool blocking;
+};
+
+// The replay. `visit(index, start, end, transfers)` sees every item.
+template <class Transfers, class Visit>
+double replay(const SimulationProgram& program, const PipelineTimes& times,
+              std::vector<double>& scratch, const Transfers& transfers, Visit visit) {
+  const std::size_t n = program.items.size();
+  const auto stages = static_cast<std::size_t>(program.stages);
+  const auto ranks = static_cast<std::size_t>(program.ranks);
+  scratch.assign(n + 3 * stages + ranks, 0.0);
+  double* const end = scratch.data();
+  double* const duration = end + n;
+  double* const free_at = duration + 3 * stages;
+  for (std::size_t k = 0; k < stages; ++k) {
+    duration[3 * k] = times.forward[k].value;
+    duration[3 * k + 1] = times.backward[k].value;
+    if (!times.weight_gradient.empty()) duration[3 * k + 2] = times.weight_gradient[k].value;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto& item = program.items[i];
+    double start = free_at[item.rank];
+    if (item.dependency >= 0) start = std::max(start, end[item.dependency] + transfers.in(item));
+    const double stop = start + duration[item.duration];
+    end[i] = stop;
+    free_at[item.rank] = stop + transfers.held(item);
+    visit(i, start, stop, transfers);
+  }
+  return *std::max_element(free_at, free_at + ranks);
+}
+
+template <class Visit>
+double replay(const SimulationProgram& program, const PipelineTimes& times,
+              std::vector<double>& scratch, Visit visit) {
+  if (times.forward_transfer.empty())
+    return replay(program, times, scratch, AlikeTransfers(times), visit);
+  return replay(program, times, scratch, OwnTransfers(times), visit);
+}
+
+}  // namespace
+
+Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes& times,
+                          std::vector<double>& scratch) {
+  return Seconds(replay(program, times, scratch, [](std::size_t, double, double, const auto&) {}));
+}
+
+SimulationResult simulate(const SimulationProgram& program, const PipelineTimes& times,
+                          std::vector<double>& scratch) {
+  SimulationResult result;
+  result.finish.resize(static_cast<std::size_t>(program.ranks));
+  result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
+  result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
+  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
+    const auto& item = program.items[i];
+    const auto rank = static_cast<std::size_t>(item.rank);
+    result.finish[rank] = Seconds(end + transfers.held(item));
+    if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
+    if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
+  };
+  result.makespan = Seconds(replay(program, times, scratch, visit));
+  return result;
+}
+
+Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes& times) {
+  Timeline timeline;
+  timeline.ranks = program.ranks;
+  std::vector<double> scratch;
+  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
+    const auto& item = program.items[i];
+    static constexpr std::array<ActionKind, 3> kinds{ActionKind::forward, ActionKind::backward,
+                                                     ActionKind::weight_gradient};
+    const Action action{kinds[static_cast<std::size_t>(item.duration % 3)], item.duration / 3,
+                        program.micro_batch[i]};
+    const bool backward = action.kind == ActionKind::backward;
+    timeline.events.push_back(
+        {item.rank, Stream::compute, to_text(action), Seconds(start), Seconds(end)});
+    const Seconds transfer(transfers.out(item));
+    if (item.sends && transfer.value > 0) {
+      const Action send{backward ? ActionKind::send_backward : ActionKind::send_forward,
+                        action.stage, action.micro_batch};
+      timeline.events.push_back({item.rank, Stream::pipeline_transfer, to_text(send), Seconds(end),
+                                 Seconds(end) + transfer});
+    }
+  };
+  replay(program, times, scratch, visit);
+  std::stable_sort(timeline.events.begin(), timeline.events.end(),
+                   [](const Event& a, const Event& b) {
+                     if (a.rank != b.rank) return a.rank < b.rank;
+                     return a.start < b.start;
+                   });
+  return timeline;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,97 @@
+#include "costmodel/schedule/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace costmodel {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> stream_names{"compute", "pipeline transfer",
+                                                       "data parallel", "optimizer"};
+
+std::string_view name_of(Stream stream) { return stream_names[static_cast<std::size_t>(stream)]; }
+
+// Event names hold no quotes or backslashes by construction; anything else that JSON forbids is
+// dropped.
+std::string json_text(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20) safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+Seconds Timeline::end() const {
+  Seconds last;
+  for (const Event& event : events) last = max(last, event.end);
+  return last;
+}
+
+std::string to_text(const Timeline& timeline) {
+  std::string text;
+  for (const Event& e : timeline.events) {
+    text += fmt::format("rank {} | {:.6f} {:.6f} | {} | {}\n", e.rank, e.start.value, e.end.value,
+                        name_of(e.stream), e.name);
+  }
+  return text;
+}
+
+std::string to_chart(const Timeline& timeline, int columns) {
+  const double total = timeline.end().value;
+  std::vector<std::string> rows(static_cast<std::size_t>(timeline.ranks),
+                                std::string(static_cast<std::size_t>(columns), '.'));
+  for (const Event& e : timeline.events) {
+    if (e.stream == Stream::pipeline_transfer || total <= 0) continue;
+    const auto from = static_cast<std::size_t>(e.start.value / total * columns);
+    const auto to =
+        std::min(static_cast<std::size_t>(columns),
+                 std::max(from + 1, static_cast<std::size_t>(e.end.value / total * columns)));
+    char letter = e.name.find('F') != std::string::npos ? 'f' : 'B';
+    if (e.name.find('W') != std::string::npos) letter = 'w';
+    if (e.stream == Stream::data_parallel) letter = 'd';
+    if (e.stream == Stream::optimizer) letter = 'o';
+    std::fill(rows[static_cast<std::size_t>(e.rank)].begin() + static_cast<std::ptrdiff_t>(from),
+              rows[static_cast<std::size_t>(e.rank)].begin() + static_cast<std::ptrdiff_t>(to),
+              letter);
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) text += fmt::format("{:>4} |{}|\n", r, rows[r]);
+  return text;
+}
+
+std::string to_chrome_trace(const Timeline& timeline) {
+  std::string text = "{\"traceEvents\":[\n";
+  for (int rank = 0; rank < timeline.ranks; ++rank) {
+    text += fmt::format(
+        R"({{"name":"process_name","ph":"M","pid":{0},"args":{{"name":"pipeline rank {0}"}}}},)"
+        "\n",
+        rank);
+    text += fmt::format(
+        R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}},)"
+        "\n",
+        rank);
+    for (std::size_t s = 0; s < stream_names.size(); ++s) {
+      text += fmt::format(
+          R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}},)"
+          "\n",
+          rank, s, stream_names[s]);
+    }
+  }
+  for (std::size_t i = 0; i < timeline.events.size(); ++i) {
+    const Event& e = timeline.events[i];
+    text += fmt::format(
+        R"({{"name":"{}","cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}}}{})"
+        "\n",
+        json_text(e.name), name_of(e.stream), e.start.value * 1e6, (e.end - e.start).value * 1e6,
+        e.rank, static_cast<int>(e.stream), i + 1 < timeline.events.size() ? "," : "");
+  }
+  if (timeline.events.empty() && text.ends_with(",\n")) text.erase(text.size() - 2, 1);
+  return text + "],\"displayTimeUnit\":\"ms\"}\n";
+}
+
+}  // namespace costmodel

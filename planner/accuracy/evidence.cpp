@@ -1,0 +1,124 @@
+#include "planner/accuracy/evidence.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/yaml.hpp"
+
+namespace planner {
+
+namespace fs = std::filesystem;
+using costmodel::ConfigError;
+using costmodel::Scenario;
+using costmodel::Value;
+
+namespace {
+
+// Whether a file of a folder has runs in it, and is not what runs refer to.
+bool has_runs(const fs::path& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("runs:", 0) == 0) return true;
+  return false;
+}
+
+// Files as named, and those of folders that hold runs; of folders, the names of the others go to
+// `left_out`.
+std::vector<std::string> evidence_files(const std::vector<std::string>& operands,
+                                        std::vector<std::string>* left_out) {
+  std::vector<std::string> files;
+  for (const auto& operand : operands) {
+    std::error_code status;
+    if (!fs::is_directory(operand, status)) {
+      files.push_back(operand);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(operand, status)) {
+      if (entry.path().extension() != ".yaml") continue;
+      if (has_runs(entry.path())) {
+        inside.push_back(entry.path().string());
+      } else if (left_out != nullptr) {
+        left_out->push_back(entry.path().string());
+      }
+    }
+    if (inside.empty()) {
+      throw ConfigError({operand, 0, 0}, "holds no *.yaml with runs",
+                        "name a folder of evidence files");
+    }
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+Measured read_measured(const Value& map) {
+  costmodel::MapReader reader(map, "measured");
+  Measured measured;
+  measured.iteration = reader.number("iteration_s", costmodel::Dimension::time, 1e-9, 1e9);
+  measured.peak_memory = reader.number("peak_memory_bytes", costmodel::Dimension::size, 1, 1e15);
+  measured.fits = reader.boolean("fits");
+  reader.finish();
+  return measured;
+}
+
+EvidenceRun read_run(const Value& map) {
+  costmodel::MapReader reader(map, "run");
+  EvidenceRun run;
+  run.id = read_text(reader.required("id"), "id");
+  run.measured = read_measured(reader.required("measured"));
+  run.contradicted = reader.text("contradicted").value_or("");
+  run.scenario.kind = Value::Kind::map;
+  run.scenario.mark = map.mark;
+  for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {
+    if (const Value* part = reader.optional(key)) run.scenario.set(key, *part);
+  }
+  for (const auto* key : {"reported", "where", "confidence", "notes", "flags"})
+    reader.optional(key);
+  reader.finish();
+  return run;
+}
+
+void read_evidence(const std::string& file, std::vector<EvidenceRun>& runs) {
+  const Value root = costmodel::load_yaml(file);
+  costmodel::MapReader reader(root, "evidence");
+  for (const auto* key : {"source", "notes"}) reader.optional(key);
+  const Value* defaults = reader.optional("defaults");
+  const Value& list = reader.required("runs");
+  reader.finish();
+  for (const Value& run : list.items) {
+    runs.push_back(read_run(defaults != nullptr ? merged(*defaults, run) : run));
+    runs.back().source = fs::path(file).stem().string();
+  }
+}
+
+}  // namespace
+
+std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands,
+                                            std::vector<std::string>* left_out) {
+  std::vector<EvidenceRun> all;
+  for (const auto& file : evidence_files(operands, left_out)) read_evidence(file, all);
+  return all;
+}
+
+void take_defaults(Scenario& scenario) {
+  costmodel::PlanRequest& plan = scenario.plan;
+  const costmodel::StackSpec& stack = scenario.training.stack;
+  const std::int64_t pp = plan.pp.value_or(1);
+  if (pp == 1) return;
+  const auto settle = [&plan](std::string_view key, auto& field, std::int64_t value) {
+    if (value == 0 || !plan.is_auto(key)) return;
+    field = static_cast<int>(value);
+    std::erase(plan.automatic, key);
+  };
+  settle("vpp", plan.vpp, stack.default_stages);
+  const std::int64_t ranks = scenario.cluster.devices / plan.tp.value_or(1) / plan.cp.value_or(1);
+  const std::int64_t parts = ranks * stack.default_micro_batches;  // dp · pp · micro-batches / pp
+  if (parts > 0 && scenario.training.global_batch % parts == 0)
+    settle("micro_batch", plan.micro_batch, scenario.training.global_batch / parts);
+}
+
+}  // namespace planner

@@ -1,0 +1,17 @@
+// The JSON of `validate`: its rows and summary, --refit, and --against-planner.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/accuracy/published_plans.hpp"
+#include "planner/accuracy/refit.hpp"
+#include "planner/accuracy/validation.hpp"
+
+namespace planner {
+
+std::string validation_json(const std::vector<ValidationRow>& rows);
+std::string refit_json(const RefitResult& result);
+std::string expert_json(const ExpertComparison& comparison);
+
+}  // namespace planner

@@ -1,0 +1,376 @@
+#include "planner/accuracy/scorecard_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "planner/report/plan_report.hpp"
+
+namespace planner {
+
+namespace {
+
+constexpr std::size_t shown_when_few = 20;
+
+std::string percent(double v) { return fmt::format("{:.1f}", v); }
+std::string whole(double v) { return fmt::format("{:.0f}", v); }
+
+std::vector<std::string> error_cells(const std::string& name, const ErrorFigures& f) {
+  if (f.rows == 0) return {name, "0", "", "", "", "", ""};
+  return {name,
+          fmt::format("{}", f.rows),
+          percent(f.mape),
+          percent(f.median_ape),
+          percent(f.p90_ape),
+          percent(f.max_ape),
+          fmt::format("{:+.1f}", f.bias)};
+}
+
+Table error_table(const std::string& name) {
+  Table t{{{name, false}}, {}};
+  for (const auto* title : {"runs", "MAPE %", "median %", "p90 %", "max %", "bias %"})
+    t.columns.push_back({title});
+  return t;
+}
+
+void add_timed(Table& t, const std::string& name, const ErrorFigures& f) {
+  t.rows.push_back(error_cells(name, f));
+  t.rows.back().push_back(f.rows == 0 ? "" : whole(f.coverage));
+}
+
+// Coverage twice: by the table in use, and by one that has not seen the source.
+Table source_table(const Scorecard& card) {
+  Table t = error_table("source");
+  t.columns.push_back({"inside %"});
+  const bool judged = !card.left_out.empty();
+  if (judged) t.columns.push_back({"unseen %"});
+  const auto add = [&](const std::string& name, const std::string& key, const ErrorFigures& f) {
+    add_timed(t, name, f);
+    if (!judged) return;
+    const auto unseen = card.left_out.find(key);
+    t.rows.back().push_back(unseen == card.left_out.end() ? "" : whole(unseen->second));
+  };
+  for (const auto& [source, figures] : card.summary.by_source) add(source, source, figures);
+  add("all runs", "", card.summary.all);
+  return t;
+}
+
+Table fact_table(const std::string& fact, const FiguresByName& figures) {
+  Table t = error_table(fact);
+  t.columns.push_back({"inside %"});
+  for (const auto& [name, own] : figures) add_timed(t, name, own);
+  return t;
+}
+
+Table memory_table(const ValidationSummary& s) {
+  Table t = error_table("source");
+  for (const auto& [source, figures] : s.memory_by_source)
+    t.rows.push_back(error_cells(source, figures));
+  if (!t.rows.empty()) t.rows.push_back(error_cells("all runs", s.memory));
+  return t;
+}
+
+std::vector<std::string> fit_cells(const std::string& name, const FitFigures& f) {
+  return {name, fmt::format("{}", f.fitted), fmt::format("{}", f.called_too_large),
+          fmt::format("{}", f.did_not_fit), fmt::format("{}", f.recognised)};
+}
+
+// Sources whose verdicts are all "it ran, and was called fitting" tell nothing.
+Table fits_table(const ValidationSummary& s) {
+  Table t{{{"source", false},
+           {"ran"},
+           {"of these called too large"},
+           {"out of memory"},
+           {"of these recognised"}},
+          {}};
+  for (const auto& [source, fits] : s.fits_by_source) {
+    if (fits.called_too_large + fits.did_not_fit > 0) t.rows.push_back(fit_cells(source, fits));
+  }
+  if (s.fits.fitted + s.fits.did_not_fit > 0) t.rows.push_back(fit_cells("all runs", s.fits));
+  return t;
+}
+
+Table rank_table(const RankAgreement& rank) {
+  struct Sum {
+    int groups = 0, plans = 0, pairs = 0;
+    double spearman = 0, right = 0;
+  };
+  std::map<std::string, Sum> by_source;
+  for (const auto& g : rank.groups) {
+    Sum& sum = by_source[g.source];
+    ++sum.groups;
+    sum.plans += g.plans;
+    sum.pairs += g.pairs;
+    sum.spearman += g.plans * g.spearman;
+    sum.right += g.pairs_right;
+  }
+  Table t{{{"source", false}, {"groups"}, {"plans"}, {"Spearman"}, {"pairs"}, {"right %"}}, {}};
+  const auto add = [&t](const std::string& name, const Sum& s) {
+    t.rows.push_back({name, fmt::format("{}", s.groups), fmt::format("{}", s.plans),
+                      fmt::format("{:.2f}", s.spearman / s.plans), fmt::format("{}", s.pairs),
+                      whole(100 * s.right / s.pairs)});
+  };
+  Sum all;
+  for (const auto& [source, sum] : by_source) {
+    add(source, sum);
+    all.groups += sum.groups;
+    all.plans += sum.plans;
+    all.pairs += sum.pairs;
+    all.spearman += sum.spearman;
+    all.right += sum.right;
+  }
+  if (all.groups > 0) add("all groups", all);
+  return t;
+}
+
+Table group_table(const RankAgreement& rank) {
+  Table t{{{"source", false}, {"workload", false}, {"plans"}, {"Spearman"}, {"right %"}}, {}};
+  for (const auto& g : rank.groups) {
+    t.rows.push_back({g.source, g.workload, fmt::format("{}", g.plans),
+                      fmt::format("{:+.2f}", g.spearman), whole(100 * g.pairs_right / g.pairs)});
+  }
+  return t;
+}
+
+Table choice_table(const RankAgreement& rank) {
+  std::map<std::string, std::vector<FirstChoice>> by_source;
+  for (const auto& c : rank.choices) by_source[c.source].push_back(c);
+  Table t{{{"source", false},
+           {"workloads"},
+           {"right"},
+           {"right %"},
+           {"by chance %"},
+           {"mean loss %"},
+           {"largest loss %"}},
+          {}};
+  const auto add = [&t](const std::string& name, const std::vector<FirstChoice>& choices) {
+    const ChoiceFigures f = figures_of(choices);
+    t.rows.push_back({name, fmt::format("{}", f.workloads), fmt::format("{}", f.right),
+                      whole(f.right_pct), whole(f.by_chance_pct), percent(f.mean_loss_pct),
+                      percent(f.largest_loss_pct)});
+  };
+  for (const auto& [source, choices] : by_source) add(source, choices);
+  if (!rank.choices.empty()) add("all workloads", rank.choices);
+  return t;
+}
+
+// Largest loss first; of all workloads or of those where the choice is wrong.
+Table choices_table(const RankAgreement& rank, bool all) {
+  std::vector<FirstChoice> choices;
+  for (const auto& c : rank.choices) {
+    if (all || !c.right()) choices.push_back(c);
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& a, const auto& b) { return a.loss_pct > b.loss_pct; });
+  Table t{{{"source", false},
+           {"workload", false},
+           {"plans"},
+           {"loss %"},
+           {"predicted fastest", false},
+           {"measured fastest", false}},
+          {}};
+  for (const auto& c : choices) {
+    t.rows.push_back({c.source, c.workload, fmt::format("{}", c.plans), percent(c.loss_pct),
+                      c.predicted, c.measured});
+  }
+  return t;
+}
+
+Table calibration_table(const RankAgreement& rank) {
+  Table t{{{"probability of the order"}, {"pairs"}, {"mean probability %"}, {"right %"}}, {}};
+  for (const auto& bin : rank.calibration) {
+    t.rows.push_back({fmt::format("{:g} to {:g}", bin.from, bin.to), fmt::format("{}", bin.pairs),
+                      whole(100 * bin.mean_probability), whole(bin.right_pct)});
+  }
+  return t;
+}
+
+Table time_table(const std::vector<const ValidationRow*>& rows) {
+  Table t{{{"run", false}, {"measured s"}, {"predicted s"}, {"error %"}, {"90 % interval", false}},
+          {}};
+  for (const auto* row : rows) {
+    const bool told = row->error.empty();
+    t.rows.push_back({row->id, fmt::format("{:.4g}", row->measured),
+                      told ? fmt::format("{:.4g}", row->predicted) : "",
+                      told ? fmt::format("{:+.1f}", row->error_pct()) : "",
+                      told && row->interval
+                          ? fmt::format("{:.3g}–{:.3g}{}", row->interval->low.value,
+                                        row->interval->high.value, row->inside() ? "" : " *")
+                          : ""});
+  }
+  return t;
+}
+
+// The ten worst, on lines of a terminal: of a long name both ends.
+Table ten_worst(const std::vector<ValidationRow>& rows) {
+  Table t = time_table(worst_rows(rows, 10));
+  constexpr std::size_t end = 22;
+  for (auto& cells : t.rows) {
+    std::string& name = cells.front();
+    if (name.size() > 2 * end + 3)
+      name = name.substr(0, end) + "..." + name.substr(name.size() - end);
+  }
+  return t;
+}
+
+Table worst_by_source(const std::vector<ValidationRow>& rows, const ValidationSummary& s) {
+  std::vector<const ValidationRow*> worst;
+  for (const auto& [source, figures] : s.by_source) {
+    const auto own = worst_rows(rows, 5, source);
+    worst.insert(worst.end(), own.begin(), own.end());
+  }
+  return time_table(worst);
+}
+
+Table all_rows(const std::vector<ValidationRow>& rows) {
+  std::vector<const ValidationRow*> timed;
+  for (const auto& row : rows) {
+    if (row.quantity == "iteration_s") timed.push_back(&row);
+  }
+  return time_table(timed);
+}
+
+Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
+  Table t{{{"runs"}, {"why", false}}, {}};
+  for (const auto& [count, why] : error_counts(rows)) {
+    const bool cut = !full && display_width(why) > 88;
+    t.rows.push_back({fmt::format("{}", count), cut ? why.substr(0, 85) + "..." : why});
+  }
+  return t;
+}
+
+Table contradicted_rows(const std::vector<ValidationRow>& rows) {
+  Table t{{{"run", false}, {"measured s"}, {"predicted s"}, {"error %"}, {"why", false}}, {}};
+  for (const auto& row : rows) {
+    if (row.quantity != "iteration_s" || row.contradicted.empty()) continue;
+    const bool told = row.error.empty();
+    t.rows.push_back({row.id, fmt::format("{:.4g}", row.measured),
+                      told ? fmt::format("{:.4g}", row.predicted) : "",
+                      told ? fmt::format("{:+.1f}", row.error_pct()) : "", row.contradicted});
+  }
+  return t;
+}
+
+}  // namespace
+
+std::vector<std::string> summary_lines(const Scorecard& card) {
+  const ValidationSummary& s = card.summary;
+  std::vector<std::string> lines{fmt::format(
+      "Iteration time of {} measured runs: mean error over sources {:.1f} %, over runs {:.1f} %, "
+      "bias {:+.1f} %.",
+      s.all.rows, s.macro_mape, s.all.mape, s.all.bias)};
+  const auto unseen = card.left_out.find("");
+  lines.push_back(fmt::format("90 % intervals: {:.1f} % of the runs lie inside{}.", s.all.coverage,
+                              unseen == card.left_out.end()
+                                  ? ""
+                                  : fmt::format("; {:.1f} % with a run's own source left out "
+                                                "of the fit",
+                                                unseen->second)));
+  if (!card.rank.groups.empty()) {
+    lines.push_back(fmt::format(
+        "Order of plans: {} workloads with 3 plans or more, Spearman {:.2f}, {:.0f} % of {} pairs "
+        "right.",
+        card.rank.groups.size(), card.rank.mean_spearman, card.rank.pairs_right_pct,
+        card.rank.pairs));
+  }
+  if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
+    lines.push_back(
+        fmt::format("Best plan: the one predicted is within {:g} % of the fastest measured in {} "
+                    "of {} workloads "
+                    "({:.0f} %).",
+                    as_fast_pct, f.right, f.workloads, f.right_pct));
+  }
+  if (s.memory.rows > 0) {
+    lines.push_back(fmt::format("Peak memory of {} runs: mean error {:.1f} %, bias {:+.1f} %.",
+                                s.memory.rows, s.memory.mape, s.memory.bias));
+  }
+  lines.push_back(
+      fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that did not are "
+                  "recognised.",
+                  s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
+  lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
+  if (s.contradicted > 0) {
+    lines.push_back(
+        fmt::format("Runs that their own source contradicts, listed apart and in no figure: {}.",
+                    s.contradicted));
+  }
+  return lines;
+}
+
+std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
+                                        const Scorecard& card, Detail detail) {
+  const ValidationSummary& s = card.summary;
+  std::vector<Section> sections{
+      {"Iteration time, by source", source_table(card)},
+      {"By device", fact_table("device", s.by_device)},
+      {"By framework", fact_table("framework", s.by_framework)},
+      {"By parallelism", fact_table("parallelism", s.by_parallelism)},
+      {"By precision", fact_table("precision", s.by_precision)},
+      {"Peak memory, by source", memory_table(s)},
+      {"Does it fit", fits_table(s)},
+      {"Order of plans of one workload", rank_table(card.rank)},
+      {"How often a predicted order is right", calibration_table(card.rank)},
+      {fmt::format("Is the plan predicted fastest within {:g} % of the fastest", as_fast_pct),
+       choice_table(card.rank)},
+  };
+  const bool every_run = detail.rows || rows.size() <= shown_when_few;
+  if (detail.full || detail.rows) {
+    sections.push_back({detail.rows ? "Each workload's, the largest loss first"
+                                    : "Where it is not, the largest loss first",
+                        choices_table(card.rank, detail.rows)});
+  }
+  if (detail.full) {
+    sections.push_back({"Order of plans, by workload", group_table(card.rank)});
+    sections.push_back({"The five largest errors of each source (*: outside the interval)",
+                        worst_by_source(rows, s)});
+  } else if (!every_run) {
+    sections.push_back({"The ten largest errors (*: outside the interval)", ten_worst(rows)});
+  }
+  if (every_run) sections.push_back({"Every run (*: outside the interval)", all_rows(rows)});
+  sections.push_back({"Contradicted by their own source", contradicted_rows(rows)});
+  sections.push_back({"Not predicted", not_predicted(rows, detail.full)});
+  return sections;
+}
+
+Table validation_rows(const std::vector<ValidationRow>& rows) {
+  Table t;
+  for (const auto* word :
+       {"id", "source", "stack", "framework", "device", "precision", "parallelism", "quantity"})
+    t.columns.push_back({word, false});
+  for (const auto* number : {"measured", "predicted", "error_pct", "low", "high", "inside"})
+    t.columns.push_back({number});
+  t.columns.push_back({"error", false});
+  for (const auto& row : rows) {
+    const RunFacts& f = row.facts;
+    const bool told = row.error.empty();
+    const bool interval = told && row.interval;
+    const auto number = [](bool shown, double v) {
+      return shown ? fmt::format("{:.6g}", v) : std::string();
+    };
+    t.rows.push_back(
+        {row.id, row.source, f.stack, f.framework, f.device, f.precision, f.parallelism,
+         row.quantity, number(true, row.measured), number(told, row.predicted),
+         number(told && row.quantity != "fits", row.quantity != "fits" ? row.error_pct() : 0),
+         number(interval, interval ? row.interval->low.value : 0),
+         number(interval, interval ? row.interval->high.value : 0),
+         interval ? (row.inside() ? "true" : "false") : "", row.error});
+  }
+  return t;
+}
+
+std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
+                              const ReportStyle& style) {
+  const bool markdown = style.markup == Markup::markdown;
+  const Scorecard card = scorecard_of(rows);
+  std::string text = markdown ? "## Predictions against published runs\n\n" : "";
+  for (const auto& line : summary_lines(card)) text += (markdown ? "- " : "") + line + "\n";
+  for (const auto& section : scorecard_sections(rows, card, {markdown, every_row})) {
+    if (section.table.rows.empty()) continue;
+    text += markdown ? "\n### " + section.title + "\n\n" + to_markdown(section.table)
+                     : "\n" + style.style.bold(section.title) + "\n" + to_text(section.table);
+  }
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,194 @@
+#include "planner/accuracy/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/search/grid_search.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Estimate;
+using costmodel::Scenario;
+
+namespace {
+
+// The estimate of a run, or why there is none.
+struct Prediction {
+  std::optional<Estimate> estimate;
+  std::string error;
+  RunFacts facts;
+};
+
+Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
+  Prediction prediction;
+  try {
+    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    prediction.facts = facts_of(scenario);
+    take_defaults(scenario);
+    const auto plan = settled_plan(scenario);
+    if (plan) {
+      add_plan(prediction.facts, *plan);
+      costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+      prediction.estimate = evaluator.estimate(*plan);
+    } else {
+      prediction.error = "no valid choice of the keys written auto fits in memory";
+    }
+  } catch (const ConfigError& fault) {
+    prediction.error = fault.what();
+  }
+  return prediction;
+}
+
+void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
+              std::vector<ValidationRow>& rows) {
+  const Prediction prediction = predict(run, path);
+  const auto add = [&](const char* quantity, double measured, double predicted) {
+    rows.push_back({run.id,
+                    run.source,
+                    quantity,
+                    measured,
+                    predicted,
+                    {},
+                    prediction.error,
+                    prediction.facts,
+                    run.contradicted});
+  };
+  const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
+  if (run.measured.iteration) {
+    add("iteration_s", *run.measured.iteration, e != nullptr ? e->iteration.value : 0);
+    if (e != nullptr) rows.back().interval = e->interval;
+  }
+  if (run.measured.peak_memory)
+    add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);
+  if (run.measured.fits || run.measured.iteration)
+    add("fits", run.measured.ran() ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
+}
+
+double percentile(std::vector<double> sorted, double fraction) {
+  if (sorted.empty()) return 0;
+  std::sort(sorted.begin(), sorted.end());
+  const auto at =
+      static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size() - 1, at > 0 ? at - 1 : 0)];
+}
+
+}  // namespace
+
+ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity) {
+  ErrorFigures f;
+  std::vector<double> apes;
+  int inside = 0;
+  for (const auto& row : rows) {
+    if (row.quantity != quantity || !row.counts()) continue;
+    apes.push_back(std::abs(row.error_pct()));
+    f.mape += apes.back();
+    f.bias += row.error_pct();
+    f.max_ape = std::max(f.max_ape, apes.back());
+    inside += row.inside() ? 1 : 0;
+  }
+  f.rows = static_cast<int>(apes.size());
+  if (f.rows == 0) return f;
+  f.mape /= f.rows;
+  f.bias /= f.rows;
+  f.coverage = 100.0 * inside / f.rows;
+  f.median_ape = percentile(apes, 0.5);
+  f.p90_ape = percentile(apes, 0.9);
+  return f;
+}
+
+namespace {
+
+using Rows = std::vector<ValidationRow>;
+
+// The same figures for each value of a fact, over predicted iteration times.
+FiguresByName figures_by(const Rows& rows, std::string RunFacts::*fact) {
+  std::map<std::string, Rows> groups;
+  for (const auto& row : rows) {
+    if (row.predicted_time()) groups[row.facts.*fact].push_back(row);
+  }
+  FiguresByName figures;
+  for (const auto& [name, own] : groups) figures[name] = figures_of(own, "iteration_s");
+  return figures;
+}
+
+FitFigures verdicts_of(const Rows& rows) {
+  FitFigures f;
+  for (const auto& row : rows) {
+    if (row.quantity != "fits" || !row.counts()) continue;
+    const bool ran = row.measured > 0, called_fitting = row.predicted > 0;
+    ++(ran ? f.fitted : f.did_not_fit);
+    if (ran && !called_fitting) ++f.called_too_large;
+    if (!ran && !called_fitting) ++f.recognised;
+  }
+  return f;
+}
+
+void add_sources(const Rows& rows, ValidationSummary& summary) {
+  std::map<std::string, Rows> by_source;
+  for (const auto& row : rows) by_source[row.source].push_back(row);
+  int timed_sources = 0;
+  for (const auto& [source, own] : by_source) {
+    const ErrorFigures timed = figures_of(own, "iteration_s");
+    summary.by_source[source] = timed;
+    const ErrorFigures memory = figures_of(own, "peak_memory_bytes");
+    if (memory.rows > 0) summary.memory_by_source[source] = memory;
+    const FitFigures fits = verdicts_of(own);
+    if (fits.fitted + fits.did_not_fit > 0) summary.fits_by_source[source] = fits;
+    if (timed.rows == 0) continue;
+    summary.macro_mape += timed.mape;
+    ++timed_sources;
+  }
+  if (timed_sources > 0) summary.macro_mape /= timed_sources;
+}
+
+}  // namespace
+
+ValidationSummary summary_of(const Rows& rows) {
+  ValidationSummary summary;
+  summary.all = figures_of(rows, "iteration_s");
+  add_sources(rows, summary);
+  summary.by_device = figures_by(rows, &RunFacts::device);
+  summary.by_framework = figures_by(rows, &RunFacts::framework);
+  summary.by_parallelism = figures_by(rows, &RunFacts::parallelism);
+  summary.by_precision = figures_by(rows, &RunFacts::precision);
+  summary.memory = figures_of(rows, "peak_memory_bytes");
+  summary.fits = verdicts_of(rows);
+  for (const auto& row : rows) {
+    if (row.quantity != "fits") continue;  // one a run
+    summary.unpredicted += row.error.empty() ? 0 : 1;
+    summary.contradicted += row.contradicted.empty() ? 0 : 1;
+  }
+  summary.fitted_called_too_large = summary.fits.called_too_large;
+  summary.too_large_called_fitting = summary.fits.did_not_fit - summary.fits.recognised;
+  return summary;
+}
+
+std::optional<double> predicted_iteration(const EvidenceRun& run,
+                                          const costmodel::ConfigPath& path) {
+  try {
+    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    take_defaults(scenario);
+    const auto plan = settled_plan(scenario);
+    if (!plan) return {};
+    return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)
+        .iteration_time(*plan)
+        .value;
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
+std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
+                                    const costmodel::ConfigPath& path,
+                                    std::vector<std::string>* left_out) {
+  std::vector<ValidationRow> rows;
+  for (const EvidenceRun& run : read_evidence_runs(operands, left_out)) add_rows(run, path, rows);
+  return rows;
+}
+
+}  // namespace planner

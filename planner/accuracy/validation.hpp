@@ -1,0 +1,81 @@
+// Predictions held against published, measured runs: each run is a scenario with what was measured.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/accuracy/evidence.hpp"
+#include "planner/accuracy/run_kind.hpp"
+
+namespace planner {
+
+// Seconds of an iteration; none when the run cannot be expressed or nothing fits.
+std::optional<double> predicted_iteration(const EvidenceRun& run,
+                                          const costmodel::ConfigPath& path);
+
+// One measured quantity of one run. `error` says why there is no prediction; then the figures mean
+// nothing.
+struct ValidationRow {
+  std::string id;
+  std::string source;    // stem of the evidence file
+  std::string quantity;  // iteration_s, peak_memory_bytes, fits
+  double measured = 0;   // fits: 1 or 0
+  double predicted = 0;
+  std::optional<costmodel::Interval> interval;  // of iteration_s
+  std::string error;
+  RunFacts facts;  // what is known of the run: without a scenario that can be read, nothing
+  // Why its source's own figures disagree: listed, and part of no figure. Empty: they do not.
+  std::string contradicted;
+  bool counts() const { return error.empty() && contradicted.empty(); }
+  bool predicted_time() const { return quantity == "iteration_s" && counts(); }
+  double error_pct() const { return 100 * (predicted - measured) / measured; }
+  bool inside() const {
+    return interval && measured >= interval->low.value && measured <= interval->high.value;
+  }
+};
+
+// Figures over the rows of one quantity that have a prediction; errors in per cent of the measured
+// value.
+struct ErrorFigures {
+  int rows = 0;
+  double mape = 0, median_ape = 0, p90_ape = 0, max_ape = 0, bias = 0, coverage = 0;
+};
+
+ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity);
+
+// Verdicts on memory: runs that ran and runs that ran out of it.
+struct FitFigures {
+  int fitted = 0, called_too_large = 0;
+  int did_not_fit = 0, recognised = 0;
+};
+
+using FiguresByName = std::map<std::string, ErrorFigures>;
+
+struct ValidationSummary {
+  ErrorFigures all;         // iteration_s
+  double macro_mape = 0;    // mean over sources of the source's mape, iteration_s
+  FiguresByName by_source;  // iteration_s, and so the next
+  FiguresByName by_device, by_framework, by_parallelism, by_precision;
+  ErrorFigures memory;             // peak_memory_bytes
+  FiguresByName memory_by_source;  // of sources that have any
+  FitFigures fits;                 // fits
+  std::map<std::string, FitFigures> fits_by_source;
+  int unpredicted = 0;               // runs with an error
+  int contradicted = 0;              // runs that their source contradicts
+  int fitted_called_too_large = 0;   // runs that ran, predicted not to fit
+  int too_large_called_fitting = 0;  // runs that ran out of memory, predicted to fit
+};
+
+ValidationSummary summary_of(const std::vector<ValidationRow>& rows);
+
+// The rows of all runs that `operands` name, as read_evidence_runs reads them; a run that cannot be
+// predicted is a row with an error.
+std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
+                                    const costmodel::ConfigPath& path,
+                                    std::vector<std::string>* left_out = nullptr);
+
+}  // namespace planner

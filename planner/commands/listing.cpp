@@ -1,0 +1,143 @@
+#include "planner/commands/listing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/model/model_spec.hpp"
+#include "costmodel/plan/stack_spec.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace planner {
+
+using costmodel::ConfigPath;
+using costmodel::resolve_config;
+using costmodel::scalar_value;
+
+namespace {
+
+Table models(const ConfigPath& path) {
+  Table t{{{"model", false},
+           {"title", false},
+           {"parameters"},
+           {"layers"},
+           {"hidden"},
+           {"heads"},
+           {"kv_heads"},
+           {"ffn_hidden"},
+           {"vocab"},
+           {"experts", false}},
+          {}};
+  for (const auto& name : config_names(path, "models")) {
+    const auto m =
+        costmodel::read_model(resolve_config(path, "models", scalar_value(name)).value, name);
+    t.rows.push_back({name, m.title, costmodel::format_count(parameter_count(m)),
+                      fmt::format("{}", m.layers), fmt::format("{}", m.hidden),
+                      fmt::format("{}", m.heads), fmt::format("{}", m.kv_heads),
+                      fmt::format("{}", m.ffn_hidden), fmt::format("{}", m.vocab),
+                      m.experts > 0 ? fmt::format("{} of {}", m.top_k, m.experts) : ""});
+  }
+  return t;
+}
+
+Table devices(const ConfigPath& path) {
+  Table t{{{"device", false}, {"title", false}, {"fp16/bf16"}, {"fp8"}, {"memory"}, {"bandwidth"}},
+          {}};
+  for (const auto& name : config_names(path, "devices")) {
+    const auto d =
+        costmodel::read_device(resolve_config(path, "devices", scalar_value(name)).value, name);
+    const auto rate = [&](costmodel::Precision p) {
+      return d.peak_of(p).value > 0 ? format_rate(d.peak_of(p)) : std::string("-");
+    };
+    const auto half =
+        std::max(d.peak_of(costmodel::Precision::fp16), d.peak_of(costmodel::Precision::bf16));
+    t.rows.push_back({name, d.title, half.value > 0 ? format_rate(half) : "-",
+                      rate(costmodel::Precision::fp8), format_bytes(d.memory),
+                      format_bandwidth(d.memory_bandwidth)});
+  }
+  return t;
+}
+
+Table clusters(const ConfigPath& path) {
+  Table t{{{"cluster", false},
+           {"title", false},
+           {"device", false},
+           {"devices"},
+           {"per node"},
+           {"network, per device and direction", false}},
+          {}};
+  for (const auto& name : config_names(path, "clusters")) {
+    const auto resolved = resolve_config(path, "clusters", scalar_value(name));
+    const costmodel::Value* device_key = resolved.value.find("device");
+    const bool grouped = resolved.value.find("groups") != nullptr;
+    if (device_key == nullptr && !grouped) continue;
+    const auto c = grouped ? read_grouped_cluster(resolved.value, name, path) : [&] {
+      const auto device = resolve_config(path, "devices", *device_key);
+      return read_cluster(resolved.value, name, costmodel::read_device(device.value, device.name));
+    }();
+    std::string tiers;
+    for (const auto& tier : c.tiers) {
+      tiers += fmt::format("{}{} {}", tiers.empty() ? "" : ", ", tier.name,
+                           format_bandwidth(tier.bandwidth));
+    }
+    t.rows.push_back({name, c.title, device_names(c), costmodel::format_integer(c.devices),
+                      fmt::format("{}", c.devices_per_node), tiers});
+  }
+  return t;
+}
+
+Table stacks(const ConfigPath& path) {
+  Table t{{{"stack", false},
+           {"title", false},
+           {"attention", false},
+           {"gradients", false},
+           {"ZeRO up to"},
+           {"overlaps", false}},
+          {}};
+  for (const auto& name : config_names(path, "stacks")) {
+    const auto s =
+        costmodel::read_stack(resolve_config(path, "stacks", scalar_value(name)).value, name);
+    std::string overlaps;
+    const auto add = [&](bool on, const char* what) {
+      if (on) overlaps += fmt::format("{}{}", overlaps.empty() ? "" : ", ", what);
+    };
+    add(s.overlap.overlap_grad_reduce, "gradient reduce");
+    add(s.overlap.overlap_param_gather, "parameter gather");
+    add(s.overlap.tp_comm_overlap || s.overlap.async_tp, "tensor parallel");
+    add(s.overlap.pp_overlap, "pipeline");
+    t.rows.push_back(
+        {name, s.title,
+         std::string(costmodel::attention_kernel_names[static_cast<std::size_t>(s.attention)]),
+         std::string(to_string(s.gradient_precision)), fmt::format("{}", s.max_zero),
+         overlaps.empty() ? "none" : overlaps});
+  }
+  return t;
+}
+
+Table scenarios(const ConfigPath& path) {
+  Table t{{{"scenario", false}, {"file", false}}, {}};
+  for (const auto& name : config_names(path, "scenarios"))
+    t.rows.push_back({name, find_config(path, "scenarios", name, {})});
+  return t;
+}
+
+}  // namespace
+
+Table listing(const std::string& kind, const ConfigPath& path) {
+  if (kind == "models") return models(path);
+  if (kind == "devices") return devices(path);
+  if (kind == "clusters") return clusters(path);
+  if (kind == "stacks") return stacks(path);
+  if (kind == "scenarios") return scenarios(path);
+  throw costmodel::ConfigError(
+      {}, fmt::format("shardplan: there is no list of '{}'", kind),
+      costmodel::known_names(kind, {"models", "devices", "clusters", "stacks", "scenarios"}));
+}
+
+}  // namespace planner

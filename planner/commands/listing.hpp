@@ -1,0 +1,14 @@
+// What configs/ offers, a line each.
+#pragma once
+
+#include <string>
+
+#include "costmodel/config/search_path.hpp"
+#include "planner/report/table.hpp"
+
+namespace planner {
+
+// kind: models, devices, clusters, stacks or scenarios.
+Table listing(const std::string& kind, const costmodel::ConfigPath& path);
+
+}  // namespace planner

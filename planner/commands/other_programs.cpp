@@ -1,0 +1,57 @@
+#include "planner/commands/other_programs.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/config/search_path.hpp"
+
+namespace planner {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> programs{"calibrate", "run"};
+
+}  // namespace
+
+bool is_handed_over(int count, const char* const* arguments) {
+  if (count < 2) return false;
+  for (const auto name : programs)
+    if (name == arguments[1]) return true;
+  return false;
+}
+
+void hand_over(int count, char** arguments) {
+  namespace fs = std::filesystem;
+  const std::string command = arguments[1];
+  const std::string name = "shardplan-" + command;
+  std::error_code status;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
+  const std::string program = (folder / name).string();
+  if (!fs::exists(program, status)) {
+    throw costmodel::ConfigError(
+        {},
+        fmt::format("shardplan: '{}' needs the program {}, which is not in {}", command, name,
+                    folder.string()),
+        "build or install it there (it needs Eigen)");
+  }
+  setenv("SHARDPLAN_CONFIG_PATH",
+         fmt::format("{}", fmt::join(costmodel::config_path({}).directories, ":")).c_str(), 1);
+  std::vector<char*> words{arguments[0]};
+  for (int i = 2; i < count; ++i) words.push_back(arguments[i]);
+  words.push_back(nullptr);
+  execv(program.c_str(), words.data());
+  throw costmodel::ConfigError(
+      {}, fmt::format("shardplan: {} cannot be started: {}", program, std::strerror(errno)),
+      "check its permissions");
+}
+
+}  // namespace planner

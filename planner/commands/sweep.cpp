@@ -1,0 +1,123 @@
+#include "planner/commands/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/config/override.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/search/grid_search.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Estimate;
+using costmodel::Scenario;
+
+Axis parse_axis(const std::string& over) {
+  const auto equals = over.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == over.size()) {
+    throw ConfigError({"--over " + over, 0, 0}, "is not KEY=A,B,...", "example: --over tp=1,2,4,8");
+  }
+  Axis axis;
+  axis.path = over.substr(0, equals);
+  const bool whole = axis.path == "model" || axis.path == "cluster";
+  if (!whole && axis.path.find('.') == std::string::npos) axis.path = "plan." + axis.path;
+  for (std::size_t from = equals + 1; from <= over.size();) {
+    const std::size_t comma = std::min(over.find(',', from), over.size());
+    if (comma == from) {
+      throw ConfigError({"--over " + over, 0, 0}, "has an empty value",
+                        "example: --over tp=1,2,4,8");
+    }
+    axis.values.push_back(over.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return axis;
+}
+
+namespace {
+
+std::vector<std::string> result_cells(const Scenario& scenario) {
+  const auto settled = settled_plan(scenario);
+  if (!settled) {
+    std::vector<std::string> cells(8);
+    cells.emplace_back("no valid choice of the keys written auto fits in memory");
+    return cells;
+  }
+  const costmodel::ParallelPlan& plan = *settled;
+  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  const Estimate e = evaluator.estimate(plan);
+  return {fmt::format("{}", e.plan.dp),
+          fmt::format("{}", e.micro_batches),
+          fmt::format("{:.6g}", e.iteration.value),
+          fmt::format("{:.6g}", e.tokens_per_s),
+          fmt::format("{:.4f}", e.mfu),
+          fmt::format("{:.4f}", e.bubble_fraction),
+          fmt::format("{:.2f}", e.peak.value / (1 << 30)),
+          e.fits() ? "true" : "false",
+          ""};
+}
+
+}  // namespace
+
+Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options) {
+  std::vector<Axis> axes;
+  std::size_t points = 1;
+  for (const auto& over : options.over) {
+    axes.push_back(parse_axis(over));
+    points *= axes.back().values.size();
+    if (points > 1'000'000) {
+      throw ConfigError({"--over", 0, 0}, "asks for more than a million points",
+                        "sweep fewer values");
+    }
+  }
+  if (axes.empty())
+    throw ConfigError({}, "shardplan: 'sweep' has nothing to vary", "add --over tp=1,2,4,8");
+  Table table;
+  for (const Axis& axis : axes)
+    table.columns.push_back({axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path});
+  for (const auto* title :
+       {"dp", "m", "iteration_s", "tokens_per_s", "mfu", "bubble", "peak_gib", "fits"})
+    table.columns.push_back({title});
+  table.columns.push_back({"error", false});
+  const costmodel::Value root = costmodel::load_yaml(file);
+  std::size_t unreadable = 0;
+  for (std::size_t point = 0; point < points; ++point) {
+    costmodel::Value value = root;
+    std::vector<std::string> row;
+    for (const auto& assignment : options.assignments)
+      assign_path(value, assignment, {"--set " + assignment, 0, 0});
+    std::size_t index = point, stride = points;
+    for (const Axis& axis : axes) {  // the last axis varies fastest
+      stride /= axis.values.size();
+      const std::string& chosen = axis.values[index / stride];
+      index %= stride;
+      assign_path(value, axis.path + "=" + chosen, {"--over " + axis.path, 0, 0});
+      row.push_back(chosen);
+    }
+    bool readable = false;
+    try {
+      const Scenario scenario = costmodel::read_scenario(value, file, path);
+      readable = true;
+      const auto cells = result_cells(scenario);
+      row.insert(row.end(), cells.begin(), cells.end());
+    } catch (const ConfigError& fault) {
+      // When not one point can be read, the axis or the scenario is at fault.
+      if (!readable && ++unreadable == points) throw;
+      row.insert(row.end(), 8, "");
+      row.emplace_back(fault.what());
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+bool any_answer(const Table& swept) {
+  return std::any_of(swept.rows.begin(), swept.rows.end(),
+                     [](const auto& row) { return row.back().empty(); });
+}
+
+}  // namespace planner

@@ -1,0 +1,28 @@
+// Every combination of some keys' values, evaluated: one row a point.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/config/search_path.hpp"
+#include "planner/commands/options.hpp"
+#include "planner/report/table.hpp"
+
+namespace planner {
+
+// "tp=1,2,4" -> key path "plan.tp" and its values. A key without a dot is a key of the plan, or
+// `model` or `cluster`.
+struct Axis {
+  std::string path;
+  std::vector<std::string> values;
+};
+Axis parse_axis(const std::string& over);
+
+// Points that break a rule or lack memory are rows that say so. Throws ConfigError when no point
+// can be read at all.
+Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options);
+
+// Whether a row of a sweep is more than an error.
+bool any_answer(const Table& swept);
+
+}  // namespace planner

@@ -1,0 +1,146 @@
+#include "planner/commands/validate_command.hpp"
+#include "planner/accuracy/json_accuracy.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <thread>
+
+#include "costmodel/base/output_file.hpp"
+#include "planner/accuracy/published_plans_report.hpp"
+#include "planner/accuracy/refit.hpp"
+#include "planner/accuracy/residual_fit.hpp"
+#include "planner/accuracy/scorecard_html.hpp"
+#include "planner/accuracy/scorecard_svg.hpp"
+#include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/report/json_report.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::write_file;
+
+namespace {
+
+constexpr int missed_limit = 4;
+
+std::string read_text_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    throw ConfigError({file, 0, 0}, "cannot be opened: " + std::string(std::strerror(errno)),
+                      "name a text file for --notes");
+  }
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// --fail-above: the run of the program fails when `mean`, per cent, is larger.
+void limit_error(double mean, const std::string& what, const Session& session,
+                 CommandResult& result) {
+  if (session.options.fail_above <= 0 || mean <= session.options.fail_above) return;
+  result.status = missed_limit;
+  result.warnings.push_back(fmt::format("{}, {:.2f} %, is above --fail-above {:g}", what, mean,
+                                        session.options.fail_above));
+}
+
+CommandResult refit_constants(const Session& session) {
+  if (session.options.format != Format::text && session.options.format != Format::json) {
+    throw ConfigError({}, "shardplan: validate --fit has no such --format", "allowed: text, json");
+  }
+  const auto constants = read_constants(session.options.fit, session.path);
+  CommandResult result;
+  const bool shown = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  const auto progress = [shown](const std::string& words) {
+    if (shown) fmt::print(stderr, "{} ...\n", words);
+  };
+  const RefitResult fitted = refit(session.options.operands, constants, session.path,
+                                   session.options.leave_one_source_out, progress);
+  result.text = session.options.format == Format::json ? refit_json(fitted) : to_string(fitted);
+  const bool cross_validated = session.options.leave_one_source_out;
+  limit_error(
+      cross_validated ? fitted.macro_left_out : fitted.macro_after,
+      cross_validated ? "the mean error over sources left out" : "the mean error over sources",
+      session, result);
+  return result;
+}
+
+// On one line that is written over.
+std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
+  if (quiet || isatty(STDERR_FILENO) == 0) return {};
+  return [](std::size_t done, std::size_t all) {
+    fmt::print(stderr, "\r{} of {} searches and predictions{}", done, all, done == all ? "\n" : "");
+  };
+}
+
+// Here --fail-above limits not the mean error but how much slower the planner's best may be.
+CommandResult against_planner(const Session& session) {
+  const Options& options = session.options;
+  if (options.format == Format::html || options.format == Format::svg) {
+    throw ConfigError({}, "shardplan: validate --against-planner has no such --format",
+                      "allowed: text, json, csv, md");
+  }
+  CommandResult result;
+  std::vector<std::string> left_out;
+  const auto runs = read_evidence_runs(options.operands, &left_out);
+  for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const ExpertComparison compared = compare_with_experts(
+      runs, session.path, {options.strategy == "alpa", threads, search_progress(options.quiet)});
+  limit_error(worst_loss_pct(compared),
+              "what the planner's best is predicted slower than a plan that was run", session,
+              result);
+  if (options.format == Format::json) {
+    result.text = expert_json(compared);
+  } else if (options.format == Format::csv) {
+    result.text = to_csv(expert_rows(compared));
+  } else {
+    result.text = expert_report(compared, options.rows, session.style);
+    if (!options.notes.empty()) result.text += "\n" + read_text_file(options.notes);
+  }
+  return result;
+}
+
+}  // namespace
+
+CommandResult validate_runs(const Session& session) {
+  if (!session.options.fit.empty()) return refit_constants(session);
+  if (session.options.against_planner) return against_planner(session);
+  std::vector<std::string> left_out;
+  const auto rows = validate(session.options.operands, session.path, &left_out);
+  CommandResult result;
+  for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
+  limit_error(summary_of(rows).macro_mape, "the mean error over sources", session, result);
+  if (!session.options.write_residuals.empty()) {
+    const auto table = fit_residuals(rows);
+    if (!table) {
+      throw ConfigError({}, "shardplan: --write-residuals needs a run that can be predicted",
+                        "name evidence with iteration_s");
+    }
+    write_file(session.options.write_residuals, to_yaml(*table));
+  }
+  const std::string notes =
+      session.options.notes.empty() ? "" : read_text_file(session.options.notes);
+  const bool every = session.options.rows;
+  switch (session.options.format) {
+    case Format::json: result.text = validation_json(rows); break;
+    case Format::csv: result.text = to_csv(validation_rows(rows)); break;
+    case Format::html: result.text = scorecard_html(rows, every, notes); break;
+    case Format::svg: result.text = scatter_svg(rows); break;
+    case Format::text:
+    case Format::yaml:
+    case Format::md: {
+      result.text = validation_report(rows, every, session.style);
+      if (!notes.empty()) result.text += "\n" + notes;
+      break;
+    }
+  }
+  return result;
+}
+
+}  // namespace planner

@@ -1,0 +1,283 @@
+#include "planner/diagnosis/reason.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "costmodel/base/unit_text.hpp"
+#include "planner/search/grid_search.hpp"
+#include "planner/search/search_space.hpp"
+
+namespace planner {
+
+using costmodel::Breakdown;
+using costmodel::Estimate;
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::Recomputation;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using costmodel::Seconds;
+
+namespace {
+
+struct Part {
+  const char* name;
+  Seconds Breakdown::*time;
+};
+constexpr std::array parts{
+    Part{"computation", &Breakdown::compute},
+    Part{"recomputation", &Breakdown::recompute},
+    Part{"tensor-parallel communication", &Breakdown::tp_comm},
+    Part{"context-parallel communication", &Breakdown::cp_comm},
+    Part{"expert-parallel communication", &Breakdown::ep_comm},
+    Part{"pipeline transfers", &Breakdown::pp_comm},
+    Part{"data-parallel communication", &Breakdown::dp_comm},
+    Part{"pipeline bubble", &Breakdown::bubble},
+    Part{"optimizer", &Breakdown::optimizer},
+    Part{"other", &Breakdown::other},
+};
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+std::string memory_sentence(const Estimate& e) {
+  const double used = e.peak / e.capacity;
+  const auto& stage = e.memory[e.fullest];
+  const bool activations = stage.activations > stage.weights + stage.gradients + stage.optimizer;
+  const std::string what = activations ? "activations" : "weights, gradients and optimizer states";
+  const std::string where = e.memory.size() > 1 ? fmt::format(" of stage {}", e.fullest) : "";
+  if (!e.fits()) {
+    return fmt::format("It does not fit: {}{} needs {:.0f} % of device memory, most of it {}.",
+                       "the fullest rank", where, 100 * used, what);
+  }
+  if (used > 0.9) {
+    return fmt::format(
+        "Memory binds: the fullest rank{} uses {:.0f} % of the device, most of it {}.", where,
+        100 * used, what);
+  }
+  return fmt::format("Memory does not bind: the fullest rank{} uses {:.0f} % of the device.", where,
+                     100 * used);
+}
+
+}  // namespace
+
+std::vector<Share> shares(const Estimate& e) {
+  std::vector<Share> list;
+  for (const Part& part : parts) {
+    const Seconds time = e.breakdown.*part.time;
+    if (time.value != 0) list.push_back({part.name, time, time / e.iteration});
+  }
+  return list;
+}
+
+std::vector<std::string> reasons(const Estimate& e) {
+  auto losses = shares(e);
+  std::erase_if(losses, [](const Share& s) { return s.name == "computation"; });
+  std::stable_sort(losses.begin(), losses.end(),
+                   [](const Share& a, const Share& b) { return a.time > b.time; });
+  std::string text =
+      fmt::format("Computation is {} of the iteration", percent(e.breakdown.compute / e.iteration));
+  if (!losses.empty() && losses[0].of_iteration >= 0.001) {
+    text += fmt::format("; what limits it is the {} ({})", losses[0].name,
+                        percent(losses[0].of_iteration));
+    if (losses.size() > 1 && losses[1].of_iteration >= 0.01)
+      text += fmt::format(", then the {} ({})", losses[1].name, percent(losses[1].of_iteration));
+  }
+  return {text + ".", memory_sentence(e)};
+}
+
+std::string difference(const Estimate& best, const Estimate& other) {
+  struct Delta {
+    const char* name;
+    Seconds time;
+  };
+  std::vector<Delta> deltas;
+  for (const Part& part : parts)
+    deltas.push_back({part.name, other.breakdown.*part.time - best.breakdown.*part.time});
+  std::stable_sort(deltas.begin(), deltas.end(), [](const Delta& a, const Delta& b) {
+    return std::abs(a.time.value) > std::abs(b.time.value);
+  });
+  std::string text;
+  int told = 0;
+  for (const Delta& d : deltas) {
+    if (told == 3 || std::abs(d.time.value) < 0.002 * best.iteration.value) break;
+    text += fmt::format("{}{}{} {}", told++ > 0 ? ", " : "", d.time.value > 0 ? "+" : "-",
+                        format_seconds(Seconds(std::abs(d.time.value))), d.name);
+  }
+  return text.empty() ? "nothing that counts" : text;
+}
+
+namespace {
+
+// `dp: auto` is in no list of what is searched, as dp follows from the other sizes; what is written
+// of a plan without context parallelism or offloading leaves both open.
+bool asks_for_nothing(const costmodel::Value::Entry& entry) {
+  const costmodel::Value& value = entry.value;
+  if (value.kind == costmodel::Value::Kind::null || entry.key == "offload") return true;
+  if (!value.is_scalar()) return false;
+  return value.text == "auto" || (entry.key == "cp_comm" && value.text == "none");
+}
+
+}  // namespace
+
+std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan) {
+  std::vector<std::string> keys;
+  for (const auto& entry : plan.written) {
+    if (!asks_for_nothing(entry)) keys.push_back(entry.key);
+  }
+  return keys;
+}
+
+namespace {
+
+// Makes dp, vpp and schedule follow after another knob moved; nullopt when no valid plan is near.
+std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
+  const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
+  if (s.cluster.devices % model_parallel != 0) return {};
+  plan.dp = static_cast<int>(s.cluster.devices / model_parallel);
+  if (plan.tp == 1) plan.sequence_parallel = false;
+  if (plan.replicas() == 1) plan.zero = 0;
+  if (plan.cp == 1) plan.cp_comm = costmodel::ContextExchange::p2p;
+  for (int v = plan.vpp; v >= 1; --v) {
+    ParallelPlan trial = plan;
+    trial.vpp = v;
+    const bool folded = trial.schedule == ScheduleKind::zero_bubble_v;
+    if (v == 1 && (trial.schedule == ScheduleKind::interleaved || folded))
+      trial.schedule = ScheduleKind::one_f_one_b;
+    if (v > 1 && !(folded && v == 2)) trial.schedule = ScheduleKind::interleaved;
+    if (is_valid(trial, s.model, s.cluster, s.training)) return trial;
+  }
+  return {};
+}
+
+// Values below (nearest first) and above `now` among the divisors of n.
+struct Sides {
+  std::vector<std::int64_t> below, above;
+};
+Sides beside(std::int64_t now, std::int64_t n) {
+  Sides sides;
+  for (const auto d : divisors(n)) {
+    if (d < now) sides.below.insert(sides.below.begin(), d);
+    if (d > now) sides.above.push_back(d);
+  }
+  return sides;
+}
+
+class Stepper {
+ public:
+  Stepper(const Estimate& from, const Scenario& s, Evaluator& evaluator)
+      : from_(from), s_(s), evaluator_(evaluator) {}
+
+  std::vector<Step> all() {
+    const ParallelPlan& p = from_.plan;
+    sizes("tp", p.tp, s_.cluster.devices,
+          [](ParallelPlan& q, std::int64_t n) { q.tp = static_cast<int>(n); });
+    sizes("pp", p.pp, s_.cluster.devices,
+          [](ParallelPlan& q, std::int64_t n) { q.pp = static_cast<int>(n); });
+    sizes("cp", p.cp, s_.cluster.devices,
+          [](ParallelPlan& q, std::int64_t n) { q.cp = static_cast<int>(n); });
+    exchanges();
+    if (s_.model.experts > 0) {
+      sizes("ep", p.ep, s_.model.experts,
+            [](ParallelPlan& q, std::int64_t n) { q.ep = static_cast<int>(n); });
+      sizes("etp", p.etp, p.tp,
+            [](ParallelPlan& q, std::int64_t n) { q.etp = static_cast<int>(n); });
+    }
+    if (p.pp > 1 && p.stage_layers.empty()) {
+      sizes("vpp", p.vpp, s_.model.layers / p.pp,
+            [](ParallelPlan& q, std::int64_t n) { q.vpp = static_cast<int>(n); });
+    }
+    sizes("micro_batch", p.micro_batch, s_.training.global_batch / p.dp,
+          [](ParallelPlan& q, std::int64_t n) { q.micro_batch = n; });
+    if (p.tp > 1) {
+      add("sequence_parallel", p.sequence_parallel ? "on -> off" : "off -> on",
+          [](ParallelPlan& q) { q.sequence_parallel = !q.sequence_parallel; });
+    }
+    for (const auto kind : {Recomputation::none, Recomputation::selective, Recomputation::full}) {
+      if (p.recompute == costmodel::Recompute{kind, 0}) continue;
+      add("recompute",
+          fmt::format("{} -> {}", to_string(p.recompute),
+                      costmodel::recomputation_names[static_cast<std::size_t>(kind)]),
+          [kind](ParallelPlan& q) {
+            q.recompute = {kind, 0};
+          });
+    }
+    for (const int zero : {p.zero - 1, p.zero + 1}) {
+      if (zero < 0 || zero > s_.training.stack.max_zero || p.replicas() == 1) continue;
+      add("zero", fmt::format("{} -> {}", p.zero, zero),
+          [zero](ParallelPlan& q) { q.zero = zero; });
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  void exchanges() {
+    const ParallelPlan& p = from_.plan;
+    if (p.cp == 1) return;
+    const auto& names = costmodel::context_exchange_names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto other = static_cast<costmodel::ContextExchange>(i);
+      if (other == p.cp_comm) continue;
+      add("cp_comm", fmt::format("{} -> {}", names[static_cast<std::size_t>(p.cp_comm)], names[i]),
+          [other](ParallelPlan& q) { q.cp_comm = other; });
+    }
+  }
+
+  // The nearest value on each side that makes a valid plan.
+  template <class Apply>
+  void sizes(const char* knob, std::int64_t now, std::int64_t n, Apply apply) {
+    const Sides sides = beside(now, n);
+    for (const auto& side : {sides.below, sides.above}) {
+      for (const std::int64_t next : side) {
+        if (add(knob, fmt::format("{} -> {}", now, next), [&](ParallelPlan& q) { apply(q, next); }))
+          break;
+      }
+    }
+  }
+
+  // Whether the change makes a valid plan; then it is priced and kept.
+  template <class Apply>
+  bool add(const char* knob, const std::string& change, Apply apply) {
+    ParallelPlan wanted = from_.plan;
+    apply(wanted);
+    const auto plan = repaired(wanted, s_);
+    const bool is_vpp = std::string_view(knob) == "vpp";
+    if (!plan || (is_vpp && plan->vpp != wanted.vpp)) return false;
+    Step step{knob, change, {}, {}, false, breaks_fixed(knob, *plan)};
+    if (!is_vpp && plan->vpp != from_.plan.vpp) step.change += fmt::format(" (vpp {})", plan->vpp);
+    step.iteration = evaluator_.iteration_time(*plan);
+    step.peak = evaluator_.cost(*plan).peak;
+    step.fits = step.peak <= memory_limit(s_);
+    steps_.push_back(std::move(step));
+    return true;
+  }
+
+  // dp, vpp and schedule follow a knob; they may be fixed too.
+  bool breaks_fixed(const char* knob, const ParallelPlan& plan) const {
+    const auto fixed = fixed_keys(s_.plan);
+    const auto holds = [&fixed](std::string_view key) {
+      return std::find(fixed.begin(), fixed.end(), key) != fixed.end();
+    };
+    return holds(knob) || (holds("dp") && plan.dp != from_.plan.dp) ||
+           (holds("vpp") && plan.vpp != from_.plan.vpp) ||
+           (holds("schedule") && plan.schedule != from_.plan.schedule);
+  }
+
+  const Estimate& from_;
+  const Scenario& s_;
+  Evaluator& evaluator_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::vector<Step> one_step_away(const Estimate& from, const Scenario& scenario,
+                                Evaluator& evaluator) {
+  return Stepper(from, scenario, evaluator).all();
+}
+
+}  // namespace planner

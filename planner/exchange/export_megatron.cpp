@@ -1,0 +1,283 @@
+#include "planner/exchange/export_megatron.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "planner/exchange/megatron_rules.hpp"
+
+namespace planner {
+
+using costmodel::ActivationFunction;
+using costmodel::ModelSpec;
+using costmodel::ParallelPlan;
+using costmodel::Precision;
+using costmodel::Recomputation;
+using costmodel::Scenario;
+using costmodel::TrainingSpec;
+
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(MegatronExport& out) : out_(out) {}
+
+  void flag(std::string_view name) { out_.arguments.emplace_back(name); }
+  void flag_if(bool wanted, std::string_view name) {
+    if (wanted) flag(name);
+  }
+  template <class T>
+  void put(std::string_view name, const T& value) {
+    out_.arguments.push_back(fmt::format("{} {}", name, value));
+  }
+  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+  void note_if(bool wanted, std::string_view text) {
+    if (wanted) note(std::string(text));
+  }
+
+ private:
+  MegatronExport& out_;
+};
+
+// Only the default division of the layers takes them; stage_layers says its own.
+void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& out) {
+  if (!p.stage_layers.empty()) return;
+  const auto split = costmodel::uneven_split(p, model);
+  const bool both = split == costmodel::UnevenSplit::embedding_and_loss;
+  out.flag_if(both, "--account-for-embedding-in-pipeline-split");
+  out.flag_if(both || split == costmodel::UnevenSplit::loss,
+              "--account-for-loss-in-pipeline-split");
+}
+
+void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
+  out.put("--tensor-model-parallel-size", p.tp);
+  out.put("--pipeline-model-parallel-size", p.pp);
+  if (p.cp > 1) {
+    out.put("--context-parallel-size", p.cp);
+    out.put("--cp-comm-type",
+            costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  }
+  out.flag_if(p.sequence_parallel, "--sequence-parallel");
+  if (has_uneven_stages(p)) {
+    out.put("--pipeline-model-parallel-layout", pipeline_layout(p));
+  } else if (p.vpp > 1) {
+    out.put("--num-virtual-stages-per-pipeline-rank", p.vpp);
+  }
+  write_uneven_split(p, s.model, out);
+  out.flag_if(rank_order_of(p) == RankOrder::tensor_pipeline_data, "--use-tp-pp-dp-mapping");
+  out.put("--micro-batch-size", p.micro_batch);
+  out.put("--global-batch-size", s.training.global_batch);
+}
+
+// Which layers have experts, as --moe-layer-freq reads it.
+std::string expert_pattern(const ModelSpec& m) {
+  if (m.moe_every == 1)
+    return fmt::format("([0]*{}+[1]*{})", m.first_dense_layers, m.layers - m.first_dense_layers);
+  std::string list;
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    list += fmt::format("{}{}", i > 0 ? "," : "", m.has_experts(i) ? 1 : 0);
+  return fmt::format("[{}]", list);
+}
+
+void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+  if (m.experts == 0) return;
+  out.put("--expert-model-parallel-size", p.ep);
+  out.put("--expert-tensor-parallel-size", p.etp);
+  out.put("--num-experts", m.experts);
+  out.put("--moe-router-topk", m.top_k);
+  out.put("--moe-ffn-hidden-size", m.expert_ffn_hidden);
+  if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
+  if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
+  out.flag("--moe-grouped-gemm");
+  out.put("--moe-token-dispatcher-type", "alltoall");
+  out.put("--moe-router-load-balancing-type", "aux_loss");
+  out.put("--moe-aux-loss-coeff", "1e-2");
+  out.note(
+      "the plan takes the router to send every expert as many tokens "
+      "(--moe-router-force-load-balancing makes it so in a benchmark)");
+}
+
+void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
+  out.put("--num-layers", m.layers);
+  out.put("--hidden-size", m.hidden);
+  out.put("--ffn-hidden-size", m.ffn_hidden);
+  out.put("--num-attention-heads", m.heads);
+  out.put("--kv-channels", m.value_dim());
+  if (m.latent_attention()) {
+    out.flag("--multi-latent-attention");
+    if (m.q_lora_rank > 0) out.put("--q-lora-rank", m.q_lora_rank);
+    out.put("--kv-lora-rank", m.kv_lora_rank);
+    out.put("--qk-head-dim", m.qk_head_dim);
+    out.put("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
+    out.put("--v-head-dim", m.v_head_dim);
+  }
+  if (m.kv_heads != m.heads) {
+    out.flag("--group-query-attention");
+    out.put("--num-query-groups", m.kv_heads);
+  }
+  out.put("--seq-length", t.sequence);
+  out.put("--max-position-embeddings", std::max(m.max_positions, t.sequence));
+}
+
+// Megatron gates with SiLU (--swiglu) or an approximate GELU (--quick-geglu); plain MLPs have
+// GELU or a squared ReLU. Another function of the same shape costs nearly the same.
+void write_activation(const ModelSpec& m, Writer& out) {
+  const auto name = costmodel::activation_names[static_cast<std::size_t>(m.activation)];
+  const bool squared = m.activation == ActivationFunction::squared_relu;
+  if (m.gated_mlp) {
+    const bool gelu = m.activation == ActivationFunction::gelu;
+    out.flag(gelu ? "--quick-geglu" : "--swiglu");
+    if (!gelu && m.activation != ActivationFunction::silu)
+      out.note(fmt::format("Megatron-LM has no gated {}: SiLU instead", name));
+  } else {
+    out.flag_if(squared, "--squared-relu");
+    if (!squared && m.activation != ActivationFunction::gelu)
+      out.note(fmt::format("Megatron-LM has no ungated {}: GELU instead", name));
+  }
+}
+
+std::string_view position_type(costmodel::Positions positions) {
+  switch (positions) {
+    case costmodel::Positions::learned: return "learned_absolute";
+    case costmodel::Positions::rotary: return "rope";
+    case costmodel::Positions::relative: return "relative";
+    case costmodel::Positions::alibi:
+    case costmodel::Positions::none: return "none";
+  }
+  return "none";
+}
+
+void write_architecture(const ModelSpec& m, Writer& out) {
+  out.put("--position-embedding-type", position_type(m.positions));
+  const bool layernorm = m.normalization == costmodel::Normalization::layernorm;
+  out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
+  write_activation(m, out);
+  if (!m.linear_bias) {
+    out.flag("--disable-bias-linear");
+    out.flag_if(m.qkv_bias, "--add-qkv-bias");
+  }
+  out.flag_if(m.qk_norm, "--qk-layernorm");
+  out.flag_if(!m.tie_embeddings, "--untie-embeddings-and-output-weights");
+  out.put("--make-vocab-size-divisible-by", 128);
+  out.put("--attention-dropout", m.dropout);
+  out.put("--hidden-dropout", m.dropout);
+  out.note_if(m.positions == costmodel::Positions::alibi,
+              "Megatron-LM has no ALiBi: no position embedding instead, of the same shape");
+  out.note_if(m.parallel_block,
+              "Megatron-LM has no parallel block: attention and MLP run one after the other");
+}
+
+void write_precision(const TrainingSpec& t, Writer& out) {
+  const bool half = t.precision == Precision::fp16;
+  const bool full = t.precision == Precision::fp32;
+  if (!full) out.flag(half ? "--fp16" : "--bf16");
+  if (t.precision == Precision::fp8) out.put("--fp8-format", "hybrid");
+  if (t.precision == Precision::mxfp8) {
+    out.put("--fp8-format", "e4m3");
+    out.put("--fp8-recipe", "mxfp8");
+  }
+  if (t.precision == Precision::nvfp4) out.put("--fp4-format", "e2m1");
+  const bool wide_gradients = t.gradient_precision == Precision::fp32;
+  if (!full && wide_gradients) out.flag("--accumulate-allreduce-grads-in-fp32");
+  if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
+}
+
+// ZeRO 1 is the distributed optimizer; 2 and 3 are Megatron-FSDP, which brings it along.
+void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
+  out.put("--optimizer", t.sgd ? "sgd" : "adam");
+  out.flag_if(p.zero == 1, "--use-distributed-optimizer");
+  if (p.zero < 2) return;
+  out.flag("--use-megatron-fsdp");
+  out.put("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
+  out.put("--ckpt-format", "fsdp_dtensor");
+  out.flag("--init-model-with-meta-device");
+  out.note_if(p.tp > 1,
+              "Megatron-FSDP needs CUDA_DEVICE_MAX_CONNECTIONS other than 1, tensor parallelism "
+              "on Hopper and older GPUs is fastest with 1: one of the two overlaps less");
+}
+
+void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
+  if (recompute.granularity == Recomputation::none) return;
+  if (recompute.granularity == Recomputation::selective) {
+    out.put("--recompute-granularity", "selective");
+    return;
+  }
+  out.put("--recompute-granularity", "full");
+  out.put("--recompute-method", recompute.layers > 0 ? "block" : "uniform");
+  out.put("--recompute-num-layers", recompute.layers > 0 ? recompute.layers : 1);
+}
+
+void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& out) {
+  const bool gather = p.zero > 0 && o.overlap_param_gather;
+  out.flag_if(o.overlap_grad_reduce, "--overlap-grad-reduce");
+  out.flag_if(gather, "--overlap-param-gather");
+  out.flag_if(o.tp_comm_overlap && p.sequence_parallel, "--tp-comm-overlap");
+  out.note_if(o.tp_comm_overlap && p.tp > 1 && !p.sequence_parallel,
+              "--tp-comm-overlap is left out: it needs sequence parallelism");
+  out.flag_if(p.vpp > 1 && !o.pp_overlap, "--no-overlap-p2p-communication");
+  out.note_if(p.pp > 1 && p.vpp == 1 && o.pp_overlap,
+              "Megatron-LM overlaps pipeline transfers in the interleaved schedule only");
+  out.note_if(p.zero >= 2 && !(o.overlap_grad_reduce && (gather || p.zero == 2)),
+              "Megatron-FSDP overlaps its collectives of itself, which the plan does not assume");
+  if (o.cuda_graph) out.put("--cuda-graph-impl", "transformer_engine");
+  out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
+}
+
+// Fusions of the stack; those that Megatron-LM switches on by itself are written when they are
+// off.
+void write_kernels(const Scenario& s, Writer& out) {
+  const auto& stack = s.training.stack;
+  const bool flash = stack.attention != costmodel::AttentionKernel::unfused;
+  const bool full = s.training.precision == Precision::fp32;
+  out.put("--attention-backend", flash && !full ? "flash" : "unfused");
+  out.note_if(flash && full, "flash attention has no fp32 kernel: unfused instead");
+  out.flag_if(!stack.fused_softmax, "--no-masked-softmax-fusion");
+  if (!stack.fused_bias_activation)
+    out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
+  out.flag_if(!stack.fused_bias_dropout_add, "--no-bias-dropout-fusion");
+  if (stack.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer Engine's
+                                    // 16 bits
+    out.flag_if(true, "--cross-entropy-loss-fusion");
+    out.put("--cross-entropy-fusion-impl", "te");
+  }
+}
+
+void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
+                       MegatronExport& out) {
+  // One hardware queue keeps collectives ahead of the product they hide behind; Megatron-LM
+  // insists on it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
+  // driver's default.
+  out.environment.push_back(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", p.zero >= 2 ? 8 : 1));
+  if (!overlap.cuda_graph)  // Megatron-LM refuses the two together
+    out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+}
+
+void require_accepted(const Scenario& scenario, const ParallelPlan& plan) {
+  const auto broken = megatron_violations(scenario, plan);
+  if (broken.empty()) return;
+  costmodel::Mark mark = scenario.plan.mark_of(broken.front().key);
+  if (mark.file.empty() || broken.front().key == "model") mark = {scenario.file, 0, 0};
+  throw costmodel::ConfigError(mark, broken.front().reason, broken.front().remedy);
+}
+
+}  // namespace
+
+MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan) {
+  require_accepted(scenario, plan);
+  MegatronExport exported;
+  Writer out(exported);
+  write_parallel(plan, scenario, out);
+  write_sizes(scenario.model, scenario.training, out);
+  write_experts(plan, scenario.model, out);
+  write_architecture(scenario.model, out);
+  write_precision(scenario.training, out);
+  write_optimizer(plan, scenario.training, out);
+  write_recompute(plan.recompute, out);
+  write_overlap(plan, scenario.training.overlap, out);
+  write_kernels(scenario, out);
+  write_environment(plan, scenario.training.overlap, exported);
+  return exported;
+}
+
+}  // namespace planner

@@ -1,0 +1,28 @@
+// A plan in Megatron-LM's own words: the arguments of pretrain_gpt.py (core 0.20) and a script
+// that starts it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace planner {
+
+struct MegatronExport {
+  std::vector<std::string> arguments;    // "--flag" or "--flag value"
+  std::vector<std::string> environment;  // "NAME=value"
+  std::vector<std::string> notes;        // what Megatron-LM does otherwise than the model assumes
+};
+
+// Throws costmodel::ConfigError when Megatron-LM would refuse the plan.
+MegatronExport export_megatron(const costmodel::Scenario& scenario,
+                               const costmodel::ParallelPlan& plan);
+
+// A bash script: environment, arguments one a line, torchrun. It trains on made-up data, so that
+// it runs as it is.
+std::string launch_script(const MegatronExport& exported, const costmodel::Scenario& scenario,
+                          const costmodel::ParallelPlan& plan);
+
+}  // namespace planner

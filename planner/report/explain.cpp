@@ -1,0 +1,356 @@
+#include "planner/report/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/cost/collective.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/schedule/closed_form.hpp"
+#include "planner/report/explain_operators.hpp"
+#include "planner/report/explain_replicas.hpp"
+#include "planner/report/explain_stages.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::CollectiveKind;
+using costmodel::Estimate;
+using costmodel::Evaluator;
+using costmodel::LayerKind;
+using costmodel::ParallelPlan;
+using costmodel::Recomputation;
+using costmodel::Recomputed;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using costmodel::Seconds;
+
+namespace {
+
+class Rows {
+ public:
+  explicit Rows(std::string group) : group_(std::move(group)) {}
+  void add(const std::string& symbol, const std::string& value, const std::string& from) {
+    table.rows.push_back({group_, symbol, value, from});
+  }
+  void group(std::string name) { group_ = std::move(name); }
+
+  Table table{{{"group", false}, {"symbol", false}, {"value"}, {"from", false}}, {}};
+
+ private:
+  std::string group_;
+};
+
+std::string number(double v) { return fmt::format("{:.6g}", v); }
+
+void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
+  const ParallelPlan& p = e.plan;
+  rows.group("batch");
+  rows.add("B", number(static_cast<double>(s.training.global_batch)),
+           "training.global_batch, sequences");
+  rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
+  if (s.model.encoder_decoder()) {
+    rows.add("s_d", number(static_cast<double>(s.training.decoder_sequence)),
+             "training.decoder_sequence, tokens");
+  }
+  const std::string product = fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
+                                          p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp);
+  rows.add("N", number(static_cast<double>(s.cluster.devices)),
+           p.stages.empty() ? product : "devices, of all stages together");
+  if (s.model.experts > 0 && p.stages.empty()) {
+    rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
+             fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
+                         p.ep, p.expert_replicas()));
+  }
+  if (p.cp > 1 && p.stages.empty()) {
+    rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),
+             fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
+  }
+  rows.add("m", number(static_cast<double>(e.micro_batches)),
+           fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
+}
+
+const char* formula_of(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::ideal: return "m (t_f + t_b)";
+    case ScheduleKind::serial: return "m p (t_f + t_b)";
+    case ScheduleKind::gpipe:
+    case ScheduleKind::one_f_one_b: return "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
+    case ScheduleKind::interleaved: return "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
+    case ScheduleKind::zero_bubble_h1:
+      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 2 t_w), arXiv:2401.10241 table 2";
+    case ScheduleKind::zero_bubble_h2:
+      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 3 t_w), arXiv:2401.10241 table 2";
+    case ScheduleKind::zero_bubble_v: return "m v (t_f + t_b), arXiv:2405.15362";
+  }
+  return "";
+}
+
+void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  const auto cost = evaluator.cost(p);
+  rows.group("pipeline");
+  const auto slowest_forward = *std::max_element(e.stage_forward.begin(), e.stage_forward.end());
+  const auto slowest_backward = *std::max_element(e.stage_backward.begin(), e.stage_backward.end());
+  rows.add("t_f", format_seconds(slowest_forward),
+           "forward of one micro-batch on the slowest virtual stage");
+  const bool split = splits_backward(p.schedule);
+  rows.add("t_b", format_seconds(slowest_backward),
+           split ? "backward on the slowest virtual stage: recomputation, input and weight gradient"
+                 : "backward on the slowest virtual stage, recomputation included");
+  Seconds weight_gradient;
+  for (const Seconds t : cost.times.weight_gradient) weight_gradient = max(weight_gradient, t);
+  if (split) {
+    rows.add(
+        "t_w", format_seconds(weight_gradient),
+        "weight gradient on the slowest virtual stage, part of t_b; no other rank waits for it");
+  }
+  if (e.meshes.empty() && evaluator.training().overlap.cuda_graph) {
+    rows.add("t_k", format_seconds(evaluator.pricing(p).kernel_launch),
+             "cuda_graph: no kernel of a graph is faster, in t_f and t_b");
+  }
+  rows.add("t_p2p", format_seconds(cost.times.transfer),
+           fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
+                       cost.boundaries.empty() ? "" : " at most",
+                       cost.times.blocking ? "the sender waits" : "beside computation"));
+  const Seconds even =
+      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
+                    slowest_backward - weight_gradient, Seconds(0), weight_gradient);
+  rows.add("T_even", format_seconds(even),
+           fmt::format("if all stages were the slowest, no transfers: {}", formula_of(p.schedule)));
+  rows.add("T_bound", format_seconds(cost.pipeline_bound),
+           split
+               ? "no schedule of this kind is shorter: wait for the first backward + work of the "
+                 "worst rank"
+               : "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
+  rows.add("bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
+           fmt::format("of m (t_f + t_b); even stages: {:.2f} %",
+                       100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
+}
+
+void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  const auto& cost = evaluator.cost(p);
+  const auto critical = static_cast<std::size_t>(e.critical_rank);
+  rows.group("data parallel");
+  const auto layout = costmodel::Mesh(p).replica_layout(s.cluster);
+  std::string tiers;
+  for (std::size_t i = 0; i < layout.tiers; ++i)
+    tiers += fmt::format("{}{} {}", i ? " x " : "", layout.fan[i], s.cluster.tiers[i].name);
+  rows.add("group", number(layout.size),
+           fmt::format("{}ranks {} apart: {}", p.cp > 1 ? "d x c, " : "", layout.stride, tiers));
+  rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
+  const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+  rows.add(
+      "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
+      fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
+  rows.add("exposed", format_seconds(cost.gradient_exposed[critical]),
+           s.training.overlap.overlap_grad_reduce
+               ? "what the last micro-batch's backward does not hide"
+               : "not overlapped");
+  rows.add("gather", format_seconds(cost.gather_exposed[critical]),
+           p.zero == 0 ? "no sharded parameters" : "exposed parameter gather");
+  rows.add("t_opt", format_seconds(cost.optimizer[critical]),
+           "optimizer: passes over gradients and states at memory bandwidth");
+}
+
+void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan p = e.plan;
+  rows.group("memory");
+  const auto cost = evaluator.cost(p);
+  const double w = weight_bytes_per_parameter(s.training),
+               g = gradient_bytes_per_parameter(s.training),
+               o = optimizer_bytes_per_parameter(s.training);
+  rows.add("psi", costmodel::format_count(cost.weights.front()),
+           "parameters on one device of stage 0");
+  rows.add(
+      "bytes", number(w + g + o),
+      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d", w,
+                  g, o, p.zero,
+                  p.zero == 0   ? "nothing"
+                  : p.zero == 1 ? "the optimizer's"
+                  : p.zero == 2 ? "gradients' and optimizer's"
+                                : "all") +
+          (p.zero > 0 && p.cp > 1 ? " x c" : ""));
+  const auto region = p.recompute.granularity == Recomputation::none ? Recomputed::nothing
+                      : p.recompute.granularity == Recomputation::selective
+                          ? Recomputed::attention_core
+                          : Recomputed::everything;
+  const auto layer_rows = [&](LayerKind kind, const char* name) {
+    const auto& layer = evaluator.layer(kind, p, region);
+    rows.add("kept", format_bytes(layer.footprint.kept),
+             fmt::format("activations {} keeps for one micro-batch, recompute {}", name,
+                         to_string(p.recompute)));
+    rows.add("working", format_bytes(layer.footprint.backward_transient),
+             "on top while that layer's backward runs");
+  };
+  const bool two_stacks = s.model.encoder_decoder();
+  const LayerKind first = layer_groups(s.model).front().kind;
+  layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
+  if (two_stacks) {
+    layer_rows(LayerKind::decoder, "a decoder layer");
+    const double tokens =
+        static_cast<double>(s.training.sequence * p.micro_batch) / (p.sequence_parallel ? p.tp : 1);
+    rows.add("shared",
+             format_bytes(Bytes(tokens * static_cast<double>(s.model.hidden) *
+                                storage_bytes(s.training.precision))),
+             "the encoder's output, once on each stage with decoder layers, for each in flight");
+  }
+  rows.add("in flight", number(e.memory.front().in_flight_micro_batches),
+           "micro-batches held by stage 0 at most");
+}
+
+void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
+  rows.group("FLOPs");
+  rows.add("F_model", number(e.model_flops.value),
+           "matrix products of one iteration, attention in full, no recomputation "
+           "(arXiv:2104.04473 eq. 3 less recomputation)");
+  rows.add("F_hardware", number(e.hardware_flops.value), "with recomputation");
+  rows.add("MFU", fmt::format("{:.2f} %", 100 * e.mfu),
+           fmt::format("F_model / (T N x {})",
+                       format_rate(s.cluster.device.peak_of(s.training.precision))));
+}
+
+Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  Rows rows("");
+  batch_rows(e, s, rows);
+  pipeline_rows(e, evaluator, rows);
+  if (e.meshes.empty()) {
+    data_rows(e, s, evaluator, rows);
+    memory_rows(e, s, evaluator, rows);
+  } else {
+    for (const Explained& row : explained_stages(e, s, evaluator)) {
+      rows.group(row.group);
+      rows.add(row.symbol, row.value, row.from);
+    }
+  }
+  flop_rows(e, s, rows);
+  return rows;
+}
+
+// The slowest virtual stage: what t_f and t_b are of, unless these are of two.
+std::size_t slowest_stage(const Estimate& e) {
+  std::size_t slowest = 0;
+  const auto time = [&](std::size_t k) { return e.stage_forward[k] + e.stage_backward[k]; };
+  for (std::size_t k = 1; k < e.stage_forward.size(); ++k)
+    if (time(k) > time(slowest)) slowest = k;
+  return slowest;
+}
+
+Table group_table(const Table& all, const std::string& group) {
+  Table t{{{"symbol", false}, {"value"}, {"from", false}}, {}};
+  for (const auto& row : all.rows) {
+    if (row[0] == group) t.rows.push_back({row[1], row[2], row[3]});
+  }
+  return t;
+}
+
+}  // namespace
+
+namespace {
+
+Table groups_table(const ParallelPlan& plan, const Scenario& s) {
+  Rows rows("groups");
+  for (const Explained& row : explained_groups(plan, s)) rows.add(row.symbol, row.value, row.from);
+  return rows.table;
+}
+
+// `each`: of one group as the plan it is by itself.
+void for_each_group(const ParallelPlan& plan, const Scenario& s,
+                    const std::function<void(const ParallelPlan&, const Scenario&, Evaluator&,
+                                             const std::string&)>& each) {
+  std::size_t group = 0;
+  for (const auto& part : replica_parts(plan, s.training.global_batch)) {
+    const Scenario own = scenario_of(part, group++, s);
+    Evaluator evaluator(own.model, own.cluster, own.training);
+    each(part.plan, own, evaluator, part.group);
+  }
+}
+
+Table table_of_replicas(const ParallelPlan& plan, const Scenario& s) {
+  Table all = groups_table(plan, s);
+  for_each_group(
+      plan, s,
+      [&](const auto& own, const auto& scenario, auto& evaluator, const std::string& name) {
+        for (auto& row : explanation_table(own, scenario, evaluator).rows) {
+          row[0] = name + ": " + row[0];
+          all.rows.push_back(std::move(row));
+        }
+      });
+  return all;
+}
+
+std::string text_of_replicas(const ParallelPlan& plan, const Scenario& s,
+                             const ReportStyle& style) {
+  const bool markdown = style.markup == Markup::markdown;
+  const Table groups = group_table(groups_table(plan, s), "groups");
+  std::string text = heading(s, style) + "\n" + to_string(plan) + "\n";
+  text += markdown ? "\n### Groups\n\n" : "\n" + style.style.bold("Groups") + "\n";
+  text += markdown ? to_markdown(groups) : to_text(groups);
+  for_each_group(plan, s, [&](const auto& own, const auto& scenario, auto& evaluator, const auto&) {
+    text += "\n" + explanation(own, scenario, evaluator, style);
+  });
+  return text;
+}
+
+}  // namespace
+
+Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
+  if (!plan.replica_groups.empty()) return table_of_replicas(plan, s);
+  const Estimate e = evaluator.estimate(plan);
+  return all_rows(e, s, evaluator).table;
+}
+
+std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
+                        const ReportStyle& style) {
+  if (!plan.replica_groups.empty()) return text_of_replicas(plan, s, style);
+  const Estimate e = evaluator.estimate(plan);
+  const Table all = all_rows(e, s, evaluator).table;
+  const bool markdown = style.markup == Markup::markdown;
+  const auto title = [&](const std::string& text) {
+    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
+  };
+  const auto table = [&](const Table& t) { return markdown ? to_markdown(t) : to_text(t); };
+  std::string text = heading(s, style);
+  text += "\n" + to_string(plan) + "\n";
+  text += title("Batch") + table(group_table(all, "batch"));
+  const auto operators = [&](const ParallelPlan& p, Evaluator& its, const std::string& of) {
+    for (const auto kind : layer_kinds(s.model)) {
+      text += title(fmt::format(
+          "One {} layer{}, one micro-batch, one device (communication as far as nothing hides it)",
+          costmodel::layer_kind_names[static_cast<std::size_t>(kind)], of));
+      text += table(operator_table(operator_times(kind, p, its)));
+    }
+  };
+  const auto layers = [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
+    text += title(fmt::format("Virtual stage {}, one micro-batch", k));
+    text += table(stage_table(stage_parts(evaluator.cost(plan), k, p, its)));
+  };
+  if (e.meshes.empty()) {
+    operators(plan, evaluator, "");
+    layers(slowest_stage(e), plan, evaluator);
+  }
+  for (const StageKind& kind : stage_kinds(e, s)) {
+    Evaluator its(s.model, kind.scenario.cluster, s.training);
+    operators(kind.plan, its, fmt::format(" as of stage {}", kind.stage));
+    layers(static_cast<std::size_t>(kind.stage), kind.plan, its);
+  }
+  text += title("Pipeline") + table(group_table(all, "pipeline"));
+  if (e.meshes.empty()) {
+    text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
+    text += title("Memory") + table(group_table(all, "memory"));
+  }
+  for (std::size_t k = 0; k < e.meshes.size(); ++k)
+    text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));
+  text += title("FLOPs") + table(group_table(all, "FLOPs"));
+  std::string sum;
+  for (const Share& share : shares(e))
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", format_seconds(share.time), share.name);
+  text += title("Iteration") + fmt::format("  {} = {}\n", format_seconds(e.iteration), sum);
+  return text;
+}
+
+}  // namespace planner

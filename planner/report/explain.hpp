@@ -1,0 +1,19 @@
+// The prediction as worked formulas: symbol, value, where it comes from.
+#pragma once
+
+#include <string>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/report/plan_report.hpp"
+
+namespace planner {
+
+std::string explanation(const costmodel::ParallelPlan& plan, const costmodel::Scenario& scenario,
+                        costmodel::Evaluator& evaluator, const ReportStyle& style);
+
+// The same facts as rows for JSON: group, symbol, value, unit, formula.
+Table explanation_table(const costmodel::ParallelPlan& plan, const costmodel::Scenario& scenario,
+                        costmodel::Evaluator& evaluator);
+
+}  // namespace planner

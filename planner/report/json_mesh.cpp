@@ -1,0 +1,90 @@
+#include "planner/report/json_mesh.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "planner/report/json_report.hpp"
+#include "planner/report/mesh_report.hpp"
+#include "planner/report/placement.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::Scenario;
+
+nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
+  return {{"orders", found.orders},       {"batches", found.batches},
+          {"ruled_out", found.ruled_out}, {"priced", found.priced},
+          {"sliced", found.sliced},       {"simulated", found.simulated},
+          {"improved", found.improved},   {"time_ran_out", found.expired}};
+}
+
+nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
+  if (found.plans.empty()) return {};
+  const double bound = found.lower_bound.value;
+  return {{"lower_bound_s", bound},
+          {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+}
+
+std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"scenario", s.name}, {"searched", mesh_counts_json(found)}, {"best", nullptr}};
+  json["searched"]["seconds"] = seconds;
+  json["certificate"] = mesh_certificate_json(found);
+  if (found.plans.empty()) {
+    json["reason"] = found.reason;
+  } else {
+    json["best"] = 0;
+  }
+  if (found.replicas && !found.replicas->shares.empty()) {
+    const ReplicaSearch& r = *found.replicas;
+    Json& told = json["replicas"] = {{"iteration_s", r.iteration.value},
+                                     {"across_s", r.across.value},
+                                     {"groups", Json::array()}};
+    for (std::size_t g = 0; g < r.shares.size(); ++g) {
+      const costmodel::ParallelPlan& plan = r.shares[g].plan;
+      told["groups"].push_back({{"group", s.cluster.groups[g].name},
+                                {"tp", plan.tp},
+                                {"pp", plan.pp},
+                                {"dp", plan.dp},
+                                {"micro_batch", plan.micro_batch},
+                                {"micro_batches", r.shares[g].micro_batches},
+                                {"sequences", r.shares[g].sequences()},
+                                {"recompute", to_string(plan.recompute)},
+                                {"zero", plan.zero},
+                                {"reduced_s", r.ends[g].meeting.value},
+                                {"memory_used", r.used[g]}});
+    }
+  }
+  json["notes"] = mesh_sentences(found, s);
+  json["plans"] = Json::array();
+  for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
+  return json.dump(2) + "\n";
+}
+
+std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
+  const bool json = std::string_view(file).ends_with(".json");
+  const bool experts = std::any_of(ranks.begin(), ranks.end(),
+                                   [](const PlacedRank& r) { return r.ep > 0 || r.etp > 0; });
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const PlacedRank& r : ranks) {
+    nlohmann::ordered_json row{
+        {"rank", r.rank}, {"stage", r.stage}, {"tp", r.tp}, {"cp", r.cp}, {"dp", r.dp}};
+    if (experts) {
+      row["ep"] = r.ep;
+      row["etp"] = r.etp;
+    }
+    if (!r.group.empty()) row["group"] = r.group;
+    row["node"] = r.node;
+    row["device"] = r.device;
+    if (json) {
+      list.push_back(row);
+    } else {
+      text += "- " + row.dump() + "\n";  // a JSON map is a YAML map
+    }
+  }
+  return json ? list.dump(2) + "\n" : text;
+}
+
+}  // namespace planner

@@ -1,0 +1,180 @@
+#include "planner/report/json_report.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "costmodel/estimate/json_estimate.hpp"
+#include "planner/report/json_mesh.hpp"
+#include "planner/report/json_plan.hpp"
+#include "planner/report/json_sharding.hpp"
+#include "planner/report/plan_report.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::Scenario;
+using Json = nlohmann::ordered_json;
+
+Json told_plan(const Estimate& e) {
+  Json plan = costmodel::plan_json(e);
+  if (!plan.contains("stages")) return plan;
+  const Json& stages = plan["stages"];
+  for (const char* key : {"tp", "cp", "cp_comm", "ep", "etp", "recompute", "zero"}) {
+    const Json& first = stages.front()[key];
+    const bool common = std::all_of(stages.begin(), stages.end(),
+                                    [&](const Json& stage) { return stage[key] == first; });
+    plan[key] = common ? first : Json();
+  }
+  return plan;
+}
+
+namespace {
+
+Json throughput_json(const Estimate& e, const Scenario& s) {
+  return {{"tokens_per_s", e.tokens_per_s},
+          {"tokens_per_s_per_device", e.tokens_per_s / static_cast<double>(s.cluster.devices)},
+          {"model_flops_per_iteration", e.model_flops.value},
+          {"hardware_flops_per_iteration", e.hardware_flops.value},
+          {"model_tflops_per_device", e.model_rate_per_device.value / 1e12},
+          {"mfu", e.mfu},
+          {"hfu", e.hfu}};
+}
+
+Json to_json(const Estimate& e, const Scenario& s) {
+  Json json{{"scenario", s.name},
+            {"plan", told_plan(e)},
+            {"time", costmodel::time_json(e)},
+            {"bubble_fraction", e.bubble_fraction},
+            {"throughput", throughput_json(e, s)},
+            {"memory", costmodel::memory_json(e)},
+            {"communication", costmodel::communication_json(e.traffic)},
+            {"parameters", e.parameters},
+            {"notes", e.notes}};
+  if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
+  return json;
+}
+
+Json searched_json(const SearchResult& r, double seconds) {
+  const auto& n = r.statistics;
+  return {{"configurations", n.configurations},
+          {"feasible", n.feasible},
+          {"pruned", n.pruned},
+          {"seconds", seconds},
+          {"evaluated", n.evaluated},
+          {"simulated", n.simulated}};
+}
+
+Json strategies_json(const Strategies& all) {
+  const LayoutSearch& l = *all.layouts;
+  Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
+  const auto told = [](const Estimate& e) {
+    return Json{{"iteration_s", e.iteration.value}, {"plan", told_plan(e)}};
+  };
+  if (!all.even.empty()) json["grid"] = told(all.even.front());
+  if (!l.plans.empty()) json["alpa"] = told(l.plans.front());
+  if (all.meshes) {
+    const MeshSearch& own = *all.meshes;
+    Json& meshes = json["meshes"] =
+        own.plans.empty() ? Json{{"reason", own.reason}} : told(own.plans.front());
+    meshes["certificate"] = mesh_certificate_json(own);
+    meshes["searched"] = mesh_counts_json(own);
+  }
+  json["searched"] = {{"families", l.families},
+                      {"opened", l.opened},
+                      {"sliced", l.sliced},
+                      {"improved", l.improved},
+                      {"time_ran_out", l.expired}};
+  json["notes"] = strategy_sentences(all);
+  if (all.sharding) json["sharding"] = sharding_json(*all.sharding);
+  return json;
+}
+
+}  // namespace
+
+std::string estimate_json(const Estimate& e, const Scenario& s) {
+  return to_json(e, s).dump(2) + "\n";
+}
+
+std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
+                        double seconds) {
+  const SearchResult& r = all.found;
+  const Estimate& best = r.plans.front();
+  const double gap = 100 * (best.iteration / r.lower_bound - 1);
+  Json json{{"scenario", s.name},
+            {"searched", searched_json(r, seconds)},
+            {"best", 0},
+            {"certificate", {{"lower_bound_s", r.lower_bound.value}, {"gap_pct", gap}}}};
+  json["reasons"] = reasons(best);
+  if (all.layouts) json["strategies"] = strategies_json(all);
+  Json near = Json::array();
+  for (const Step& step : steps) {
+    Json row{{"knob", step.knob},
+             {"change", step.change},
+             {"fits", step.fits},
+             {"iteration_s", step.iteration.value},
+             {"peak_bytes", step.peak.value}};
+    near.push_back(row);
+  }
+  json["one_step_away"] = near;
+  json["plans"] = Json::array();
+  for (std::size_t i = 0; i < r.plans.size(); ++i) {
+    Json entry = to_json(r.plans[i], s);
+    const auto faster_than = [&](const Estimate& other) {
+      return Json(costmodel::probability_faster(r.plans[i].iteration.value, other.iteration.value,
+                                                s.training.error_band.pair_spread));
+    };
+    entry["probability_faster_than_best"] = i > 0 ? faster_than(best) : Json();
+    entry["probability_faster_than_next"] =
+        i + 1 < r.plans.size() ? faster_than(r.plans[i + 1]) : Json();
+    json["plans"].push_back(entry);
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
+                         const std::vector<std::string>& remedies, const Scenario& s,
+                         double seconds) {
+  const Json json{{"scenario", s.name},     {"searched", searched_json(r, seconds)},
+                  {"best", nullptr},        {"certificate", nullptr},
+                  {"obstacles", obstacles}, {"remedies", remedies},
+                  {"plans", Json::array()}};
+  return json.dump(2) + "\n";
+}
+
+std::string unfinished_json(const SearchResult& r, const Scenario& s, double seconds) {
+  Json searched = searched_json(r, seconds);
+  searched["time_ran_out"] = true;
+  const Json json{{"scenario", s.name},     {"searched", searched}, {"best", nullptr},
+                  {"certificate", nullptr}, {"reason", unfinished}, {"plans", Json::array()}};
+  return json.dump(2) + "\n";
+}
+
+std::string rows_json(const Table& table) {
+  Json rows = Json::array();
+  for (const auto& row : table.rows) {
+    Json object = Json::object();
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      double number = 0;
+      std::int64_t whole = 0;
+      const char* end = row[c].data() + row[c].size();
+      const auto [stop, status] = std::from_chars(row[c].data(), end, number);
+      const auto [whole_stop, whole_status] = std::from_chars(row[c].data(), end, whole);
+      if (row[c].empty()) {
+        object[table.columns[c].title] = nullptr;
+      } else if (row[c] == "true" || row[c] == "false") {
+        object[table.columns[c].title] = row[c] == "true";
+      } else if (whole_status == std::errc() && whole_stop == end) {
+        object[table.columns[c].title] = whole;
+      } else if (status == std::errc() && stop == end) {
+        object[table.columns[c].title] = number;
+      } else {
+        object[table.columns[c].title] = row[c];
+      }
+    }
+    rows.push_back(object);
+  }
+  return rows.dump(2) + "\n";
+}
+
+}  // namespace planner

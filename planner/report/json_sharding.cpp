@@ -1,0 +1,74 @@
+#include "planner/report/json_sharding.hpp"
+
+namespace planner {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json exchanges_json(const std::vector<Exchange>& exchanges) {
+  Json list = Json::array();
+  for (const Exchange& e : exchanges) {
+    list.push_back({{"collective", costmodel::collective_names[static_cast<std::size_t>(e.kind)]},
+                    {"axis", e.axis == 2 ? Json("both") : Json(e.axis)},
+                    {"message_bytes", e.message.value}});
+  }
+  return list;
+}
+
+Json operator_json(const StageSharding& s, std::size_t node) {
+  const OperatorStrategy& o = s.graph.strategy(node, s.found.choice);
+  Json splits = Json::array();
+  for (const Split split : o.split) splits.push_back(split_names[static_cast<std::size_t>(split)]);
+  return {{"operator", s.graph.site(node).node.name},
+          {"strategy", to_string(o, s.graph.spec.mesh)},
+          {"axes", splits},
+          {"zero", o.zero},
+          {"forward", exchanges_json(o.forward)},
+          {"backward", exchanges_json(o.backward)},
+          {"weights", exchanges_json(o.ending)},
+          {"compute_s", (o.compute + o.optimizer).value},
+          {"communication_s", o.communication.value},
+          {"resharding_s", resharding_time(s.graph, node, s.found.choice).value},
+          {"states_bytes", o.states.value},
+          {"activations_bytes", o.activations.value}};
+}
+
+Json layers_json(const StageSharding& s) {
+  Json groups = Json::array();
+  for (const AlikeLayers& alike : alike_layers(s.graph, s.found.choice)) {
+    Json operators = Json::array();
+    for (const std::size_t node : alike.nodes) operators.push_back(operator_json(s, node));
+    groups.push_back({{"layers", told(s.graph, alike)},
+                      {"count", alike.layers.size()},
+                      {"schemes", known_names(s.graph, alike, s.found.choice)},
+                      {"operators", operators}});
+  }
+  return groups;
+}
+
+Json hand_json(const StageSharding& s) {
+  if (s.hand.choice.empty()) return {{"time_s", nullptr}, {"reason", s.hand.reason}};
+  return {{"time_s", s.hand.price.seconds},
+          {"memory_bytes", s.hand.price.bytes},
+          {"fits", s.hand.price.bytes <= s.graph.problem.memory_limit}};
+}
+
+}  // namespace
+
+Json sharding_json(const StageSharding& s) {
+  const DeviceMesh& mesh = s.graph.spec.mesh;
+  const bool found = !s.found.choice.empty();
+  Json json{{"mesh", {mesh.size(0), mesh.size(1)}},
+            {"time_s", found ? Json(s.found.seconds) : Json()},
+            {"lower_bound_s", found ? Json(s.found.lower_bound) : Json()},
+            {"gap_pct", found ? Json(100 * (s.found.seconds / s.found.lower_bound - 1)) : Json()},
+            {"memory_bytes", found ? Json(s.found.bytes) : Json()},
+            {"memory_limit_bytes", s.graph.problem.memory_limit},
+            {"plans_own", hand_json(s)}};
+  if (!found) json["reason"] = s.found.reason;
+  json["layers"] = found ? layers_json(s) : Json::array();
+  return json;
+}
+
+}  // namespace planner

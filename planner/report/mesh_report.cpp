@@ -1,0 +1,127 @@
+#include "planner/report/mesh_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/unit_text.hpp"
+#include "planner/search/replica_plan.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::format_integer;
+using costmodel::format_seconds;
+using costmodel::Scenario;
+
+namespace {
+
+std::string stages_text(const Estimate& e) {
+  std::string text;
+  for (const auto& g : e.plan.replica_groups) {
+    text += fmt::format("{}{} x {} x {} x {} on {}", text.empty() ? "replicas " : ", ", g.tp, g.pp,
+                        g.dp, g.micro_batches, g.group);
+  }
+  if (!text.empty()) return text;
+  for (std::size_t k = 0; k < e.meshes.size(); ++k) {
+    const auto& mesh = e.meshes[k];
+    const std::string more = context_and_experts_text(mesh.plan, " ");
+    text += fmt::format("{}{} x {} x {}{}{}", k > 0 ? ", " : "", mesh.plan.tp, mesh.plan.dp,
+                        e.plan.stage_layers[k], more.empty() ? "" : " " + more,
+                        mesh.name.empty() ? "" : " on " + mesh.name);
+  }
+  return text;
+}
+
+std::string proved(const MeshSearch& found) {
+  const std::string least = format_seconds(found.lower_bound);
+  if (found.plans.empty())
+    return fmt::format("Proved: no plan that is searched takes less than {}.", least);
+  const double gap = 100 * (found.plans.front().iteration / found.lower_bound - 1);
+  return fmt::format(
+      "Not proved the best: what is proved is that no plan that is searched takes less than {}, "
+      "{}; "
+      "the best is within {:.2f} %.",
+      least,
+      found.expired ? "where time ran out the model's FLOPs at the peak of all devices"
+                    : "the least time of devices that stages of all layers add up to, shared out "
+                      "evenly",
+      gap);
+}
+
+}  // namespace
+
+std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario& s) {
+  const auto count = [](std::uint64_t n) { return format_integer(static_cast<long long>(n)); };
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "{} orders of the groups and {} sizes of a micro-batch: {} slicings, each the best for the "
+      "sum of stage times and (m - 1) of the longest; {} iterations simulated, {} plans improved.",
+      count(found.orders), count(found.batches), count(found.sliced), count(found.simulated),
+      count(found.improved)));
+  lines.push_back(fmt::format(
+      "{} stages priced; {} sizes of a micro-batch ruled out by their bound before they "
+      "were cut.",
+      count(found.priced), count(found.ruled_out)));
+  if (std::isfinite(found.lower_bound.value)) lines.push_back(proved(found));
+  lines.push_back(
+      "Not searched: virtual stages, schedules but 1f1b, tensor groups wider than a node, idle "
+      "devices, groups that alternate along the pipeline, unequal shares of a micro-batch.");
+  if (found.replicas) {
+    for (auto& line : replica_sentences(*found.replicas, s, best_pipeline(found)))
+      lines.push_back(std::move(line));
+  }
+  if (found.expired && !found.plans.empty())
+    lines.emplace_back("Time ran out: these are the best plans so far.");
+  return lines;
+}
+
+Table mesh_rows(const MeshSearch& found) {
+  Table t{{{"rank"},
+           {"stages", false},
+           {"sequences"},
+           {"m"},
+           {"iteration_s"},
+           {"tokens_per_s"},
+           {"mfu"},
+           {"peak_gib"}},
+          {}};
+  for (std::size_t i = 0; i < found.plans.size(); ++i) {
+    const Estimate& e = found.plans[i];
+    const bool pipeline = e.plan.replica_groups.empty();  // else every group has its own
+    t.rows.push_back({fmt::format("{}", i + 1), stages_text(e),
+                      pipeline ? fmt::format("{}", e.plan.dp * e.plan.micro_batch) : "",
+                      pipeline ? fmt::format("{}", e.micro_batches) : "",
+                      fmt::format("{:.6g}", e.iteration.value),
+                      fmt::format("{:.6g}", e.tokens_per_s), fmt::format("{:.4f}", e.mfu),
+                      fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+  }
+  return t;
+}
+
+std::string mesh_report(const MeshSearch& found, const Scenario& s, double seconds,
+                        const ReportStyle& style, const std::string& remark) {
+  const bool markdown = style.markup == Markup::markdown;
+  const auto title = [&](const std::string& text) {
+    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
+  };
+  std::string text = heading(s, style);
+  if (found.plans.empty()) {
+    text += fmt::format("\nNo plan was found: {}.\n", found.reason);
+  } else {
+    text += plan_report(found.plans.front(), s, style);
+    text += title(
+        "Ranking (a stage: t x d x layers; replicas: t x p x d x m; sequences of a micro-batch)");
+    const Table rows = mesh_rows(found);
+    text += markdown ? to_markdown(rows) : to_text(rows);
+  }
+  text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
+  auto lines = mesh_sentences(found, s);
+  if (!remark.empty()) lines.push_back(remark);
+  for (const auto& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,26 @@
+// What `plan` prints where stages or devices differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/report/plan_report.hpp"
+#include "planner/report/table.hpp"
+#include "planner/search/mesh_search.hpp"
+
+namespace planner {
+
+// One row a plan; stages as "t x d x layers on group", context and expert parallelism behind the
+// layers where there is any ("c 2 (p2p) e 4"); replicas as "t x p x d x m on group".
+Table mesh_rows(const MeshSearch& found);
+
+// One a line: what was searched, what is proved, what was not searched.
+std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel::Scenario& s);
+
+// `remark` ends the report, where there is one.
+std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
+                        double seconds, const ReportStyle& style, const std::string& remark = {});
+std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
+
+}  // namespace planner

@@ -1,0 +1,206 @@
+#include "planner/report/plan_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/machine/cluster_groups.hpp"
+#include "planner/report/report_tables.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::format_bytes;
+using costmodel::format_integer;
+using costmodel::format_seconds;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+namespace {
+
+std::string title(const std::string& text, const ReportStyle& s) {
+  return s.markup == Markup::markdown ? "\n### " + text + "\n\n" : "\n" + s.style.bold(text) + "\n";
+}
+
+std::string table(const Table& t, const ReportStyle& s) {
+  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
+}
+
+std::string bullet(const std::string& text, const ReportStyle& s) {
+  return (s.markup == Markup::markdown ? "- " : "  ") + text + "\n";
+}
+
+std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
+  if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
+  return fmt::format("{}{}\n", s.style.bold(fmt::format("{:<11}", name)), value);
+}
+
+// Whole from a hundred up, three digits below.
+std::string rounded(double n) {
+  return n >= 100 ? format_integer(std::llround(n)) : fmt::format("{:.3g}", n);
+}
+
+std::string mfu_text(const Estimate& e) {
+  return fmt::format("{:.1f} % (attention in full, no recomputation)   HFU {:.1f} %   {} a device",
+                     100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
+}
+
+// A prediction this near to the capacity is no promise.
+constexpr double tight = 0.03;
+
+std::string fits_text(const Estimate& e, const ReportStyle& style) {
+  if (!e.fits()) return style.style.bad("DOES NOT FIT");
+  const double left = 1 - e.peak / e.capacity;
+  if (left >= tight) return style.style.good("fits");
+  return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
+         " (search.memory_margin keeps some free)";
+}
+
+}  // namespace
+
+std::string heading(const Scenario& s, const ReportStyle& style) {
+  const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
+  const std::string active =
+      s.model.experts > 0
+          ? fmt::format(", {} active", costmodel::format_count(active_parameter_count(s.model)))
+          : "";
+  const std::string what = fmt::format(
+      "{} ({} parameters{}) on {} of {}", model, costmodel::format_count(parameter_count(s.model)),
+      active, devices_text(s.cluster), s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
+  const std::string tokens = s.model.encoder_decoder()
+                                 ? fmt::format("({} + {})", format_integer(s.training.sequence),
+                                               format_integer(s.training.decoder_sequence))
+                                 : format_integer(s.training.sequence);
+  const std::string how = fmt::format("global batch {} x {} tokens, {}, stack {}",
+                                      format_integer(s.training.global_batch), tokens,
+                                      to_string(s.training.precision), s.training.stack.name);
+  if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
+  return style.style.bold(what) + "\n" + how + "\n";
+}
+
+std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
+  std::string text = "\n";
+  const std::string m =  // where groups differ each says its own
+      e.plan.replica_groups.empty() ? fmt::format("  (m {})", e.micro_batches) : "";
+  text += fact("Plan", to_string(e.plan) + m, style);
+  text += fact("Iteration",
+               fmt::format("{}   (90 % interval {} to {})", format_seconds(e.iteration),
+                           format_seconds(e.interval.low), format_seconds(e.interval.high)),
+               style);
+  text += fact("Throughput",
+               fmt::format("{} tokens/s   {} a device", rounded(e.tokens_per_s),
+                           rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
+               style);
+  text += fact("MFU", mfu_text(e), style);
+  text += fact("Memory",
+               fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
+                           format_bytes(e.capacity), fits_text(e, style)),
+               style);
+  text += title(
+      fmt::format(
+          "Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of ideal)",
+          e.critical_rank, 100 * e.bubble_fraction),
+      style);
+  text += table(time_table(e), style);
+  text +=
+      title("Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
+  text += table(stage_table(e, s.model), style);
+  const Table traffic = traffic_table(e);
+  if (!traffic.rows.empty()) {
+    text += title("Sent by the busiest device in one iteration", style);
+    text += table(traffic, style);
+  }
+  if (!e.notes.empty()) {
+    text += title("Assumed", style);
+    for (const auto& note : e.notes) text += bullet(note, style);
+  }
+  return text;
+}
+
+namespace {
+
+// What was found in the field's words, and then operator by operator.
+std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
+  std::string text = title("Sharding inside a stage", style);
+  for (const auto& sentence : sharding_sentences(s)) text += bullet(sentence, style);
+  if (!s.found.choice.empty()) text += table(sharding_table(s), style);
+  return text;
+}
+
+}  // namespace
+
+std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
+                          double seconds, const ReportStyle& style) {
+  const SearchResult& r = all.found;
+  const Estimate& best = r.plans.front();
+  std::string text = heading(s, style) + plan_report(best, s, style);
+  text += title("Why this plan", style);
+  for (const auto& reason : reasons(best)) text += bullet(reason, style);
+  if (r.plans.size() > 1) {
+    text += bullet(fmt::format("The runner-up is {} slower: {}.",
+                               signed_percent(r.plans[1].iteration / best.iteration).substr(1),
+                               difference(best, r.plans[1])),
+                   style);
+  }
+  text += title(
+      "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
+  text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
+  text += title("One step away from the best", style);
+  text += table(step_table(steps, best), style);
+  if (all.layouts) text += title("Even stages and others", style);
+  for (const auto& sentence : strategy_sentences(all)) text += bullet(sentence, style);
+  if (all.sharding) text += sharding_text(*all.sharding, style);
+  const auto& n = r.statistics;
+  text += title("Search", style);
+  text += bullet(fmt::format("{} valid plans in {}: {} evaluated, {} of them fit, {} simulated, {} "
+                             "ruled out by their lower bound.",
+                             format_integer(static_cast<long long>(n.configurations)),
+                             format_seconds(Seconds(seconds)),
+                             format_integer(static_cast<long long>(n.evaluated)),
+                             format_integer(static_cast<long long>(n.feasible)),
+                             format_integer(static_cast<long long>(n.simulated)),
+                             format_integer(static_cast<long long>(n.pruned))),
+                 style);
+  text +=
+      bullet(fmt::format("Proved: under this cost model no plan of the space takes less than {}.",
+                         format_seconds(r.lower_bound)),
+             style);
+  const auto fixed = fixed_keys(s.plan);
+  if (!fixed.empty()) {
+    text +=
+        bullet(fmt::format("The space keeps what is fixed by the scenario: {} (`--set plan={{}}` "
+                           "frees them).",
+                           fmt::join(fixed, ", ")),
+               style);
+  }
+  return text;
+}
+
+std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scenario& s,
+                           const ReportStyle& style) {
+  std::string text = heading(s, style);
+  if (r.statistics.configurations == 0) {
+    text += "\nNo plan obeys the rules for these devices, this batch and the fixed keys.\n";
+  } else {
+    text +=
+        fmt::format("\nNothing fits: none of {} valid plans stays within {} of device memory.\n",
+                    format_integer(static_cast<long long>(r.statistics.configurations)),
+                    format_bytes(memory_limit(s)));
+  }
+  text += title("What stands in the way", style);
+  for (const auto& line : d.obstacles) text += bullet(line, style);
+  text += title("What would help", style);
+  if (d.remedies.empty()) {
+    text += bullet(fmt::format("nothing that was tried: {}", fmt::join(d.tried, "; ")), style);
+  }
+  for (const auto& line : d.remedies) text += bullet(line, style);
+  return text;
+}
+
+std::string unfinished_report(const Scenario& s, const ReportStyle& style) {
+  return heading(s, style) + fmt::format("\nNo plan was found: {}.\n", unfinished);
+}
+
+}  // namespace planner

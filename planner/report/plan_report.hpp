@@ -1,0 +1,47 @@
+// The reports of `plan` and `evaluate` for people: text for a terminal, or Markdown for a design
+// document.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/reason.hpp"
+#include "planner/diagnosis/remedies.hpp"
+#include "planner/report/style.hpp"
+#include "planner/search/grid_search.hpp"
+#include "planner/search/strategy.hpp"
+
+namespace planner {
+
+enum class Markup { text, markdown };
+
+struct ReportStyle {
+  Markup markup = Markup::text;
+  Style style;
+};
+
+// Two lines that say what was asked: model, cluster, batch.
+std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);
+
+// Time, throughput, memory, where the time goes, memory by stage, traffic, notes.
+std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
+                        const ReportStyle& style);
+
+// The best plan's report, why, the next best, one step away, what was searched.
+std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
+                          const costmodel::Scenario& scenario, double seconds,
+                          const ReportStyle& style);
+
+std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
+                           const costmodel::Scenario& scenario, const ReportStyle& style);
+
+// Of a search over layouts that was cut short before it had a plan.
+inline constexpr std::string_view unfinished =
+    "time ran out before a plan was found: none with even stages, and not all other layouts were "
+    "looked at";
+std::string unfinished_report(const costmodel::Scenario& scenario, const ReportStyle& style);
+
+}  // namespace planner

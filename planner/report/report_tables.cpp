@@ -1,0 +1,266 @@
+#include "planner/report/report_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/scenario/residuals.hpp"
+#include "planner/solvers/tolerances.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::Estimate;
+using costmodel::format_bytes;
+using costmodel::format_gib;
+using costmodel::format_seconds;
+using costmodel::Seconds;
+
+namespace {
+
+std::string bar(double fraction) {
+  static constexpr int width = 30;
+  std::string text;
+  const int full = static_cast<int>(std::lround(fraction * width));
+  for (int i = 0; i < full; ++i) text += "█";
+  return text;
+}
+
+std::string stages_text(int from, int to) {
+  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
+bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
+  return a.weights == b.weights && a.gradients == b.gradients && a.optimizer == b.optimizer &&
+         a.activations == b.activations && a.buffers == b.buffers &&
+         a.in_flight_micro_batches == b.in_flight_micro_batches;
+}
+
+// Layers of all chunks of each pipeline rank.
+std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
+  const auto& p = e.plan;
+  std::vector<int> layers(at(p.pp), 0);
+  if (!p.replica_groups.empty()) {
+    for (const auto& part : costmodel::replica_parts(p, 0)) {
+      for (int k = 0; k < part.plan.pp; ++k)
+        layers[at(part.first_stage + k)] = layers_of(part.plan, model, k);
+    }
+    return layers;
+  }
+  for (int k = 0; k < p.virtual_stages(); ++k)
+    layers[at(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
+  return layers;
+}
+
+std::string context_text(const costmodel::ParallelPlan& p) {
+  if (p.cp == 1) return "1";
+  return fmt::format("{} {}", p.cp,
+                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+}
+
+std::string experts_text(const costmodel::ParallelPlan& p) {
+  return p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep);
+}
+
+bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
+bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
+
+// Whether that holds of any stage.
+bool any_stage(const Estimate& e, bool (*has)(const costmodel::ParallelPlan&)) {
+  return std::any_of(e.meshes.begin(), e.meshes.end(),
+                     [has](const costmodel::StageMesh& mesh) { return has(mesh.plan); });
+}
+
+// What a stage has of its own where stages differ; own_columns of these.
+std::vector<std::string> own_cells(const Estimate& e, int rank) {
+  if (e.meshes.empty()) return {};
+  const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
+  std::vector<std::string> cells{mesh.name, fmt::format("{}", mesh.plan.tp),
+                                 fmt::format("{}", mesh.plan.dp)};
+  if (any_stage(e, has_context)) cells.push_back(context_text(mesh.plan));
+  if (any_stage(e, has_experts)) cells.push_back(experts_text(mesh.plan));
+  cells.insert(cells.end(), {fmt::format("{}", mesh.plan.micro_batch),
+                             to_string(mesh.plan.recompute), fmt::format("{}", mesh.plan.zero)});
+  return cells;
+}
+
+std::vector<Column> own_columns(const Estimate& e) {
+  if (e.meshes.empty()) return {};
+  std::vector<Column> columns{{"group", false}, {"t"}, {"d"}};
+  if (any_stage(e, has_context)) columns.push_back({"c", false});
+  if (any_stage(e, has_experts)) columns.push_back({"e"});
+  columns.insert(columns.end(), {{"b"}, {"recompute", false}, {"ZeRO"}});
+  return columns;
+}
+
+// The probability that a plan is really faster than another.
+std::string chance(const Estimate& plan, const Estimate& other, double pair_spread) {
+  const double p =
+      costmodel::probability_faster(plan.iteration.value, other.iteration.value, pair_spread);
+  return p < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * p);
+}
+
+}  // namespace
+
+std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
+
+Table time_table(const Estimate& e) {
+  Table t{{{"part", false}, {"time"}, {"share"}, {"", false}}, {}};
+  for (const Share& share : shares(e)) {
+    t.rows.push_back({share.name, format_seconds(share.time),
+                      fmt::format("{:.1f} %", 100 * share.of_iteration), bar(share.of_iteration)});
+  }
+  return t;
+}
+
+Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
+  Table t{{{"stage"},
+           {"layers"},
+           {"forward"},
+           {"backward"},
+           {"in flight"},
+           {"weights"},
+           {"gradients"},
+           {"optimizer"},
+           {"activations"},
+           {"buffers"},
+           {"total"}},
+          {}};
+  const auto forward = by_rank(e.stage_forward, e.plan),
+             backward = by_rank(e.stage_backward, e.plan);
+  const auto layers = layers_by_rank(e, model);
+  for (int r = 0; r < e.plan.pp;) {
+    int to = r;  // equal neighbours share a line
+    const auto& s = e.memory[static_cast<std::size_t>(r)];
+    const auto equal = [&](int other) {
+      return same(s, e.memory[static_cast<std::size_t>(other)]) &&
+             layers[at(r)] == layers[at(other)] && own_cells(e, r) == own_cells(e, other) &&
+             forward[at(r)] == forward[at(other)];
+    };
+    while (to + 1 < e.plan.pp && equal(to + 1)) ++to;
+    t.rows.push_back({stages_text(r, to), fmt::format("{}", layers[at(r)]),
+                      format_seconds(Seconds(forward[at(r)])),
+                      format_seconds(Seconds(backward[at(r)])),
+                      fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),
+                      format_gib(s.gradients), format_gib(s.optimizer), format_gib(s.activations),
+                      format_gib(s.buffers), format_gib(s.total())});
+    const auto own = own_cells(e, r);
+    t.rows.back().insert(t.rows.back().begin() + 2, own.begin(), own.end());
+    r = to + 1;
+  }
+  const auto columns = own_columns(e);
+  t.columns.insert(t.columns.begin() + 2, columns.begin(), columns.end());
+  return t;
+}
+
+Table traffic_table(const Estimate& e) {
+  Table t{{{"collective", false}, {"bytes sent"}}, {}};
+  const auto add = [&](const char* name, Bytes bytes) {
+    if (bytes.value > 0) t.rows.push_back({name, format_bytes(bytes)});
+  };
+  add("all-reduce", e.traffic.all_reduce);
+  add("all-gather", e.traffic.all_gather);
+  add("reduce-scatter", e.traffic.reduce_scatter);
+  add("all-to-all", e.traffic.all_to_all);
+  add("send", e.traffic.send);
+  return t;
+}
+
+Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
+  Table t;
+  const auto any = [&plans](bool (*has)(const costmodel::ParallelPlan&)) {
+    return std::any_of(plans.begin(), plans.end(),
+                       [has](const Estimate& e) { return has(e.plan); });
+  };
+  const bool context = any(has_context), experts = any(has_experts);
+  for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
+  if (context) t.columns.push_back({"c", false});
+  if (experts) t.columns.push_back({"e"});
+  for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
+  for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
+  for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
+    t.columns.push_back({figure});
+  t.columns.push_back({"against the best", false});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Estimate& e = plans[i];
+    const auto& p = e.plan;
+    std::vector<std::string> row;
+    for (const long long n :
+         {static_cast<long long>(i) + 1, static_cast<long long>(p.tp), static_cast<long long>(p.pp),
+          static_cast<long long>(p.dp), static_cast<long long>(p.micro_batch),
+          static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
+      row.push_back(fmt::format("{}", n));
+    }
+    if (experts) row.insert(row.begin() + 4, experts_text(p));
+    if (context) row.insert(row.begin() + 4, context_text(p));
+    const std::string schedule(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]);
+    row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
+                           fmt::format("{}", p.zero), format_seconds(e.iteration),
+                           i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
+                           i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),
+                           i == 0 ? "" : difference(plans.front(), e)});
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+Table ranking_rows(const std::vector<Estimate>& plans) {
+  Table t;
+  for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
+                           "vpp", "micro_batches"})
+    t.columns.push_back({size});
+  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
+                          "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
+    t.columns.push_back({key});
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Estimate& e = plans[i];
+    const auto& p = e.plan;
+    t.rows.push_back(
+        {fmt::format("{}", i + 1),
+         fmt::format("{}", p.tp),
+         fmt::format("{}", p.pp),
+         fmt::format("{}", p.dp),
+         fmt::format("{}", p.cp),
+         p.cp > 1
+             ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
+             : "none",
+         fmt::format("{}", p.ep),
+         fmt::format("{}", p.etp),
+         fmt::format("{}", p.micro_batch),
+         fmt::format("{}", p.vpp),
+         fmt::format("{}", e.micro_batches),
+         std::string(costmodel::schedule_names[static_cast<std::size_t>(p.schedule)]),
+         p.sequence_parallel ? "true" : "false",
+         std::string(
+             costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),
+         fmt::format("{}", p.recompute.layers),
+         fmt::format("{}", p.zero),
+         fmt::format("{:.6g}", e.iteration.value),
+         fmt::format("{:.6g}", e.tokens_per_s),
+         fmt::format("{:.4f}", e.mfu),
+         fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+  }
+  return t;
+}
+
+Table step_table(const std::vector<Step>& steps, const Estimate& best) {
+  Table t{{{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}},
+          {}};
+  for (const Step& step : steps) {
+    std::string remark = step.fits ? "" : "does not fit";
+    if (step.breaks_fixed) remark += remark.empty() ? "(fixed)" : " (fixed)";
+    t.rows.push_back({step.knob, step.change, format_seconds(step.iteration),
+                      signed_percent(step.iteration / best.iteration), format_gib(step.peak),
+                      remark});
+  }
+  return t;
+}
+
+}  // namespace planner

@@ -1,0 +1,91 @@
+#include "planner/report/table.hpp"
+
+#include <algorithm>
+
+namespace planner {
+
+std::size_t display_width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+namespace {
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::string space(width - std::min(width, display_width(text)), ' ');
+  return right ? space + text : text + space;
+}
+
+std::string line(const Table& table, const std::vector<std::string>& cells,
+                 const std::vector<std::size_t>& widths, int indent) {
+  std::string text(static_cast<std::size_t>(indent), ' ');
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    if (c > 0) text += "  ";
+    text += padded(cells[c], widths[c], table.columns[c].right);
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+std::vector<std::string> titles(const Table& table) {
+  std::vector<std::string> list;
+  for (const Column& column : table.columns) list.push_back(column.title);
+  return list;
+}
+
+std::string csv_cell(const std::string& cell) {
+  if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string text;
+  for (std::size_t c = 0; c < cells.size(); ++c) text += (c ? "," : "") + csv_cell(cells[c]);
+  return text + "\n";
+}
+
+std::string markdown_cell(const std::string& cell) {
+  std::string escaped;
+  for (const char c : cell) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+std::string markdown_line(const std::vector<std::string>& cells) {
+  std::string text = "|";
+  for (const auto& cell : cells) text += " " + markdown_cell(cell) + " |";
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Table& table, int indent) {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    std::size_t width = display_width(table.columns[c].title);
+    for (const auto& row : table.rows) width = std::max(width, display_width(row[c]));
+    widths.push_back(width);
+  }
+  std::string text = line(table, titles(table), widths, indent);
+  for (const auto& row : table.rows) text += line(table, row, widths, indent);
+  return text;
+}
+
+std::string to_markdown(const Table& table) {
+  std::string text = markdown_line(titles(table));
+  text += "|";
+  for (const Column& column : table.columns) text += column.right ? " ---: |" : " --- |";
+  text += "\n";
+  for (const auto& row : table.rows) text += markdown_line(row);
+  return text;
+}
+
+std::string to_csv(const Table& table) {
+  std::string text = csv_line(titles(table));
+  for (const auto& row : table.rows) text += csv_line(row);
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,57 @@
+// The best plans so far of a search, and whether a bound still lets another in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/units.hpp"
+#include "costmodel/plan/parallel_plan.hpp"
+#include "planner/solvers/tolerances.hpp"
+
+namespace planner {
+
+struct Ranked {
+  costmodel::Seconds time;
+  costmodel::Bytes peak;
+  std::uint64_t order;  // of enumeration
+  costmodel::ParallelPlan plan;
+};
+
+inline bool better(const Ranked& a, const Ranked& b) {
+  if (a.time != b.time) return a.time < b.time;
+  if (a.peak != b.peak) return a.peak < b.peak;
+  return a.order < b.order;
+}
+
+class Podium {
+ public:
+  explicit Podium(std::size_t top) : top_(top) {}
+
+  // Whether a plan that takes at least `bound` could still enter. Bounds and simulated times are
+  // sums in different orders; a bound must be clearly above to prune.
+  bool open_to(costmodel::Seconds bound) const {
+    constexpr double slack = 1 - 1e-9;
+    return ranked_.size() < top_ || bound.value * slack <= ranked_.back().time.value;
+  }
+
+  // What a plan must not exceed to enter; infinite while there is room.
+  costmodel::Seconds worst() const {
+    return ranked_.size() < top_ ? costmodel::Seconds(infinity) : ranked_.back().time;
+  }
+
+  void offer(Ranked candidate) {
+    const auto at = std::upper_bound(ranked_.begin(), ranked_.end(), candidate, better);
+    ranked_.insert(at, std::move(candidate));
+    if (ranked_.size() > top_) ranked_.pop_back();
+  }
+
+  const std::vector<Ranked>& ranked() const { return ranked_; }
+
+ private:
+  std::size_t top_;
+  std::vector<Ranked> ranked_;
+};
+
+}  // namespace planner

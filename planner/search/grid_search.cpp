@@ -1,0 +1,146 @@
+#include "planner/search/grid_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/search/best_plans.hpp"
+#include "planner/search/search_space.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::PlanCost;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+Bytes memory_limit(const Scenario& s) {
+  return s.cluster.device.memory * (1 - s.search.memory_margin);
+}
+
+namespace {
+
+struct Bounded {
+  Seconds bound;
+  std::uint64_t order;
+  ParallelPlan plan;
+  Bytes peak;
+};
+
+bool earlier(const Bounded& a, const Bounded& b) {
+  return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
+}
+
+SearchResult finished(const Podium& podium, SearchResult result, Evaluator& evaluator) {
+  for (const Ranked& r : podium.ranked()) result.plans.push_back(evaluator.estimate(r.plan));
+  if (!result.plans.empty()) result.lower_bound = result.plans.front().iteration;
+  return result;
+}
+
+enum class Opening { all, unless_hopeless };
+
+// Prices one member and keeps it if it fits.
+void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator& evaluator,
+                  SearchResult& result, std::vector<Bounded>& fitting) {
+  const PlanCost& cost = evaluator.cost(plan);
+  ++result.statistics.evaluated;
+  if (!result.leanest || cost.peak < result.leanest_peak) {
+    result.leanest = plan;
+    result.leanest_peak = cost.peak;
+  }
+  if (cost.peak > limit) return;
+  ++result.statistics.feasible;
+  fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
+}
+
+// Memory and bound of the members; those that fit, cheapest bound first.
+std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order, Opening opening,
+                                 const Scenario& scenario, Evaluator& evaluator,
+                                 SearchResult& result) {
+  std::vector<Bounded> fitting;
+  const Bytes limit = memory_limit(scenario);
+  const auto plans = members(family, scenario);
+  const auto price_all = [&](bool partial) {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if ((plans[i].recompute.layers > 0) != partial) continue;
+      price_member(plans[i], first_order + i, limit, evaluator, result, fitting);
+    }
+  };
+  price_all(false);
+  if (opening == Opening::all || !fitting.empty() || !brackets_partial(plans)) price_all(true);
+  std::sort(fitting.begin(), fitting.end(), earlier);
+  return fitting;
+}
+
+}  // namespace
+
+SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
+  const SearchSpace space = enumerate(scenario);
+  SearchResult result;
+  result.statistics.configurations = space.configurations;
+  std::vector<Bounded> families;
+  families.reserve(space.families.size());
+  for (const Family& family : space.families) {
+    const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
+      return evaluator.cost(plan).pipeline_bound;
+    });
+    families.push_back({bound, families.size(), family.plan, Bytes(0)});
+  }
+  std::sort(families.begin(), families.end(), earlier);
+  Podium podium(static_cast<std::size_t>(scenario.search.top));
+  constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered behind their family
+  for (const Bounded& family : families) {
+    if (!podium.open_to(family.bound)) break;
+    const auto fitting = open_family({family.plan}, family.order * family_stride,
+                                     Opening::unless_hopeless, scenario, evaluator, result);
+    for (const Bounded& candidate : fitting) {
+      if (!podium.open_to(candidate.bound)) break;
+      ++result.statistics.simulated;
+      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                    candidate.plan});
+    }
+  }
+  result.statistics.pruned = space.configurations - result.statistics.evaluated +
+                             result.statistics.feasible - result.statistics.simulated;
+  return finished(podium, std::move(result), evaluator);
+}
+
+SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
+  const SearchSpace space = enumerate(scenario);
+  SearchResult result;
+  result.statistics.configurations = space.configurations;
+  Podium podium(static_cast<std::size_t>(scenario.search.top));
+  constexpr std::uint64_t family_stride = 1u << 20;
+  for (std::size_t f = 0; f < space.families.size(); ++f) {
+    for (const Bounded& candidate : open_family(space.families[f], f * family_stride, Opening::all,
+                                                scenario, evaluator, result)) {
+      ++result.statistics.simulated;
+      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                    candidate.plan});
+    }
+  }
+  return finished(podium, std::move(result), evaluator);
+}
+
+std::optional<ParallelPlan> settled_plan(const Scenario& scenario) {
+  Scenario open = scenario;
+  open.plan = with_defaults(scenario);
+  if (open.plan.automatic.empty()) return resolve_plan(scenario);
+  if (!scenario.cluster.groups.empty()) {
+    throw costmodel::ConfigError(scenario.plan.mark_of(open.plan.automatic.front()),
+                                 fmt::format("{}: auto is searched on devices of one kind only",
+                                             open.plan.automatic.front()),
+                                 "give it a value, or ask `shardplan plan`");
+  }
+  require_offered(scenario);
+  open.search.top = 1;
+  Evaluator evaluator(open.model, open.cluster, open.training);
+  const SearchResult found = search(open, evaluator);
+  if (found.plans.empty()) return {};
+  return found.plans.front().plan;
+}
+
+}  // namespace planner

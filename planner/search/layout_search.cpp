@@ -1,0 +1,301 @@
+#include "planner/search/layout_search.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "costmodel/estimate/layer_mix.hpp"
+#include "planner/search/best_plans.hpp"
+#include "planner/search/layout.hpp"
+#include "planner/search/search_space.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::PlanCost;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using costmodel::Seconds;
+
+namespace {
+
+Seconds work_of(const PlanCost& cost) {
+  Seconds work;
+  for (std::size_t k = 0; k < cost.times.forward.size(); ++k)
+    work += cost.times.forward[k] + cost.times.backward[k];
+  return work;
+}
+
+// Whether how much is recomputed depends on the layout: only the first layers of each stage are.
+bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& stack) {
+  return recompute_as_run(plan.recompute, stack).layers > 0;
+}
+
+// The plan whose work no layout of `plan` falls short of: without recomputation where the layout
+// decides how much there is, else `plan` itself, whose work is that of all.
+ParallelPlan least_work(ParallelPlan plan, const costmodel::StackSpec& stack) {
+  if (recomputes_partly(plan, stack)) plan.recompute = {};
+  return plan;
+}
+
+// What no layout takes less than, given the best slicing for T_sum + (m - 1) T_max. Where all
+// layouts have the same T_sum, that slicing has the least T_max, and a pipeline takes m T_max at
+// least. Where they do not, T_sum <= p T_max still holds for each, so each has
+// (p + m - 1) T_max >= the best objective.
+Seconds slicing_bound(const Slicing& cut, double m, int ranks, bool same_work) {
+  return m * Seconds(same_work ? cut.longest : cut.objective / (ranks + m - 1));
+}
+
+// The busiest rank has at least its share of the work, whatever the layout.
+Seconds work_bound(const PlanCost& cost, int ranks) {
+  return static_cast<double>(cost.micro_batches) / ranks * work_of(cost);
+}
+
+// The same of 1F1B with one chunk a rank. Rank r starts its first backward after a micro-batch has
+// gone to the last stage and back to it, and has done at most n = min(p - r, m) forwards by then;
+// so with W the work of all stages and t_r its own, T >= W + (m - 1) t_r - (n - 1) f_r
+// (pipeline_lower_bound), and f_r <= t_r. As the t_r add up to W, T >= W (1 + 1 / sum of
+// 1 / (m - n)).
+Seconds one_chunk_bound(const PlanCost& cost, int ranks) {
+  const auto m = static_cast<double>(cost.micro_batches);
+  double shares = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const double weight = m - std::min<double>(ranks - r, m);
+    if (weight == 0) return work_bound(cost, ranks);
+    shares += 1 / weight;
+  }
+  return max(work_bound(cost, ranks), (1 + 1 / shares) * work_of(cost));
+}
+
+// Whether weights, gradients and optimizer states alone leave no layout that fits: their sum over
+// the ranks is the same for all.
+bool states_overflow(const PlanCost& cost, Bytes limit) {
+  Bytes states;
+  for (const auto& rank : cost.memory) states += rank.weights + rank.gradients + rank.optimizer;
+  return states > limit * static_cast<double>(cost.memory.size());
+}
+
+struct BoundedFamily {
+  Seconds bound;
+  std::uint64_t order;
+  ParallelPlan plan;
+};
+
+// What became of a family: plans that may enter the ranking, and the least that one of its members
+// could still take.
+struct Opened {
+  std::vector<Ranked> found;
+  Seconds bound{std::numeric_limits<double>::infinity()};
+  std::uint64_t sliced = 0, improved = 0;
+  bool expired = false;
+};
+
+// Chunks a rank that are tried; the most anyone has published is 12.
+std::vector<int> chunk_choices(const Scenario& s, const ParallelPlan& plan) {
+  constexpr int most_published = 12;
+  if (s.plan.vpp) return {*s.plan.vpp};
+  const int limit = s.search.max_vpp > 0 ? s.search.max_vpp : most_published;
+  const auto most = static_cast<int>((s.model.layers + 2) / plan.pp);
+  std::vector<int> choices;
+  for (int v = 1; v <= std::min(limit, most); ++v) choices.push_back(v);
+  return choices;
+}
+
+// The plan with so many chunks a rank, if the rules allow it.
+std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, const Scenario& s) {
+  plan.vpp = chunks;
+  plan.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+  plan.stage_layers = balanced_layout(s.model.layers, plan.virtual_stages());
+  const auto& allowed = s.search.schedules;
+  const bool listed =
+      allowed.empty() || std::find(allowed.begin(), allowed.end(), plan.schedule) != allowed.end();
+  const bool fixed = s.plan.schedule && *s.plan.schedule != plan.schedule;
+  if (!listed || fixed || !is_valid(plan, s.model, s.cluster, s.training)) return {};
+  return plan;
+}
+
+class FamilySearch {
+ public:
+  FamilySearch(const Scenario& scenario, const Podium& podium, const std::function<bool()>& expired)
+      : s_(&scenario),
+        podium_(&podium),
+        expired_(&expired),
+        limit_(memory_limit(scenario)),
+        evaluator_(scenario.model, scenario.cluster, scenario.training) {}
+
+  Opened open(const BoundedFamily& family) {
+    Opened result;
+    std::uint64_t order = family.order << 20;
+    for (const int chunks : chunk_choices(*s_, family.plan)) {
+      const auto plan = with_chunks(family.plan, chunks, *s_);
+      if (!plan) continue;
+      const auto all = members({*plan}, *s_);
+      try_members(all, order, false, result);
+      if (layouts_fit(all)) try_members(all, order, true, result);
+      order += all.size();
+      result.expired = result.expired || out_of_time();
+      if (result.expired) {
+        result.bound = min(result.bound, family.bound);
+        return result;
+      }
+    }
+    return result;
+  }
+
+ private:
+  bool out_of_time() const { return *expired_ && (*expired_)(); }
+
+  // Those that recompute a part of the layers, or the others.
+  void try_members(const std::vector<ParallelPlan>& all, std::uint64_t order, bool partial,
+                   Opened& result) {
+    for (std::size_t i = 0; i < all.size() && !result.expired; ++i) {
+      result.expired = out_of_time();
+      if ((all[i].recompute.layers > 0) == partial && !result.expired)
+        try_member(all[i], order + i, result);
+    }
+  }
+
+  // Whether there are members that recompute a part of the layers, and some layout of the leaner
+  // ones around them fits.
+  bool layouts_fit(const std::vector<ParallelPlan>& all) {
+    bool partial = false;
+    for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
+    if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
+    return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
+      return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
+             !best_slicing(layout_problem(member, limit_, evaluator_), *expired_).stages.empty();
+    });
+  }
+
+  void try_member(ParallelPlan member, std::uint64_t order, Opened& result) {
+    if (!is_valid(member, s_->model, s_->cluster, s_->training)) return;
+    const bool same_work = !recomputes_partly(member, s_->training.stack);
+    const PlanCost& cost = evaluator_.cost(least_work(member, s_->training.stack));
+    const auto m = static_cast<double>(cost.micro_batches);
+    Seconds bound =
+        member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
+    if (!podium_->open_to(bound) || states_overflow(cost, limit_)) return;
+    if (member.vpp == 1) {
+      constexpr double slack = 1 + 1e-9;  // as in the ranking
+      const Seconds longest = podium_->worst() / m * slack;
+      const Slicing cut =
+          best_slicing(layout_problem(member, limit_, evaluator_, longest), *expired_);
+      ++result.sliced;
+      result.expired = cut.lower_bound < cut.objective * (1 - equal_share);
+      if (result.expired) return;
+      if (cut.stages.empty()) return;  // none fits, or none that is quick enough
+      bound = max(bound, slicing_bound(cut, m, member.pp, same_work));
+      member.stage_layers = layers_of(cut);
+      if (!podium_->open_to(bound)) return;
+    }
+    result.bound = min(result.bound, bound);
+    improve(std::move(member), order, result);
+  }
+
+  // A layout much slower than the ranking as it starts is left as it is.
+  void improve(ParallelPlan member, std::uint64_t order, Opened& result) {
+    constexpr double near = 0.9;
+    if (evaluator_.cost(member).peak > limit_) return;
+    const Seconds start = evaluator_.iteration_time(member);
+    if (!podium_->open_to(near * start)) return;
+    const Layout layout =
+        improved_layout(member, member.stage_layers, limit_, evaluator_, *expired_);
+    ++result.improved;
+    member.stage_layers = layout.stage_layers;
+    result.found.push_back({layout.iteration, layout.peak, order, plainly(std::move(member))});
+  }
+
+  // Without stage_layers where they are what they would be without.
+  ParallelPlan plainly(ParallelPlan plan) const {
+    ParallelPlan plain = plan;
+    plain.stage_layers.clear();
+    if (!is_valid(plain, s_->model, s_->cluster, s_->training)) return plan;
+    for (int k = 0; k < plan.virtual_stages(); ++k) {
+      if (layers_of(plain, s_->model, k) != plan.stage_layers[static_cast<std::size_t>(k)])
+        return plan;
+    }
+    return plain;
+  }
+
+  const Scenario* s_;
+  const Podium* podium_;
+  const std::function<bool()>* expired_;
+  Bytes limit_;
+  Evaluator evaluator_;
+};
+
+std::vector<BoundedFamily> bounded_families(const Scenario& s) {
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  std::vector<BoundedFamily> families;
+  for (const Family& family : enumerate_uneven(s).families) {
+    const Seconds bound = bound_of(family, s, [&](const ParallelPlan& plan) {
+      return work_bound(evaluator.cost(least_work(plan, s.training.stack)), plan.pp);
+    });
+    families.push_back({bound, families.size() + 1, family.plan});
+  }
+  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) {
+    return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
+  });
+  return families;
+}
+
+void offer_new(Podium& podium, const Ranked& candidate) {
+  const auto& ranked = podium.ranked();
+  const bool known = std::any_of(ranked.begin(), ranked.end(),
+                                 [&](const Ranked& r) { return r.plan == candidate.plan; });
+  if (!known) podium.offer(candidate);
+}
+
+}  // namespace
+
+LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int threads,
+                            const std::function<bool()>& expired) {
+  Podium podium(static_cast<std::size_t>(s.search.top));
+  for (const auto& e : even.plans) podium.offer({e.iteration, e.peak, 0, e.plan});
+  const auto families = bounded_families(s);
+  LayoutSearch result;
+  result.families = families.size();
+  result.lower_bound =
+      even.plans.empty() ? Seconds(std::numeric_limits<double>::infinity()) : even.lower_bound;
+  // So many families at a time see the same ranking, whoever works on them.
+  constexpr std::size_t batch = 16;
+  std::vector<FamilySearch> workers;
+  for (int i = 0; i < std::max(1, threads); ++i) workers.emplace_back(s, podium, expired);
+  std::size_t next = 0;
+  for (; next < families.size() && podium.open_to(families[next].bound) && !result.expired;
+       next = std::min(next + batch, families.size())) {
+    const std::size_t count = std::min(batch, families.size() - next);
+    std::vector<Opened> opened(count);
+    std::atomic<std::size_t> taken{0};
+    const auto work = [&](FamilySearch& worker) {
+      for (std::size_t i; (i = taken++) < count;) {
+        if (podium.open_to(families[next + i].bound)) opened[i] = worker.open(families[next + i]);
+      }
+    };
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < workers.size(); ++i)
+      others.emplace_back([&, i] { work(workers[i]); });
+    work(workers.front());
+    others.clear();
+    for (const Opened& o : opened) {
+      for (const Ranked& found : o.found) offer_new(podium, found);
+      result.lower_bound = min(result.lower_bound, o.bound);
+      result.sliced += o.sliced;
+      result.improved += o.improved;
+      result.expired |= o.expired;
+      ++result.opened;
+    }
+  }
+  if (next < families.size()) result.lower_bound = min(result.lower_bound, families[next].bound);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  for (const Ranked& r : podium.ranked()) result.plans.push_back(evaluator.estimate(r.plan));
+  if (!result.plans.empty())
+    result.lower_bound = min(result.lower_bound, result.plans.front().iteration);
+  return result;
+}
+
+}  // namespace planner

@@ -1,0 +1,209 @@
+#include "planner/search/mesh_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "costmodel/base/unit_text.hpp"
+#include "planner/search/mesh_batch.hpp"
+#include "planner/search/mesh_improve.hpp"
+#include "planner/search/search_space.hpp"
+#include "planner/solvers/parallel_for.hpp"
+
+namespace planner {
+
+using costmodel::Evaluator;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+namespace {
+
+// Along the pipeline. Of more than four groups only theirs and its reverse.
+GroupOrders group_orders(int groups) {
+  std::vector<int> order(static_cast<std::size_t>(groups));
+  std::iota(order.begin(), order.end(), 0);
+  constexpr int most_permuted = 4;
+  if (groups > most_permuted) return {order, {order.rbegin(), order.rend()}};
+  GroupOrders all;
+  do {
+    all.push_back(order);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return all;
+}
+
+class MeshSearcher {
+ public:
+  MeshSearcher(const Scenario& scenario, int threads, const std::function<bool()>& expired)
+      : s_(&scenario), threads_(threads), expired_(&expired) {
+    const Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+    const double peak = peak_of(scenario.cluster, scenario.training.precision).value;
+    least_ = Seconds(evaluator.model_flops().value / peak);
+    result_.lower_bound = Seconds(infinity);
+  }
+
+  MeshSearch run() {
+    const auto orders = group_orders(std::max<int>(1, static_cast<int>(s_->cluster.groups.size())));
+    result_.orders = orders.size();
+    const auto all = batches();
+    // So many at a time see the same best plans, whoever works on them.
+    constexpr std::size_t together = 4;
+    std::size_t next = 0;
+    for (; next < all.size() && !out_of_time(); next = std::min(next + together, all.size())) {
+      std::vector<MeshBatch> found(std::min(together, all.size() - next));
+      const Seconds worst = worst_listed();
+      share_out(found.size(), threads_, [&](std::size_t i) {
+        found[i] = MeshBatchSearch(*s_, all[next + i], least_, *expired_).run(orders, worst);
+      });
+      for (MeshBatch& batch : found) add(std::move(batch));
+    }
+    if (next < all.size()) result_.lower_bound = min(result_.lower_bound, least_);
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  bool out_of_time() {
+    result_.expired = result_.expired || (*expired_ && (*expired_)());
+    return result_.expired;
+  }
+
+  // Sequences of a micro-batch, over all replicas: those with which stages, a layer each and their
+  // tensor and context groups as wide as they may be, use up the devices.
+  std::vector<std::int64_t> batches() {
+    if (s_->plan.dp && s_->plan.micro_batch) return {*s_->plan.dp * *s_->plan.micro_batch};
+    std::int64_t node = 1;
+    for (std::size_t g = 0; g < std::max<std::size_t>(1, s_->cluster.groups.size()); ++g)
+      node = std::max(node, group_of(s_->cluster, static_cast<int>(g)).devices_per_node);
+    const double widest = static_cast<double>(node) * static_cast<double>(most_context_ranks(*s_));
+    const double most = widest * static_cast<double>(s_->model.layers + 2);
+    std::vector<std::int64_t> all = divisors(s_->training.global_batch);
+    std::erase_if(all, [&](std::int64_t sequences) {
+      return most * static_cast<double>(sequences) < static_cast<double>(s_->cluster.devices);
+    });
+    if (all.empty()) {
+      result_.reason =
+          fmt::format("no micro-batch has sequences enough for stages that use up {} devices",
+                      costmodel::format_integer(s_->cluster.devices));
+    }
+    return all;
+  }
+
+  // What a plan must not exceed to be told.
+  Seconds worst_listed() const {
+    const auto top = static_cast<std::size_t>(s_->search.top);
+    if (started_.size() < top) return Seconds(infinity);
+    std::vector<Ranked> best(top);
+    std::partial_sort_copy(started_.begin(), started_.end(), best.begin(), best.end(), better);
+    return best.back().time;
+  }
+
+  void add(MeshBatch batch) {
+    ++result_.batches;
+    result_.priced += batch.priced;
+    result_.sliced += batch.sliced;
+    result_.simulated += batch.simulated;
+    result_.ruled_out += batch.ruled_out ? 1 : 0;
+    result_.expired = result_.expired || batch.expired;
+    result_.lower_bound = min(result_.lower_bound, batch.bound);
+    if (result_.reason.empty()) result_.reason = batch.reason;
+    for (Ranked& plan : batch.plans) {
+      plan.order = started_.size();
+      started_.push_back(std::move(plan));
+    }
+  }
+
+  // The best as they were cut are improved; what comes of them is ranked with the others.
+  void finish() {
+    std::stable_sort(started_.begin(), started_.end(), better);
+    constexpr std::size_t most_improved = 12;
+    const auto improved = out_of_time() ? 0 : std::min(most_improved, started_.size());
+    std::vector<std::uint64_t> simulated(improved, 0);
+    share_out(improved, threads_, [&](std::size_t i) {
+      Evaluator evaluator(s_->model, s_->cluster, s_->training);
+      MeshImprover improver(*s_, evaluator, *expired_);
+      started_[i] = improver.improved(started_[i]);
+      simulated[i] = improver.simulated();
+    });
+    result_.improved = improved;
+    result_.simulated += std::accumulate(simulated.begin(), simulated.end(), std::uint64_t{0});
+    out_of_time();
+    std::vector<Ranked> found;
+    for (Ranked& ranked : started_) {
+      const bool known = std::any_of(found.begin(), found.end(),
+                                     [&](const Ranked& r) { return r.plan == ranked.plan; });
+      if (!known) found.push_back(std::move(ranked));
+    }
+    std::stable_sort(found.begin(), found.end(), better);
+    Evaluator evaluator(s_->model, s_->cluster, s_->training);
+    for (std::size_t i = 0; i < found.size() && i < static_cast<std::size_t>(s_->search.top); ++i)
+      result_.plans.push_back(evaluator.estimate(found[i].plan));
+    conclude();
+  }
+
+  void conclude() {
+    if (!result_.plans.empty()) {
+      result_.reason.clear();
+      result_.lower_bound = min(result_.lower_bound, result_.plans.front().iteration);
+    } else if (result_.expired) {
+      result_.reason = "time ran out before a plan was found";
+    } else if (result_.reason.empty()) {
+      result_.reason = "no plan obeys the rules for these devices, this batch and the fixed keys";
+    }
+  }
+
+  const Scenario* s_;
+  int threads_;
+  const std::function<bool()>* expired_;
+  Seconds least_;  // of any plan
+  std::vector<Ranked> started_;
+  MeshSearch result_;
+};
+
+struct Refusal {
+  const char* key;
+  const char* why;
+};
+
+// What this search cannot hold fixed.
+std::optional<Refusal> refusal(const Scenario& s) {
+  const auto& listed = s.search.schedules;
+  const auto plain = costmodel::ScheduleKind::one_f_one_b;
+  const bool offered =
+      listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
+  if (!s.plan.stages.empty()) return Refusal{"stages", "are fixed, and plan searches them"};
+  if (!s.plan.replicas.empty()) return Refusal{"replicas", "are fixed, and plan searches them"};
+  if (!s.plan.stage_layers.empty())
+    return Refusal{"stage_layers", "are searched where stages differ"};
+  if (s.plan.pp) return Refusal{"pp", "is searched where stages differ"};
+  if (s.plan.dp.has_value() != s.plan.micro_batch.has_value()) {
+    return Refusal{s.plan.dp ? "dp" : "micro_batch",
+                   "alone does not say how large a micro-batch is"};
+  }
+  if (s.plan.rank_order != costmodel::default_rank_order)
+    return Refusal{"rank_order", "is the default where stages differ"};
+  if (!offered) return Refusal{"search", "leaves out 1f1b, the schedule where stages differ"};
+  if (s.plan.vpp.value_or(1) != 1) return Refusal{"vpp", "is 1 where stages differ"};
+  if (s.plan.schedule.value_or(plain) != plain)
+    return Refusal{"schedule", "is 1f1b where stages differ"};
+  return {};
+}
+
+}  // namespace
+
+bool can_search_meshes(const Scenario& scenario) { return !refusal(scenario); }
+
+MeshSearch search_meshes(const Scenario& scenario, int threads,
+                         const std::function<bool()>& expired) {
+  if (const auto fault = refusal(scenario)) {
+    throw costmodel::ConfigError(scenario.plan.mark_of(fault->key),
+                                 std::string(fault->key) + " " + fault->why,
+                                 "leave it out, or ask `shardplan evaluate`");
+  }
+  MeshSearch found = MeshSearcher(scenario, threads, expired).run();
+  if (scenario.cluster.groups.size() > 1) found.replicas = search_replicas(scenario, expired);
+  return found;
+}
+
+}  // namespace planner

@@ -1,0 +1,43 @@
+#include "planner/search/replica_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/plan/replica_groups.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::ParallelPlan;
+using costmodel::ReplicaShare;
+using costmodel::Scenario;
+
+ParallelPlan replica_plan(const ReplicaSearch& found, const Scenario& s) {
+  ParallelPlan plan = found.shares.front().plan;
+  for (std::size_t g = 0; g < found.shares.size(); ++g) {
+    const ReplicaShare& share = found.shares[g];
+    const ParallelPlan& own = share.plan;
+    plan.sequence_parallel = plan.sequence_parallel || own.sequence_parallel;
+    plan.replica_groups.push_back({s.cluster.groups[g].name, own.tp, own.pp, own.dp,
+                                   own.micro_batch, share.micro_batches, own.recompute, own.zero});
+  }
+  join_replicas(plan);
+  return plan;
+}
+
+void rank_replicas(MeshSearch& found, const Scenario& s) {
+  if (!found.replicas || found.replicas->shares.empty()) return;
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Estimate estimate = evaluator.estimate(replica_plan(*found.replicas, s));
+  const auto slower = [&](const Estimate& e) { return e.iteration > estimate.iteration; };
+  const auto at = std::find_if(found.plans.begin(), found.plans.end(), slower);
+  found.plans.insert(at, std::move(estimate));
+}
+
+costmodel::Seconds best_pipeline(const MeshSearch& found) {
+  for (const Estimate& e : found.plans)
+    if (e.plan.replica_groups.empty()) return e.iteration;
+  return {};
+}
+
+}  // namespace planner

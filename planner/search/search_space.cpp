@@ -1,0 +1,300 @@
+#include "planner/search/search_space.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "planner/search/layout.hpp"
+
+namespace planner {
+
+using costmodel::ContextExchange;
+using costmodel::ParallelPlan;
+using costmodel::Recomputation;
+using costmodel::Recompute;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t i = 1; i * i <= n; ++i) {
+    if (n % i != 0) continue;
+    low.push_back(i);
+    if (i * i != n) high.push_back(n / i);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+namespace {
+
+// A fixed value alone, or all divisors of n that a limit (0: none) allows.
+std::vector<std::int64_t> choices(std::optional<std::int64_t> fixed, std::int64_t n,
+                                  std::int64_t most) {
+  if (fixed) return {*fixed};
+  auto all = divisors(n);
+  if (most > 0) std::erase_if(all, [most](std::int64_t i) { return i > most; });
+  return all;
+}
+
+std::optional<std::int64_t> widened(const std::optional<int>& value) {
+  if (!value) return {};
+  return *value;
+}
+
+bool allowed(const Scenario& s, ScheduleKind kind) {
+  const auto& limit = s.search.schedules;
+  if (!limit.empty()) return std::find(limit.begin(), limit.end(), kind) != limit.end();
+  if (splits_backward(kind)) return s.training.stack.zero_bubble;
+  return kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::interleaved;
+}
+
+std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
+  if (s.plan.schedule) return {*s.plan.schedule};
+  std::vector<ScheduleKind> kinds;
+  const auto offer = [&](ScheduleKind kind) {
+    if (splits_backward(kind) && pp == 1) return;  // no bubble to fill
+    if (allowed(s, kind)) kinds.push_back(kind);
+  };
+  if (vpp == 1) {
+    for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::serial,
+                            ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2})
+      offer(kind);
+  } else {
+    offer(ScheduleKind::interleaved);
+    if (vpp == 2) offer(ScheduleKind::zero_bubble_v);
+  }
+  return kinds;
+}
+
+// With tp 1 there is nothing to cut: `true` as the scenario writes it asks for a larger tp, unless
+// tp is fixed as well (Megatron then switches it off).
+std::vector<bool> sequence_choices(const Scenario& s, int tp) {
+  if (tp == 1) {
+    const bool asked =
+        s.plan.sequence_parallel.value_or(false) && s.plan.is_written("sequence_parallel");
+    return asked && !s.plan.tp ? std::vector<bool>{} : std::vector<bool>{false};
+  }
+  if (s.plan.sequence_parallel) return {*s.plan.sequence_parallel};
+  return {false, true};
+}
+
+// A shorter piece of a sequence leaves a rank too little to hide an exchange behind; search.max_cp
+// asks for more.
+constexpr std::int64_t least_context_tokens = 4096;
+
+}  // namespace
+
+std::int64_t most_context_ranks(const Scenario& s) {
+  if (s.plan.cp) return *s.plan.cp;
+  const bool offered = s.training.stack.context_parallel && s.model.state_size == 0 &&
+                       !s.model.encoder_decoder() &&
+                       s.training.stack.attention != costmodel::AttentionKernel::unfused;
+  if (!offered) return 1;
+  return s.search.max_cp > 0
+             ? s.search.max_cp
+             : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens);
+}
+
+std::vector<std::int64_t> context_sizes_offered(const Scenario& s, std::int64_t devices) {
+  return choices(widened(s.plan.cp), devices, most_context_ranks(s));
+}
+
+std::vector<ContextExchange> exchanges_offered(const Scenario& s, std::int64_t cp) {
+  if (cp == 1) return {ContextExchange::p2p};
+  if (s.plan.cp_comm) return {*s.plan.cp_comm};
+  return {ContextExchange::p2p, ContextExchange::a2a, ContextExchange::all_gather};
+}
+
+std::vector<ExpertSizes> expert_sizes_offered(const Scenario& s, std::int64_t tp) {
+  if (s.model.experts == 0) return {{s.plan.ep.value_or(1), s.plan.etp.value_or(1)}};
+  std::vector<int> tensor{1};
+  if (tp > 1) tensor.push_back(static_cast<int>(tp));
+  if (s.plan.etp) tensor = {*s.plan.etp};
+  std::vector<ExpertSizes> sizes;
+  for (const auto ep : choices(widened(s.plan.ep), s.model.experts, s.search.max_ep)) {
+    for (const int etp : tensor) sizes.push_back({static_cast<int>(ep), etp});
+  }
+  return sizes;
+}
+
+namespace {
+
+std::vector<int> zero_choices(const Scenario& s, int replicas) {
+  if (s.plan.zero) return {*s.plan.zero};
+  if (replicas == 1) return {0};  // nothing to shard over
+  if (!s.search.zero.empty()) {
+    std::vector<int> offered = s.search.zero;
+    std::erase_if(offered, [&](int z) { return z > s.training.stack.max_zero; });
+    return offered;
+  }
+  std::vector<int> stages;
+  for (int z = 0; z <= s.training.stack.max_zero; ++z) stages.push_back(z);
+  return stages;
+}
+
+// A stage of more layers is tried at this many evenly spread counts of recomputed layers, not at
+// all of them.
+constexpr int most_recompute_counts = 64;
+
+std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& plan) {
+  if (s.plan.recompute) return {*s.plan.recompute};
+  std::vector<Recompute> list;
+  const auto wanted = [&](Recomputation kind) {
+    const auto& limit = s.search.recompute;
+    return limit.empty() || std::find(limit.begin(), limit.end(), kind) != limit.end();
+  };
+  if (wanted(Recomputation::none)) list.push_back({Recomputation::none, 0});
+  if (wanted(Recomputation::selective) && s.training.stack.selective_recompute) {
+    list.push_back({Recomputation::selective, 0});
+  }
+  if (!wanted(Recomputation::full)) return list;
+  int most = 0;
+  for (int k = 0; k < plan.virtual_stages(); ++k)
+    most = std::max(most, layers_of(plan, s.model, k));
+  const int stride = std::max(1, most / most_recompute_counts);
+  for (int k = stride; k < most; k += stride) list.push_back({Recomputation::full, k});
+  list.push_back({Recomputation::full, 0});
+  return list;
+}
+
+// The largest v anyone has published is 12; more than this many chunks a device are tried only when
+// search.max_vpp asks.
+constexpr std::int64_t most_virtual_stages = 128;
+
+// Virtual stages per device: every v that divides what pp leaves of the layers.
+std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
+  if (s.plan.vpp) return {*s.plan.vpp};
+  if (!s.plan.stage_layers.empty())
+    return {std::max<std::int64_t>(1, static_cast<std::int64_t>(s.plan.stage_layers.size()) / pp)};
+  if (pp == 1) return {1};
+  // Megatron's uneven splits count the loss, or embedding and loss, as layers.
+  std::vector<std::int64_t> all;
+  for (const std::int64_t counted : {s.model.layers, s.model.layers + 1, s.model.layers + 2}) {
+    if (counted % pp != 0) continue;
+    for (const auto v :
+         choices({}, counted / pp, s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages))
+      all.push_back(v);
+  }
+  if (all.empty() && s.training.stack.uneven_stages) return {1};
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
+  plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
+  plan.recompute = s.plan.recompute.value_or(Recompute{});
+  for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
+    plan.schedule = kind;
+    for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
+      plan.sequence_parallel = sequence_parallel;
+      for (const auto exchange : exchanges_offered(s, plan.cp)) {
+        plan.cp_comm = exchange;
+        for (const auto& [ep, etp] : expert_sizes_offered(s, plan.tp)) {
+          plan.ep = ep;
+          plan.etp = etp;
+          if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
+          space.families.push_back({plan});
+          space.configurations +=
+              recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+        }
+      }
+    }
+  }
+}
+
+// Every vpp and micro-batch of a plan whose axes are settled.
+void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
+  const std::int64_t share = s.training.global_batch / plan.dp;
+  for (const auto vpp : vpp_choices(s, plan.pp)) {
+    for (const auto b : choices(s.plan.micro_batch, share, s.search.max_micro_batch)) {
+      plan.vpp = static_cast<int>(vpp);
+      plan.micro_batch = b;
+      add_families(s, plan, space);
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+enum class Stages { as_written, uneven };
+
+SearchSpace enumerate(const Scenario& s, Stages stages) {
+  SearchSpace space;
+  const std::int64_t devices = s.cluster.devices;
+  for (const auto tp : choices(widened(s.plan.tp), devices, s.search.max_tp)) {
+    if (devices % tp != 0 || s.model.heads % tp != 0) continue;
+    for (const auto pp : choices(widened(s.plan.pp), devices / tp, s.search.max_pp)) {
+      if (devices / tp % pp != 0 || pp > s.model.layers) continue;
+      if (stages == Stages::uneven && pp == 1) continue;
+      const std::int64_t rest = devices / tp / pp;
+      for (const auto cp : context_sizes_offered(s, rest)) {
+        if (rest % cp != 0) continue;
+        const std::int64_t dp = rest / cp;
+        if ((s.plan.dp && *s.plan.dp != dp) || s.training.global_batch % dp != 0) continue;
+        ParallelPlan plan;
+        plan.tp = static_cast<int>(tp);
+        plan.pp = static_cast<int>(pp);
+        plan.cp = static_cast<int>(cp);
+        plan.dp = static_cast<int>(dp);
+        plan.stage_layers = s.plan.stage_layers;
+        if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
+        plan.rank_order = s.plan.rank_order;
+        add_axes(s, plan, space);
+      }
+    }
+  }
+  return space;
+}
+
+}  // namespace
+
+SearchSpace enumerate(const Scenario& s) { return enumerate(s, Stages::as_written); }
+
+SearchSpace enumerate_uneven(const Scenario& s) {
+  const auto& schedule = s.plan.schedule;
+  const bool pipelined =
+      !schedule || *schedule == ScheduleKind::one_f_one_b || *schedule == ScheduleKind::interleaved;
+  if (!s.plan.stage_layers.empty() || !pipelined) return {};
+  Scenario one_chunk = s;
+  one_chunk.plan.vpp = 1;
+  one_chunk.plan.schedule = ScheduleKind::one_f_one_b;
+  return enumerate(one_chunk, Stages::uneven);
+}
+
+std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
+  std::vector<ParallelPlan> plans{family.plan};
+  const auto stages = zero_choices(s, family.plan.replicas());
+  if (family.plan.zero < 3 && std::find(stages.begin(), stages.end(), 3) != stages.end()) {
+    plans.push_back(family.plan);
+    plans.back().zero = 3;
+  }
+  return plans;
+}
+
+std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
+  std::vector<ParallelPlan> plans;
+  for (const Recompute& recompute : recompute_choices(s, family.plan)) {
+    for (const int zero : zero_choices(s, family.plan.replicas())) {
+      ParallelPlan plan = family.plan;
+      plan.recompute = recompute;
+      plan.zero = zero;
+      plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
+bool brackets_partial(const std::vector<ParallelPlan>& members) {
+  const auto offers = [&members](Recomputation kind) {
+    const Recompute whole{kind, 0};
+    return std::any_of(members.begin(), members.end(),
+                       [&](const ParallelPlan& plan) { return plan.recompute == whole; });
+  };
+  return offers(Recomputation::none) && offers(Recomputation::full);
+}
+
+}  // namespace planner

@@ -1,0 +1,170 @@
+// Known schemes recognised in a sharding.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "planner/sharding/stage_sharding.hpp"
+
+namespace planner {
+
+namespace {
+
+// What an axis does in a part of a layer, by its first product, its core and its last product.
+enum class Scheme { replicated, batch, tensor, sequence, ulysses, expert, other };
+
+Scheme scheme_of(Split first, Split core, Split last) {
+  const bool inner = last == Split::inner || last == Split::inner_scattered;
+  if (first == Split::whole && last == Split::whole) return Scheme::replicated;
+  if (first == Split::experts && last == Split::experts) return Scheme::expert;
+  if (first == Split::rows && last == Split::rows)
+    return core == Split::channels ? Scheme::ulysses : Scheme::batch;
+  if (first == Split::gathered_columns && inner) return Scheme::sequence;
+  if (first == Split::columns && inner)
+    return last == Split::inner ? Scheme::tensor : Scheme::sequence;
+  return Scheme::other;
+}
+
+std::string words(Scheme scheme, int axis) {
+  switch (scheme) {
+    case Scheme::replicated: return fmt::format("the same on all devices of axis {}", axis);
+    case Scheme::batch: return fmt::format("batch over axis {} = data parallelism", axis);
+    case Scheme::tensor:
+      return fmt::format("column then row over axis {} = Megatron tensor parallelism", axis);
+    case Scheme::sequence:
+      return fmt::format(
+          "column then row over axis {}, tokens between = Megatron tensor parallelism with "
+          "sequence parallelism",
+          axis);
+    case Scheme::ulysses:
+      return fmt::format(
+          "tokens over axis {}, in attention heads, all-to-all between = DeepSpeed-Ulysses", axis);
+    case Scheme::expert: return fmt::format("experts over axis {} = expert parallelism", axis);
+    case Scheme::other: break;
+  }
+  return {};
+}
+
+// A part of a layer: operators whose splits say what is done.
+struct Part {
+  std::string name;
+  const OperatorStrategy* first = nullptr;
+  const OperatorStrategy* core = nullptr;
+  const OperatorStrategy* last = nullptr;
+};
+
+class Parts {
+ public:
+  Parts(const StageGraph& graph, const AlikeLayers& alike, const std::vector<int>& choice) {
+    for (const std::size_t v : alike.nodes) {
+      const OperatorSite& site = graph.site(v);
+      const OperatorStrategy* s = &graph.strategy(v, choice);
+      const std::string_view name = site.node.name;
+      if (name == "QKV" || name == "Q" || name == "K, V") begin("attention", s);
+      if (name == "in") begin("scan", s);
+      if (name == "MLP up" || name == "MLP gate and up") begin("MLP", s);
+      if (name == "expert up" || name == "expert gate and up") begin("experts", s);
+      if (name == "token embedding") whole("embedding", s);
+      if (name == "logits") whole("logits", s);
+      if (parts_.empty()) continue;
+      if (std::holds_alternative<costmodel::FlashAttention>(site.node.op) ||
+          std::holds_alternative<costmodel::AttentionScores>(site.node.op))
+        parts_.back().core = s;
+      if (name == "attention projection" || name == "MLP down" || name == "out" ||
+          name == "expert down")
+        parts_.back().last = s;
+    }
+    std::erase_if(parts_, [](const Part& p) { return p.last == nullptr; });
+  }
+  const std::vector<Part>& all() const { return parts_; }
+
+ private:
+  void begin(const std::string& name, const OperatorStrategy* s) {
+    if (parts_.empty() || parts_.back().name != name) parts_.push_back({name});
+    parts_.back().first = s;  // the last projection in is cut by heads
+  }
+  void whole(const std::string& name, const OperatorStrategy* s) {
+    parts_.push_back({name, s, nullptr, s});
+  }
+  std::vector<Part> parts_;
+};
+
+std::string listed(const Part& part, std::size_t axis) {
+  const auto name = [axis](const OperatorStrategy* s) {
+    return split_names[static_cast<std::size_t>(s->split[axis])];
+  };
+  const std::string_view first = name(part.first), last = name(part.last);
+  const bool table = part.name == "embedding" && first == "inner";
+  if (table) return fmt::format("vocabulary over axis {}", axis);
+  if (part.first == part.last) return fmt::format("{} over axis {}", first, axis);
+  return fmt::format("{}, then {} over axis {}", first, last, axis);
+}
+
+// "a", "a and b", "a, b and c".
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+// Sentences in the order in which they first apply, each with the parts it applies to.
+class Sentences {
+ public:
+  void add(const std::string& what, const std::string& part) {
+    const auto found =
+        std::find_if(all_.begin(), all_.end(), [&](const auto& s) { return s.first == what; });
+    if (found == all_.end()) {
+      all_.push_back({what, {part}});
+    } else if (found->second.back() != part) {
+      found->second.push_back(part);
+    }
+  }
+  std::vector<std::string> take() const {
+    std::vector<std::string> lines;
+    for (const auto& [what, parts] : all_) lines.push_back(joined(parts) + ": " + what);
+    return lines;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> all_;
+};
+
+constexpr std::array<std::string_view, 4> zero_words{
+    "", "optimizer states sharded", "gradients and optimizer states sharded", "weights sharded"};
+
+std::string sharded_over(const OperatorStrategy& s, const DeviceMesh& mesh) {
+  std::string axes;
+  for (const int a : {0, 1}) {
+    if (mesh.size(a) == 1 || s.split[static_cast<std::size_t>(a)] != Split::rows) continue;
+    axes += axes.empty() ? fmt::format("axis {}", a) : fmt::format(" and axis {}", a);
+  }
+  return fmt::format("{} over {} = ZeRO-{}", zero_words[static_cast<std::size_t>(s.zero)], axes,
+                     s.zero);
+}
+
+}  // namespace
+
+std::vector<std::string> known_names(const StageGraph& graph, const AlikeLayers& alike,
+                                     const std::vector<int>& choice) {
+  const DeviceMesh& mesh = graph.spec.mesh;
+  const Parts parts(graph, alike, choice);
+  Sentences sentences;
+  for (const std::size_t a : {std::size_t{1}, std::size_t{0}}) {
+    if (mesh.size(static_cast<int>(a)) == 1) continue;
+    for (const Part& part : parts.all()) {
+      const Split core = part.core != nullptr ? part.core->split[a] : Split::whole;
+      const Scheme scheme = scheme_of(part.first->split[a], core, part.last->split[a]);
+      sentences.add(scheme == Scheme::other ? listed(part, a) : words(scheme, static_cast<int>(a)),
+                    part.name);
+    }
+  }
+  for (const Part& part : parts.all()) {
+    for (const auto* s : {part.first, part.last}) {
+      if (s->zero > 0) sentences.add(sharded_over(*s, mesh), part.name);
+    }
+  }
+  if (mesh.devices() == 1) sentences.add("on one device", "all");
+  return sentences.take();
+}
+
+}  // namespace planner

@@ -1,0 +1,106 @@
+#include "planner/sharding/local_op.hpp"
+
+#include <algorithm>
+
+namespace planner {
+
+namespace {
+
+// Divides `value` where that leaves no rest.
+bool divide(std::int64_t& value, std::int64_t n) {
+  if (value % n != 0) return false;
+  value /= n;
+  return true;
+}
+
+bool is_inner(Split s) { return s == Split::inner || s == Split::inner_scattered; }
+bool is_columns(Split s) { return s == Split::columns || s == Split::gathered_columns; }
+
+struct Cutter {
+  LocalOp& local;
+  Split split;
+  int n;
+
+  bool rows(std::int64_t& tokens) const { return split == Split::rows && divide(tokens, n); }
+  // Sequences as a whole, or heads.
+  bool sequences() const { return split == Split::rows && divide(local.sequences, n); }
+  bool heads() const { return split == Split::channels && divide(local.heads, n); }
+  bool rows_or_channels(std::int64_t& tokens, std::int64_t& columns) const {
+    return rows(tokens) || (split == Split::channels && divide(columns, n));
+  }
+  // Rows of the attention core: (sequence, head, token), or (sequence, head).
+  bool core(std::int64_t& count) const { return (sequences() || heads()) && divide(count, n); }
+
+  bool operator()(costmodel::Linear& o) const {
+    if (is_columns(split)) return divide(o.n, n);
+    return is_inner(split) ? divide(o.k, n) : rows(o.m);
+  }
+  bool operator()(costmodel::GroupedLinear& o) const {
+    if (split == Split::columns) return divide(o.n, n);
+    if (is_inner(split)) return divide(o.k, n);
+    return split == Split::experts ? divide(o.experts, n) && divide(o.m, n) : rows(o.m);
+  }
+  bool operator()(costmodel::Convolution& o) const {
+    return (sequences() && divide(o.rows, n)) || (heads() && divide(o.cols, n));
+  }
+  bool operator()(costmodel::Scan& o) const {
+    return (sequences() && divide(o.sequences, n)) ||
+           (heads() && divide(o.heads, n) && divide(o.groups, n));
+  }
+  bool operator()(costmodel::AttentionScores& o) const { return core(o.batch); }
+  bool operator()(costmodel::AttentionContext& o) const {
+    return local.attention_core ? core(o.batch) : rows(o.batch);
+  }
+  bool operator()(costmodel::Softmax& o) const { return core(o.rows); }
+  bool operator()(costmodel::FlashAttention& o) const {
+    if (sequences()) return divide(o.sequences, n);
+    // Fewer key heads than ranks: each has a copy of its own.
+    return heads() && divide(o.heads, n) &&
+           (divide(o.kv_heads, n) || (n % o.kv_heads == 0 && (o.kv_heads = 1) == 1));
+  }
+  bool operator()(costmodel::Dropout& o) const {
+    return local.attention_core ? core(o.rows) : rows_or_channels(o.rows, o.cols);
+  }
+  bool operator()(costmodel::Norm& o) const {
+    if (rows(o.rows)) return true;
+    if (split != Split::channels) return false;
+    if (local.gated_norm) return divide(o.cols, n);
+    return o.gains > 1 && heads() && divide(o.rows, n);  // of queries and keys, head by head
+  }
+  bool operator()(costmodel::Activation& o) const {
+    if (split == Split::experts) return local.of_experts && divide(o.rows, n);
+    return rows_or_channels(o.rows, o.cols);
+  }
+  bool operator()(costmodel::BiasDropoutAdd& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(costmodel::Rotary& o) const {
+    return rows(o.rows) || (heads() && divide(o.cols, n));
+  }
+  bool operator()(costmodel::Routing& o) const { return rows(o.rows); }
+  bool operator()(costmodel::Permute& o) const { return rows(o.rows); }
+  bool operator()(costmodel::Embedding& o) const {
+    if (split == Split::columns) return divide(o.cols, n);
+    return is_inner(split) ? divide(o.vocab, n) : rows(o.rows);
+  }
+  bool operator()(costmodel::PositionEmbedding& o) const {
+    return rows_or_channels(o.rows, o.cols);
+  }
+  bool operator()(costmodel::CrossEntropy& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(costmodel::Collective&) const { return false; }
+};
+
+}  // namespace
+
+std::optional<LocalOp> cut(const LocalOp& whole, Split split, int ranks) {
+  LocalOp local = whole;
+  if (split == Split::whole || ranks == 1) return local;
+  if (!std::visit(Cutter{local, split, ranks}, local.op)) return std::nullopt;
+  return local;
+}
+
+bool has_matrix(const costmodel::Op& op) {
+  return std::holds_alternative<costmodel::Linear>(op) ||
+         std::holds_alternative<costmodel::GroupedLinear>(op) ||
+         std::holds_alternative<costmodel::Embedding>(op);
+}
+
+}  // namespace planner

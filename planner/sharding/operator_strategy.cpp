@@ -1,0 +1,237 @@
+#include "planner/sharding/operator_strategy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/cost/device_time.hpp"
+#include "costmodel/cost/layer_cost.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::CollectiveKind;
+using costmodel::Pass;
+using costmodel::Seconds;
+
+namespace {
+
+Cut input_cut(Split split) {
+  switch (split) {
+    case Split::whole:
+    case Split::columns: return Cut::whole;
+    case Split::rows:
+    case Split::gathered_columns: return Cut::rows;
+    case Split::channels:
+    case Split::inner:
+    case Split::inner_scattered: return Cut::columns;
+    case Split::experts: return Cut::experts;
+  }
+  return Cut::whole;
+}
+
+Cut output_cut(Split split, const costmodel::Op& op) {
+  switch (split) {
+    case Split::whole:
+    case Split::inner: return Cut::whole;
+    case Split::rows:
+    case Split::inner_scattered: return Cut::rows;
+    case Split::channels:  // a row's loss is a number
+      return std::holds_alternative<costmodel::CrossEntropy>(op) ? Cut::whole : Cut::columns;
+    case Split::columns:
+    case Split::gathered_columns: return Cut::columns;
+    case Split::experts: return Cut::experts;
+  }
+  return Cut::whole;
+}
+
+bool offers(const costmodel::Op& op, Split split) {
+  // A table has no input to gather.
+  return split != Split::gathered_columns || std::holds_alternative<costmodel::Linear>(op);
+}
+
+// The layout with `to` on the axes that are split so.
+TensorLayout with(const TensorLayout& layout, const std::array<Split, 2>& split, Split which,
+                  Cut to) {
+  TensorLayout result = layout;
+  for (std::size_t a = 0; a < 2; ++a) {
+    if (split[a] == which) result[a] = to;
+  }
+  return result;
+}
+
+void append(std::vector<Exchange>& to, const std::vector<Exchange>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// What the operator itself sends in a micro-batch.
+void add_exchanges(const OperatorSite& site, const LocalOp& local, OperatorStrategy& s,
+                   const MeshPrices& mesh) {
+  const Bytes in = site.inputs.empty() ? Bytes(0) : site.inputs.front();
+  const auto gathered = with(s.input, s.split, Split::gathered_columns, Cut::whole);
+  const auto again = resharding(in, s.input, gathered, mesh);
+  append(s.forward, again);
+  auto sums = with(s.output, s.split, Split::inner, Cut::partial);
+  sums = with(sums, s.split, Split::inner_scattered, Cut::partial);
+  append(s.forward, resharding(site.output, sums, s.output, mesh));
+  if (const auto* loss = std::get_if<costmodel::CrossEntropy>(&local.op)) {
+    for (int a = 0; a < 2; ++a) {
+      if (s.split[static_cast<std::size_t>(a)] != Split::channels) continue;
+      // A row's maximum, its exponential sum, and the logit of its target.
+      const Exchange row{CollectiveKind::all_reduce, a, Bytes(static_cast<double>(loss->rows) * 4)};
+      s.forward.insert(s.forward.end(), 3, row);
+    }
+  }
+  const auto whole = with(s.output, s.split, Split::inner_scattered, Cut::whole);
+  append(s.backward, resharding(site.output, s.output, whole, mesh));
+  append(s.backward, again);  // for the weight gradient
+  const auto partial = with(s.input, s.split, Split::gathered_columns, Cut::partial);
+  append(s.backward, resharding(in, partial, s.input, mesh));
+}
+
+// Device time of one micro-batch.
+Seconds compute_time(const OperatorSite& site, const LocalOp& local, const OperatorStrategy& s,
+                     const StagePrices& prices) {
+  const costmodel::OpList none;
+  const auto& pricing = s.zero == 3 ? prices.pricing_zero3 : prices.pricing;
+  const auto passes = [&](const costmodel::Op& op) {
+    const costmodel::Node node{site.node.name, op, {}, -1, {}, costmodel::Region::rest};
+    std::vector<costmodel::Step> steps{{&node, Pass::forward}, {&node, Pass::input_gradient}};
+    if (site.again) steps.push_back({&node, Pass::forward});
+    if (has_pass(op, Pass::weight_gradient)) steps.push_back({&node, Pass::weight_gradient});
+    return price(steps, none, pricing).compute;
+  };
+  Seconds time = passes(local.op);
+  const auto* experts = std::get_if<costmodel::GroupedLinear>(&local.op);
+  const bool dealt_out = std::count(s.split.begin(), s.split.end(), Split::experts) > 0;
+  if (experts != nullptr && dealt_out && experts->experts > 1 && site.sorted_columns > 0)
+    time += passes(costmodel::Permute{experts->m, site.sorted_columns, 1});
+  return time * prices.slowdown;
+}
+
+struct Sharing {  // of weights, over the axes that cut rows
+  int axis = -1;  // as in Exchange; -1: none
+  int ranks = 1;
+};
+
+Sharing sharing_of(const std::array<Split, 2>& split, const DeviceMesh& mesh) {
+  Sharing sharing;
+  for (int a = 0; a < 2; ++a) {
+    if (split[static_cast<std::size_t>(a)] != Split::rows) continue;
+    sharing.axis = sharing.axis < 0 ? a : 2;
+    sharing.ranks *= mesh.size(a);
+  }
+  return sharing;
+}
+
+// Share of the price of a message of so many operators' weights.
+Seconds shared_time(CollectiveKind kind, int axis, Bytes bytes, double operators,
+                    const MeshPrices& mesh) {
+  return bytes.value > 0 ? mesh.time({kind, axis, bytes * operators}) / operators : Seconds(0);
+}
+
+// Weights, gradients and optimizer states: their bytes, their collectives, the optimizer's time.
+void add_weights(const LocalOp& local, OperatorStrategy& s, const StagePrices& p) {
+  const double n = costmodel::weights_of(local.op);
+  if (n == 0) return;
+  const costmodel::TrainingSpec& training = *p.training;
+  const Bytes weights(n * weight_bytes_per_parameter(training));
+  const Bytes gradients(n * gradient_bytes_per_parameter(training));
+  const Bytes optimizer(n * optimizer_bytes_per_parameter(training));
+  const Sharing sharing = sharing_of(s.split, p.mesh.mesh);
+  const auto kept = [&](int stage) { return s.zero >= stage ? 1.0 / sharing.ranks : 1.0; };
+  s.states = weights * kept(3) + gradients * kept(2) + optimizer * kept(1);
+  s.optimizer = streaming_time(optimizer_traffic(n * kept(1), n * kept(2), training), 0,
+                               p.pricing.cluster->device) *
+                p.slowdown;
+  if (sharing.axis < 0) return;
+  const auto m = static_cast<double>(p.micro_batches);
+  const auto add = [&](CollectiveKind kind, Bytes bytes, double times, double operators) {
+    s.ending.push_back({kind, sharing.axis, bytes});
+    s.communication += shared_time(kind, sharing.axis, bytes, operators, p.mesh) * times;
+  };
+  const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
+  switch (s.zero) {
+    case 0: return add(CollectiveKind::all_reduce, gradients, 1, p.stage_operators);
+    case 1: add(scatter, gradients, 1, p.stage_operators); break;
+    default: add(scatter, gradients, m, p.layer_operators); break;
+  }
+  if (s.zero == 3) return add(gather, weights, 2 * m, p.layer_operators);
+  add(gather, weights, 1, p.stage_operators);
+}
+
+OperatorStrategy strategy_of(const OperatorSite& site, const LocalOp& local,
+                             const std::array<Split, 2>& split, int zero, const StagePrices& p) {
+  OperatorStrategy s;
+  s.split = split;
+  s.zero = zero;
+  for (std::size_t a = 0; a < 2; ++a) {
+    s.input[a] = s.gradient[a] = input_cut(split[a]);
+    s.output[a] = output_cut(split[a], local.op);
+    if (split[a] == Split::columns) s.gradient[a] = Cut::partial;
+  }
+  add_exchanges(site, local, s, p.mesh);
+  const auto m = static_cast<double>(p.micro_batches);
+  s.compute = compute_time(site, local, s, p) * m;
+  s.communication = (p.mesh.time(s.forward) * (site.again ? 2 : 1) + p.mesh.time(s.backward)) * m;
+  add_weights(local, s, p);
+  for (const KeptTensor& kept : site.kept) {
+    const TensorLayout layout = kept.input < 0 ? s.output : input_layout(site, s, kept.input);
+    s.activations += kept.bytes * (local_share(layout, p.mesh.mesh) * p.in_flight);
+  }
+  return s;
+}
+
+}  // namespace
+
+std::vector<OperatorStrategy> strategies_of(const OperatorSite& site, const StagePrices& prices) {
+  std::vector<OperatorStrategy> found;
+  const DeviceMesh& mesh = prices.mesh.mesh;
+  for (const Split outer : all_splits) {
+    if (mesh.size(0) == 1 && outer != Split::whole) continue;
+    const auto half = cut(site.op, outer, mesh.size(0));
+    if (!half || !offers(site.op.op, outer)) continue;
+    for (const Split inner : all_splits) {
+      if (mesh.size(1) == 1 && inner != Split::whole) continue;
+      const auto local = cut(*half, inner, mesh.size(1));
+      if (!local || !offers(site.op.op, inner)) continue;
+      const bool shared = sharing_of({outer, inner}, mesh).axis >= 0 && has_matrix(local->op);
+      for (int zero = 0; zero <= (shared ? 3 : 0); ++zero)
+        found.push_back(strategy_of(site, *local, {outer, inner}, zero, prices));
+    }
+  }
+  return found;
+}
+
+namespace {
+
+// The third input of latent attention's rotary is not cut by heads.
+bool shared_by_heads(const OperatorSite& site, int input) {
+  return input == 2 && std::holds_alternative<costmodel::Rotary>(site.node.op);
+}
+
+}  // namespace
+
+TensorLayout input_layout(const OperatorSite& site, const OperatorStrategy& s, int input) {
+  return shared_by_heads(site, input) ? with(s.input, s.split, Split::channels, Cut::whole)
+                                      : s.input;
+}
+
+TensorLayout gradient_layout(const OperatorSite& site, const OperatorStrategy& s, int input) {
+  return shared_by_heads(site, input) ? with(s.gradient, s.split, Split::channels, Cut::partial)
+                                      : s.gradient;
+}
+
+std::string to_string(const OperatorStrategy& s, const DeviceMesh& mesh) {
+  std::string text;
+  for (const int a : {1, 0}) {
+    const Split split = s.split[static_cast<std::size_t>(a)];
+    if (mesh.size(a) == 1 || split == Split::whole) continue;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} over axis {}", split_names[static_cast<std::size_t>(split)], a);
+  }
+  if (text.empty()) return "replicated";
+  return s.zero > 0 ? fmt::format("{}; ZeRO-{}", text, s.zero) : text;
+}
+
+}  // namespace planner

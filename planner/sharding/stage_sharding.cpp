@@ -1,0 +1,183 @@
+#include "planner/sharding/stage_sharding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "costmodel/base/unit_text.hpp"
+
+namespace planner {
+
+using costmodel::Bytes;
+using costmodel::format_bytes;
+using costmodel::format_seconds;
+using costmodel::Seconds;
+
+namespace {
+
+// Where time ran out before anything as quick was found, the plan's own is the best there is so
+// far; what has been proved stays as it is.
+void adopt_quicker(const HandSharding& hand, double memory_limit, Sharding& found) {
+  const bool fits = !hand.choice.empty() && hand.price.bytes <= memory_limit;
+  if (!fits || hand.price.seconds >= found.seconds) return;
+  found.choice = hand.choice;
+  found.seconds = hand.price.seconds;
+  found.bytes = hand.price.bytes;
+  found.lower_bound = std::min(found.lower_bound, found.seconds);
+  found.reason.clear();
+}
+
+}  // namespace
+
+StageSharding shard_stage(const StageSpec& spec, const costmodel::ParallelPlan& plan,
+                          const costmodel::Evaluator& evaluator,
+                          const std::function<bool()>& expired) {
+  StageSharding s{stage_graph(spec, evaluator), {}, {}};
+  s.found = best_sharding(s.graph.problem, expired);
+  s.hand = hand_sharding(s.graph, plan);
+  adopt_quicker(s.hand, s.graph.problem.memory_limit, s.found);
+  return s;
+}
+
+std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector<int>& choice) {
+  const std::size_t offset = graph.has_input ? 1 : 0;
+  std::vector<std::vector<int>> by_layer(graph.spec.layers.size());
+  std::vector<std::vector<std::size_t>> nodes(graph.spec.layers.size());
+  for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+    const auto l = static_cast<std::size_t>(graph.nodes[v].layer);
+    if (by_layer[l].empty()) by_layer[l].push_back(graph.nodes[v].kind);
+    by_layer[l].push_back(choice[v + offset]);
+    nodes[l].push_back(v);
+  }
+  std::vector<AlikeLayers> alike;
+  std::map<std::vector<int>, std::size_t> known;
+  for (std::size_t l = 0; l < by_layer.size(); ++l) {
+    const auto [found, fresh] = known.emplace(by_layer[l], alike.size());
+    if (fresh) alike.push_back({by_layer[l].front(), {}, nodes[l]});
+    alike[found->second].layers.push_back(static_cast<int>(l));
+  }
+  return alike;
+}
+
+std::string told(const StageGraph& graph, const AlikeLayers& alike) {
+  const auto& kind = graph.kinds[static_cast<std::size_t>(alike.kind)].layer;
+  const auto name = costmodel::layer_kind_names[static_cast<std::size_t>(kind.kind)];
+  const auto all = std::count(graph.spec.layers.begin(), graph.spec.layers.end(), kind);
+  const auto count = static_cast<std::ptrdiff_t>(alike.layers.size());
+  if (kind.kind == costmodel::LayerKind::embedding || kind.kind == costmodel::LayerKind::head)
+    return std::string(name);
+  const auto* again = kind.again == costmodel::Recomputed::nothing ? "" : ", recomputed";
+  const std::string of = count == all ? "" : fmt::format(" of {}", all);
+  return fmt::format("{}{} {} layer{}{}", count, of, name, all == 1 ? "" : "s", again);
+}
+
+Seconds resharding_time(const StageGraph& graph, std::size_t node, const std::vector<int>& choice) {
+  const auto reader = static_cast<int>(node) + (graph.has_input ? 1 : 0);
+  double sum = 0;
+  for (const ShardingEdge& e : graph.problem.edges) {
+    if (e.to != reader) continue;
+    const auto from = static_cast<std::size_t>(choice[static_cast<std::size_t>(e.from)]);
+    const auto to = static_cast<std::size_t>(choice[static_cast<std::size_t>(e.to)]);
+    sum += e.seconds[from * graph.problem.nodes[static_cast<std::size_t>(e.to)].size() + to];
+  }
+  return Seconds(sum);
+}
+
+namespace {
+
+std::string compared(const StageSharding& s) {
+  if (s.hand.choice.empty())
+    return fmt::format("The plan's own sharding is none of these: {}.", s.hand.reason);
+  const auto own = fmt::format("The plan's own sharding takes {} and {} by the same prices",
+                               format_seconds(Seconds(s.hand.price.seconds)),
+                               format_bytes(Bytes(s.hand.price.bytes)));
+  if (s.hand.price.bytes > s.graph.problem.memory_limit)
+    return own + ", which is more memory than there is.";
+  if (s.hand.price.seconds <= s.found.seconds) {
+    const bool proved = s.found.lower_bound >= s.hand.price.seconds;
+    return own + (proved ? ": it is the best." : ": nothing quicker was found.");
+  }
+  return own +
+         fmt::format(": {:.2f} % longer.", 100 * (s.hand.price.seconds / s.found.seconds - 1));
+}
+
+std::string proved(const Sharding& found) {
+  if (found.lower_bound >= found.seconds)
+    return "Proved: no choice among these strategies takes less.";
+  return fmt::format(
+      "Proved: no choice among these strategies takes less than {}: a gap of {:.2f} %.",
+      format_seconds(Seconds(found.lower_bound)), 100 * (found.seconds / found.lower_bound - 1));
+}
+
+}  // namespace
+
+std::vector<std::string> sharding_sentences(const StageSharding& s) {
+  const DeviceMesh& mesh = s.graph.spec.mesh;
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "Every operator of the stage the iteration waits for, on its mesh of {} x {} devices (axis 0 "
+      "x axis 1), by Alpa's integer program: {} operators, {} strategies.",
+      mesh.size(0), mesh.size(1), s.graph.nodes.size(), [&] {
+        std::size_t n = 0;
+        for (const auto& choices : s.graph.problem.nodes) n += choices.size();
+        return n;
+      }()));
+  if (s.found.choice.empty()) {
+    lines.push_back(fmt::format("There is no sharding: {}.", s.found.reason));
+    return lines;
+  }
+  for (const AlikeLayers& alike : alike_layers(s.graph, s.found.choice)) {
+    const std::string layers = told(s.graph, alike) + ": ";
+    for (const auto& name : known_names(s.graph, alike, s.found.choice)) {
+      const bool once = name.compare(0, layers.size(), layers) == 0;  // "embedding: embedding:"
+      lines.push_back((once ? name : layers + name) + ".");
+    }
+  }
+  lines.push_back(fmt::format(
+      "The stage takes {} an iteration, nothing hidden, and {} for states and kept activations of "
+      "{} that are there.",
+      format_seconds(Seconds(s.found.seconds)), format_bytes(Bytes(s.found.bytes)),
+      format_bytes(Bytes(s.graph.problem.memory_limit))));
+  lines.push_back(compared(s));
+  lines.push_back(proved(s.found));
+  return lines;
+}
+
+namespace {
+
+std::string listed(const std::vector<Exchange>& exchanges) {
+  std::string text;
+  for (const Exchange& e : exchanges) text += (text.empty() ? "" : ", ") + to_string(e);
+  return text;
+}
+
+}  // namespace
+
+Table sharding_table(const StageSharding& s) {
+  Table t{{{"layers", false},
+           {"operator", false},
+           {"strategy", false},
+           {"compute"},
+           {"communication"},
+           {"resharding"},
+           {"collectives", false}},
+          {}};
+  for (const AlikeLayers& alike : alike_layers(s.graph, s.found.choice)) {
+    std::string layers = told(s.graph, alike);
+    for (const std::size_t v : alike.nodes) {
+      const OperatorStrategy& o = s.graph.strategy(v, s.found.choice);
+      std::vector<Exchange> all = o.forward;
+      for (const auto* more : {&o.backward, &o.ending})
+        all.insert(all.end(), more->begin(), more->end());
+      t.rows.push_back({layers, std::string(s.graph.site(v).node.name),
+                        to_string(o, s.graph.spec.mesh), format_seconds(o.compute + o.optimizer),
+                        format_seconds(o.communication),
+                        format_seconds(resharding_time(s.graph, v, s.found.choice)), listed(all)});
+      layers.clear();
+    }
+  }
+  return t;
+}
+
+}  // namespace planner

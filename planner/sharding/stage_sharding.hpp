@@ -1,0 +1,55 @@
+// The best sharding of a plan's critical stage on its own mesh, beside the plan's own, and both
+// told operator by operator.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "planner/report/table.hpp"
+#include "planner/sharding/megatron_sharding.hpp"
+#include "planner/sharding/stage_graph.hpp"
+
+namespace planner {
+
+struct StageSharding {
+  StageGraph graph;
+  Sharding found;
+  HandSharding hand;
+};
+
+StageSharding shard_stage(const StageSpec& spec, const costmodel::ParallelPlan& plan,
+                          const costmodel::Evaluator& evaluator,
+                          const std::function<bool()>& expired = {});
+
+// Layers of a stage that are alike and sharded alike.
+struct AlikeLayers {
+  int kind = 0;                    // of StageGraph::kinds
+  std::vector<int> layers;         // of StageSpec::layers
+  std::vector<std::size_t> nodes;  // of StageGraph::nodes: the operators of the first of them
+};
+std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector<int>& choice);
+
+// What a choice is in the field's words, a sentence each: Megatron's tensor and sequence
+// parallelism, data parallelism with its ZeRO stage, expert parallelism, DeepSpeed-Ulysses; what is
+// none of them as it is.
+std::vector<std::string> known_names(const StageGraph& graph, const AlikeLayers& alike,
+                                     const std::vector<int>& choice);
+
+// "6 layers", "embedding", "5 of 6 layers".
+std::string told(const StageGraph& graph, const AlikeLayers& alike);
+
+// Seconds of an iteration that tensors take to come to an operator in its layout, and their
+// gradients back.
+costmodel::Seconds resharding_time(const StageGraph& graph, std::size_t node,
+                                   const std::vector<int>& choice);
+
+// The whole of it, one sentence a line: the mesh, what was found, what the plan's own costs by the
+// same prices, what is proved.
+std::vector<std::string> sharding_sentences(const StageSharding& sharding);
+
+// One row an operator of each group of layers: its strategy, its collectives in a micro-batch and
+// at the end of the iteration, and their seconds in an iteration.
+Table sharding_table(const StageSharding& sharding);
+
+}  // namespace planner

@@ -1,0 +1,34 @@
+#include "planner/solvers/parallel_for.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace planner {
+
+void share_out(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> thrown(count);
+  std::atomic<std::size_t> next{0};
+  const auto take = [&] {
+    for (std::size_t i; (i = next++) < count;) {
+      try {
+        work(i);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const auto wanted = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
+    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(take);
+    take();
+  }
+  for (const auto& fault : thrown) {
+    if (fault) std::rethrow_exception(fault);
+  }
+}
+
+}  // namespace planner

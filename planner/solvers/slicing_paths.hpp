@@ -1,0 +1,70 @@
+// The exact half of stage slicing: the least sum of stage times for a limit on the longest, by a
+// dynamic program from the last layer to the first over (layer, stages behind, devices used), kept
+// to the states that the Lagrangian bound cannot rule out. Of use inside stage_slicing only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "planner/solvers/slicing_bound.hpp"
+
+namespace planner {
+
+class SlicingPaths {
+ public:
+  SlicingPaths(const SlicingGraph& graph, const SlicingBound& bound);
+
+  enum class Outcome { found, none, expired };
+  // The best slicing within the graph's limit whose sum is at most `cutoff`; `bound` must be
+  // ready().
+  Outcome solve(double cutoff, const std::function<bool()>& expired);
+  const SlicingPath& path() const { return path_; }
+  std::uint64_t labels() const { return labels_made_; }
+
+ private:
+  struct Label {
+    double seconds;        // of the stages from this layer on
+    double priced;         // the same with the price of their devices
+    std::int32_t devices;  // used
+    std::int32_t end;      // of the first of these stages
+    std::int32_t option;   // of that stage, counted within its kind
+    std::int32_t rest;     // label behind it
+    std::int8_t same;      // 1: the label behind it is on this level too
+  };
+  struct Reach {  // the best way to a number of devices, while a layer is done
+    double seconds;
+    std::int32_t end, option, rest;
+    std::int8_t same;
+  };
+  struct Priced {
+    double value;  // seconds and the price of the devices
+    std::int32_t index;
+  };
+
+  std::vector<Label>& at(int level, int layer) {
+    return labels_[static_cast<std::size_t>(level) *
+                       (static_cast<std::size_t>(graph_->layers()) + 1) +
+                   static_cast<std::size_t>(layer)];
+  }
+  const std::vector<Priced>& options_of(std::int32_t kind);
+  void extend(int level, int layer, const SlicingGraph::Range& range, bool same);
+  void collect(int level, int layer);
+  bool trace();
+
+  const SlicingGraph* graph_;
+  const SlicingBound* bound_;
+  double spare_ = 0;  // cutoff with the price of all devices
+  double slack_ = 0;  // the most by which a priced path may exceed the best one
+  std::vector<std::vector<Label>> labels_;
+  std::vector<std::vector<Priced>> options_;  // by kind, cheapest first; made when first asked for
+  std::vector<char> made_;
+  std::vector<Reach> reach_;           // by devices
+  std::vector<std::int32_t> touched_;  // devices reached
+  std::vector<double> shorter_;        // by devices: best of the levels below, at this layer
+  std::vector<std::int32_t> shortened_;
+  SlicingPath path_;
+  std::uint64_t labels_made_ = 0;
+};
+
+}  // namespace planner

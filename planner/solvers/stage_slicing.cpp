@@ -1,0 +1,191 @@
+#include "planner/solvers/stage_slicing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <utility>
+
+#include "planner/solvers/slicing_bound.hpp"
+#include "planner/solvers/slicing_paths.hpp"
+#include "planner/solvers/slicing_reason.hpp"
+#include "planner/solvers/tolerances.hpp"
+
+namespace planner {
+
+namespace {
+
+// Objectives nearer than this share of themselves count as equal: sums of the same times differ by
+// less.
+
+// Slicings whose longest time is within low .. high.
+struct Interval {
+  double bound;  // on their objective
+  double sum;    // on their sum of times
+  double low, high;
+  double price;  // of a device, that gave the bound
+  bool bounded;  // by the Lagrangian at `high`; before that only by its neighbours
+  std::uint64_t order;
+  double step = 1e-4;  // share of `sum` by which the next cutoff is above it
+};
+
+struct Later {
+  bool operator()(const Interval& a, const Interval& b) const {
+    return a.bound != b.bound ? a.bound > b.bound : a.order > b.order;
+  }
+};
+
+class Slicer {
+ public:
+  Slicer(const SlicingProblem& problem, const std::function<bool()>& expired)
+      : weight_(static_cast<double>(problem.micro_batches - 1)),
+        graph_(problem),
+        bound_(graph_),
+        paths_(graph_, bound_),
+        expired_(&expired) {}
+
+  Slicing run() {
+    add(0, graph_.longest(), 0);
+    while (!open_.empty() && !closed(open_.top())) {
+      const Interval next = open_.top();
+      if (*expired_ && (*expired_)()) break;
+      open_.pop();
+      if (!next.bounded) {
+        bound(next);
+      } else if (worth_halving(next)) {
+        const double middle = next.low + (next.high - next.low) / 2;
+        add(next.low, middle, next.sum);
+        add_bounded(middle, next.high, next.sum, next.price);
+      } else if (!settle(next)) {
+        open_.push(next);
+        break;
+      }
+    }
+    return finished();
+  }
+
+ private:
+  bool closed(const Interval& i) const { return i.bound >= best_.objective * (1 - equal_share); }
+
+  void push(const Interval& interval) {
+    if (interval.low <= interval.high && !closed(interval)) open_.push(interval);
+  }
+  void add(double low, double high, double sum) {
+    push({sum + weight_ * low, sum, low, high, 0, false, order_++});
+  }
+  void add_bounded(double low, double high, double sum, double price) {
+    push({sum + weight_ * low, sum, low, high, price, true, order_++});
+  }
+  // What the best slicing up to a longest time leaves to be done: shorter longest times.
+  void add_below(double low, const SlicingPath& path) {
+    if (path.longest > low) add(low, std::nextafter(path.longest, low), path.sum);
+  }
+
+  void bound(const Interval& i) {
+    ++best_.statistics.intervals;
+    graph_.limit(i.high);
+    const double least = bound_.solve();
+    if (least == infinity) return;
+    if (bound_.met()) {
+      offer(*bound_.met());
+      add_below(i.low, *bound_.met());
+    } else {
+      add_bounded(i.low, i.high, std::max(i.sum, least), bound_.price());
+    }
+  }
+
+  // Halving raises the lower end of the one half and the least sum of the other. It is of no use
+  // once the longest times of the interval hardly count, nor where the program is small anyway.
+  bool worth_halving(const Interval& i) const {
+    constexpr double small_gap = 0.0003, small_part = 0.3, small_interval = 0.03;
+    const bool any = best_.objective < infinity;  // else no cutoff but a guess keeps programs small
+    if (!any) return weight_ * (i.high - i.low) > small_interval * i.bound;
+    const double gap = best_.objective - i.bound;
+    const bool small = gap <= small_gap * best_.objective;
+    return !small && weight_ * (i.high - i.low) > small_part * gap;
+  }
+
+  void offer(const SlicingPath& path) {
+    const double objective = path.sum + weight_ * path.longest;
+    if (objective >= best_.objective * (1 - equal_share)) return;
+    best_.stages = path.stages;
+    best_.sum = path.sum;
+    best_.longest = path.longest;
+    best_.objective = objective;
+  }
+
+  // The best slicing of the interval, if its sum is below a cutoff: the nearer the cutoff, the
+  // fewer states there are. Where none is, the interval waits for its turn with a sum proved larger
+  // and the next cutoff further up. False: out of time.
+  bool settle(const Interval& i) {
+    constexpr double growth = 2, last_step = 16;
+    const double most = best_.objective - weight_ * i.low;
+    double cutoff = most;
+    if (i.step < last_step) cutoff = std::min(most, i.sum * (1 + i.step));
+    graph_.limit(i.high);
+    bound_.ready(i.price);
+    ++best_.statistics.programs;
+    const auto outcome = paths_.solve(cutoff, *expired_);
+    if (outcome == SlicingPaths::Outcome::expired) return false;
+    if (outcome == SlicingPaths::Outcome::found) {
+      offer(paths_.path());
+      add_below(i.low, paths_.path());
+    } else if (cutoff < most) {
+      Interval later = i;
+      later.sum = cutoff;
+      later.bound = cutoff + weight_ * i.low;
+      later.step *= growth;
+      later.order = order_++;
+      push(later);
+    }
+    return true;
+  }
+
+  Slicing finished() {
+    best_.statistics.labels = paths_.labels();
+    best_.lower_bound = best_.objective;
+    if (!open_.empty()) best_.lower_bound = std::min(best_.objective, open_.top().bound);
+    return std::move(best_);
+  }
+
+  double weight_;  // of the longest time
+  SlicingGraph graph_;
+  SlicingBound bound_;
+  SlicingPaths paths_;
+  const std::function<bool()>* expired_;
+  std::priority_queue<Interval, std::vector<Interval>, Later> open_;
+  std::uint64_t order_ = 0;
+  Slicing best_;
+};
+
+}  // namespace
+
+Slicing best_slicing(const SlicingProblem& problem, const std::function<bool()>& expired) {
+  Slicing result;
+  result.lower_bound = infinity;
+  result.reason = senseless(problem);
+  if (!result.reason.empty()) return result;
+  result = Slicer(problem, expired).run();
+  if (result.stages.empty()) {
+    const bool proved = result.lower_bound == infinity;
+    result.reason = proved ? why_unsliceable(problem) : "time ran out before a slicing was found";
+  }
+  return result;
+}
+
+double slicing_objective(const std::vector<SlicedStage>& stages, std::int64_t micro_batches) {
+  double sum = 0, longest = 0;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    sum += stages[i].option.seconds;
+    longest = std::max(longest, stages[i].option.seconds);
+  }
+  return sum + static_cast<double>(micro_batches - 1) * longest;
+}
+
+std::vector<int> submeshes(int devices, int devices_per_node) {
+  std::vector<int> sizes;
+  for (int n = 1; n < devices_per_node && n <= devices; n *= 2) sizes.push_back(n);
+  for (int n = devices_per_node; n <= devices; n += devices_per_node) sizes.push_back(n);
+  return sizes;
+}
+
+}  // namespace planner

@@ -1,0 +1,28 @@
+// The CPU as a device: operators by the kernels of runtime/cpu, on the calling thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "runtime/backend/device.hpp"
+#include "runtime/cpu/rotary.hpp"
+
+namespace runtime {
+
+class CpuDevice : public Device {
+ public:
+  Memory& memory() override { return host_memory(); }
+  void forward(const OpCall& call) override;
+  void input_gradient(const OpCall& call) override;
+  void weight_gradient(const OpCall& call) override;
+  void logits_maximum(const OpCall& call) override;
+  void logits_exponentials(const OpCall& call) override;
+  void logits_loss(const OpCall& call) override;
+
+ private:
+  const cpu::RotaryTable<float>& rotary(const Place& place);
+  std::map<std::pair<std::int64_t, std::int64_t>, cpu::RotaryTable<float>> rotary_;
+};
+
+}  // namespace runtime

@@ -1,0 +1,113 @@
+// A device that lets another do the work, in stretches that are replayed from graphs: what is asked
+// of it is kept until something needs it done (the host waits for it or reads it, another stream
+// is to follow it, memory is given back), and then done at once, by a GraphCache.
+//
+// What differs every time is no part of a stretch and is done by itself: dropout, which draws by a
+// sample's number, and the gradient of the loss, which fp16 scales. Collectives of tensor ranks go
+// through other streams, so that a stretch ends before one and the next begins behind it.
+//
+// One thread uses it, its memory and its streams.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <optional>
+
+#include "runtime/devices/device_wrapper.hpp"
+#include "runtime/devices/graph_cache.hpp"
+
+namespace runtime {
+
+class GraphedDevice : public DeviceAround {
+ public:
+  // Both outlive this; the recorder is the device's. Counts of graphs as GraphCache's.
+  GraphedDevice(Device& device, GraphRecorder& recorder, std::size_t graphs_of_shape);
+  ~GraphedDevice() override;
+  GraphedDevice(const GraphedDevice&) = delete;
+  GraphedDevice& operator=(const GraphedDevice&) = delete;
+
+  Memory& memory() override { return memory_; }
+  Streams* streams() override { return streams_ ? &*streams_ : nullptr; }
+  bool fuses_activations() const override { return inner().fuses_activations(); }
+  void forward_fused(const OpCall& linear, const OpCall& activation) override;
+  void input_gradient_fused(const OpCall& linear, const OpCall& activation) override;
+  // After the first iteration: stretches are captured from then on.
+  void warmed_up() { cache_.warmed_up(); }
+  const GraphCounts& counts() const { return cache_.counts(); }
+
+ private:
+  struct Call;   // of the device
+  struct Fused;  // of the device, two in one
+  struct Move;   // within its memory
+  struct Step;
+
+  // Does what was kept before all that it passes on but copies and clearing.
+  class KeptMemory : public Memory {
+   public:
+    KeptMemory(GraphedDevice& device, Memory& memory) : device_(device), memory_(memory) {}
+    bool host() const override { return memory_.host(); }
+    void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+    void release(void* data) noexcept override;
+    void clear(void* data, std::size_t bytes) override;
+    using Memory::copy;
+    void copy(const void* from, void* to, std::size_t bytes) override;
+    void read(const void* from, std::span<std::byte> host) override;
+    void write(void* to, std::size_t bytes,
+               const std::function<void(std::span<std::byte>)>& write) override;
+    void reduce(Reduction reduction, const Vector& other, const Vector& values) override;
+    void round(std::span<const float> from, const Vector& to) override;
+    double sum(std::span<const float> values) override;
+    void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
+               std::span<float> square, const cpu::AdamW& how, std::int64_t step,
+               double gradient_scale) override;
+    void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
+               double gradient_scale) override;
+    bool finite(std::span<const AdamTensor> tensors) override;
+    void wait() override;
+
+   private:
+    GraphedDevice& device_;
+    Memory& memory_;
+  };
+
+  // Likewise, where the compute stream is concerned.
+  class KeptStreams : public Streams {
+   public:
+    KeptStreams(GraphedDevice& device, Streams& streams) : device_(device), streams_(streams) {}
+    Stream make_stream() override { return streams_.make_stream(); }
+    Event make_event() override { return streams_.make_event(); }
+    void record(Stream stream, Event event) override;
+    void wait(Stream stream, Event event) override;
+    void copy(Stream stream, const void* from, void* to, std::size_t bytes) override;
+    bool passed(Event event) override { return streams_.passed(event); }
+    costmodel::Seconds time(Event since, Event event) override {
+      return streams_.time(since, event);
+    }
+    void watch(std::function<void()> look) override { streams_.watch(std::move(look)); }
+
+   private:
+    GraphedDevice& device_;
+    Streams& streams_;
+  };
+
+  void around(Work work, const OpCall& call) override;
+  void keep(const Move& move);
+  void settle();  // does what was kept
+  void do_step(const Call& kept);
+  void do_step(const Fused& fused);
+  void do_step(const Move& move);
+  void do_steps();
+  template <class VisitCall, class VisitMove>
+  static void look_at(const Step& step, VisitCall visit, VisitMove visit_move);
+  static void put_values(GraphKey& key, const Call& kept);
+  GraphKey shape() const;
+  GraphKey values() const;
+
+  Memory& own_memory_;
+  KeptMemory memory_;
+  std::optional<KeptStreams> streams_;
+  GraphCache cache_;
+  std::list<Step> kept_;
+};
+
+}  // namespace runtime

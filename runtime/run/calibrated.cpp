@@ -1,0 +1,58 @@
+#include "runtime/run/calibrated.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace runtime {
+
+using costmodel::ConfigError;
+using costmodel::Scenario;
+
+namespace {
+
+// What ranks do by themselves; the operators a stack chooses stay.
+void without_framework(costmodel::TrainingSpec& training) {
+  auto& stack = training.stack;
+  stack.elementwise_factor = stack.attention_factor = 1;
+  stack.kernel_launch = stack.collective_wait = {};
+  stack.micro_batch_host = stack.iteration_host = {};
+  stack.backward_tp_overlap = stack.zero_prefetch = false;
+  training.overlap = {};
+  training.overlap.pp_overlap = true;
+}
+
+}  // namespace
+
+void use_calibrated(Scenario& scenario, const std::string& profile,
+                    const costmodel::ConfigPath& path) {
+  const costmodel::Mark mark{"--calibrated", 0, 0};
+  std::error_code status;
+  if (!std::filesystem::exists(profile, status)) {
+    throw ConfigError({}, fmt::format("shardplan run: there is no profile '{}'", profile),
+                      fmt::format("first run shardplan calibrate --backend cpu --out {}", profile));
+  }
+  const auto file = std::filesystem::absolute(profile).string();
+  const auto given =
+      costmodel::resolve_config(path, "devices", costmodel::scalar_value(file, mark));
+  auto& cluster = scenario.cluster;
+  if (given.value.find("tiers") == nullptr) {
+    cluster.device = costmodel::read_device(given.value, given.name);
+  } else {
+    const auto* key = given.value.find("device");
+    if (key == nullptr) {
+      throw ConfigError(given.value.mark, "the profile lacks the key 'device'",
+                        "write it with shardplan calibrate --cluster-out");
+    }
+    const auto device = costmodel::resolve_config(path, "devices", *key);
+    const auto machine = costmodel::read_cluster(given.value, given.name,
+                                                 costmodel::read_device(device.value, device.name));
+    const auto devices = cluster.devices;
+    cluster = costmodel::resized(machine, devices);
+    cluster.devices_per_node = devices;  // they are all on this machine
+    scenario.cluster_text = given.name;
+  }
+  without_framework(scenario.training);
+}
+
+}  // namespace runtime

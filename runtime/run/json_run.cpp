@@ -1,0 +1,105 @@
+#include "runtime/run/json_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "costmodel/estimate/json_estimate.hpp"
+#include "runtime/run/comparison.hpp"
+
+namespace runtime {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json stages_json(const std::vector<double>& forward, const std::vector<double>& backward) {
+  Json stages = Json::array();
+  for (std::size_t r = 0; r < forward.size(); ++r)
+    stages.push_back({{"forward_s", forward[r]}, {"backward_s", backward[r]}});
+  return stages;
+}
+
+Json measured_time(const RunResult& r) {
+  const auto forward = costmodel::by_rank(r.measured.stage_forward, r.plan);
+  const auto backward = costmodel::by_rank(r.measured.stage_backward, r.plan);
+  return {{"iteration_s", r.measured.iteration.value},
+          {"forward_s", *std::max_element(forward.begin(), forward.end())},
+          {"backward_s", *std::max_element(backward.begin(), backward.end())},
+          {"stages", stages_json(forward, backward)}};
+}
+
+Json measured_memory(const RunResult& r) {
+  Json stages = Json::array();
+  for (std::size_t p = 0; p < r.measured.memory.size(); ++p) {
+    Json stage;
+    for (std::size_t k = 0; k < memory_kind_names.size(); ++k)
+      stage[fmt::format("{}_bytes", memory_kind_names[k])] = r.measured.memory[p][k];
+    stage["total_bytes"] = r.measured.peak[p];
+    stages.push_back(stage);
+  }
+  return {{"peak_bytes", *std::max_element(r.measured.peak.begin(), r.measured.peak.end())},
+          {"stages", stages}};
+}
+
+Json predicted_json(const RunResult& r) {
+  const auto& e = r.predicted;
+  return {{"time", costmodel::time_json(e)},
+          {"bubble_fraction", e.bubble_fraction},
+          {"memory", costmodel::memory_json(e)},
+          {"communication", costmodel::communication_json(e.traffic)}};
+}
+
+Json measured_json(const RunResult& r) {
+  Json json{{"time", measured_time(r)}, {"bubble_fraction", r.measured.bubble_fraction}};
+  json["memory"] = r.computed ? measured_memory(r) : Json();
+  json["communication"] =
+      r.computed ? costmodel::communication_json(most_traffic(r.measured)) : Json();
+  return json;
+}
+
+Json errors_json(const RunResult& r) {
+  Json errors = Json::object();
+  for (const Compared& row : compare(r))
+    errors[row.key] = row.error_pct ? Json(*row.error_pct) : Json();
+  return errors;
+}
+
+}  // namespace
+
+namespace {
+
+// The same prediction at the pace the machine had.
+Json at_pace_json(const RunResult& r) {
+  Json errors = Json::object();
+  for (const Compared& row : compare(r)) {
+    if (row.at_pace)
+      errors[row.key] = row.at_pace_error_pct ? Json(*row.at_pace_error_pct) : Json();
+  }
+  return {{"pace", r.measured.pace},
+          {"predicted",
+           {{"time", costmodel::time_json(*r.at_pace)},
+            {"bubble_fraction", r.at_pace->bubble_fraction}}},
+          {"error_pct", errors}};
+}
+
+}  // namespace
+
+std::string run_json(const RunResult& r) {
+  Json json{{"backend", r.backend},
+            {"plan", costmodel::plan_json(r.predicted)},
+            {"iterations", r.iterations},
+            {"loss", r.measured.loss},
+            {"loss_checksum", fmt::format("{:016x}", checksum(r.measured.loss))},
+            {"measured", measured_json(r)},
+            {"predicted", predicted_json(r)},
+            {"error_pct", errors_json(r)},
+            {"notes", r.notes},
+            {"interrupted", r.interrupted}};
+  if (r.at_pace) json["at_pace"] = at_pace_json(r);
+  if (r.interrupted) json["cause"] = r.cause;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace runtime

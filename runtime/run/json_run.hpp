@@ -1,0 +1,12 @@
+// A run as JSON: prediction and measurement in the same shapes, and the errors between them.
+#pragma once
+
+#include <string>
+
+#include "runtime/run/run_command.hpp"
+
+namespace runtime {
+
+std::string run_json(const RunResult& result);
+
+}  // namespace runtime

@@ -1,0 +1,40 @@
+#include "runtime/run/run_output.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "runtime/run/json_run.hpp"
+#include "runtime/run/run_report.hpp"
+
+namespace runtime {
+
+void write_report(const RunResult& result, const costmodel::Scenario& scenario,
+                  const OutputOptions& options) {
+  if (!options.trace.empty())
+    costmodel::write_file(options.trace, to_chrome_trace(result.measured.timeline));
+  const std::string text = options.json ? run_json(result) : run_report(result, scenario);
+  if (!options.out.empty()) return costmodel::write_file(options.out, text);
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+void write_early_end(const RunResult& result, const RunRequest& request,
+                     const OutputOptions& options) {
+  fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
+             request.iterations, result.iterations > 0 ? " and are reported" : "");
+  if (result.iterations > 0) write_report(result, request.scenario, options);
+}
+
+// On one line that is written over, or on a line each.
+std::function<void(int, costmodel::Seconds)> progress(int iterations, bool lines) {
+  return [lines, iterations](int iteration, costmodel::Seconds time) {
+    const bool ends = lines || iteration + 1 == iterations;
+    fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, iterations,
+               costmodel::format_seconds(time), ends ? "\n" : "   ");
+  };
+}
+
+}  // namespace runtime

@@ -1,0 +1,77 @@
+#include "runtime/run/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+#include "runtime/run/comparison.hpp"
+
+namespace runtime {
+
+namespace {
+
+std::string value_text(Unit unit, double value) {
+  switch (unit) {
+    case Unit::seconds: return costmodel::format_seconds(costmodel::Seconds(value));
+    case Unit::bytes: return costmodel::format_bytes(costmodel::Bytes(value));
+    case Unit::fraction: return fmt::format("{:.1f} %", 100 * value);
+  }
+  return {};
+}
+
+std::string error_text(Unit unit, const std::optional<double>& error) {
+  if (!error) return "-";
+  const double tenths = std::round(10 * *error) / 10 + 0.0;  // no negative zero
+  return fmt::format("{:+.1f} {}", tenths, unit == Unit::fraction ? "points" : "%");
+}
+
+std::string error_text(const Compared& row) {
+  if (row.unit == Unit::bytes && row.predicted == row.measured) return "exact";
+  return error_text(row.unit, row.error_pct);
+}
+
+std::string row_text(const Compared& row) {
+  std::string text =
+      fmt::format("{:<26}{:>14}{:>14}{:>16}", row.title, value_text(row.unit, row.predicted),
+                  value_text(row.unit, row.measured), error_text(row));
+  if (row.at_pace) {
+    text += fmt::format("{:>14}{:>16}", value_text(row.unit, *row.at_pace),
+                        error_text(row.unit, row.at_pace_error_pct));
+  }
+  return text + "\n";
+}
+
+bool is_nothing(const Compared& row) {
+  return row.unit == Unit::bytes && row.predicted == 0 && row.measured == 0;
+}
+
+std::string losses_text(const std::vector<double>& losses) {
+  if (losses.empty()) return {};
+  return fmt::format("\nloss {:.6f} -> {:.6f} over {} iterations, checksum {:016x}\n",
+                     losses.front(), losses.back(), losses.size(), checksum(losses));
+}
+
+}  // namespace
+
+std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
+  const std::string iterations =
+      r.iterations == 1 ? "1 iteration, a cold one"
+                        : fmt::format("{} iterations, the first one to warm up", r.iterations);
+  const std::string ranks = r.computed ? fmt::format("{} ranks, {}", r.plan.devices(), iterations)
+                                       : fmt::format("{} pipeline ranks", r.plan.pp);
+  std::string text = fmt::format("{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
+                                 s.model.name.empty() ? s.model_text : s.model.name, s.cluster_text,
+                                 s.training.global_batch, s.training.sequence, to_string(r.plan),
+                                 r.backend, ranks);
+  if (r.interrupted) text += fmt::format("ended early: {}\n\n", r.cause);
+  text += fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
+  text += r.at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";
+  for (const Compared& row : compare(r))
+    if (!is_nothing(row)) text += row_text(row);
+  text += losses_text(r.measured.loss);
+  for (const auto& note : r.notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
+}  // namespace runtime

@@ -1,0 +1,105 @@
+#include "runtime/run/supported.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "costmodel/plan/replica_groups.hpp"
+
+namespace runtime {
+
+using costmodel::Violation;
+
+namespace {
+
+// Gradients of all groups are summed piece by piece of what their tensor ranks hold.
+std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
+                                            const std::vector<costmodel::ReplicaPart>& parts) {
+  std::vector<Violation> found;
+  const costmodel::ParallelPlan& first = parts.front().plan;
+  for (const costmodel::ReplicaPart& part : parts) {
+    if (part.plan.tp != first.tp) {
+      found.push_back({"replicas",
+                       fmt::format("the runtime sums gradients of equally wide tensor groups, and "
+                                   "group '{}' has tp {}, group '{}' tp {}",
+                                   parts.front().group, first.tp, part.group, part.plan.tp),
+                       "give all groups the same tp"});
+    }
+    const bool apart = part.plan.pp > 1;
+    if (model.tie_embeddings && apart != (first.pp > 1)) {
+      found.push_back({"replicas",
+                       "the tied embedding is on one stage in some groups and on two in others",
+                       "give all groups pp 1 or none, or set tie_embeddings: false"});
+    }
+  }
+  return found;
+}
+
+std::vector<Violation> unsupported_groups(const costmodel::ModelSpec& model,
+                                          const costmodel::TrainingSpec& training,
+                                          const costmodel::ParallelPlan& plan) {
+  const auto parts = replica_parts(plan, training.global_batch);
+  for (const costmodel::ReplicaPart& part : parts) {
+    auto faults = unsupported(model, training, part.plan);
+    if (!faults.empty()) return faults;
+  }
+  return unsupported_together(model, parts);
+}
+
+}  // namespace
+
+std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
+                                   const costmodel::TrainingSpec& training,
+                                   const costmodel::ParallelPlan& plan) {
+  if (!plan.replica_groups.empty()) return unsupported_groups(model, training, plan);
+  std::vector<Violation> found;
+  const auto refuse = [&](bool fault, const char* key, std::string reason, std::string remedy) {
+    if (fault) found.push_back({key, std::move(reason), std::move(remedy)});
+  };
+  refuse(model.experts > 0 || model.state_size > 0 || model.latent_attention(), "model",
+         "the runtime has no experts, scans or latent attention", "take a gpt or llama model");
+  refuse(model.encoder_decoder(), "model", "the runtime has no encoder-decoder models",
+         "take a gpt or llama model");
+  refuse(model.parallel_block, "model", "the runtime has no parallel attention and MLP",
+         "set parallel_block: false");
+  refuse(model.positions == costmodel::Positions::alibi, "model", "the runtime has no ALiBi",
+         "set positions: rotary or learned");
+  const bool known = model.gated_mlp ? model.activation == costmodel::ActivationFunction::silu
+                                     : model.activation == costmodel::ActivationFunction::gelu;
+  refuse(!known, "model", "the runtime's activations are GELU and, gated, SiLU",
+         "set activation: gelu, or silu with gated_mlp: true");
+  refuse(plan.stages.empty() && plan.cp > 1, "cp", "the runtime has no context parallelism",
+         "set cp: 1");
+  for (std::size_t k = 0; k < plan.stages.size(); ++k) {
+    const costmodel::StagePlan& stage = plan.stages[k];
+    refuse(stage.cp > 1, "stages",
+           fmt::format("stage {}: the runtime has no context parallelism", k), "set cp: 1 there");
+    refuse(stage.ep > 1 || stage.etp > 1, "stages",
+           fmt::format("stage {}: the runtime has no expert parallelism", k),
+           "set ep: 1 and etp: 1 there");
+  }
+  refuse(
+      costmodel::splits_backward(plan.schedule) || plan.schedule == costmodel::ScheduleKind::ideal,
+      "schedule", "only the emulated backend runs this schedule",
+      "use --backend emulated, or 1f1b");
+  refuse(model.kv_heads % plan.tp != 0, "tp",
+         fmt::format("tp {} does not divide the {} key/value heads", plan.tp, model.kv_heads),
+         "choose a tp that does");
+  const bool ends_apart = model.tie_embeddings &&
+                          costmodel::rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1) > 0;
+  refuse(ends_apart && plan.zero >= 2, "zero",
+         "a tied embedding on two stages keeps whole gradients, which ZeRO 2 and 3 do not have",
+         "set zero: 1, or tie_embeddings: false");
+  refuse(ends_apart && !training.stack.embedding_all_reduce, "stack",
+         fmt::format("stack {} does not sum tied embeddings over stages", training.stack.name),
+         "choose another training.stack, or tie_embeddings: false");
+  refuse(training.stack.selective_half &&
+             plan.recompute.granularity == costmodel::Recomputation::selective,
+         "recompute",
+         fmt::format("the runtime does not recompute as stack {} does", training.stack.name),
+         "set recompute: full, or choose another training.stack");
+  refuse(training.sgd, "optimizer", "the runtime's optimizer is Adam", "set optimizer: adam");
+  return found;
+}
+
+}  // namespace runtime

@@ -1,0 +1,16 @@
+// What of all plans the runtime executes.
+#pragma once
+
+#include <vector>
+
+#include "costmodel/model/model_spec.hpp"
+#include "costmodel/plan/parallel_plan.hpp"
+
+namespace runtime {
+
+// Why the runtime cannot execute a valid plan, each with a remedy; empty when it can.
+std::vector<costmodel::Violation> unsupported(const costmodel::ModelSpec& model,
+                                              const costmodel::TrainingSpec& training,
+                                              const costmodel::ParallelPlan& plan);
+
+}  // namespace runtime

@@ -1,0 +1,306 @@
+#include "runtime/training/layer_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "runtime/training/synthetic_data.hpp"
+
+namespace runtime {
+
+using costmodel::Collective;
+using costmodel::CollectiveKind;
+using costmodel::Node;
+using costmodel::TensorId;
+using costmodel::TensorRole;
+
+// Gradients are there in backward only.
+struct LayerRunner::Pass {
+  const LayerRun& run;
+  HeldTensors gradients;
+  HeldTensors replaced;  // made again by recomputation while the first is still held
+
+  const costmodel::OpList& list() const { return run.program.list; }
+  const costmodel::TensorInfo& info(TensorId id) const {
+    return list().tensors[static_cast<std::size_t>(id)];
+  }
+  Block& tensor(TensorId id) { return run.held[static_cast<std::size_t>(id)]; }
+  Block& gradient(TensorId id) { return gradients[static_cast<std::size_t>(id)]; }
+};
+
+namespace {
+
+Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
+
+bool read_by_host(const Node& node) {
+  return std::holds_alternative<costmodel::Embedding>(node.op) ||
+         std::holds_alternative<costmodel::CrossEntropy>(node.op);
+}
+
+// The reductions of cross-entropy stand behind it in the list, and are run with it.
+bool belongs_to_cross_entropy(const Node& node) {
+  const auto* collective = std::get_if<Collective>(&node.op);
+  return collective != nullptr && collective->forward == CollectiveKind::all_reduce &&
+         in_place(node);
+}
+
+template <std::size_t Most>
+void fill(std::array<Tensor, Most>& tensors, const std::vector<TensorId>& ids, HeldTensors& from) {
+  SHARDPLAN_CHECK(ids.size() <= Most);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    tensors[i] = view(from[static_cast<std::size_t>(ids[i])]);
+}
+
+template <class Values>
+Values part_of(const LayerParameters& layout, int parameter, Values all) {
+  if (parameter < 0) return {};
+  const Parameter& p = layout.tensors[static_cast<std::size_t>(parameter)];
+  return all.subspan(p.offset, p.size());
+}
+
+}  // namespace
+
+LayerRunner::LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag,
+                         Arena& arena)
+    : device_(device), number_(number), tensor_(tensor_group), tag_(tag), arena_(arena) {}
+
+Vector LayerRunner::vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const {
+  const Number number = info.element_bytes == 2 ? number_ : Number::f32;
+  return {tensor.data, tensor.bytes / bytes_of(number), number};
+}
+
+Block LayerRunner::take(const costmodel::TensorInfo& info) {
+  return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));
+}
+
+// Everything the node may read or write that is there.
+OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
+  const LayerProgram& program = pass.run.program;
+  const Node& node = program.list.nodes[index];
+  OpCall call{.node = node, .place = pass.run.place};
+  fill(call.inputs, node.inputs, pass.run.held);
+  fill(call.saved, node.saved, pass.run.held);
+  call.output = view(pass.tensor(node.output));
+  if (!pass.gradients.empty()) {
+    fill(call.input_gradients, node.inputs, pass.gradients);
+    call.output_gradient = view(pass.gradient(node.output));
+  }
+  const bool logits = node.name == "logits";
+  LayerState& state = logits && pass.run.table != nullptr ? *pass.run.table : pass.run.state;
+  NodeParameters used = pass.run.state.layout().nodes[index];
+  if (logits && pass.run.table != nullptr) used.matrix = 0;  // the table is its layer's first
+  const bool backward = !pass.gradients.empty();
+  const int of_product = program.bias_of[index];
+  if (of_product == -2 && !(backward && program.sums_bias[index])) used.bias = -1;
+  if (of_product >= 0) {
+    const auto product = static_cast<std::size_t>(of_product);
+    const bool summed_there = backward && program.sums_bias[product];
+    used.bias = summed_there ? -1 : pass.run.state.layout().nodes[product].bias;
+  }
+  if (used.matrix < 0 && used.bias < 0) return call;
+  call.matrix = part_of(state.layout(), used.matrix, state.weights());
+  call.bias = part_of(state.layout(), used.bias, state.weights());
+  if (backward) {
+    call.matrix_gradient = part_of(state.layout(), used.matrix, state.gradients());
+    call.bias_gradient = part_of(state.layout(), used.bias, state.gradients());
+  }
+  call.table_layout = logits;
+  return call;
+}
+
+void LayerRunner::collective(CollectiveKind kind, const Vector& in, const Vector& out) {
+  const Group& group = tensor_.group();
+  const auto own = [&](const Vector& all) {
+    const Chunk chunk = chunk_of(all.size, group.size(), group.position);
+    return all.subspan(chunk.begin, chunk.size);
+  };
+  const auto copy = [&](const Vector& a, const Vector& b) {
+    if (a.data != b.data) arena_.memory().copy(a, b);
+  };
+  switch (kind) {
+    case CollectiveKind::none: return copy(in, out);
+    case CollectiveKind::all_reduce:
+      copy(in, out);
+      return tensor_.all_reduce(out, Reduction::sum, tag_);
+    case CollectiveKind::all_gather: copy(in, own(out)); return tensor_.all_gather(out, tag_);
+    case CollectiveKind::reduce_scatter:
+      tensor_.reduce_scatter(in, Reduction::sum, tag_);
+      return copy(own(in), out);
+    default: SHARDPLAN_CHECK(!"a collective that the runtime does not take");
+  }
+}
+
+// Masks and statistics are made by the node that keeps them; token ids and labels come from the
+// data.
+void LayerRunner::make_statistics(Pass& pass, const Node& node) {
+  for (const TensorId id : node.saved) {
+    if (pass.info(id).role == TensorRole::activation) continue;
+    pass.tensor(id) = take(pass.info(id));
+  }
+  if (!read_by_host(node)) return;
+  const Place& place = pass.run.place;
+  const bool labels = std::holds_alternative<costmodel::CrossEntropy>(node.op);
+  const Block& ids = pass.tensor(node.saved[labels ? 1 : 0]);
+  arena_.memory().write(ids.data(), ids.bytes(), [&](std::span<std::byte> bytes) {
+    fill_tokens(place.seed, place.first_sample, place.sequences, place.sequence, place.vocab,
+                labels, Tensor{bytes.data(), bytes.size()}.ids());
+  });
+}
+
+void LayerRunner::cross_entropy(const OpCall& call) {
+  const auto rows = call.saved[2].floats();
+  const std::size_t n = rows.size() / 3;
+  device_.logits_maximum(call);
+  if (tensor_.group().size() > 1) tensor_.all_reduce(rows.first(n), Reduction::max, tag_);
+  device_.logits_exponentials(call);
+  if (tensor_.group().size() > 1) {
+    tensor_.all_reduce(rows.subspan(n, n), Reduction::sum, tag_);
+    tensor_.all_reduce(rows.last(n), Reduction::sum, tag_);
+  }
+  device_.logits_loss(call);
+  loss_sum_ += arena_.memory().sum(rows.last(n));
+}
+
+void LayerRunner::run_node(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  if (belongs_to_cross_entropy(node)) return;
+  const OpCall call = call_of(pass, index);
+  if (const auto* exchange = std::get_if<Collective>(&node.op)) {
+    collective(exchange->forward, vector_of(pass.info(node.inputs.front()), call.inputs[0]),
+               vector_of(pass.info(node.output), call.output));
+  } else if (std::holds_alternative<costmodel::CrossEntropy>(node.op)) {
+    cross_entropy(call);
+  } else {
+    device_.forward(call);
+  }
+}
+
+void LayerRunner::make_output(Pass& pass, const Node& node) {
+  if (in_place(node)) return;
+  Block& output = pass.tensor(node.output);
+  if (output) pass.replaced.push_back(std::move(output));
+  output = take(pass.info(node.output));
+}
+
+// A product, and the GELU behind it where the device takes both at once.
+void LayerRunner::make_result(Pass& pass, std::size_t index, bool fused) {
+  const Node& node = pass.list().nodes[index];
+  make_output(pass, node);
+  make_statistics(pass, node);
+  if (!fused) return run_node(pass, index);
+  make_output(pass, pass.list().nodes[index + 1]);
+  device_.forward_fused(call_of(pass, index), call_of(pass, index + 1));
+}
+
+// Tensors in `kept` stay; the others go after their last reader.
+void LayerRunner::run_nodes(Pass& pass, const std::vector<bool>& chosen,
+                            const std::vector<bool>& kept, const std::vector<int>& last_reader) {
+  const auto stays = [&](TensorId id) { return kept[static_cast<std::size_t>(id)]; };
+  const auto fused = [&](std::size_t i) {
+    return device_.fuses_activations() && pass.run.program.before_gelu[i] && chosen[i] &&
+           chosen[i + 1];
+  };
+  for (std::size_t i = 0; i < pass.list().nodes.size(); ++i) {
+    if (!chosen[i]) continue;
+    const Node& node = pass.list().nodes[i];
+    if (i == 0 || !fused(i - 1)) make_result(pass, i, fused(i));
+    for (const TensorId id : node.saved)
+      if (pass.info(id).role != TensorRole::activation && !stays(id)) pass.tensor(id) = Block();
+    for (const TensorId id : node.inputs) {
+      const bool last = last_reader[static_cast<std::size_t>(id)] == static_cast<int>(i);
+      if (last && !stays(id)) pass.tensor(id) = Block();
+    }
+  }
+}
+
+Block LayerRunner::forward(const LayerRun& run, Block input) {
+  Pass pass{run, {}, {}};
+  const LayerProgram& program = run.program;
+  run.held.resize(program.list.tensors.size());
+  if (program.list.input >= 0) pass.tensor(program.list.input) = std::move(input);
+  run_nodes(pass, std::vector<bool>(program.list.nodes.size(), true), program.kept,
+            program.last_reader);
+  const auto out = static_cast<std::size_t>(program.list.output);
+  return program.kept[out] ? Block() : std::move(run.held[out]);
+}
+
+// Afterwards exactly the held tensors are there.
+void LayerRunner::recompute(Pass& pass) {
+  const LayerProgram& program = pass.run.program;
+  if (program.recomputed == costmodel::Recomputed::nothing) return;
+  run_nodes(pass, program.again, program.held, program.last_reader_again);
+  pass.replaced.clear();
+  for (std::size_t t = 0; t < program.held.size(); ++t)
+    if (!program.held[t]) pass.run.held[t] = Block();
+}
+
+void LayerRunner::input_gradient(Pass& pass, std::size_t index,
+                                 const std::vector<bool>& accumulate) {
+  const Node& node = pass.list().nodes[index];
+  const auto fused = [&](std::size_t product) {
+    return device_.fuses_activations() && pass.run.program.behind_gelu[product];
+  };
+  OpCall call = call_of(pass, index);
+  std::copy(accumulate.begin(), accumulate.end(), call.accumulate.begin());
+  if (const auto* exchange = std::get_if<Collective>(&node.op)) {
+    if (belongs_to_cross_entropy(node)) return;
+    SHARDPLAN_CHECK(in_place(node) || !accumulate.front());
+    collective(exchange->backward, vector_of(pass.info(node.output), call.output_gradient),
+               vector_of(pass.info(node.inputs.front()), call.input_gradients[0]));
+  } else if (fused(index)) {
+    device_.input_gradient_fused(call, call_of(pass, index - 1));
+  } else if (index + 1 < pass.list().nodes.size() && fused(index + 1)) {
+    // It is there, where the gradient of the GELU's result would be.
+    std::swap(pass.gradient(node.inputs.front()), pass.gradient(node.output));
+  } else {
+    device_.input_gradient(call);
+  }
+}
+
+void LayerRunner::weight_gradient(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  const auto* linear = std::get_if<costmodel::Linear>(&node.op);
+  if (linear == nullptr) return;
+  OpCall call = call_of(pass, index);
+  Block whole;
+  call.inputs[0] = call.saved[0];
+  if (linear->regather) {  // what was kept is the rank's share of the tokens
+    whole = take(pass.info(node.inputs.front()));
+    collective(CollectiveKind::all_gather, vector_of(pass.info(node.saved.front()), call.saved[0]),
+               vector_of(pass.info(node.inputs.front()), view(whole)));
+    call.inputs[0] = view(whole);
+  }
+  device_.weight_gradient(call);
+}
+
+void LayerRunner::differentiate(Pass& pass, std::size_t index) {
+  const Node& node = pass.list().nodes[index];
+  std::vector<bool> accumulate;
+  for (const TensorId id : node.inputs) {
+    accumulate.push_back(static_cast<bool>(pass.gradient(id)));
+    if (accumulate.back() || pass.info(id).role != TensorRole::activation) continue;
+    pass.gradient(id) = take(pass.info(id));
+  }
+  input_gradient(pass, index, accumulate);
+  weight_gradient(pass, index);
+  if (!in_place(node)) pass.gradient(node.output) = Block();
+  const auto& first_saver = pass.run.program.first_saver;
+  for (std::size_t t = 0; t < first_saver.size(); ++t)
+    if (first_saver[t] == static_cast<int>(index)) pass.run.held[t] = Block();
+}
+
+Block LayerRunner::backward(const LayerRun& run, Block gradient) {
+  const LayerProgram& program = run.program;
+  Pass pass{run, HeldTensors(program.list.tensors.size()), {}};
+  // Of the head's losses it is a plain number, place.loss_scale.
+  if (!gradient) gradient = take(pass.info(program.list.output));
+  pass.gradient(program.list.output) = std::move(gradient);
+  // No gradients are asked for while the forward pass is repeated.
+  HeldTensors aside = std::exchange(pass.gradients, {});
+  recompute(pass);
+  pass.gradients = std::move(aside);
+  for (std::size_t i = program.list.nodes.size(); i-- > 0;) differentiate(pass, i);
+  return program.list.input < 0 ? Block() : std::move(pass.gradient(program.list.input));
+}
+
+}  // namespace runtime

@@ -1,0 +1,189 @@
+#include "runtime/training/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/error.hpp"
+#include "runtime/cpu/random.hpp"
+
+namespace runtime {
+
+namespace {
+
+using costmodel::Linear;
+using costmodel::ModelSpec;
+using costmodel::Node;
+using costmodel::OpList;
+using costmodel::Visitor;
+
+constexpr double usual_spread = 0.02;
+
+// The rank's share of columns that are `widths` of the whole, one after another, each cut evenly.
+std::vector<ColumnPart> cut_columns(const std::vector<std::int64_t>& widths, std::int64_t ranks,
+                                    std::int64_t rank) {
+  std::vector<ColumnPart> parts;
+  std::int64_t local = 0, global = 0;
+  for (const std::int64_t width : widths) {
+    const std::int64_t own = width / ranks;
+    parts.push_back({local, own, global + rank * own});
+    local += own;
+    global += width;
+  }
+  return parts;
+}
+
+const Linear& same_node(const OpList& whole, std::string_view name) {
+  const auto found = std::find_if(whole.nodes.begin(), whole.nodes.end(),
+                                  [&](const Node& node) { return node.name == name; });
+  SHARDPLAN_CHECK(found != whole.nodes.end());
+  return std::get<Linear>(found->op);
+}
+
+class Builder {
+ public:
+  Builder(const OpList& list, const OpList& whole, const ModelSpec& model, const LayerPlace& place,
+          bool sequence_parallel)
+      : list_(list),
+        whole_(whole),
+        model_(model),
+        place_(place),
+        sequence_parallel_(sequence_parallel) {}
+
+  LayerParameters build() {
+    layer_.nodes.resize(list_.nodes.size());
+    layer_.borrows_table = place_.borrows_table;
+    for (std::size_t i = 0; i < list_.nodes.size(); ++i) {
+      const Node& node = list_.nodes[i];
+      std::visit(Visitor{[&](const Linear& o) { linear(node, o, layer_.nodes[i]); },
+                         [&](const costmodel::Norm& o) { norm(node, o, layer_.nodes[i]); },
+                         [&](const costmodel::Embedding& o) {
+                           layer_.nodes[i].matrix = table(o.vocab, o.cols);
+                         },
+                         [&](const costmodel::PositionEmbedding& o) {
+                           layer_.nodes[i].matrix =
+                               add(name_of(node, "table"), o.positions, o.cols, Initial::normal);
+                           layer_.tensors.back().partial = sequence_parallel_;
+                         },
+                         [](const auto&) {}},
+                 node.op);
+    }
+    return std::move(layer_);
+  }
+
+ private:
+  std::string name_of(const Node& node, std::string_view part) const {
+    return place_.kind == costmodel::LayerKind::block
+               ? fmt::format("layer {} {} {}", place_.number, node.name, part)
+               : fmt::format("{} {}", node.name, part);
+  }
+
+  int add(std::string name, std::int64_t rows, std::int64_t cols, Initial initial) {
+    Parameter p;
+    p.name = std::move(name);
+    p.rows = rows;
+    p.cols = cols;
+    p.global_cols = cols;
+    p.columns = {{0, cols, 0}};
+    p.initial = initial;
+    p.spread = usual_spread;
+    p.offset = layer_.size;
+    layer_.size += p.size();
+    layer_.tensors.push_back(std::move(p));
+    return static_cast<int>(layer_.tensors.size()) - 1;
+  }
+
+  // The token table, and the output projection, which begins as the same where they are tied.
+  int table(std::int64_t rows, std::int64_t cols, bool output = false) {
+    const bool own = output && !model_.tie_embeddings;
+    const int at = add(own ? std::string("output projection") : std::string(token_table_name), rows,
+                       cols, Initial::normal);
+    layer_.tensors.back().first_row = place_.tp_rank * rows;
+    return at;
+  }
+
+  // Columns of a product's result: queries, keys and values, or gate and up, are cut apart.
+  std::vector<std::int64_t> widths_of(const Node& node, std::int64_t n) const {
+    if (node.name == "QKV") return {model_.query_size(), model_.kv_size(), model_.kv_size()};
+    if (node.name == "MLP gate and up") return {n / 2, n / 2};
+    return {n};
+  }
+
+  void linear(const Node& node, const Linear& o, NodeParameters& own) {
+    if (node.name == "logits") {
+      if (!place_.borrows_table) own.matrix = table(o.n, o.k, true);
+      return;
+    }
+    const Linear& whole = same_node(whole_, node.name);
+    const std::int64_t ranks = whole.n / o.n;
+    own.matrix = add(name_of(node, "weight"), o.k, o.n, Initial::normal);
+    Parameter& w = layer_.tensors.back();
+    w.global_cols = whole.n;
+    w.columns = cut_columns(widths_of(node, whole.n), ranks, ranks > 1 ? place_.tp_rank : 0);
+    if (o.k < whole.k) w.first_row = place_.tp_rank * o.k;
+    const bool before_residual = node.name == "attention projection" || node.name == "MLP down";
+    if (before_residual) w.spread /= std::sqrt(2.0 * static_cast<double>(model_.layers));
+    if (!o.bias) return;
+    const auto columns = w.columns;
+    own.bias = add(name_of(node, "bias"), 1, o.n, Initial::zeros);
+    layer_.tensors.back().columns = columns;
+    layer_.tensors.back().global_cols = whole.n;
+    layer_.tensors.back().partial = sequence_parallel_ && before_residual;
+  }
+
+  void norm(const Node& node, const costmodel::Norm& o, NodeParameters& own) {
+    // Queries' and keys' norms see the rank's heads only, others its tokens.
+    const bool partial = o.gains > 1 || sequence_parallel_;
+    own.matrix = add(name_of(node, "gain"), o.gains, o.cols, Initial::ones);
+    layer_.tensors.back().partial = partial;
+    if (o.kind != costmodel::Normalization::layernorm) return;
+    own.bias = add(name_of(node, "shift"), o.gains, o.cols, Initial::zeros);
+    layer_.tensors.back().partial = partial;
+  }
+
+  const OpList& list_;
+  const OpList& whole_;
+  const ModelSpec& model_;
+  const LayerPlace& place_;
+  bool sequence_parallel_;
+  LayerParameters layer_;
+};
+
+// A stream of random numbers for each tensor: FNV-1a of its name.
+std::uint64_t stream_of(std::string_view name) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+}  // namespace
+
+LayerParameters layer_parameters(const OpList& list, const OpList& whole, const ModelSpec& model,
+                                 const LayerPlace& place, bool sequence_parallel) {
+  return Builder(list, whole, model, place, sequence_parallel).build();
+}
+
+void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values) {
+  SHARDPLAN_CHECK(values.size() == layer.size);
+  for (const Parameter& p : layer.tensors) {
+    const std::span<float> own = values.subspan(p.offset, p.size());
+    if (p.initial != Initial::normal) {
+      std::fill(own.begin(), own.end(), p.initial == Initial::ones ? 1.0F : 0.0F);
+      continue;
+    }
+    const std::uint64_t stream = stream_of(p.name);
+    for (std::int64_t row = 0; row < p.rows; ++row) {
+      const std::int64_t start = (p.first_row + row) * p.global_cols;
+      for (const ColumnPart& part : p.columns) {
+        for (std::int64_t c = 0; c < part.count; ++c) {
+          const auto at = static_cast<std::uint64_t>(start + part.global + c);
+          own[static_cast<std::size_t>(row * p.cols + part.local + c)] =
+              static_cast<float>(p.spread * cpu::normal(seed, stream, at));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace runtime

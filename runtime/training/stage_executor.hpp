@@ -1,0 +1,155 @@
+// One rank of a plan, for real: its stages' layers forward and backward, ZeRO's gathers and
+// reductions around them, the pipeline's transfers between stages, and the end of an iteration.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "runtime/backend/arena.hpp"
+#include "runtime/backend/device.hpp"
+#include "runtime/backend/transport.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/ranks/collectives.hpp"
+#include "runtime/ranks/fabric_transport.hpp"
+#include "runtime/ranks/staged_transport.hpp"
+#include "runtime/training/gradient_reducer.hpp"
+#include "runtime/training/layer_runner.hpp"
+#include "runtime/training/loss_scale.hpp"
+#include "runtime/training/replica_gradient_sum.hpp"
+
+namespace runtime {
+
+struct ExecutorOptions {
+  // Where tensors go without the host; null: by way of it.
+  FabricTransport* fabric = nullptr;
+  // Where groups of devices hold replicas of unequal shares: the rank's own group, whose plan and
+  // transport the executor is given, and the sum over all of them. Null: there are no groups.
+  const costmodel::ReplicaPart* part = nullptr;
+  GroupSum* across = nullptr;
+  std::uint64_t seed = 1;
+  Reuse reuse = Reuse::latest;   // of memory: lowest, where launches are replayed
+  std::size_t memory_limit = 0;  // bytes; 0: none
+  cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+  LossScale::Rule loss_scale = {};  // in fp16
+};
+
+// Whether a plan's gradients are to be reduced beside the backward. ZeRO 2 and 3 reduce each
+// micro-batch's within it; groups that hold replicas of unequal shares reduce behind it.
+bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan);
+
+class StageExecutor : public StageBackend {
+ public:
+  // The plan is valid and one that unsupported() takes, of training in fp32, bf16 or fp16;
+  // `evaluator` makes its op lists. All outlive this. Throws OutOfMemory when weights and states do
+  // not fit.
+  StageExecutor(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+                Transport& transport, Device& device, const ExecutorOptions& options);
+
+  const costmodel::Coordinates& coordinates() const { return at_; }
+  void begin_iteration(std::int64_t number);  // from 0
+  // What this rank is going to receive in the iteration, in order.
+  void announce(const std::vector<costmodel::Action>& actions);
+  // Gradients summed over all that hold the same: when each layer's were, in the time of now().
+  std::vector<TimeSpan> reduce_gradients();
+  // In fp16: whether gradients of this rank's share are infinite or no numbers; else false.
+  bool overflowed();
+  // The optimizer's; none where gradients overflowed on any rank.
+  void step(bool overflowed_anywhere = false);
+  // In fp16.
+  const LossScale* loss_scale() const { return number_ == Number::f16 ? &scale_ : nullptr; }
+  // Of the last stage: the iteration's losses summed over the tokens this rank has seen; else 0.
+  double loss_sum() const { return runner_.loss_sum(); }
+
+  void forward(int stage, int micro_batch) override;
+  void backward(int stage, int micro_batch) override;
+  void weight_gradient(int stage, int micro_batch) override;
+  void send_forward(int stage, int micro_batch) override;
+  void recv_forward(int stage, int micro_batch) override;
+  void send_backward(int stage, int micro_batch) override;
+  void recv_backward(int stage, int micro_batch) override;
+  costmodel::Seconds now() const override;
+  Moment moment() override;
+  costmodel::Seconds time_of(const Moment& moment) override;
+
+  const Arena& arena() const { return arena_; }
+  TrafficCount traffic() const;
+  void restart_counts();  // memory marks and traffic
+
+ private:
+  struct Layer {
+    const LayerProgram* program;
+    LayerState* state;
+    LayerState* table;  // that its output projection borrows, or nullptr
+    std::uint64_t number;
+    std::map<int, HeldTensors> held;  // by micro-batch
+  };
+  using Key = std::pair<int, int>;  // stage, micro-batch
+
+  GroupOperations* at_once(FabricUse use) const;
+  std::size_t result_elements() const;  // of a stage, of one micro-batch on this rank
+  void wait_for_action();
+  Group group_along(costmodel::Axis axis) const;
+  Group ends() const;
+  void build_stage(int stage);
+  void add_layer(int stage, costmodel::LayerKind kind, std::int64_t number, bool recomputed);
+  std::vector<AdamTensor> updated();
+  const LayerProgram& program_of(costmodel::LayerKind kind, bool recomputed);
+  Place place_of(const Layer& layer, int micro_batch) const;
+  // What a layer needs of its weights around a pass, and its end.
+  void enter(Layer& layer);
+  void leave(Layer& layer, bool backward);
+  Vector transferred(const Vector& result) const;
+  void send(const Block& block, int to_stage, int tag);
+  Block receive(int from_stage, int tag);
+  int rank_of_stage(int stage) const;
+  bool splits_transfers() const;
+  // Gradients of what every tensor rank holds, but sees a part of the tokens for.
+  void reduce_partial(LayerState& state);
+  void reduce_tied_table();
+  // The iteration's gradients of a layer are complete.
+  void finish_layer(LayerState& state);
+  // Over the replicas of all groups.
+  std::vector<TimeSpan> reduce_across();
+  bool is_tied_end(const LayerState& state) const;
+
+  const costmodel::Evaluator& evaluator_;
+  costmodel::ParallelPlan plan_;
+  Number number_;  // of weights and activations
+  Memory& memory_;
+  Streams* streams_;
+  StagedTransport staged_;
+  Transport& transport_;  // of tensors
+  ExecutorOptions options_;
+  Transport* beside_;  // of the thread that reduces; null where there is none
+  StagedTransport staged_beside_;
+  costmodel::Mesh mesh_;
+  costmodel::Coordinates at_;
+  TrafficCount traffic_, replica_traffic_;  // of two threads, where reductions run beside
+  Group tensor_group_, replica_group_, ends_group_;
+  Communicator tensor_, replicas_, ends_;
+  Arena arena_;
+  LayerRunner runner_;
+  std::map<std::pair<costmodel::LayerKind, bool>, LayerProgram> programs_;
+  std::deque<LayerState> states_;                                     // of each layer, in order
+  std::vector<std::pair<costmodel::LayerKind, std::int64_t>> names_;  // of states_
+  LayerState* table_ = nullptr;  // of this rank, with the token table, where it is tied
+  LayerState* table_copy_ = nullptr;
+  std::map<int, std::vector<Layer>> stages_;
+  std::map<Key, Block> results_, gradients_;  // come, or to go
+  GradientReducer reducer_;
+  LossScale scale_;
+  std::int64_t iteration_ = 0, micro_batches_ = 0;
+  std::int64_t first_sequence_ = 0;      // of its group's share of a batch
+  std::vector<Streams::Event> moments_;  // of the iteration; the first is its beginning
+  std::size_t used_moments_ = 0;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace runtime

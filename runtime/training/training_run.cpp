@@ -1,0 +1,196 @@
+#include "runtime/training/training_run.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <numeric>
+#include <string>
+
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/replica_groups.hpp"
+#include "runtime/backend/tags.hpp"
+#include "runtime/ranks/part_transport.hpp"
+#include "runtime/training/replica_gradient_sum.hpp"
+#include "runtime/training/run_progress.hpp"
+
+namespace runtime {
+
+using costmodel::Action;
+using costmodel::ActionKind;
+using costmodel::Seconds;
+
+costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
+                                     std::int64_t micro_batches) {
+  return costmodel::lower(
+      costmodel::generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(micro_batches)));
+}
+
+namespace {
+
+// Ranks begin an iteration together, so that their clocks show the same moment.
+class StartLine {
+ public:
+  explicit StartLine(Transport& transport)
+      : all_(everybody(transport)), communicator_(transport, all_, uncounted_) {}
+  void meet() { communicator_.barrier(control_tag(0)); }
+  bool any(bool here) {
+    float found = here ? 1 : 0;
+    communicator_.tree_all_reduce({&found, 1}, Reduction::max, control_tag(0));
+    return found != 0;
+  }
+
+ private:
+  static Group everybody(const Transport& transport) {
+    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return group_of(transport, ranks);
+  }
+  Group all_;
+  TrafficCount uncounted_;
+  Communicator communicator_;
+};
+
+// What a rank is doing, for the sentence that says that it could not go on.
+struct Doing {
+  int rank = 0, pipeline_rank = 0;
+  int iteration = 0;  // from 1; 0: before the first
+  std::string what = "making its weights and states";
+
+  std::string text() const {
+    const std::string who = fmt::format("rank {}, pipeline rank {}, ", rank, pipeline_rank);
+    return iteration == 0 ? who + what : fmt::format("{}iteration {}, {}", who, iteration, what);
+  }
+};
+
+// Each rank's events stand in the order of its actions. Stage times are means over micro-batches.
+void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
+                  const costmodel::ReplicaPart& part, RankMeasurement& one) {
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    one.actions.push_back({actions[i], events[i].start, events[i].end});
+    const Seconds share =
+        (events[i].end - events[i].start) / static_cast<double>(part.micro_batches);
+    const auto stage =
+        static_cast<std::size_t>(part.first_stage) + static_cast<std::size_t>(actions[i].stage);
+    if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
+    if (actions[i].kind == ActionKind::backward) one.backward[stage] += share;
+  }
+}
+
+void note_counts(const StageExecutor& executor, RankMeasurement& one) {
+  one.traffic = executor.traffic();
+  for (std::size_t k = 0; k < one.peaks.size(); ++k)
+    one.peaks[k] = static_cast<std::int64_t>(executor.arena().peak(static_cast<MemoryKind>(k)));
+  one.peak = static_cast<std::int64_t>(executor.arena().peak());
+}
+
+// How many ranks a group's part of the world has.
+int ranks_of(const costmodel::ReplicaPart& part) { return static_cast<int>(part.plan.devices()); }
+
+class Trainer {
+ public:
+  Trainer(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+          Transport& transport, Device& device, const ExecutorOptions& options, Doing& doing)
+      : plan_(plan),
+        parts_(replica_parts(plan, evaluator.training().global_batch)),
+        part_(part_of_rank(parts_, transport.rank())),
+        schedule_(lowered_schedule(part_.plan, part_.micro_batches)),
+        doing_(doing),
+        own_group_(transport, static_cast<int>(part_.first_rank), ranks_of(part_)),
+        across_(parts_, evaluator.model(), transport, device.memory()),
+        executor_(evaluator, part_.plan, has_groups() ? own_group_ : transport, device,
+                  with_group(options)),
+        start_(transport) {}
+
+  RankMeasurement iterate(int number) {
+    doing_.iteration = number + 1;
+    doing_.what = "waiting for all to begin";
+    RankMeasurement one;
+    const auto rank = static_cast<std::size_t>(executor_.coordinates().pp);
+    one.pipeline_rank = part_.first_stage + executor_.coordinates().pp;
+    one.forward.resize(static_cast<std::size_t>(plan_.virtual_stages()));
+    one.backward.resize(one.forward.size());
+    start_.meet();
+    executor_.restart_counts();
+    executor_.begin_iteration(number);
+    executor_.announce(schedule_.actions[rank]);
+    const auto events = execute(schedule_, executor_.coordinates().pp, executor_,
+                                [&](const Action& action) { doing_.what = to_text(action); });
+    one.pipeline_end = executor_.now();
+    finish(one);
+    note_actions(events, schedule_.actions[rank], part_, one);
+    note_counts(executor_, one);
+    doing_.what = "telling rank 0 how it went";
+    return one;
+  }
+
+ private:
+  bool has_groups() const { return !plan_.replica_groups.empty(); }
+
+  ExecutorOptions with_group(ExecutorOptions options) {
+    if (has_groups()) {
+      options.part = &part_;
+      options.across = &across_;
+    }
+    return options;
+  }
+
+  void finish(RankMeasurement& one) {
+    doing_.what = "reducing gradients";
+    one.reductions = executor_.reduce_gradients();
+    one.reduced = executor_.now();
+    doing_.what = "the optimizer's step";
+    const LossScale* const scale = executor_.loss_scale();
+    executor_.step(scale != nullptr && start_.any(executor_.overflowed()));
+    if (scale != nullptr) {
+      one.loss_scale = scale->value();
+      one.skipped = scale->skipped();
+    }
+    one.end = executor_.now();
+    one.iterations = {one.end};
+    one.loss_sums = {executor_.loss_sum()};
+  }
+
+  const costmodel::ParallelPlan& plan_;
+  const std::vector<costmodel::ReplicaPart> parts_;
+  const costmodel::ReplicaPart& part_;  // the rank's own
+  const costmodel::Schedule schedule_;
+  Doing& doing_;
+  PartTransport own_group_;
+  GroupSum across_;
+  StageExecutor executor_;
+  StartLine start_;
+};
+
+int pipeline_rank(const costmodel::ParallelPlan& plan, int rank) {
+  const auto parts = replica_parts(plan, 0);
+  const auto& part = part_of_rank(parts, rank);
+  return part.first_stage + costmodel::Mesh(part.plan).coordinates(rank - part.first_rank).pp;
+}
+
+}  // namespace
+
+RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
+                      Transport& transport, Device& device, const TrainingOptions& options) {
+  const int rank = transport.rank();
+  Doing doing{.rank = rank, .pipeline_rank = pipeline_rank(plan, rank)};
+  try {
+    Trainer trainer(evaluator, plan, transport, device, options.executor, doing);
+    RunProgress own;
+    for (int i = 0; i < options.iterations; ++i) {
+      RankMeasurement one = trainer.iterate(options.first + i);
+      if (options.pace) one.pace = options.pace();
+      own.add({one});
+      if (options.each) options.each(one);
+      if (options.progress) options.progress(i, one.end);
+    }
+    return own.so_far().front();
+  } catch (const RunFault& fault) {
+    throw RunFault(fault.rank(), fmt::format("{} ({})", fault.what(), doing.text()));
+  } catch (const std::bad_alloc&) {
+    throw RunFault(rank, doing.text() + ": the machine's memory ran out");
+  } catch (const std::exception& fault) {
+    throw RunFault(rank, fmt::format("{}: {}", doing.text(), fault.what()));
+  }
+}
+
+}  // namespace runtime

@@ -1,0 +1,81 @@
+// Clocks and power, of a GPU that only says what it is told to.
+#include "calibrate/measure/gpu_sensors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+using calibrate::GpuGauge;
+using calibrate::Nvml;
+
+namespace {
+
+std::atomic<int> open_count = 0, readings = 0;
+
+Nvml fake() {
+  return {.init = [] { return ++open_count, 0; },
+          .shut_down = [] { return --open_count, 0; },
+          .handle_by_bus =
+              [](const char* bus, void** device) {
+                *device = &open_count;
+                return std::strcmp(bus, "0000:1b:00.0") == 0 ? 0 : 6;
+              },
+          .clock =
+              [](void*, int kind, unsigned* megahertz) {
+                ++readings;
+                *megahertz = kind == 1 ? 1000U + static_cast<unsigned>(readings.load()) : 3201U;
+                return 0;
+              },
+          .power = [](void*, unsigned*) { return 3; },  // not supported
+          .driver =
+              [](char* text, unsigned size) {
+                std::strncpy(text, "580.1", size);
+                return 0;
+              },
+          .missing = ""};
+}
+
+std::map<std::string, std::string> told_by(GpuGauge& gauge) {
+  std::map<std::string, std::string> told;
+  for (const auto& [name, value] : gauge.stop()) told[name] = value;
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("what was read is told as its median and its bounds") {
+  CHECK(calibrate::range_text({}) == "unknown");
+  CHECK(calibrate::range_text({1410, 1980, 1980.4}) == "1980 (1410 to 1980)");
+}
+
+TEST_CASE("a gauge reads until it is stopped, and says what it could not read") {
+  readings = 0;
+  GpuGauge gauge(fake(), "0000:1b:00.0", costmodel::Seconds(0.001));
+  while (readings < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(open_count == 1);
+  const auto told = told_by(gauge);
+  CHECK(open_count == 0);
+  CHECK(told.at("driver_version") == "580.1");
+  CHECK(told.at("memory_mhz") == "3201 (3201 to 3201)");
+  CHECK(told.at("multiprocessor_mhz").find("(1001 to ") != std::string::npos);
+  CHECK(told.at("watts") == "unknown");
+  const int before = readings;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(readings == before);
+}
+
+TEST_CASE("without NVML, or that GPU, a profile says so") {
+  GpuGauge elsewhere(fake(), "0000:ff:00.0", costmodel::Seconds(0.001));
+  CHECK(told_by(elsewhere).at("clocks_and_power") ==
+        "unknown: NVML knows no GPU at 0000:ff:00.0 (status 6)");
+  CHECK(open_count == 0);
+  const Nvml missing = calibrate::load_nvml("libno-such-nvml.so");
+  CHECK(missing.missing.starts_with("NVML cannot be loaded: libno-such-nvml.so"));
+  CHECK(calibrate::load_nvml("libm.so.6").missing == "NVML has no nvmlInit_v2");
+  GpuGauge gauge(missing, "", costmodel::Seconds(0.001));
+  CHECK(told_by(gauge).at("clocks_and_power") == "unknown: " + missing.missing);
+}

@@ -1,0 +1,85 @@
+// Reading one map: types, ranges, unknown keys.
+#include "costmodel/config/map_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/config/yaml.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace config_reader_test {
+
+using namespace costmodel;
+
+namespace {
+
+template <class Read>
+std::string fault(const std::string& yaml, Read read) {
+  const Value map = parse_yaml(yaml, "f.yaml");
+  return fixtures::config_error([&] {
+    MapReader reader(map, "plan");
+    read(reader);
+    reader.finish();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("whole numbers") {
+  const auto read = [](MapReader& r) { r.integer("n", {1, 1000}); };
+  CHECK(fault("n: 8", read) == "");
+  CHECK(fault("n: +8", read) == "");
+  CHECK(fault("n: ", read) == "");  // nothing is as good as absent
+  CHECK(fault("n: 0", read) ==
+        "f.yaml:1:4: n: 0 is out of range; allowed: whole numbers 1 to 1,000");
+  for (const std::string text :
+       {"8.0", "8x", "'8'", "1e3", "99999999999999999999", "0x8", "+-8", "++8"}) {
+    CAPTURE(text);
+    CHECK(fixtures::contains(fault("n: " + text, read), "is not a whole number"));
+  }
+  CHECK(fixtures::contains(fault("n: [8]", read), "n is a list; write a whole number"));
+  CHECK(fixtures::contains(fault("n: {a: 8}", read), "n is a map"));
+}
+
+TEST_CASE("numbers with units") {
+  const auto read = [](MapReader& r) { r.number("x", Dimension::bandwidth, 1, 1e12); };
+  CHECK(fault("x: 25 GB/s", read) == "");
+  CHECK(fixtures::contains(fault("x: 25 GB", read),
+                           "is a size, not a bandwidth; write it like 25 GB/s"));
+  CHECK(fixtures::contains(fault("x: 25 TB/s", read), "out of range; allowed: 1 to 1e+12 B/s"));
+  CHECK(fixtures::contains(fault("x: fast", read), "'fast' is not a number"));
+}
+
+TEST_CASE("flags, words and lists of names") {
+  CHECK(fault("b: true", [](MapReader& r) { CHECK(r.boolean("b") == true); }) == "");
+  CHECK(fixtures::contains(fault("b: yes", [](MapReader& r) { r.boolean("b"); }),
+                           "neither true nor false"));
+  static constexpr std::string_view names[] = {"gpipe", "1f1b"};
+  CHECK(fault("s: 1f1b", [](MapReader& r) { CHECK(r.one_of("s", names) == 1); }) == "");
+  CHECK(fixtures::contains(fault("s: 1f1", [](MapReader& r) { r.one_of("s", names); }),
+                           "did you mean '1f1b'"));
+  CHECK(fault("s: auto", [](MapReader& r) { CHECK(r.is_auto("s")); }) == "");
+}
+
+TEST_CASE("keys: missing, unknown, misspelt, no map at all") {
+  CHECK(fault("a: 1", [](MapReader& r) { r.required("tp"), r.optional("a"); }) ==
+        "f.yaml:1:1: plan lacks the key 'tp'; add tp: ...");
+  const std::string unknown = fault(
+      "tp: 1\nmicro_bach: 2\n", [](MapReader& r) { r.optional("tp"), r.optional("micro_batch"); });
+  CHECK(
+      unknown.starts_with("f.yaml:2:1: plan has no key 'micro_bach'; did you mean 'micro_batch'?"));
+  CHECK(fixtures::contains(fault("[1]", [](MapReader&) {}), "plan is a list; write a map"));
+}
+
+TEST_CASE("a misspelt key is told as such also where the key is required") {
+  CHECK(fault("a: 1\nglobal_bach: 2\n", [](MapReader& r) { r.required("global_batch"); }) ==
+        "f.yaml:2:1: plan has no key 'global_bach'; did you mean 'global_batch'?");
+  // Keys of other meanings, far or asked for already.
+  CHECK(fixtures::contains(
+      fault("backward_efficiency: 1\n", [](MapReader& r) { r.required("forward_efficiency"); }),
+      "lacks the key 'forward_efficiency'"));
+  CHECK(fixtures::contains(
+      fault("device: 1\n", [](MapReader& r) { r.required("device"), r.required("devices"); }),
+      "lacks the key 'devices'"));
+}
+
+}  // namespace config_reader_test

@@ -1,0 +1,100 @@
+// Names, paths, bases; and every shipped file loads.
+#include "costmodel/config/search_path.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "costmodel/config/yaml.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+using namespace costmodel;
+using fixtures::config_error;
+using fixtures::contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A configuration directory of its own that goes with the test.
+struct Scratch {
+  fs::path path =
+      fs::temp_directory_path() / ("shardplan-configs-" + std::to_string(std::random_device{}()));
+  ~Scratch() { fs::remove_all(path); }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name) << text;
+  }
+  ConfigPath search() const { return {{path.string()}}; }
+};
+
+Value named(const std::string& text, const std::string& file = "") {
+  return scalar_value(text, {file, 1, 8});
+}
+
+}  // namespace
+
+TEST_CASE("a name, a map, a base") {
+  const Scratch scratch;
+  scratch.write("models/small.yaml", "layers: 2\nhidden: 64\nmap: {x: 1, y: 2}\n");
+  scratch.write("models/mid.yaml", "base: small\nhidden: 128\nmap: {x: 7}\n");
+  const ResolvedConfig plain = resolve_config(scratch.search(), "models", named("small"));
+  CHECK(plain.name == "small");
+  CHECK(plain.value.find("layers")->text == "2");
+  const ResolvedConfig mid = resolve_config(scratch.search(), "models", named("mid"));
+  CHECK(mid.name == "mid");
+  CHECK(to_yaml(mid.value) == "layers: 2\nhidden: 128\nmap:\n  x: 7\n  y: 2\n");
+  const Value over = parse_yaml("{base: mid, layers: 9}", "s.yaml");
+  const ResolvedConfig top = resolve_config(scratch.search(), "models", over);
+  CHECK(top.value.find("layers")->text == "9");
+  CHECK(top.value.find("hidden")->text == "128");
+  CHECK(top.value.find("base") == nullptr);
+  CHECK(resolve_config(scratch.search(), "models", parse_yaml("{layers: 1}", "s.yaml")).name == "");
+}
+
+TEST_CASE("the first directory of the search path wins, and all are listed once") {
+  const Scratch a, b;
+  a.write("models/one.yaml", "v: 1\n");
+  b.write("models/one.yaml", "v: 2\n");
+  b.write("models/two.yaml", "v: 2\n");
+  b.write("models/notes.txt", "no model\n");
+  const ConfigPath both{{a.path.string(), b.path.string()}};
+  CHECK(config_names(both, "models") == std::vector<std::string>{"one", "two"});
+  CHECK(resolve_config(both, "models", named("one")).value.find("v")->text == "1");
+  CHECK(config_names(both, "devices").empty());
+}
+
+TEST_CASE("a path is looked up beside the file that names it") {
+  const Scratch scratch;
+  scratch.write("here/mine.yaml", "v: 5\n");
+  const std::string from = (scratch.path / "here/scenario.yaml").string();
+  CHECK(resolve_config({}, "models", named("mine.yaml", from)).value.find("v")->text == "5");
+  CHECK(resolve_config({}, "models", named((scratch.path / "here/mine.yaml").string())).name ==
+        "mine");
+  CHECK(contains(config_error([&] { resolve_config({}, "models", named("./none.yaml", from)); }),
+                 "scenario.yaml:1:8: no file './none.yaml'"));
+}
+
+TEST_CASE("faults: unknown names, circles, wrong kinds") {
+  const Scratch scratch;
+  scratch.write("models/a.yaml", "base: b\n");
+  scratch.write("models/b.yaml", "base: c\n");
+  scratch.write("models/c.yaml", "base: a\n");
+  scratch.write("models/self.yaml", "base: self\n");
+  scratch.write("models/list.yaml", "[1]\n");
+  const auto fault = [&](const Value& value) {
+    return config_error([&] { resolve_config(scratch.search(), "models", value); });
+  };
+  CHECK(contains(fault(named("selv", "s.yaml")),
+                 "s.yaml:1:8: no model 'selv'; did you mean 'self'?"));
+  const std::string circle = fault(named("a"));
+  CHECK(contains(circle, "goes in a circle"));
+  CHECK(circle.find("a.yaml ->") < circle.find("b.yaml ->"));
+  CHECK(circle.find("b.yaml ->") < circle.find("c.yaml ->"));
+  CHECK(contains(fault(named("self")), "goes in a circle"));
+  CHECK(contains(fault(named("list")), "model is neither a name, a file nor a map"));
+  CHECK(contains(fault(parse_yaml("{base: [a]}", "s.yaml")), "s.yaml:1:8: base is not a name"));
+  CHECK(contains(config_error([] { resolve_config({}, "models", named("gpt2")); }),
+                 "no configs were found"));
+}

@@ -1,0 +1,86 @@
+// Trees of values: merging and assignment.
+#include "costmodel/config/value.hpp"
+#include "costmodel/config/override.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/config/yaml.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+using namespace costmodel;
+
+namespace {
+
+const Mark command_line{"--set", 0, 0};
+
+Value tree(const std::string& yaml) { return parse_yaml(yaml, "t.yaml"); }
+
+std::string assigned(const std::string& yaml, const std::string& assignment) {
+  Value root = tree(yaml);
+  assign_path(root, assignment, command_line);
+  return to_yaml(root);
+}
+
+std::string fault(const std::string& yaml, const std::string& assignment) {
+  return fixtures::config_error([&] { assigned(yaml, assignment); });
+}
+
+}  // namespace
+
+TEST_CASE("assigning a path") {
+  CHECK(assigned("{a: 1}", "a=2") == "a: 2\n");
+  CHECK(assigned("{a: 1}", "b=2") == "a: 1\nb: 2\n");
+  CHECK(assigned("{plan: {tp: 1, pp: 2}}", "plan.tp=8") == "plan:\n  tp: 8\n  pp: 2\n");
+  CHECK(assigned("{a: 1}", "plan.recompute.layers=3") ==
+        "a: 1\nplan:\n  recompute:\n    layers: 3\n");
+  CHECK(assigned("{plan: }", "plan.tp=8") == "plan:\n  tp: 8\n");
+  CHECK(assigned("{a: {b: 1}}", "a=7") == "a: 7\n");
+  CHECK(assigned("{a: 1}", "a=[1, 2]") == "a: [1, 2]\n");
+  CHECK(assigned("{a: 1}", "a={x: 1}") == "a:\n  x: 1\n");
+  CHECK(assigned("{a: 1}", "a=b=c") == "a: b=c\n");
+}
+
+TEST_CASE("an override below a named model or cluster keeps the name as its base") {
+  CHECK(assigned("{model: gpt2}", "model.layers=6") == "model:\n  base: gpt2\n  layers: 6\n");
+  CHECK(assigned("{cluster: selene}", "cluster.devices=64") ==
+        "cluster:\n  base: selene\n  devices: 64\n");
+  CHECK(assigned("{model: {base: gpt2}}", "model.layers=6") ==
+        "model:\n  base: gpt2\n  layers: 6\n");
+}
+
+TEST_CASE("what is no assignment is refused") {
+  CHECK(fault("{a: 1}", "a").starts_with("--set: 'a' is not an assignment"));
+  CHECK(fault("{a: 1}", "=3").starts_with("--set: '=3' is not an assignment"));
+  CHECK(fixtures::contains(fault("{a: 1}", "x..b=3"), "empty key"));
+  CHECK(fixtures::contains(fault("{a: 1}", ".a=3"), "empty key"));
+  CHECK(fixtures::contains(fault("{a: {}}", "a.=3"), "empty key"));
+  CHECK(fixtures::contains(fault("{a: 1}", "a.b=3"), "'a' is not a map"));
+  CHECK(fixtures::contains(fault("{a: {b: [1]}}", "a.b.c=3"), "'a.b' is not a map"));
+  CHECK(fixtures::contains(fault("{a: 1}", "a=[1"), "--set:1:"));
+  CHECK(fixtures::contains(fault("{a: 1}", "a="), "--set"));
+}
+
+TEST_CASE("merging lays one map upon another") {
+  const Value base = tree("{a: 1, m: {x: 1, y: {z: 2}}, l: [1, 2]}");
+  const Value over = tree("{b: 3, m: {y: {w: 4}, x: 5}, l: [9]}");
+  CHECK(to_yaml(merged(base, over)) ==
+        "a: 1\nm:\n  x: 5\n  y:\n    z: 2\n    w: 4\nl: [9]\nb: 3\n");
+  CHECK(to_yaml(merged(base, tree("7"))) == "7\n");
+  CHECK(to_yaml(merged(base, Value{})) == to_yaml(base));
+  CHECK(merged(base, over).find("b")->mark.file == "t.yaml");
+  // The whole stands where the override does, inherited values where they were written.
+  const Value mine = parse_yaml("\n{x: 1}", "over.yaml");
+  CHECK(to_string(merged(base, mine).mark) == "over.yaml:2:1");
+  CHECK(to_string(merged(base, mine).find("a")->mark) == "t.yaml:1:5");
+}
+
+TEST_CASE("finding and setting keys") {
+  Value v;
+  v.set("a", scalar_value("1"));
+  CHECK(v.is_map());
+  CHECK(v.find("a")->text == "1");
+  CHECK(v.find("b") == nullptr);
+  v.set("a", scalar_value("2"));
+  CHECK(v.entries.size() == 1);
+  CHECK(v.find("a")->text == "2");
+}

@@ -1,0 +1,125 @@
+// What frameworks make of memory: what their logs call it, how they lose the logits, when they
+// shard, what they send to the host, how they dispatch to experts.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/operators/op_list.hpp"
+#include "costmodel/operators/transformer.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace framework_memory_test {
+
+using namespace costmodel;
+using fixtures::relative_error;
+
+namespace {
+
+const ModelSpec model = fixtures::gpt(16, 2048, 16, 51200, 1024);
+
+ParallelPlan plan_of(int pp, int dp, int zero) {
+  ParallelPlan plan;
+  plan.pp = pp;
+  plan.dp = dp;
+  plan.zero = zero;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a log's peak leaves out the contexts, or the allocator's reserve too") {
+  StackSpec stack;
+  stack.context = Bytes(2e9);
+  stack.fragmentation = 0.25;
+  CHECK(reported_peak(Bytes(12e9), stack) == Bytes(12e9));
+  stack.reported = ReportedMemory::reserved;
+  CHECK(reported_peak(Bytes(12e9), stack) == Bytes(10e9));
+  stack.reported = ReportedMemory::allocated;
+  CHECK(reported_peak(Bytes(12e9), stack) == Bytes(8e9));
+}
+
+TEST_CASE("Megatron's loss works in one fp32 buffer, PyTorch's in three") {
+  LayerContext context = fixtures::layer_context(1, false, 4, 1024);
+  const double logits = 4.0 * 1024 * 51200;
+  const auto working = [&] {
+    const Footprint f =
+        footprint(build_layer(LayerKind::head, model, context), Recomputed::nothing);
+    return (f.kept + f.backward_transient).value / logits;
+  };
+  const double hidden = 4.0 * 2048 / 51200;  // norm and its gradient, beside the logits
+  CHECK(working() == doctest::Approx(6).epsilon(hidden));
+  context.fp32_logits = true;
+  CHECK(working() == doctest::Approx(12).epsilon(hidden));
+}
+
+TEST_CASE("FSDP2 in a pipeline is ZeRO-1: whole weights and gradients, gathered once") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  const ClusterSpec cluster = fixtures::cluster(32);
+  const Estimate apart = Evaluator(model, cluster, training).estimate(plan_of(4, 8, 1));
+  training.stack.whole_in_pipeline = true;
+  Evaluator evaluator(model, cluster, training);
+  const Estimate together = evaluator.estimate(plan_of(4, 8, 3));
+  CHECK(relative_error(together.peak.value, apart.peak.value) <= 1e-12);
+  CHECK(relative_error(together.iteration.value, apart.iteration.value) <= 1e-12);
+  CHECK(relative_error(together.traffic.total().value, apart.traffic.total().value) <= 1e-12);
+  CHECK(evaluator.estimate(plan_of(1, 32, 3)).peak < evaluator.estimate(plan_of(1, 32, 1)).peak);
+}
+
+TEST_CASE("gradients that are scattered behind the backward pass stand whole before") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  const ClusterSpec cluster = fixtures::cluster(8);
+  training.stack.whole_gradients = true;
+  Evaluator evaluator(model, cluster, training);
+  const StageMemory one = evaluator.estimate(plan_of(1, 8, 1)).memory.front();
+  const StageMemory three = evaluator.estimate(plan_of(1, 8, 3)).memory.front();
+  CHECK(one.gradients == three.gradients);
+  CHECK(relative_error(one.weights.value, 8 * three.weights.value) <= 1e-12);
+}
+
+TEST_CASE("just so many layers are offloaded that the plan fits, and slow links show") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.activation_offload = true;
+  ClusterSpec cluster = fixtures::cluster(8);
+  cluster.device.host_bandwidth = BytesPerSecond(1e15);
+  ParallelPlan plan = plan_of(1, 8, 3);
+  plan.micro_batch = 8;
+  const Estimate roomy = Evaluator(model, cluster, training).estimate(plan);
+  CHECK(roomy.fits());
+  cluster.device.memory = roomy.peak * 0.7;
+  const Estimate tight = Evaluator(model, cluster, training).estimate(plan);
+  CHECK(tight.fits());
+  CHECK(tight.peak > cluster.device.memory * 0.9);
+  CHECK(relative_error(tight.iteration.value, roomy.iteration.value) <= 1e-9);
+  CHECK(std::any_of(tight.notes.begin(), tight.notes.end(), [](const std::string& note) {
+    return fixtures::contains(note, "of 16 layers wait in host memory");
+  }));
+  cluster.device.host_bandwidth = BytesPerSecond(1e9);
+  CHECK(Evaluator(model, cluster, training).estimate(plan).iteration > tight.iteration);
+  plan.recompute = {Recomputation::full, 0};  // Megatron takes one or the other
+  CHECK(Evaluator(model, cluster, training).estimate(plan).fits());
+  plan = plan_of(2, 4, 3);
+  plan.micro_batch = 16;  // nor with a pipeline
+  CHECK_FALSE(Evaluator(model, cluster, training).estimate(plan).fits());
+}
+
+TEST_CASE("dispatch by products does top_k·group multiply-adds for each element") {
+  ModelSpec moe = model;
+  moe.kind = ModelKind::moe;
+  moe.experts = 8;
+  moe.top_k = 2;
+  moe.expert_ffn_hidden = moe.ffn_hidden;
+  LayerContext context = fixtures::layer_context(1, false, 4, 1024);
+  const auto executed = [&] {
+    const OpList list = build_layer(LayerKind::moe, moe, context);
+    double sum = 0;
+    for (const Node& node : list.nodes) sum += work_of(node.op, Pass::forward, 2).executed.value;
+    return sum;
+  };
+  const double copied = executed();
+  context.expert_group = 2048;
+  const double each = 2.0 * 2 * 2048;  // dispatch, or combine
+  CHECK(executed() - copied == doctest::Approx(2 * each * 4 * 1024 * 2048));
+}
+
+}  // namespace framework_memory_test

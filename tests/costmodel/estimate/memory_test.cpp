@@ -1,0 +1,96 @@
+// Memory of a stage against the published closed forms: ZeRO's states, activations kept in flight.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "tests/costmodel/support/estimated.hpp"
+
+using namespace costmodel;
+using fixtures::Case;
+using fixtures::cases;
+using fixtures::estimated;
+using fixtures::relative_error;
+
+TEST_CASE("ZeRO memory: 16, 4 + 12/N, 2 + 14/N and 16/N bytes a parameter") {
+  for (const Case& c : {cases[0], cases[1]}) {
+    const double psi = parameter_count(fixtures::gpt(c));
+    for (const int n : {1, 2, 8, 16}) {
+      ParallelPlan plan;
+      plan.dp = n;
+      const double expected[] = {16 * psi, 4 * psi + 12 * psi / n, 2 * psi + 14 * psi / n,
+                                 16 * psi / n};
+      for (int zero = 0; zero <= 3; ++zero) {
+        CAPTURE(n);
+        CAPTURE(zero);
+        plan.zero = zero;
+        const StageMemory memory = estimated(c, plan).memory.at(0);
+        const Bytes states = memory.weights + memory.gradients + memory.optimizer;
+        CHECK(relative_error(states.value, expected[zero]) <= 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("bytes a parameter by precision and optimizer") {
+  TrainingSpec t = fixtures::training(1, 1);
+  CHECK(weight_bytes_per_parameter(t) + gradient_bytes_per_parameter(t) +
+            optimizer_bytes_per_parameter(t) ==
+        16);
+  t.gradient_precision = Precision::fp32;
+  CHECK(gradient_bytes_per_parameter(t) == 4);  // Megatron's 18 bytes
+  t.sgd = true;
+  CHECK(optimizer_bytes_per_parameter(t) == 8);
+  t.stack.master_weights = false;
+  CHECK(optimizer_bytes_per_parameter(t) == 4);
+  t.sgd = false;
+  t.precision = Precision::fp32;
+  CHECK(weight_bytes_per_parameter(t) + gradient_bytes_per_parameter(t) +
+            optimizer_bytes_per_parameter(t) ==
+        16);
+}
+
+TEST_CASE("kept activations follow the schedule: m, min(p - k, m), and 1 + (p-1)/pv of a stage") {
+  const Case c = {16, 1024, 16, 51200, 512, 64};
+  ParallelPlan plan;
+  plan.pp = 4;
+  const auto in_flight_on = [&](ScheduleKind kind, int v) {
+    plan.schedule = kind;
+    plan.vpp = v;
+    std::vector<double> counts;
+    for (const auto& memory : estimated(c, plan).memory)
+      counts.push_back(memory.in_flight_micro_batches);
+    return counts;
+  };
+  CHECK(in_flight_on(ScheduleKind::gpipe, 1) == std::vector<double>{64, 64, 64, 64});
+  CHECK(in_flight_on(ScheduleKind::one_f_one_b, 1) == std::vector<double>{4, 3, 2, 1});
+  CHECK(in_flight_on(ScheduleKind::serial, 1) == std::vector<double>{1, 1, 1, 1});
+  for (const int v : {2, 4}) {  // Korthikanti et al. 2022, section 4.2.3
+    CHECK(in_flight_on(ScheduleKind::interleaved, v).front() == 4 * (1 + 3.0 / (4 * v)));
+  }
+}
+
+TEST_CASE("equal shares written out hold what equal shares hold") {
+  // Two ways to count what is in flight: by end chunks for equal shares, chunk by chunk for given
+  // ones.
+  TrainingSpec training = fixtures::training(48, 512);
+  training.overlap.pp_overlap = true;
+  const ModelSpec model = fixtures::gpt(24, 1024, 16, 51200, 512);
+  for (const int v : {2, 3, 6}) {
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.vpp = v;
+    plan.schedule = ScheduleKind::interleaved;
+    Evaluator evaluator(model, fixtures::cluster(4), training);
+    const auto shared = evaluator.cost(plan).memory;
+    plan.stage_layers.assign(static_cast<std::size_t>(4 * v), 24 / (4 * v));
+    const auto written = evaluator.cost(plan).memory;
+    CHECK(to_string(plan).ends_with("layers " + std::to_string(24 / (4 * v)) + "x" +
+                                    std::to_string(4 * v)));
+    for (std::size_t r = 0; r < shared.size(); ++r) {
+      CHECK(relative_error(written[r].activations.value, shared[r].activations.value) <= 1e-12);
+      CHECK(written[r].in_flight_micro_batches == shared[r].in_flight_micro_batches);
+    }
+  }
+}

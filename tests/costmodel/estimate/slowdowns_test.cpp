@@ -1,0 +1,211 @@
+// What comes on top of kernels and links: host time, waiting, stragglers, clocks.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "costmodel/cost/device_time.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/operators/op_list.hpp"
+#include "costmodel/operators/transformer.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+using namespace costmodel;
+using fixtures::relative_error;
+
+namespace {
+
+const ModelSpec model = fixtures::gpt(16, 2048, 16, 51200, 1024);
+
+ParallelPlan plan_of(int tp, int pp, int dp) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.pp = pp;
+  plan.dp = dp;
+  return plan;
+}
+
+Estimate estimate_of(const ClusterSpec& cluster, const TrainingSpec& training,
+                     const ParallelPlan& plan) {
+  return Evaluator(model, cluster, training).estimate(plan);
+}
+
+}  // namespace
+
+TEST_CASE("stragglers lengthen an iteration by a share with each doubling of nodes") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  const TrainingSpec training = fixtures::training(64, 1024);
+  const ParallelPlan plan = plan_of(1, 1, 64);
+  const Estimate even = estimate_of(cluster, training, plan);
+  cluster.straggler_per_doubling = 0.01;
+  const double nodes = 64.0 / static_cast<double>(cluster.devices_per_node);
+  CHECK(relative_error(straggler_factor(cluster), 1 + 0.01 * std::log2(nodes)) <= 1e-12);
+  const Estimate waiting = estimate_of(cluster, training, plan);
+  CHECK(relative_error(waiting.iteration / even.iteration, straggler_factor(cluster)) <= 1e-12);
+  CHECK(relative_error(waiting.breakdown.other.value, (waiting.iteration - even.iteration).value) <=
+        1e-9);
+  cluster.devices_per_node = 64;
+  CHECK(straggler_factor(cluster) == 1);
+}
+
+TEST_CASE("host time is paid once an iteration and once a micro-batch") {
+  const ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(64, 1024);
+  const ParallelPlan plan = plan_of(1, 1, 8);  // 8 micro-batches
+  const Estimate none = estimate_of(cluster, training, plan);
+  training.stack.iteration_host = Seconds(0.5);
+  const Estimate once = estimate_of(cluster, training, plan);
+  CHECK(relative_error((once.iteration - none.iteration).value, 0.5) <= 1e-9);
+  training.stack.micro_batch_host = Seconds(0.25);
+  const Estimate often = estimate_of(cluster, training, plan);
+  CHECK(relative_error((often.iteration - once.iteration).value, 8 * 0.25) <= 1e-9);
+  CHECK(relative_error(often.breakdown.other.value, 0.5 + 8 * 0.25) <= 1e-9);
+  CHECK(relative_error(often.breakdown.total().value, often.iteration.value) <= 1e-9);
+}
+
+TEST_CASE("ranks wait at each exposed tensor-parallel collective") {
+  const ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  const ParallelPlan plan = plan_of(8, 1, 1);  // 8 micro-batches
+  const Estimate none = estimate_of(cluster, training, plan);
+  training.stack.collective_wait = Seconds(1e-3);
+  const Estimate waits = estimate_of(cluster, training, plan);
+  // Two all-reduces a layer and pass, one of the embedding, three of the loss, one back from the
+  // head.
+  const double collectives = 8 * (16 * 4 + 1 + 3 + 1);
+  CHECK(relative_error((waits.breakdown.tp_comm - none.breakdown.tp_comm).value,
+                       collectives * 1e-3) <= 1e-9);
+}
+
+TEST_CASE("devices that idle in the bubble compute faster, unless the host sets the pace") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  const ParallelPlan plan = plan_of(1, 8, 1);  // bubble 7 of 15
+  const Estimate cold = estimate_of(cluster, training, plan);
+  cluster.device.idle_boost = 0.3;
+  const Estimate boosted = estimate_of(cluster, training, plan);
+  CHECK(relative_error(boosted.breakdown.compute / cold.breakdown.compute, 1 - 0.3 * 7 / 15) <=
+        1e-9);
+  training.stack.kernel_launch = Seconds(0.01);
+  const Estimate host = estimate_of(cluster, training, plan);
+  cluster.device.idle_boost = 0;
+  CHECK(host.iteration == estimate_of(cluster, training, plan).iteration);
+  cluster.device.idle_boost = 0.3;
+  training.stack.kernel_launch = Seconds(0);
+  const ParallelPlan flat = plan_of(8, 1, 1);
+  const Estimate busy = estimate_of(cluster, training, flat);
+  cluster.device.idle_boost = 0;
+  CHECK(busy.iteration == estimate_of(cluster, training, flat).iteration);
+}
+
+TEST_CASE("a graph replaces the host's launches, by the device's figure where it has one") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  training.stack.kernel_launch = Seconds(0.01);  // longer than any kernel or collective
+  const ParallelPlan plan = plan_of(1, 2, 4);
+  const Estimate eager = estimate_of(cluster, training, plan);
+  training.overlap.cuda_graph = true;
+  const Estimate unknown = estimate_of(cluster, training, plan);
+  cluster.device.graph_kernel_launch = Seconds(0.002);
+  const Estimate replayed = estimate_of(cluster, training, plan);
+  CHECK(unknown.iteration < replayed.iteration);
+  CHECK(relative_error(replayed.stage_forward.front() / eager.stage_forward.front(), 0.2) <= 1e-9);
+  cluster.launch_blocked = Seconds(0.01);  // nobody waits between a graph's kernels
+  CHECK(estimate_of(cluster, training, plan).iteration == replayed.iteration);
+  const auto says = [](const Estimate& e, const char* what) {
+    return std::ranges::any_of(e.notes, [&](const auto& n) { return n.find(what) != n.npos; });
+  };
+  CHECK(says(replayed, "cuda_graph: launches are replayed, 2 ms a kernel at least"));
+  CHECK(says(unknown, "launch.graph_kernel_s"));
+  CHECK_FALSE(says(eager, "cuda_graph"));
+}
+
+TEST_CASE("a schedule that fills the bubble leaves no time to cool down in") {
+  ClusterSpec cluster = fixtures::cluster(8);
+  const TrainingSpec training = fixtures::training(8, 1024);
+  ParallelPlan plan = plan_of(1, 8, 1);
+  plan.schedule = ScheduleKind::zero_bubble_h2;
+  const Estimate cold = estimate_of(cluster, training, plan);
+  cluster.device.idle_boost = 0.3;
+  CHECK(estimate_of(cluster, training, plan).iteration == cold.iteration);
+}
+
+TEST_CASE("ZeRO-3 by one port of a node takes as much longer as the node has devices") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  cluster.tiers.back().latency = cluster.tiers.back().fixed = Seconds(0);
+  cluster.tiers.front().latency = cluster.tiers.front().fixed = Seconds(0);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.zero_prefetch = false;
+  training.overlap.overlap_grad_reduce = false;
+  ParallelPlan plan = plan_of(1, 1, 64);
+  plan.zero = 3;
+  const double all_ports = estimate_of(cluster, training, plan).breakdown.dp_comm.value;
+  training.stack.zero_one_port = true;
+  CHECK(relative_error(estimate_of(cluster, training, plan).breakdown.dp_comm.value,
+                       8 * all_ports) <= 1e-9);
+}
+
+TEST_CASE("with one queue of collectives only tensor parallelism exposes the reduction") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.overlap.overlap_grad_reduce = true;
+  const auto exposed = [&](int tp) {
+    return estimate_of(cluster, training, plan_of(tp, 1, 64 / tp)).breakdown.dp_comm;
+  };
+  const Seconds alone = exposed(1), with_tensor = exposed(8);
+  training.stack.one_collective_queue = true;
+  CHECK(exposed(1) == alone);
+  CHECK(exposed(8) > with_tensor);
+}
+
+TEST_CASE("attention fills the device with many blocks of wide heads") {
+  DeviceSpec device = fixtures::device();
+  const auto time = [&](std::int64_t heads, std::int64_t head_dim) {
+    const Op op = FlashAttention{1, 4096, heads, heads, head_dim, false};
+    return device_time(op, Pass::forward, device, Precision::bf16).value;
+  };
+  const double best = time(8, 128);
+  device.attention_half_blocks = 256;  // 8 heads of 32 blocks: half
+  CHECK(relative_error(time(8, 128), 2 * best) <= 1e-12);
+  device.attention_half_blocks = 0;
+  device.attention_half_head_dim = 128;
+  CHECK(relative_error(time(8, 128), 2 * best) <= 1e-12);
+}
+
+TEST_CASE("cast operands are kept in their own width") {
+  LayerContext context;
+  context.micro_batch = 1;
+  context.sequence = 1024;
+  const auto kept = [&](double saved_input) {
+    context.saved_input = saved_input;
+    return footprint(build_layer(LayerKind::block, model, context), Recomputed::nothing)
+        .kept_activations.value;
+  };
+  // Inputs of QKV and of the first MLP product shrink by a byte, the second's by one of 4h; the
+  // projection's is kept beside the attention's result.
+  const double sh = 1024.0 * 2048;
+  CHECK(kept(0) - kept(1) == sh + sh + 4 * sh - sh);
+}
+
+TEST_CASE("bf16 under DeepSpeed: fp32 gradients beside bf16 ones") {
+  const ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  training.precision = Precision::bf16;
+  training.gradient_precision = Precision::fp32;
+  const Estimate plain = estimate_of(cluster, training, plan_of(8, 1, 1));
+  training.stack.bf16_optimizer = true;
+  const Estimate both = estimate_of(cluster, training, plan_of(8, 1, 1));
+  CHECK(relative_error(both.memory[0].gradients / plain.memory[0].gradients, 1.5) <= 1e-12);
+}
+
+TEST_CASE("selective recomputation of every second layer") {
+  const ClusterSpec cluster = fixtures::cluster(8);
+  TrainingSpec training = fixtures::training(8, 1024);
+  training.stack.selective_half = true;
+  ParallelPlan plan = plan_of(8, 1, 1);
+  plan.recompute.granularity = Recomputation::selective;
+  const Estimate half = estimate_of(cluster, training, plan);
+  plan.recompute = {Recomputation::full, 8};
+  const Estimate eight = estimate_of(cluster, training, plan);
+  CHECK(half.iteration == eight.iteration);
+  CHECK(half.peak == eight.peak);
+}

@@ -1,0 +1,127 @@
+// Devices and clusters: every shipped one, and what an override does to the tiers.
+#include "costmodel/machine/cluster_spec.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+using namespace costmodel;
+using fixtures::config_error;
+using fixtures::contains;
+
+namespace {
+
+Value file_of(const std::string& kind, const std::string& name) {
+  return resolve_config(fixtures::configs(), kind, scalar_value(name)).value;
+}
+
+ClusterSpec cluster_of(const Value& map) {
+  const std::string device = map.find("device")->text;
+  return read_cluster(map, "c", read_device(file_of("devices", device), device));
+}
+
+const char* const two_tiers =
+    "{device: a100-sxm4-80gb, devices: 64, devices_per_node: 8, tiers: ["
+    "{name: in, devices: 8, bandwidth_bytes_per_s: 300 GB/s, latency_s: 1 us},"
+    "{name: out, devices: 64, bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}]}";
+
+ClusterSpec overridden(const std::string& over) {
+  return cluster_of(merged(parse_yaml(two_tiers, "c.yaml"), parse_yaml(over, "s.yaml")));
+}
+
+}  // namespace
+
+TEST_CASE("every device loads, and every group of figures says where it comes from") {
+  const auto names = config_names(fixtures::configs(), "devices");
+  CHECK(names.size() >= 17);
+  for (const auto& name : names) {
+    CAPTURE(name);
+    const Value file = file_of("devices", name);
+    const DeviceSpec device = read_device(file, name);
+    int groups = 0;
+    for (const auto& entry : file.entries) {
+      if (!entry.value.is_map()) continue;
+      CAPTURE(entry.key);
+      const Value* source = entry.value.find("source");
+      REQUIRE(source != nullptr);
+      CHECK(source->text.size() > 10);
+      ++groups;
+      // Without it the file is refused.
+      Value without = file;
+      std::erase_if(without.find(entry.key)->entries,
+                    [](const auto& e) { return e.key == "source"; });
+      CHECK(contains(config_error([&] { read_device(without, name); }), "lacks the key 'source'"));
+    }
+    CHECK(groups ==
+          8 + (device.idle_boost > 0 ? 1 : 0) + (device.host_bandwidth.value > 0 ? 1 : 0));
+    CHECK(device.peak_of(Precision::fp32).value > 0);
+    CHECK(device.memory.value > 1e9);
+    CHECK(device.memory_bandwidth.value > 1e9);
+    CHECK(device.multiprocessors >= 1);
+    // Faster formats are not slower than fp32.
+    for (const auto p : {Precision::fp16, Precision::bf16, Precision::fp8})
+      CHECK((device.peak_of(p).value == 0 || device.peak_of(p) >= device.peak_of(Precision::fp32)));
+  }
+}
+
+TEST_CASE("every cluster loads, its tiers grow and hold it whole") {
+  const auto names = config_names(fixtures::configs(), "clusters");
+  CHECK(names.size() >= 29);
+  for (const auto& name : names) {
+    CAPTURE(name);
+    const Value file = file_of("clusters", name);
+    const ClusterSpec cluster = cluster_of(file);
+    CHECK(cluster.assumed.empty());  // a shipped file needs no mending
+    REQUIRE(!cluster.tiers.empty());
+    CHECK(cluster.tiers.size() <= most_tiers);
+    CHECK(cluster.tiers.back().devices == cluster.devices);
+    CHECK(cluster.devices % cluster.devices_per_node == 0);
+    for (std::size_t i = 0; i < cluster.tiers.size(); ++i) {
+      const Tier& tier = cluster.tiers[i];
+      CHECK(tier.bandwidth.value > 0);
+      CHECK(tier.efficiency > 0);
+      CHECK(tier.efficiency <= 1);
+      if (i > 0) CHECK(tier.devices > cluster.tiers[i - 1].devices);
+    }
+    for (const auto& tier : file.find("tiers")->items) CHECK(tier.find("source") != nullptr);
+  }
+}
+
+TEST_CASE("another number of devices: the tiers follow, and stretching is told") {
+  CHECK(overridden("{devices: 32}").tiers.back().devices == 32);
+  CHECK(overridden("{devices: 32}").assumed.empty());
+  const ClusterSpec node = overridden("{devices: 8}");
+  CHECK(node.tiers.size() == 1);
+  CHECK(node.tiers[0].name == "in");
+  const ClusterSpec part = overridden("{devices: 4}");
+  CHECK(part.tiers.size() == 1);
+  CHECK(part.tiers[0].devices == 4);
+  const ClusterSpec large = overridden("{devices: 128}");
+  CHECK(large.tiers.back().devices == 128);
+  CHECK(large.assumed ==
+        std::vector<std::string>{"128 devices are more than the 64 that the description of c "
+                                 "joins: links between are priced "
+                                 "as its widest tier's, 'out'"});
+  const ClusterSpec wide = overridden("{devices_per_node: 4}");
+  CHECK(wide.tiers[0].devices == 4);
+}
+
+TEST_CASE("faulty clusters and devices") {
+  const auto fault = [](const std::string& over) {
+    return config_error([&] { overridden(over); });
+  };
+  CHECK(contains(fault("{devices: 0}"), "s.yaml:1:11: devices: 0 is out of range"));
+  CHECK(contains(fault("{tiers: []}"), "tiers is not a list of tiers"));
+  CHECK(contains(fault("{tiers: 3}"), "tiers is not a list of tiers"));
+  CHECK(contains(
+      fault("{tiers: [{name: a, devices: 8, bandwidth_bytes_per_s: 1 GB/s, latency_s: 1 us},"
+            "{name: b, devices: 8, bandwidth_bytes_per_s: 1 GB/s, latency_s: 1 us}]}"),
+      "tier 'b' is not larger than the tier inside it"));
+  CHECK(contains(
+      fault("{tiers: [{name: a, devices: 8, bandwidth_bytes_per_s: 1 GB, latency_s: 1 us}]}"),
+      "is a size, not a bandwidth"));
+  CHECK(contains(fault("{device_per_node: 8}"), "did you mean 'devices_per_node'"));
+}

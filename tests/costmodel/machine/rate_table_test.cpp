@@ -1,0 +1,133 @@
+// Rates between measured points.
+#include "costmodel/machine/rate_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/cost/measured_time.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
+
+using namespace costmodel;
+
+namespace {
+
+RateTable products() {
+  RateTable table;
+  table.op = "linear";
+  table.axes = {{64, 256}, {128, 512, 2048}, {32, 1024}};
+  for (int i = 0; i < 12; ++i) table.rates.push_back(1e9 * (1 + (i * 7) % 12));
+  return table;
+}
+
+RateTable softmax() {
+  RateTable table;
+  table.op = "softmax";
+  table.axes = {{1e3, 1e4, 1e6}};
+  table.rates = {1e9, 4e9, 2e9};
+  return table;
+}
+
+ConfigError fault_of(const std::string& text) {
+  try {
+    read_rate_tables(parse_yaml(text, "t.yaml"));
+  } catch (const ConfigError& fault) {
+    return fault;
+  }
+  FAIL("no fault in " << text);
+  return {{}, "", ""};
+}
+
+}  // namespace
+
+TEST_CASE("exact at the points") {
+  const RateTable table = products();
+  std::size_t i = 0;
+  for (const double m : table.axes[0])
+    for (const double n : table.axes[1])
+      for (const double k : table.axes[2])
+        CHECK(rate_at(table, std::vector{m, n, k}) == doctest::Approx(table.rates[i++]));
+}
+
+TEST_CASE("between two points between their rates, in one direction, without steps") {
+  const RateTable table = softmax();
+  CHECK(rate_at(table, std::vector{std::sqrt(1e3 * 1e4)}) == doctest::Approx(2e9));
+  double last = 1e9;
+  for (double bytes = 1e3; bytes < 1e4; bytes *= 1.01) {
+    const double rate = rate_at(table, std::vector{bytes});
+    CHECK(rate >= last * (1 - 1e-12));
+    CHECK(rate <= last * 1.02);
+    last = rate;
+  }
+}
+
+TEST_CASE("inside a cell within its corners, outside the grid as at its edge") {
+  const RateTable table = products();
+  for (double m = 16; m < 1e4; m *= 1.7)
+    for (double n = 16; n < 1e5; n *= 1.9)
+      for (double k = 16; k < 1e5; k *= 2.3) {
+        const double rate = rate_at(table, std::vector{m, n, k});
+        CHECK(rate >= 1e9 * (1 - 1e-12));
+        CHECK(rate <= 12e9 * (1 + 1e-12));
+      }
+  CHECK(rate_at(table, std::vector{1.0, 1.0, 1.0}) == doctest::Approx(table.rates.front()));
+  CHECK(rate_at(table, std::vector{1e9, 1e9, 1e9}) == doctest::Approx(table.rates.back()));
+  RateTable one = softmax();
+  one.axes = {{1e4}};
+  one.rates = {3e9};
+  CHECK(rate_at(one, std::vector{7.0}) == doctest::Approx(3e9));
+}
+
+TEST_CASE("tables read back as they were written") {
+  const auto read = read_rate_tables(parse_yaml(to_yaml(to_value({products(), softmax()})), "t"));
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].axes == products().axes);
+  CHECK(read[0].rates == products().rates);
+  CHECK(read[1].op == "softmax");
+}
+
+TEST_CASE("faults of tables") {
+  const std::string head = "- {op: softmax, pass: forward, precision: fp32, ";
+  const auto told = [](const ConfigError& fault) { return std::string(fault.what()); };
+  CHECK(told(fault_of("{}")).find("not a list") != std::string::npos);
+  CHECK(told(fault_of(head + "bytes: [2, 1], bytes_per_s: [1, 1]}")).find("does not grow") !=
+        std::string::npos);
+  CHECK(told(fault_of(head + "bytes: [1, 2], bytes_per_s: [1]}")).find("has 1 values") !=
+        std::string::npos);
+  CHECK(told(fault_of(head + "sequence: [1], bytes_per_s: [1]}")).find("bytes") !=
+        std::string::npos);
+  CHECK(told(fault_of("- {op: softmx, pass: forward, precision: fp32, bytes: [1], "
+                      "bytes_per_s: [1]}"))
+            .find("softmax") != std::string::npos);
+  const std::string whole = head + "bytes: [1], bytes_per_s: [1]}\n";
+  CHECK(told(fault_of(whole + whole)).find("two tables") != std::string::npos);
+}
+
+TEST_CASE("a bias costs where the product itself adds it") {
+  DeviceSpec device;
+  RateTable product = products(), bias = softmax();
+  bias.op = "bias";
+  device.measured = {product, bias};
+  const auto time = [&](const Linear& op) {
+    return measured_time(op, Pass::forward, device, Precision::fp32)->value;
+  };
+  const double bare = time({64, 512, 32, false, false});
+  CHECK(bare ==
+        doctest::Approx(2.0 * 64 * 512 * 32 / rate_at(product, std::vector{64.0, 512.0, 32.0})));
+  CHECK(time({64, 512, 32, true, false, true}) == bare);
+  const double bytes = 4.0 * 64 * 512;
+  CHECK(time({64, 512, 32, true, false}) ==
+        doctest::Approx(bare + bytes / rate_at(bias, std::vector{bytes})));
+}
+
+TEST_CASE("devices that compute together") {
+  DeviceSpec device;
+  CHECK(slowdown_together(device, 8) == 1);
+  device.together = {{2, 1.5}, {4, 2}};
+  CHECK(slowdown_together(device, 1) == 1);
+  CHECK(slowdown_together(device, 1.5) == doctest::Approx(1.25));
+  CHECK(slowdown_together(device, 2) == 1.5);
+  CHECK(slowdown_together(device, 3) == doctest::Approx(1.75));
+  CHECK(slowdown_together(device, 8) == doctest::Approx(4));  // they take turns
+}

@@ -1,0 +1,59 @@
+// How a scenario is named, and what it asks for that its stack has in no plan.
+#include "costmodel/scenario/scenario.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/costmodel/support/scenarios.hpp"
+
+using fixtures::contains;
+
+namespace {
+
+std::string refused(const std::string& stack, const std::string& plan) {
+  return fixtures::config_error([&] {
+    require_offered(
+        scenarios::read("model: gpt2-medium\ncluster: {base: dgx-a100, devices: 8}\n"
+                        "training: {global_batch: 16, sequence: 1024, precision: fp16, "
+                        "stack: " +
+                        stack + "}\nplan: " + plan + "\n"));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("what the stack offers in no plan is refused at its key before a search") {
+  CHECK(refused("megatron-2021", "{sequence_parallel: true}") ==
+        "test.yaml:4:27: stack megatron-2021 has no sequence parallelism; "
+        "choose another "
+        "training.stack (see `shardplan list stacks`)");
+  CHECK(contains(refused("megatron-2021", "{tp: 2, sequence_parallel: true}"), "test.yaml:4:34"));
+  CHECK(contains(refused("megatron-2021", "{zero: 1}"), "offers ZeRO up to stage 0"));
+  CHECK(contains(refused("megatron-2021", "{cp: 2}"), "no context parallelism"));
+  CHECK(contains(refused("megatron-2021", "{recompute: selective}"), "no selective"));
+  CHECK(contains(refused("megatron-2021", "{schedule: zero-bubble-h1}"), "no zero-bubble"));
+}
+
+TEST_CASE("what is left open, and what tp 1 switches off, is refused of no stack") {
+  for (const auto& stack : costmodel::config_names(fixtures::configs(), "stacks")) {
+    CAPTURE(stack);
+    CHECK(refused(stack, "{}") == "");
+    CHECK(refused(stack, "{tp: 1, sequence_parallel: true}") == "");
+    CHECK(refused(stack, "{sequence_parallel: auto, zero: auto, recompute: full, cp: 1}") == "");
+  }
+}
+
+TEST_CASE("every scenario of ours is found by its name, and by its file's") {
+  const auto path = fixtures::configs();
+  const auto names = costmodel::config_names(path, "scenarios");
+  REQUIRE(std::count(names.begin(), names.end(), "llama-3.2-1b-a100-h100") == 1);
+  for (const auto& name : names) {
+    const auto file = costmodel::scenario_file(name, path);
+    CHECK(contains(file, "/scenarios/" + name + ".yaml"));
+    CHECK(costmodel::scenario_file(name + ".yaml", path) == file);
+  }
+  CHECK(contains(fixtures::config_error([&] { costmodel::scenario_file("llama-3.2", path); }),
+                 "no scenario of that name"));
+}

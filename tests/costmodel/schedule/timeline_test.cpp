@@ -1,0 +1,90 @@
+// Timelines as text, chart and trace. The text of one small run of each schedule is pinned in
+// tests/golden.
+#include "costmodel/schedule/timeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "costmodel/schedule/simulator.hpp"
+#include "costmodel/schedule/zero_bubble.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/golden.hpp"
+
+using namespace costmodel;
+
+namespace {
+
+Timeline run(ScheduleKind kind, int p, int v, int m, double transfer = 0.25) {
+  PipelineTimes times;
+  for (int k = 0; k < p * v; ++k) {
+    times.forward.emplace_back(1.0 / v);
+    times.backward.emplace_back((k + 1 == p * v ? 2.5 : 2.0) / v);  // the head's stage is slower
+  }
+  times.transfer = Seconds(transfer);
+  if (!splits_backward(kind)) return simulate_timeline(compile(generate(kind, p, v, m)), times);
+  const auto n = times.forward.size();
+  for (std::size_t k = 0; k < n; ++k) {  // the half of backward that is weight gradient
+    times.weight_gradient.push_back(times.backward[k] / 2);
+    times.backward[k] -= times.weight_gradient[k];
+  }
+  const HeldShares shares{std::vector<double>(n, 1.0 / v), std::vector<double>(n, 0.9 / v)};
+  return simulate_timeline(compile(generate(kind, p, v, m, times, shares)), times);
+}
+
+}  // namespace
+
+TEST_CASE("golden timelines") {
+  CHECK(golden::compare("timeline_ideal.txt", to_text(run(ScheduleKind::ideal, 2, 1, 4))) == "");
+  CHECK(golden::compare("timeline_serial.txt", to_text(run(ScheduleKind::serial, 2, 1, 4))) == "");
+  CHECK(golden::compare("timeline_gpipe.txt", to_text(run(ScheduleKind::gpipe, 3, 1, 4))) == "");
+  CHECK(golden::compare("timeline_1f1b.txt", to_text(run(ScheduleKind::one_f_one_b, 3, 1, 4))) ==
+        "");
+  CHECK(golden::compare("timeline_interleaved.txt",
+                        to_text(run(ScheduleKind::interleaved, 2, 2, 4))) == "");
+  CHECK(golden::compare("timeline_zero_bubble_h1.txt",
+                        to_text(run(ScheduleKind::zero_bubble_h1, 3, 1, 4))) == "");
+  CHECK(golden::compare("timeline_zero_bubble_v.txt",
+                        to_text(run(ScheduleKind::zero_bubble_v, 2, 2, 3))) == "");
+}
+
+TEST_CASE("a difference from a golden file is shown") {
+  CHECK(golden::first_difference("a\nb\nc\n", "a\nb\nc\n") == "");
+  CHECK(golden::first_difference("a\nb\nc\n", "a\nx\nc\n", 1) == "@@ line 2 @@\n a\n-b\n+x\n");
+  CHECK(golden::first_difference("a\nb\n", "a\n", 1) == "@@ line 2 @@\n a\n-b\n");
+  CHECK(golden::first_difference("a\n", "a") == "the last line's end differs\n");
+}
+
+TEST_CASE("the text of an event") {
+  Timeline timeline{
+      2, {{1, Stream::data_parallel, "gradient reduction", Seconds(0.5), Seconds(1.25)}}};
+  CHECK(to_text(timeline) == "rank 1 | 0.500000 1.250000 | data parallel | gradient reduction\n");
+  CHECK(timeline.end().value == 1.25);
+  CHECK(Timeline{}.end().value == 0);
+}
+
+TEST_CASE("a chart has a row a rank, as wide as asked, idle where nothing runs") {
+  const Timeline timeline =
+      run(ScheduleKind::gpipe, 2, 1, 1, 0);  // 0F0 0-1, 1F0 1-2, 1B0 2-4.5, 0B0 4.5-6.5
+  CHECK(to_chart(timeline, 13) == "   0 |ff.......BBBB|\n   1 |..ffBBBBB....|\n");
+  CHECK(to_chart(Timeline{1, {}}, 3) == "   0 |...|\n");
+}
+
+TEST_CASE("the trace is JSON with every event once") {
+  Timeline timeline = run(ScheduleKind::one_f_one_b, 2, 1, 3);
+  timeline.events.push_back(
+      {0, Stream::optimizer, "with \"quotes\" and \\", Seconds(20), Seconds(21)});
+  for (const Timeline& t : {timeline, Timeline{1, {}}}) {
+    const auto trace = nlohmann::json::parse(to_chrome_trace(t));
+    std::size_t complete = 0;
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X") continue;
+      const Event& e = t.events[complete++];
+      CHECK(event.at("pid") == e.rank);
+      CHECK(event.at("tid") == static_cast<int>(e.stream));
+      CHECK(fixtures::relative_error(event.at("ts"), e.start.value * 1e6) <= 1e-9);
+      CHECK(fixtures::relative_error(event.at("dur"), (e.end - e.start).value * 1e6) <= 1e-9);
+    }
+    CHECK(complete == t.events.size());
+  }
+}

@@ -1,0 +1,164 @@
+// Facts of runs, and the pages that `validate` prints.
+#include "planner/accuracy/scorecard.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/accuracy/json_accuracy.hpp"
+#include "planner/accuracy/scorecard_html.hpp"
+#include "planner/accuracy/scorecard_svg.hpp"
+#include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/report/plan_report.hpp"
+#include "tests/golden.hpp"
+
+using namespace planner;
+
+namespace {
+
+const std::vector<ValidationRow>& published() {
+  static const auto rows =
+      validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, {{SHARDPLAN_SOURCE_DIR "/configs"}});
+  return rows;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+// "" when every tag of the markup that needs one has its end, else the first that does not.
+std::string unbalanced(const std::string& markup) {
+  std::vector<std::string> open;
+  for (std::size_t at = markup.find('<'); at != std::string::npos; at = markup.find('<', at + 1)) {
+    if (markup.compare(at, 2, "<!") == 0 || markup.compare(at, 5, "<meta") == 0) continue;
+    const std::size_t end = markup.find('>', at);
+    if (end == std::string::npos) return markup.substr(at, 20);
+    const bool closing = markup[at + 1] == '/';
+    const std::size_t from = at + (closing ? 2 : 1);
+    const std::string name = markup.substr(from, markup.find_first_of(" >/\n", from) - from);
+    if (closing) {
+      if (open.empty() || open.back() != name) return "</" + name;
+      open.pop_back();
+    } else if (markup[end - 1] != '/') {
+      open.push_back(name);
+    }
+    at = end;
+  }
+  return open.empty() ? "" : open.back();
+}
+
+}  // namespace
+
+TEST_CASE("parallelism names the axes above one") {
+  costmodel::ParallelPlan plan;
+  CHECK(parallelism_of(plan) == "1 device");
+  plan.dp = 8;
+  CHECK(parallelism_of(plan) == "dp");
+  plan.zero = 3;
+  CHECK(parallelism_of(plan) == "fsdp");
+  plan.tp = 2;
+  plan.pp = 4;
+  CHECK(parallelism_of(plan) == "tp+pp+fsdp");
+}
+
+TEST_CASE("every predicted run is in one line of each table") {
+  const ValidationSummary s = summary_of(published());
+  for (const auto* figures :
+       {&s.by_source, &s.by_device, &s.by_framework, &s.by_parallelism, &s.by_precision}) {
+    int rows = 0;
+    for (const auto& [name, own] : *figures) {
+      CHECK(name != "");
+      rows += own.rows;
+    }
+    CHECK(rows == s.all.rows);
+  }
+  CHECK(s.fits.fitted >= s.all.rows);
+  CHECK(s.fits.did_not_fit > 0);
+  CHECK(s.memory.rows > 0);
+}
+
+TEST_CASE("intervals hold nine runs in ten, seen or not; orders are mostly right") {
+  const Scorecard card = scorecard_of(published());
+  CHECK(card.summary.all.coverage > 85);
+  CHECK(card.summary.all.coverage < 95);
+  CHECK(card.left_out.at("") > 80);
+  CHECK(card.left_out.at("") < 97);
+  CHECK(card.rank.groups.size() > 50);
+  CHECK(card.rank.mean_spearman > 0.6);
+  CHECK(card.rank.pairs_right_pct > 75);
+  // What is reached, as in "published runs are predicted as well as they ever were".
+  const ChoiceFigures first = figures_of(card.rank.choices);
+  CHECK(first.workloads >= 160);
+  CHECK(first.right_pct >= 82);
+  CHECK(first.right_pct > 2 * first.by_chance_pct);
+  CHECK(first.mean_loss_pct < 2.3);
+  for (const auto& bin : card.rank.calibration) {
+    CAPTURE(bin.from);
+    if (bin.pairs >= 50)
+      CHECK(bin.right_pct == doctest::Approx(100 * bin.mean_probability).epsilon(0.25));
+  }
+}
+
+TEST_CASE("the summary in JSON has every grouping") {
+  const auto json = nlohmann::json::parse(validation_json(published()))["summary"];
+  for (const auto* key : {"by_source", "by_device", "by_framework", "by_parallelism",
+                          "by_precision", "memory_by_source", "fits_by_source"}) {
+    CAPTURE(key);
+    CHECK(json[key].size() > 2);
+  }
+  CHECK(json["by_device"]["a100-sxm4-80gb"].contains("mape_pct"));
+  CHECK(json["rank"]["groups"] == json["rank"]["by_group"].size());
+  CHECK(json["rank"]["spearman"].is_number());
+  CHECK(json["rank"]["pairs_right_pct"].is_number());
+  const auto& first = json["rank"]["first_choice"];
+  CHECK(first["by_workload"].size() == first["workloads"]);
+  std::size_t right = 0;
+  for (const auto& choice : first["by_workload"]) right += choice["right"] ? 1 : 0;
+  CHECK(first["right"] == right);
+  CHECK(first["by_workload"][0]["predicted_fastest"].get<std::string>().find("t ") == 0);
+  CHECK(json["left_out"]["by_source"].size() == json["by_source"].size());
+}
+
+TEST_CASE("text stays within 100 columns, and shows runs when asked or few") {
+  const auto& rows = published();
+  const std::string text = validation_report(rows, false, {});
+  for (const auto& line : golden::lines_of(text)) {
+    CAPTURE(line);
+    CHECK(display_width(line) <= 100);
+  }
+  CHECK(text.find("Every run") == std::string::npos);
+  const std::string every = validation_report(rows, true, {});
+  CHECK(every.find("Every run") != std::string::npos);
+  CHECK(every.find("Each workload's, the largest loss first") != std::string::npos);
+  const std::vector<ValidationRow> few(rows.begin(), rows.begin() + 4);
+  CHECK(validation_report(few, false, {}).find("Every run") != std::string::npos);
+}
+
+TEST_CASE("the picture has a point in each panel for every run, and names it") {
+  auto rows = published();
+  const std::string svg = scatter_svg(rows);
+  const auto timed = static_cast<std::size_t>(summary_of(rows).all.rows);
+  CHECK(count(svg, "<title>") == timed);
+  CHECK(count(svg, "class=\"bar\"") == timed);
+  CHECK(unbalanced(svg) == "");
+  CHECK(svg.find("prefers-color-scheme:dark") != std::string::npos);
+  CHECK(svg.find("nan") == std::string::npos);
+  CHECK(svg == scatter_svg(rows));
+  for (auto& row : rows) row.error = "no";
+  CHECK(scatter_svg(rows).find("no run could be predicted") != std::string::npos);
+}
+
+TEST_CASE("the page stands alone") {
+  const std::string notes = "## Known\n\n- one <thing>\n- two\n\nA paragraph\nof two lines.\n";
+  const std::string html = scorecard_html(published(), false, notes);
+  CHECK(unbalanced(html) == "");
+  CHECK(count(html, "http") == 1);  // the name of SVG itself
+  CHECK(count(html, "<script") + count(html, "<link") + count(html, "src=") == 0);
+  CHECK(html.find("<h2>Known</h2>") != std::string::npos);
+  CHECK(html.find("<li>one &lt;thing&gt;</li>") != std::string::npos);
+  CHECK(html.find("<p>A paragraph of two lines.</p>") != std::string::npos);
+}

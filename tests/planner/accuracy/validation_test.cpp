@@ -1,0 +1,167 @@
+#include "planner/accuracy/validation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "costmodel/base/error.hpp"
+#include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/report/plan_report.hpp"
+#include "tests/run_program.hpp"
+
+using namespace planner;
+
+namespace {
+
+const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
+
+ValidationRow timed(const std::string& source, double measured, double predicted) {
+  ValidationRow row{"run", source, "iteration_s", measured, predicted, {}, ""};
+  row.interval = costmodel::Interval{costmodel::Seconds(0.8 * predicted),
+                                     costmodel::Seconds(1.25 * predicted)};
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("figures are those of the errors") {
+  const std::vector<ValidationRow> rows{timed("a", 10, 11), timed("a", 10, 8), timed("b", 2, 3),
+                                        timed("b", 4, 4)};
+  const ErrorFigures all = figures_of(rows, "iteration_s");
+  CHECK(all.rows == 4);
+  CHECK(all.mape == doctest::Approx((10 + 20 + 50 + 0) / 4.0));
+  CHECK(all.bias == doctest::Approx((10 - 20 + 50 + 0) / 4.0));
+  CHECK(all.max_ape == doctest::Approx(50));
+  CHECK(all.median_ape == doctest::Approx(10));
+  CHECK(all.p90_ape == doctest::Approx(50));
+  CHECK(all.coverage == doctest::Approx(75));  // 2 s lies below 0.8 x 3 s
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.macro_mape == doctest::Approx((15 + 25) / 2.0));
+  CHECK(summary.by_source.at("b").mape == doctest::Approx(25));
+}
+
+TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie under every run") {
+  const program::Scratch scratch;
+  scratch.write(
+      "mine.yaml",
+      "source: {title: mine}\n"
+      "defaults:\n"
+      "  model: {kind: gpt, layers: 4, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: selene, devices: 4}\n"
+      "  training: {global_batch: 16, sequence: 512, precision: fp16, stack: megatron-2021}\n"
+      "runs:\n"
+      "- {id: good, plan: {tp: 2}, measured: {iteration_s: 0.1, peak_memory_bytes: 4 GiB}}\n"
+      "- {id: bad, plan: {tp: 3}, measured: {iteration_s: 0.1}, notes: no such plan}\n"
+      "- {id: full, model: {layers: 96, hidden: 12288, heads: 96}, plan: {}, measured: {fits: "
+      "false}}\n");
+  const auto rows = validate({(scratch.path() / "mine.yaml").string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.all.rows == 1);
+  CHECK(summary.unpredicted == 1);
+  CHECK(summary.memory_by_source.at("mine").rows == 1);
+  CHECK(summary.too_large_called_fitting == 0);
+  bool told = false;
+  for (const auto& row : rows)
+    told |= row.id == "bad" && row.error.find("tp 3") != std::string::npos;
+  CHECK(told);
+  CHECK_THROWS_AS(validate({(scratch.path() / "none.yaml").string()}, path),
+                  costmodel::ConfigError);
+  // A folder may hold what its runs refer to; named itself, such a file is a fault.
+  scratch.write("clusters.yaml", "clusters: {}\n");
+  std::vector<std::string> left_out;
+  CHECK(validate({scratch.path().string()}, path, &left_out).size() == rows.size());
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out.front().find("clusters.yaml") != std::string::npos);
+  CHECK_THROWS_AS(validate({(scratch.path() / "clusters.yaml").string()}, path),
+                  costmodel::ConfigError);
+}
+
+TEST_CASE("a run that its source contradicts is listed and counts in no figure") {
+  const program::Scratch scratch;
+  const std::string run =
+      "  model: {kind: gpt, layers: 4, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: selene, devices: 4}\n"
+      "  training: {global_batch: 16, sequence: 512, precision: fp16, stack: megatron-2021}\n"
+      "  measured: {iteration_s: 0.1}\n";
+  scratch.write("mine.yaml",
+                "source: {title: mine}\nruns:\n- id: good\n" + run +
+                    "- id: odd\n  contradicted: 9 samples a second in 5 s are not 16\n" + run);
+  const auto rows = validate({scratch.path().string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.contradicted == 1);
+  CHECK(summary.all.rows == 1);
+  CHECK(summary.fits.fitted == 1);
+  const std::string text = validation_report(rows, false, {});
+  CHECK(text.find("in no figure: 1.") != std::string::npos);
+  CHECK(text.find("are not 16") != std::string::npos);
+}
+
+TEST_CASE("what a source leaves open is what its framework does by default") {
+  const program::Scratch scratch;
+  scratch.write(
+      "mine.yaml",
+      "source: {title: mine}\n"
+      "defaults:\n"
+      "  model: {kind: llama, layers: 16, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: torchtitan-h100-sxm-96gb-500w, devices: 8}\n"
+      "  training: {global_batch: 32, sequence: 512, precision: bf16, stack: torchtitan}\n"
+      "  measured: {iteration_s: 0.1}\n"
+      "runs:\n"
+      "- {id: open, plan: {pp: 4, micro_batch: auto, schedule: interleaved, vpp: auto}}\n"
+      "- {id: told, plan: {pp: 4, micro_batch: 4, schedule: interleaved, vpp: 2}}\n");
+  std::map<std::string, double> predicted;
+  for (const auto& row : validate({scratch.path().string()}, path))
+    if (row.predicted_time()) predicted[row.id] = row.predicted;
+  REQUIRE(predicted.size() == 2);
+  CHECK(predicted["open"] == predicted["told"]);
+}
+
+// What the model reaches on the published runs, rounded up: no change may lose it unseen.
+TEST_CASE("published runs are predicted as well as they ever were") {
+  const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
+  const ValidationSummary summary = summary_of(rows);
+  const std::map<std::string, double> bounds{{"alpa-e2e", 8.0},
+                                             {"alpa-intra", 3.9},
+                                             {"bigscience-a100", 4.9},
+                                             {"bigscience-v100-1b3", 7.5},
+                                             {"dgx-cloud", 2.9},
+                                             {"dlperf-v100", 6.7},
+                                             {"internevo-flops", 3.3},
+                                             {"internevo-throughput", 6.5},
+                                             {"korthikanti-2022", 5.3},
+                                             {"llm-foundry", 3.6},
+                                             {"megascale", 11.7},
+                                             {"megatron-bridge", 4.9},
+                                             {"megatron-core-2024", 3.3},
+                                             {"megatron-examples-llama3", 1.4},
+                                             {"megatron-readme-jan2021", 2.2},
+                                             {"megatron-sc21", 4.0},
+                                             {"nemo-2022-a100", 3.7},
+                                             {"nemo-2024-h100-fp8", 3.9},
+                                             {"nemo-2025", 8.5},
+                                             {"simumax-b200", 2.6},
+                                             {"torchtitan-2024", 6.8},
+                                             {"torchtitan-async-tp", 10.5},
+                                             {"vtrain-multi", 7.3},
+                                             {"vtrain-single", 7.5},
+                                             {"zero-bubble", 6.2}};
+  for (const auto& [source, bound] : bounds) {
+    CAPTURE(source);
+    REQUIRE(summary.by_source.count(source) == 1);
+    CHECK(summary.by_source.at(source).rows > 0);
+    CHECK(summary.by_source.at(source).mape <= bound);
+  }
+  CHECK(summary.by_source.size() == bounds.size());
+  CHECK(summary.macro_mape <= 5.5);
+  CHECK(summary.all.rows >= 1037);
+  CHECK(summary.fitted_called_too_large <= 1);
+  CHECK(summary.too_large_called_fitting <= 2);
+  const std::map<std::string, double> memory{{"simumax-b200", 2.1},    {"bigscience-a100", 4.3},
+                                             {"alpa-e2e", 13.9},       {"alpa-intra", 5.3},
+                                             {"torchtitan-2024", 8.6}, {"zero-bubble", 2.7}};
+  for (const auto& [source, bound] : memory) {
+    CAPTURE(source);
+    CHECK(summary.memory_by_source.at(source).mape <= bound);
+  }
+}

@@ -1,0 +1,259 @@
+// What does not fit, and sizes at the limits: answered, or refused in a sentence.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/planner/support/cli_cases.hpp"
+#include "tests/run_program.hpp"
+
+using cli::llama;
+using fixtures::contains;
+using program::Run;
+using program::run;
+using program::Scratch;
+using program::words_of;
+
+TEST_CASE("when nothing fits, the status is 3 and the report says why and what would help") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command :
+       {"plan llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={}",
+        "evaluate llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
+        "--set plan.tp=auto",
+        "plan llama.yaml --set cluster.devices=1 --set plan={}",
+        "plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"}) {
+    CAPTURE(command);
+    const Run text = run(words_of(command), scratch);
+    CHECK(text.status == 3);
+    CHECK(contains(text.out, "What stands in the way"));
+    CHECK(contains(text.out, "What would help"));
+  }
+}
+
+TEST_CASE("a search over layouts that time cuts short before a plan says so") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string command =
+      "plan llama.yaml --set plan={} --set model=llama-3.1-405b --set cluster.devices=8 --strategy "
+      "alpa --time-limit 0.000001";
+  const Run text = run(words_of(command), scratch);
+  CHECK(text.status == 3);
+  CHECK(contains(text.out, "No plan was found: time ran out before a plan was found"));
+  CHECK_FALSE(contains(text.out, "What stands in the way"));
+  const Run json = run(words_of(command + " --format json"), scratch);
+  CHECK(json.status == 3);
+  CHECK(contains(json.out, "\"time_ran_out\": true"));
+  CHECK(contains(json.out, "\"reason\": \"time ran out before a plan was found"));
+  CHECK_FALSE(contains(json.out, "obstacles"));
+}
+
+TEST_CASE(
+    "a time limit needs no strategy where devices differ, and one where the grid is searched") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string limit = " --time-limit 0.000001";
+  const Run mixed = run(words_of("plan llama-3-8b-a100-h100" + limit), scratch);
+  CHECK(mixed.status == 3);
+  CHECK(contains(mixed.out, "No plan was found: time ran out before a plan was found."));
+  const Run grid = run(words_of("plan llama.yaml" + limit), scratch);
+  CHECK(grid.status == 2);
+  CHECK(contains(grid.err, "--time-limit does not go with --strategy grid"));
+  CHECK(contains(grid.err, "add --strategy alpa"));
+}
+
+TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reasonable time") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command : {"plan llama.yaml --set plan={} --set cluster.devices=1000000 "
+                                    "--set training.global_batch=1000000",
+                                    "evaluate llama.yaml --set plan={} --set "
+                                    "cluster.devices=1000000 --set training.global_batch=1000000",
+                                    "plan llama.yaml --set plan={} --set cluster.devices=999983 "
+                                    "--set training.global_batch=999983",
+                                    "evaluate llama.yaml --set plan={} --set model.layers=100000",
+                                    "evaluate llama.yaml --set plan.pp=16 --set plan.dp=1 --set "
+                                    "plan.tp=1 --set plan.sequence_parallel=false"
+                                    " --set model.layers=100000",
+                                    "evaluate llama.yaml --set training.sequence=100000000",
+                                    "evaluate llama.yaml --set training.sequence=1 --set plan={} "
+                                    "--set training.global_batch=16",
+                                    "plan llama.yaml --set training.global_batch=1 --set plan={}",
+                                    "evaluate llama.yaml --set model.vocab=100000000",
+                                    "simulate llama.yaml --set training.global_batch=65536"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
+    CHECK(clean);
+    CHECK_FALSE(contains(done.out, "nan"));
+    CHECK_FALSE(contains(done.out, "inf "));
+    CHECK_FALSE((done.out + done.err).empty());
+  }
+}
+
+// Valid sizes that this version does not answer: the search prices each number of recomputed
+// layers, the simulator replays each micro-batch, keys of its caches have 16 bits for a stage
+// count.
+TEST_CASE("many layers, batches and stages are answered or refused too") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command :
+       {"plan llama.yaml --set plan={} --set model.layers=100000",
+        "plan llama.yaml --set plan={} --set model.layers=3000 --set cluster.devices=64",
+        "evaluate llama.yaml --set training.global_batch=1000000000",
+        "plan llama.yaml --set training.global_batch=1000000000",
+        "evaluate llama.yaml --set plan={pp:\t100000} --set model.layers=100000 --set "
+        "cluster.devices=100000"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
+    CHECK(clean);
+  }
+}
+
+TEST_CASE("what is fixed obeys the rules of the stack in a search too") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string fixed : {"plan={zero:\t3}", "plan={recompute:\tselective}",
+                                  "search.zero=[2,3]", "plan={sequence_parallel:\ttrue,tp:\t2}"}) {
+    CAPTURE(fixed);
+    const Run failed =
+        run({"plan", "llama.yaml", "--set", "plan={}", "--set", "training.stack=megatron-2021",
+             "--set", fixed, "--format", "yaml", "--out", "found.yaml"},
+            scratch);
+    // Either the stack has no such thing, or nothing is valid, or what was found is.
+    if (failed.status == 2) CHECK(contains(failed.err, "stack megatron-2021 "));
+    if (failed.status == 2 || failed.status == 3) continue;
+    CHECK(failed.status == 0);
+    CHECK(run({"evaluate", "found.yaml"}, scratch).status == 0);
+  }
+}
+
+TEST_CASE("a fixed sequence_parallel is kept by the search, or refused as the stack's fault") {
+  const Scratch scratch;
+  const std::vector<std::string> plan{"plan", "gpt3-175b-selene", "--set",
+                                      "plan.sequence_parallel=true"};
+  const Run refused = run(plan, scratch);
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.err,
+                 "--set plan.sequence_parallel=true: stack megatron-2021 has no "
+                 "sequence parallelism; choose another training.stack"));
+  auto newer = plan;
+  newer.insert(newer.end(), {"--set", "training.stack=megatron-core-2025", "--format", "csv"});
+  const Run kept = run(newer, scratch);
+  CHECK(kept.status == 0);
+  CHECK(contains(kept.out, ",true,"));
+  CHECK_FALSE(contains(kept.out, ",false,"));
+}
+
+TEST_CASE("what is said when nothing fits keeps what is fixed, and tells where looking ended") {
+  const Scratch scratch;
+  const Run fixed = run(words_of("plan gpt3-175b-selene --set plan.dp=1536"), scratch);
+  CHECK(fixed.status == 3);
+  const auto help = fixed.out.find("What would help");
+  REQUIRE(help != std::string::npos);
+  const std::string obstacles = fixed.out.substr(0, help), remedies = fixed.out.substr(help);
+  CHECK(contains(obstacles, "d 1536"));
+  CHECK_FALSE(contains(obstacles, "d 192"));
+  CHECK_FALSE(contains(obstacles, "d 48"));
+  CHECK(contains(remedies, "free plan.dp: "));
+  // Once, though the leanest of all is also what people try first.
+  const auto line = obstacles.find("the leanest of all, ");
+  REQUIRE(line != std::string::npos);
+  const std::string plan = obstacles.substr(line + 20, obstacles.find(':', line) - line - 20);
+  CHECK(obstacles.find(plan) == line + 20);
+
+  const Run small = run(words_of("plan gpt3-175b-selene --set model=gpt2 --set cluster=dgx-a100 "
+                                 "--set training.global_batch=64 --set training.sequence=1024"),
+                        scratch);
+  CHECK(small.status == 3);
+  CHECK(contains(small.out, "fewer devices: cluster.devices="));
+  CHECK(contains(small.out, "another batch: training.global_batch="));
+
+  const Run ended =
+      run(words_of("plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"), scratch);
+  CHECK(ended.status == 3);
+  CHECK(contains(ended.out, "the cluster's description ends at "));
+}
+
+TEST_CASE("without a plan, --format yaml or csv writes no file and tells why on standard error") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string nothing = " llama.yaml --set plan={} --set cluster.devices=1";
+  for (const std::string& command :
+       {"plan" + nothing + " --format yaml", "plan" + nothing + " --format csv",
+        "evaluate" + nothing + " --set plan.tp=auto --format yaml",
+        "export" + nothing + " --set plan.tp=auto --to megatron"}) {
+    CAPTURE(command);
+    const Run printed = run(words_of(command), scratch);
+    CHECK(printed.status == 3);
+    CHECK(printed.out == "");
+    CHECK(contains(printed.err, "What stands in the way"));
+    const Run kept = run(words_of(command + " --out answer"), scratch);
+    CHECK(kept.status == 3);
+    CHECK(contains(kept.err, "What stands in the way"));
+    CHECK_FALSE(std::filesystem::exists(scratch.path() / "answer"));
+  }
+}
+
+TEST_CASE("export and simulate warn of a plan that does not fit, or that nobody asked for") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  for (const std::string command : {"export gpt3-175b-selene --to megatron",
+                                    "simulate gpt3-175b-selene --set training.global_batch=3072"}) {
+    CAPTURE(command);
+    const Run done = run(words_of(command), scratch);
+    CHECK(done.status == 0);
+    CHECK(contains(done.err, "warning: the plan does not fit in memory: stage 0 needs "));
+    CHECK(contains(done.err, "shardplan plan gpt3-175b-selene --format yaml --out best.yaml"));
+  }
+  const Run fitting = run(words_of("export llama.yaml --to megatron"), scratch);
+  CHECK(fitting.status == 0);
+  CHECK_FALSE(contains(fitting.err, "does not fit"));
+  CHECK_FALSE(contains(fitting.err, "best.yaml"));
+}
+
+TEST_CASE("a sweep without one answer ends with status 3") {
+  const Scratch scratch;
+  CHECK(run(words_of("sweep tiny-gpt-cpu --over tp=8,16"), scratch).status == 3);
+  CHECK(run(words_of("sweep tiny-gpt-cpu --over micro_batch=1,3"), scratch).status == 0);
+}
+
+TEST_CASE("what the scenario fixes is named beside the proof and the steps") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const Run fixed = run(words_of("plan llama.yaml"), scratch);
+  CHECK(fixed.status == 0);
+  CHECK(contains(fixed.out,
+                 "fixed by the scenario: tp, pp, dp, micro_batch, sequence_parallel, zero (`--set "
+                 "plan={}` frees them)"));
+  CHECK(contains(fixed.out, "(fixed)"));
+  const Run open = run(words_of("plan llama.yaml --set plan={}"), scratch);
+  CHECK_FALSE(contains(open.out, "fixed by the scenario"));
+  CHECK_FALSE(contains(open.out, "(fixed)"));
+}
+
+TEST_CASE("a strategy that devices of several kinds rule out is told as such") {
+  const Scratch scratch;
+  const std::string mixed = "plan llama-3-8b-a100-h100";
+  CHECK_FALSE(contains(run(words_of(mixed), scratch).out, "instead."));
+  const Run grid = run(words_of(mixed + " --strategy grid"), scratch);
+  CHECK(grid.status == 0);
+  CHECK(contains(grid.out, "this is --strategy meshes instead."));
+}
+
+TEST_CASE("a plan within three per cent of the device's memory fits tightly") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string two = "plan llama.yaml --set plan={} --set cluster.devices=2";
+  const Run tight = run(words_of(two), scratch);
+  CHECK(tight.status == 0);
+  CHECK(contains(tight.out, "fits, tightly: "));
+  CHECK(contains(tight.out, "search.memory_margin"));
+  const Run roomy = run(words_of(two + " --set search.memory_margin=0.05"), scratch);
+  CHECK(roomy.status == 0);
+  CHECK_FALSE(contains(roomy.out, "tightly"));
+}

@@ -1,0 +1,80 @@
+// Axes and points.
+#include "planner/commands/sweep.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace sweep_test {
+
+using namespace planner;
+using fixtures::config_error;
+using fixtures::contains;
+
+namespace {
+
+Table sweep_of(const std::vector<std::string>& over, const std::vector<std::string>& set = {}) {
+  Options options;
+  options.over = over;
+  options.assignments = set;
+  const auto path = fixtures::configs();
+  return sweep(find_config(path, "scenarios", "tiny-gpt-cpu", {}), path, options);
+}
+
+}  // namespace
+
+TEST_CASE("a key without a dot is a key of the plan") {
+  const Axis axis = parse_axis("tp=1,2,4");
+  CHECK(axis.path == "plan.tp");
+  CHECK(axis.values == std::vector<std::string>{"1", "2", "4"});
+  CHECK(parse_axis("training.stack=a").path == "training.stack");
+  CHECK(parse_axis("model=gpt2").path == "model");
+}
+
+TEST_CASE("faulty axes are told") {
+  for (const auto* text : {"tp", "=1", "tp=", "", "="})
+    CHECK(contains(config_error([&] { parse_axis(text); }), "is not KEY=A,B,..."));
+  for (const auto* text : {"tp=,", "tp=1,", "tp=1,,2", "tp=,1"})
+    CHECK(contains(config_error([&] { parse_axis(text); }), "has an empty value"));
+  CHECK(contains(config_error([] { sweep_of({}); }), "nothing to vary"));
+  const std::string thousand = [] {
+    std::string text = "1";
+    for (int i = 2; i <= 1001; ++i) text += "," + std::to_string(i);
+    return text;
+  }();
+  CHECK(contains(config_error([&] {
+                   sweep_of({"tp=" + thousand, "pp=" + thousand});
+                 }),
+                 "a million points"));
+}
+
+TEST_CASE("the last axis varies fastest; points that break a rule say so") {
+  const Table table = sweep_of({"pp=1,2", "micro_batch=1,2,3"}, {"plan.dp=2", "cluster.devices=4"});
+  REQUIRE(table.rows.size() == 6);
+  CHECK(table.columns[0].title == "pp");
+  CHECK(table.columns[1].title == "micro_batch");
+  for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+  CHECK(table.rows[0][0] == "1");
+  CHECK(table.rows[2][1] == "3");
+  CHECK(table.rows[3][0] == "2");
+  CHECK(contains(table.rows[0].back(), "cluster has 4"));
+  CHECK(table.rows[3].back() == "");
+  CHECK(contains(table.rows[5].back(), "not divisible"));
+}
+
+TEST_CASE("an axis that no point can read is an error, one that some points can is a row") {
+  CHECK(contains(config_error([] { sweep_of({"tpp=1,2"}); }), "did you mean 'tp'?"));
+  const Table table = sweep_of({"training.precision=fp32,bf16"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].back() == "");
+  CHECK(contains(table.rows[1].back(), "has no bf16 rate"));
+}
+
+TEST_CASE("an override of --set counts, and an axis wins over it") {
+  const Table table =
+      sweep_of({"micro_batch=2"}, {"plan.micro_batch=1", "training.global_batch=32"});
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0][2] == "8");  // m = 32 / (2 · 2)
+}
+
+}  // namespace sweep_test

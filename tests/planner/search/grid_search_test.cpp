@@ -1,0 +1,306 @@
+#include "planner/search/grid_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "planner/diagnosis/remedies.hpp"
+#include "planner/search/search_space.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+using costmodel::Evaluator;
+using costmodel::Scenario;
+using scenarios::read;
+
+namespace {
+
+std::string random_scenario(std::mt19937& random) {
+  const auto pick = [&](auto... values) {
+    const std::array list{values...};
+    return list[random() % list.size()];
+  };
+  const int heads = pick(4, 6, 8, 12, 16);
+  const int hidden = heads * pick(64, 128);
+  const bool llama = random() % 2 == 0;
+  std::string text = "model: {kind: ";
+  text += llama ? "llama, kv_heads: 2, ffn_hidden: " + std::to_string(4 * hidden) : "gpt";
+  text += ", layers: " + std::to_string(pick(4, 6, 8, 12, 14, 23)) +
+          ", hidden: " + std::to_string(hidden) + ", heads: " + std::to_string(heads) +
+          ", vocab: " + std::to_string(pick(8000, 51200, 128256)) + "}\n";
+  text += std::string("cluster: {base: ") + pick("selene", "dgx-h100", "dlperf-v100") +
+          ", devices: " + std::to_string(pick(2, 4, 6, 8, 16, 24)) + "}\n";
+  text += "training: {global_batch: " + std::to_string(pick(8, 12, 32, 48, 96)) +
+          ", sequence: " + std::to_string(pick(512, 2048, 8192)) + ", precision: fp16, stack: " +
+          pick("megatron-2021", "megatron-2022", "megatron-core-2026", "megatron-deepspeed-2022",
+               "zero-bubble-fork") +
+          "}\n";
+  text += "search: {top: " + std::to_string(pick(1, 3, 5)) +
+          ", memory_margin: " + pick("0", "0.5", "0.9") + "}\n";
+  return text;
+}
+
+struct BothSearches {
+  planner::SearchResult pruned, all;
+};
+
+// Searches twice, with pruning and by trying every plan, and checks that they agree.
+BothSearches search_both_ways(const Scenario& s) {
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  BothSearches both{planner::search(s, evaluator), planner::brute_force(s, evaluator)};
+  REQUIRE(both.pruned.plans.size() == both.all.plans.size());
+  for (std::size_t k = 0; k < both.all.plans.size(); ++k) {
+    CHECK(both.pruned.plans[k].plan == both.all.plans[k].plan);
+    CHECK(both.pruned.plans[k].iteration == both.all.plans[k].iteration);
+  }
+  return both;
+}
+
+}  // namespace
+
+TEST_CASE("the pruned search finds what trying every plan finds") {
+  std::mt19937 random(20261121);
+  int with_plans = 0, without = 0;
+  std::uint64_t evaluated = 0, tried = 0;
+  for (int i = 0; i < 120; ++i) {
+    const std::string yaml = random_scenario(random);
+    CAPTURE(yaml);
+    const Scenario s = read(yaml);
+    const auto [pruned, all] = search_both_ways(s);
+    (all.plans.empty() ? without : with_plans) += 1;
+    evaluated += pruned.statistics.simulated;
+    tried += all.statistics.simulated;
+    CHECK(pruned.statistics.configurations == all.statistics.evaluated);
+  }
+  CHECK(with_plans >= 60);  // the draw holds both kinds
+  CHECK(without >= 1);
+  CHECK(evaluated * 5 < tried);  // and pruning is worth its name
+}
+
+TEST_CASE("bounds never exceed the simulated iteration") {
+  std::mt19937 random(7);
+  int checked = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Scenario s = read(random_scenario(random));
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto space = planner::enumerate(s);
+    for (std::size_t f = 0; f < space.families.size(); f += 7) {
+      for (const auto& plan : planner::members(space.families[f], s)) {
+        const auto bound = evaluator.cost(plan).lower_bound;
+        const auto family_bound = evaluator.cost(space.families[f].plan).pipeline_bound;
+        const auto simulated = evaluator.iteration_time(plan);
+        CAPTURE(to_string(plan));
+        CHECK(bound.value <= simulated.value * (1 + 1e-9));
+        CHECK(family_bound.value <= simulated.value * (1 + 1e-9));
+        ++checked;
+      }
+    }
+  }
+  CHECK(checked > 2000);
+}
+
+namespace {
+
+std::string long_context(int sequence, const std::string& rest = "") {
+  return "model: {kind: llama, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, ffn_hidden: 4096, "
+         "vocab: 32000}\ncluster: {base: dgx-h100, devices: 16}\n"
+         "training: {global_batch: 8, sequence: " +
+         std::to_string(sequence) + ", stack: megatron-core-2026}\n" + rest;
+}
+
+}  // namespace
+
+TEST_CASE("long sequences are searched over context parallelism, and that is proved too") {
+  for (const int sequence : {16384, 65536, 262144}) {
+    for (const char* margin : {"0", "0.7"}) {
+      const Scenario s =
+          read(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
+      search_both_ways(s);
+    }
+  }
+  const auto most = [](const Scenario& s) {
+    int cp = 1;
+    bool all_to_all = false;
+    for (const auto& family : planner::enumerate(s).families) {
+      cp = std::max(cp, family.plan.cp);
+      all_to_all |= family.plan.cp_comm == costmodel::ContextExchange::a2a;
+    }
+    CHECK(all_to_all == (cp > 1 && !s.plan.cp_comm));
+    return cp;
+  };
+  CHECK(most(read(long_context(4096))) == 1);
+  CHECK(most(read(long_context(8192))) == 2);
+  CHECK(most(read(long_context(262144))) == 16);
+  CHECK(most(read(long_context(262144, "plan: {cp_comm: p2p}"))) == 16);
+  CHECK(most(read(long_context(262144, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(read(long_context(4096, "search: {max_cp: 4}"))) == 4);
+  CHECK(most(read(long_context(262144, "plan: {cp: 1}"))) == 1);
+  // Eight sequences of 262,144 tokens: eight ranks by sequence leave half the devices idle.
+  const Scenario s = read(long_context(262144));
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  CHECK(planner::search(s, evaluator).plans.front().plan.cp > 1);
+}
+
+TEST_CASE(
+    "with every ZeRO stage too, and a plan's time is the same whatever was priced before it") {
+  for (const char* stack : {"torchtitan", "megatron-bridge", "llm-foundry", "deepspeed-2021"}) {
+    for (const char* batch : {"16", "64"}) {
+      const std::string yaml =
+          std::string(
+              "model: {kind: llama, layers: 8, hidden: 2048, heads: 16, ffn_hidden: 5504, "
+              "vocab: 32000}\ncluster: {base: dgx-h100, devices: 16}\n"
+              "training: {global_batch: ") +
+          batch + ", sequence: 4096, precision: bf16, stack: " + stack + "}\nsearch: {top: 5}\n";
+      CAPTURE(yaml);
+      const Scenario s = read(yaml);
+      const auto [pruned, all] = search_both_ways(s);
+      REQUIRE_FALSE(pruned.plans.empty());
+      for (const auto& found : pruned.plans) {
+        Evaluator alone(s.model, s.cluster, s.training);
+        CHECK(alone.iteration_time(found.plan) == found.iteration);
+      }
+    }
+  }
+}
+
+TEST_CASE("the search for encoder-decoder models is proved too, and so are their bounds") {
+  int checked = 0;
+  for (const char* tokens : {"2048, decoder_sequence: 256", "256, decoder_sequence: 2048"}) {
+    for (const char* stack : {"megatron-2021", "megatron-core-2025", "deepspeed-2021"}) {
+      for (const char* margin : {"0", "0.9"}) {
+        const Scenario s = read(
+            std::string("model: {kind: t5, encoder_layers: 9, decoder_layers: 7, hidden: 2048, "
+                        "heads: 16, ffn_hidden: 8192, vocab: 32128}\n"
+                        "cluster: {base: dgx-a100, devices: 16}\n"
+                        "training: {global_batch: 32, precision: fp16, sequence: ") +
+            tokens + ", stack: " + stack + "}\nsearch: {memory_margin: " + margin + "}\n");
+        search_both_ways(s);
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        const auto space = planner::enumerate(s);
+        for (std::size_t f = 0; f < space.families.size(); f += 5) {
+          CHECK(space.families[f].plan.vpp == 1);
+          for (const auto& plan : planner::members(space.families[f], s)) {
+            const auto bound = evaluator.cost(plan).lower_bound;
+            CHECK(bound.value <= evaluator.iteration_time(plan).value * (1 + 1e-9));
+            ++checked;
+          }
+        }
+      }
+    }
+  }
+  CHECK(checked > 4000);
+}
+
+TEST_CASE("experts are dealt out by the search, and that is proved too") {
+  const std::string head =
+      "model: {kind: moe, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, experts: 8, top_k: 2, "
+      "expert_ffn_hidden: 2048, ffn_hidden: 4096, vocab: 32000, first_dense_layers: ";
+  const std::string tail =
+      "}\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 32, sequence: 8192, stack: megatron-core-2026}\n";
+  for (const char* dense : {"0", "1"}) {
+    for (const char* limit : {"search: {memory_margin: 0}", "search: {memory_margin: 0.8}",
+                              "plan: {ep: 4}", "plan: {tp: 2, etp: 2}"}) {
+      std::string yaml = head;
+      yaml.append(dense).append(tail).append(limit);
+      CAPTURE(yaml);
+      const Scenario s = read(yaml);
+      Evaluator evaluator(s.model, s.cluster, s.training);
+      const auto pruned = planner::search(s, evaluator);
+      const auto all = planner::brute_force(s, evaluator);
+      REQUIRE_FALSE(all.plans.empty());
+      REQUIRE(pruned.plans.size() == all.plans.size());
+      for (std::size_t i = 0; i < all.plans.size(); ++i) {
+        CHECK(pruned.plans[i].plan == all.plans[i].plan);
+        CHECK(pruned.plans[i].iteration == all.plans[i].iteration);
+        CHECK((!s.plan.ep || pruned.plans[i].plan.ep == 4));
+        CHECK((!s.plan.etp || pruned.plans[i].plan.etp == 2));
+      }
+    }
+  }
+  int most = 0;
+  for (const auto& family :
+       planner::enumerate(read(head + "0" + tail + "search: {max_ep: 4}")).families)
+    most = std::max(most, family.plan.ep);
+  CHECK(most == 4);
+}
+
+TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
+  const Scenario s = read(
+      "model: gpt3-1.3b\ncluster: {base: selene, devices: 16}\n"
+      "training: {global_batch: 32, sequence: 1024, stack: megatron-core-2026}\n");
+  std::vector<costmodel::ParallelPlan> plans;
+  for (const auto& family : planner::enumerate(s).families) {
+    for (auto& plan : planner::members(family, s)) plans.push_back(plan);
+  }
+  CHECK(plans.size() == planner::enumerate(s).configurations);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    CAPTURE(to_string(plans[i]));
+    REQUIRE(violations(plans[i], s.model, s.cluster, s.training).empty());
+    for (std::size_t j = 0; j < i; ++j) REQUIRE_FALSE(plans[i] == plans[j]);
+  }
+}
+
+TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
+  const std::string head =
+      "model: gpt3-6.7b\ncluster: {base: selene, devices: 32}\n"
+      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n";
+  const Scenario fixed =
+      read(head + "plan: {tp: 2, zero: 1, micro_batch: auto, recompute: full}\n");
+  for (const auto& family : planner::enumerate(fixed).families) {
+    for (const auto& plan : planner::members(family, fixed)) {
+      REQUIRE(plan.tp == 2);
+      REQUIRE(plan.zero == 1);
+      REQUIRE(plan.recompute == costmodel::Recompute{costmodel::Recomputation::full, 0});
+    }
+  }
+  const Scenario open = read(head + "plan: {tp: auto}\n");
+  CHECK(planner::enumerate(open).configurations == planner::enumerate(read(head)).configurations);
+  CHECK(planner::enumerate(open).configurations > planner::enumerate(fixed).configurations);
+}
+
+TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {
+  const auto tried = [](const std::string& stack, const std::string& rest) {
+    const Scenario s = read(
+        "model: {kind: gpt, layers: 32, hidden: 2048, heads: 16}\n"
+        "cluster: {base: zero-bubble-a100, devices: 8}\n"
+        "training: {global_batch: 64, sequence: 1024, stack: " +
+        stack + "}\n" + rest);
+    std::set<costmodel::ScheduleKind> kinds;
+    for (const auto& family : planner::enumerate(s).families) {
+      kinds.insert(family.plan.schedule);
+      if (splits_backward(family.plan.schedule)) CHECK(family.plan.pp > 1);
+    }
+    return kinds;
+  };
+  using costmodel::ScheduleKind;
+  CHECK(tried("megatron-core-2026", "") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::interleaved});
+  CHECK(tried("zero-bubble-fork", "") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::interleaved, ScheduleKind::zero_bubble_h1,
+                 ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v});
+  CHECK(tried("zero-bubble-fork", "plan: {schedule: zero-bubble-v}\n") ==
+        std::set{ScheduleKind::zero_bubble_v});
+  CHECK(tried("zero-bubble-fork", "search: {schedules: [1f1b, zero-bubble-h1]}\n") ==
+        std::set{ScheduleKind::one_f_one_b, ScheduleKind::zero_bubble_h1});
+}
+
+TEST_CASE("when nothing fits the diagnosis names what would") {
+  const Scenario s = read(
+      "model: gpt3-175b\ncluster: {base: selene, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n"
+      "plan: {recompute: none}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto failed = planner::search(s, evaluator);
+  REQUIRE(failed.plans.empty());
+  REQUIRE(failed.leanest.has_value());
+  CHECK(failed.leanest_peak > s.cluster.device.memory);
+  const auto diagnosis = planner::diagnose(s, failed);
+  CHECK(diagnosis.obstacles.size() >= 3);
+  REQUIRE_FALSE(diagnosis.remedies.empty());
+  bool more_devices = false;
+  for (const auto& line : diagnosis.remedies)
+    more_devices |= line.find("devices instead of 16") != std::string::npos;
+  CHECK(more_devices);
+}

@@ -1,0 +1,381 @@
+#include "planner/search/layout.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "planner/exchange/megatron_rules.hpp"
+#include "planner/search/layout_search.hpp"
+#include "planner/search/strategy.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+using planner::best_slicing;
+using planner::improved_layout;
+using planner::layers_of;
+using planner::layout_problem;
+using planner::memory_limit;
+using scenarios::read;
+
+namespace {
+
+const char* const dense =
+    "model: {kind: llama, layers: 10, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
+    "vocab: 128256}\ncluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 4096, stack: megatron-core-2026}\n";
+const char* const mixed =
+    "model: {kind: moe, layers: 9, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 128256, "
+    "experts: 8, top_k: 2, expert_ffn_hidden: 1024, first_dense_layers: 3}\n"
+    "cluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 4096, stack: megatron-core-2026}\n";
+const char* const two_stacks =
+    "model: {kind: t5, encoder_layers: 4, decoder_layers: 5, hidden: 1024, heads: 16, "
+    "ffn_hidden: 4096, vocab: 128256}\n"
+    "cluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 2048, decoder_sequence: 1024, "
+    "stack: megatron-core-2026}\n";
+
+// Every layout of so many layers on so many stages: only the first and the last may be without.
+void all_layouts(int layers, int stages, std::vector<int>& layout,
+                 const std::function<void(const std::vector<int>&)>& visit) {
+  if (stages == 1) {
+    layout.push_back(layers);
+    visit(layout);
+    layout.pop_back();
+    return;
+  }
+  for (int n = layout.empty() ? 0 : 1; n <= layers; ++n) {
+    layout.push_back(n);
+    all_layouts(layers - n, stages - 1, layout, visit);
+    layout.pop_back();
+  }
+}
+
+ParallelPlan pipeline(int pp, int tp) {
+  ParallelPlan plan;
+  plan.pp = pp;
+  plan.tp = tp;
+  plan.dp = 8 / pp / tp;
+  return plan;
+}
+
+// Alpa's objective of a plan as the cost model prices it; infinite where it does not fit.
+double objective_of(const ParallelPlan& plan, costmodel::Bytes limit, Evaluator& evaluator) {
+  const auto& cost = evaluator.cost(plan);
+  if (cost.peak > limit) return std::numeric_limits<double>::infinity();
+  double sum = 0, longest = 0;
+  for (std::size_t k = 0; k < cost.times.forward.size(); ++k) {
+    const double time = (cost.times.forward[k] + cost.times.backward[k]).value;
+    sum += time;
+    longest = std::max(longest, time);
+  }
+  return sum + static_cast<double>(cost.micro_batches - 1) * longest;
+}
+
+}  // namespace
+
+TEST_CASE("an even layout counts embedding and loss as layers and leaves nothing out") {
+  CHECK(planner::balanced_layout(80, 12) == std::vector{6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 5});
+  CHECK(planner::balanced_layout(2, 4) == std::vector{0, 1, 1, 0});
+  CHECK(planner::balanced_layout(1, 2) == std::vector{1, 0});
+  for (int layers = 1; layers < 30; ++layers) {
+    for (int stages = 1; stages <= layers + 2; ++stages) {
+      const auto layout = planner::balanced_layout(layers, stages);
+      CHECK(static_cast<int>(layout.size()) == stages);
+      CHECK(std::accumulate(layout.begin(), layout.end(), 0) == layers);
+      CHECK(*std::min_element(layout.begin(), layout.end()) >= 0);
+    }
+  }
+}
+
+TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost model's own prices") {
+  int binding = 0, checked = 0;
+  for (const char* yaml : {dense, mixed, two_stacks}) {
+    const Scenario s = read(yaml);
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    for (const auto& [pp, tp, zero, again] :
+         {std::tuple{2, 1, 0, 0}, std::tuple{4, 1, 1, 0}, std::tuple{4, 2, 0, 1},
+          std::tuple{4, 1, 2, 2}, std::tuple{8, 1, 0, 0}, std::tuple{2, 1, 3, 0}}) {
+      ParallelPlan plan = pipeline(pp, tp);
+      plan.zero = zero;
+      if (again > 0) plan.recompute = {costmodel::Recomputation::full, again};
+      const auto layers = static_cast<int>(s.model.layers);
+      plan.stage_layers = planner::balanced_layout(layers, pp);
+      const auto peak = evaluator.cost(plan).peak;
+      double roomy = 0;
+      for (const double share : {2.0, 0.97, 0.85}) {
+        const auto limit = peak * share;
+        double best = std::numeric_limits<double>::infinity();
+        std::vector<int> layout;
+        all_layouts(layers, pp, layout, [&](const std::vector<int>& each) {
+          plan.stage_layers = each;
+          best = std::min(best, objective_of(plan, limit, evaluator));
+        });
+        const auto cut = best_slicing(layout_problem(plan, limit, evaluator));
+        CAPTURE(yaml);
+        CAPTURE(pp);
+        CAPTURE(share);
+        CHECK(cut.stages.empty() == (best == std::numeric_limits<double>::infinity()));
+        ++checked;
+        if (share > 1) roomy = best;
+        binding += best > roomy * (1 + 1e-9) ? 1 : 0;
+        if (cut.stages.empty()) continue;
+        CHECK(cut.objective == doctest::Approx(best).epsilon(1e-9));
+        plan.stage_layers = layers_of(cut);
+        CHECK(objective_of(plan, limit, evaluator) == doctest::Approx(best).epsilon(1e-9));
+      }
+    }
+  }
+  CHECK(checked == 54);
+  CHECK(binding >= 6);  // memory decides some of them
+}
+
+TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all layouts does") {
+  fixtures::Random random(20200);
+  int uneven = 0, cut_inside = 0;
+  constexpr int instances = 40;
+  for (int i = 0; i < instances; ++i) {
+    const int encoder = random.integer(1, 6), decoder = random.integer(1, 6);
+    const int size = 1 << random.integer(0, 4);
+    const auto number = [](int n) { return std::to_string(n); };
+    const Scenario s =
+        read("model: {kind: t5, encoder_layers: " + number(encoder) +
+             ", decoder_layers: " + number(decoder) + ", hidden: " + number(64 * size) +
+             ", heads: 8, ffn_hidden: " + number(256 * size * random.integer(1, 4)) +
+             ", vocab: " + number(random.integer(1, 8) * 8000) +
+             (random.integer(0, 1) == 0 ? ", tie_embeddings: false" : "") +
+             (random.integer(0, 1) == 0 ? ", max_positions: 4096" : "") +
+             "}\ncluster: {base: dgx-a100, devices: 8}\ntraining: {global_batch: 32, sequence: " +
+             number(128 << random.integer(0, 4)) +
+             ", decoder_sequence: " + number(128 << random.integer(0, 4)) + ", stack: " +
+             (random.integer(0, 1) == 0 ? "megatron-2021" : "megatron-core-2025") + "}\n");
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    ParallelPlan plan = pipeline(random.integer(0, 1) == 0 ? 2 : 4, 1);
+    plan.zero = random.integer(0, 1);
+    plan.zero = std::min(plan.zero, s.training.stack.max_zero);
+    const int layers = encoder + decoder;
+    if (layers + 2 < plan.pp) continue;
+    if (random.integer(0, 2) == 0) plan.recompute = {costmodel::Recomputation::full, 0};
+    plan.stage_layers = planner::balanced_layout(layers, plan.pp);
+    const auto limit = evaluator.cost(plan).peak * random.real(0.9, 1.3);
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<int> layout;
+    all_layouts(layers, plan.pp, layout, [&](const std::vector<int>& each) {
+      plan.stage_layers = each;
+      REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
+      best = std::min(best, objective_of(plan, limit, evaluator));
+    });
+    const auto cut = best_slicing(layout_problem(plan, limit, evaluator));
+    CAPTURE(i);
+    CHECK(cut.stages.empty() == (best == std::numeric_limits<double>::infinity()));
+    if (cut.stages.empty()) continue;
+    CHECK(cut.objective == doctest::Approx(best).epsilon(1e-9));
+    const auto found = layers_of(cut);
+    plan.stage_layers = found;
+    CHECK(objective_of(plan, limit, evaluator) == doctest::Approx(best).epsilon(1e-9));
+    uneven += found != planner::balanced_layout(layers, plan.pp) ? 1 : 0;
+    for (std::size_t k = 0; k + 1 < found.size(); ++k) {
+      const int end = std::accumulate(found.begin(), found.begin() + static_cast<long>(k) + 1, 0);
+      cut_inside += end > encoder && end < layers ? 1 : 0;
+    }
+  }
+  CHECK(uneven >= 20);
+  CHECK(cut_inside >= 25);  // stages begin within the decoder
+}
+
+TEST_CASE("stages priced together are priced as one by one") {
+  const Scenario s = read(mixed);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan = pipeline(4, 1);
+  plan.stage_layers = {3, 1, 4, 1};
+  const auto times = evaluator.cost(plan).times;
+  const auto peak = evaluator.cost(plan).peak;
+  const auto mixes = evaluator.cost(plan).layers;
+  CHECK(evaluator.cost(plan, mixes).peak == peak);
+  for (std::size_t k = 0; k < 4; ++k) {
+    CHECK(evaluator.cost(plan, mixes).times.forward[k] == times.forward[k]);
+    CHECK(evaluator.cost(plan, mixes).times.backward[k] == times.backward[k]);
+  }
+}
+
+TEST_CASE("moving layers finds the layout that trying all finds, or one nearly as good") {
+  const Scenario s = read(dense);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  for (const int pp : {2, 4}) {
+    ParallelPlan plan = pipeline(pp, 1);
+    const auto limit = memory_limit(s);
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<int> layout;
+    all_layouts(10, pp, layout, [&](const std::vector<int>& each) {
+      plan.stage_layers = each;
+      if (evaluator.cost(plan).peak <= limit)
+        best = std::min(best, evaluator.iteration_time(plan).value);
+    });
+    const auto start = layers_of(best_slicing(layout_problem(plan, limit, evaluator)));
+    const auto found = improved_layout(plan, start, limit, evaluator);
+    CHECK(found.iteration.value >= best * (1 - 1e-12));
+    CHECK(found.iteration.value <= best * 1.005);
+    plan.stage_layers = found.stage_layers;
+    CHECK(evaluator.iteration_time(plan) == found.iteration);
+  }
+}
+
+namespace {
+
+// The least simulated time of any layout of any 1F1B pipeline without recomputation and with ZeRO
+// 0.
+double best_of_all(const Scenario& s) {
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  double best = std::numeric_limits<double>::infinity();
+  for (const int pp : {2, 4}) {
+    ParallelPlan plan = pipeline(pp, 1);
+    for (const std::int64_t b : {1, 2, 4}) {
+      plan.micro_batch = b;
+      std::vector<int> layout;
+      all_layouts(static_cast<int>(s.model.layers), pp, layout, [&](const std::vector<int>& each) {
+        plan.stage_layers = each;
+        if (!is_valid(plan, s.model, s.cluster, s.training)) return;
+        if (evaluator.cost(plan).peak <= memory_limit(s))
+          best = std::min(best, evaluator.iteration_time(plan).value);
+      });
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("the search over layouts finds what even stages cannot, with a bound that holds") {
+  const Scenario s = read(std::string(dense) +
+                          "plan: {tp: 1, cp: 1, vpp: 1, zero: 0, recompute: none}\n"
+                          "search: {max_pp: 4, max_micro_batch: 4, top: 1}\n");
+  const double best = best_of_all(s);
+  const auto all = planner::run_strategies(s, true, 1, {});
+  REQUIRE(!all.found.plans.empty());
+  CHECK(all.found.plans.front().iteration.value <= best * 1.005);
+  CHECK(all.found.lower_bound.value <= best);
+  CHECK(all.found.lower_bound <= all.found.plans.front().iteration);
+  CHECK(all.layouts->sliced > 0);
+}
+
+TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's words") {
+  // Ten layers and a large vocabulary on four stages: three layers behind the embedding are too few
+  // or the last stage too slow.
+  const Scenario s =
+      read(std::string(dense) + "plan: {tp: 2, pp: 4, cp: 1, vpp: 1, micro_batch: 1}\n");
+  const auto all = planner::run_strategies(s, true, 2, {});
+  REQUIRE(!all.found.plans.empty());
+  const auto& best = all.found.plans.front();
+  REQUIRE(planner::has_uneven_stages(best.plan));
+  if (!all.even.empty()) CHECK(best.iteration < all.even.front().iteration);
+  CHECK(planner::megatron_violations(s, best.plan).empty());
+  bool told = false;
+  for (const auto& line : strategy_sentences(all))
+    told |= line.find("--pipeline-model-parallel-layout " + planner::pipeline_layout(best.plan)) !=
+            std::string::npos;
+  CHECK(told);
+}
+
+TEST_CASE("the search over layouts gives the same for any number of threads") {
+  const Scenario s = read(mixed);
+  const auto one = planner::run_strategies(s, true, 1, {});
+  REQUIRE(!one.found.plans.empty());
+  for (const int threads : {2, 5}) {
+    const auto several = planner::run_strategies(s, true, threads, {});
+    REQUIRE(several.found.plans.size() == one.found.plans.size());
+    for (std::size_t i = 0; i < one.found.plans.size(); ++i) {
+      CHECK(several.found.plans[i].plan == one.found.plans[i].plan);
+      CHECK(several.found.plans[i].iteration == one.found.plans[i].iteration);
+    }
+    CHECK(several.found.lower_bound == one.found.lower_bound);
+    CHECK(several.layouts->opened == one.layouts->opened);
+  }
+}
+
+TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
+  const Scenario s = read(mixed);
+  const auto whole = planner::run_strategies(s, true, 1, {});
+  const auto none = planner::run_strategies(s, true, 2, [] { return true; });
+  CHECK(none.layouts->expired);
+  REQUIRE(!none.found.plans.empty());
+  CHECK(none.found.plans.front().plan == none.even.front().plan);
+  CHECK(none.found.lower_bound <= whole.found.plans.front().iteration);
+}
+
+TEST_CASE("layouts are searched where the plan fixes recomputation of a part of the layers") {
+  const Scenario s = read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 128, sequence: 4096, stack: megatron-core-2025}\n"
+      "plan: {pp: 8, tp: 2, recompute: {granularity: full, layers: 1}, schedule: 1f1b, vpp: 1, "
+      "micro_batch: 1}\n");
+  const auto all = planner::run_strategies(s, true, 1, {});
+  REQUIRE(!all.found.plans.empty());
+  CHECK(all.layouts->sliced > 0);
+  ParallelPlan uneven = all.found.plans.front().plan;
+  uneven.stage_layers = {4, 5, 4, 4, 4, 4, 4, 3};
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  REQUIRE(evaluator.cost(uneven).peak <= memory_limit(s));
+  const auto time = evaluator.iteration_time(uneven);
+  CHECK(all.found.plans.front().iteration <= time);
+  CHECK(all.found.lower_bound <= time);
+}
+
+TEST_CASE("the bound holds for layouts that recompute less than an even one") {
+  // Six layers of each stage: 18 of this layout, 23 of the most even one.
+  const Scenario s = read(
+      "model: {base: gpt-tiny, layers: 24, vocab: 17000}\n"
+      "cluster: {base: laptop-cpu, devices: 4}\n"
+      "training: {global_batch: 1024, sequence: 128, precision: fp32, stack: shardplan-cpu}\n"
+      "plan: {pp: 4, micro_batch: 1, schedule: 1f1b, vpp: 1, "
+      "recompute: {granularity: full, layers: 6}}\n");
+  const auto all = planner::run_strategies(s, true, 1, {});
+  const auto cut_short = planner::run_strategies(s, true, 1, [] { return true; });
+  REQUIRE(!all.found.plans.empty());
+  ParallelPlan uneven = all.found.plans.front().plan;
+  uneven.stage_layers = {8, 8, 8, 0};
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  REQUIRE(evaluator.cost(uneven).peak <= memory_limit(s));
+  const auto time = evaluator.iteration_time(uneven);
+  CHECK(all.found.lower_bound <= time);
+  CHECK(cut_short.found.lower_bound <= time);
+  CHECK(all.found.plans.front().iteration <= time);
+}
+
+TEST_CASE("no layout of plans that recompute in part is below the bound, nor much below the plan") {
+  for (const char* yaml : {dense, mixed, two_stacks}) {
+    for (const int again : {1, 2, 4}) {
+      for (const int b : {1, 4, 8}) {
+        const Scenario s =
+            read(std::string(yaml) +
+                 "plan: {pp: 4, tp: 1, vpp: 1, cp: 1, ep: 1, zero: 1, micro_batch: " +
+                 std::to_string(b) +
+                 ", recompute: {granularity: full, layers: " + std::to_string(again) + "}}\n");
+        const auto all = planner::run_strategies(s, true, 1, {});
+        REQUIRE(!all.found.plans.empty());
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        ParallelPlan plan = all.found.plans.front().plan;
+        double best = std::numeric_limits<double>::infinity();
+        std::vector<int> layout;
+        all_layouts(static_cast<int>(s.model.layers), 4, layout, [&](const std::vector<int>& each) {
+          plan.stage_layers = each;
+          if (evaluator.cost(plan).peak <= memory_limit(s))
+            best = std::min(best, evaluator.iteration_time(plan).value);
+        });
+        CAPTURE(again);
+        CAPTURE(b);
+        CHECK(all.found.lower_bound.value <= best * (1 + 1e-12));
+        CHECK(all.found.plans.front().iteration.value <= best * 1.02);
+      }
+    }
+  }
+}
+
+TEST_CASE("layouts that the scenario fixes are left alone") {
+  const Scenario s = read(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
+  const auto all = planner::run_strategies(s, true, 1, {});
+  CHECK(all.layouts->families == 0);
+  REQUIRE(!all.found.plans.empty());
+  for (const auto& e : all.found.plans) CHECK(e.plan.stage_layers == std::vector{6, 4});
+}

@@ -1,0 +1,390 @@
+// How far the search over meshes goes: its bound against every plan of small spaces, threads, what
+// a time limit leaves undone, and more devices than layers.
+#include "planner/search/mesh_bound.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "costmodel/config/yaml.hpp"
+#include "planner/report/json_report.hpp"
+#include "planner/search/mesh_batch.hpp"
+#include "planner/search/mesh_improve.hpp"
+#include "planner/search/mesh_search.hpp"
+#include "planner/search/search_space.hpp"
+#include "planner/search/stage_options.hpp"
+#include "planner/search/strategy.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace mesh_bound_test {
+
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::Recompute;
+using costmodel::Scenario;
+using costmodel::Seconds;
+using costmodel::StagePlan;
+using planner::MeshSearch;
+using planner::search_meshes;
+
+namespace {
+
+Scenario read(const std::string& yaml) {
+  return costmodel::read_scenario(costmodel::parse_yaml(yaml, "t.yaml"), "t", fixtures::configs());
+}
+
+// Calls `visit` with every plan of stages for so many sequences of a micro-batch.
+class EveryPlan {
+ public:
+  EveryPlan(const Scenario& s, std::int64_t sequences,
+            std::function<void(const ParallelPlan&)> visit)
+      : s_(&s), sequences_(sequences), visit_(std::move(visit)) {
+    plan_.sequence_parallel = s.training.stack.sequence_parallel;
+    order_.resize(std::max<std::size_t>(1, s.cluster.groups.size()));
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+  // Groups stand in any order along the pipeline.
+  void all() {
+    do {
+      from();
+    } while (std::next_permutation(order_.begin(), order_.end()));
+  }
+
+ private:
+  void from(std::size_t place = 0, std::int64_t left = -1) {
+    if (place == order_.size()) return deal_out(0, static_cast<int>(s_->model.layers));
+    const auto& devices = group_of(s_->cluster, order_[place]);
+    if (left < 0) left = devices.devices;
+    if (left == 0) return from(place + 1);
+    for (const int n : planner::submeshes(static_cast<int>(left), 8)) {
+      for (StagePlan stage : all_sizes(n)) {
+        if (sequences_ % stage.dp != 0) continue;
+        stage.group = s_->cluster.groups.empty() ? "" : devices.name;
+        for (const Recompute& recompute : planner::recompute_offered(*s_)) {
+          for (const int zero : planner::zero_offered(*s_, std::int64_t{stage.dp} * stage.cp)) {
+            stage.recompute = recompute;
+            stage.zero = zero;
+            plan_.stages.push_back(stage);
+            from(place, left - n);
+            plan_.stages.pop_back();
+          }
+        }
+      }
+    }
+  }
+
+  // Every way to cut a stage over n devices, of which is_valid leaves what may be.
+  std::vector<StagePlan> all_sizes(int n) const {
+    std::vector<StagePlan> all;
+    const auto of = [](std::int64_t most) { return planner::divisors(most); };
+    for (const auto tp : of(n)) {
+      for (const auto cp : of(n / tp)) {
+        for (const auto exchange :
+             {costmodel::ContextExchange::p2p, costmodel::ContextExchange::a2a,
+              costmodel::ContextExchange::all_gather}) {
+          if (cp == 1 && exchange != costmodel::ContextExchange::p2p) continue;
+          for (const auto ep : of(std::max<std::int64_t>(1, s_->model.experts))) {
+            for (const auto etp : of(tp)) {
+              if (etp != 1 && etp != tp) continue;
+              const auto size = [](std::int64_t value) { return static_cast<int>(value); };
+              StagePlan stage{size(tp), size(n / tp / cp), {}, 0, ""};
+              stage.cp = size(cp), stage.cp_comm = exchange;
+              stage.ep = size(ep), stage.etp = size(etp);
+              all.push_back(stage);
+            }
+          }
+        }
+      }
+    }
+    return all;
+  }
+
+  void deal_out(std::size_t stage, int left) {
+    plan_.pp = static_cast<int>(plan_.stages.size());
+    if (stage + 1 == plan_.stages.size()) {
+      plan_.stage_layers.push_back(left);
+      visit();
+      plan_.stage_layers.pop_back();
+      return;
+    }
+    for (int layers = 0; layers <= left; ++layers) {
+      plan_.stage_layers.push_back(layers);
+      deal_out(stage + 1, left - layers);
+      plan_.stage_layers.pop_back();
+    }
+  }
+  void visit() {
+    plan_.dp = 1;
+    for (const StagePlan& stage : plan_.stages) plan_.dp = std::max(plan_.dp, stage.dp);
+    plan_.micro_batch = sequences_ / plan_.dp;
+    if (is_valid(plan_, s_->model, s_->cluster, s_->training)) visit_(plan_);
+  }
+
+  const Scenario* s_;
+  std::int64_t sequences_;
+  std::function<void(const ParallelPlan&)> visit_;
+  std::vector<int> order_;
+  ParallelPlan plan_;
+};
+
+Seconds bound_of_batch(const Scenario& s, std::int64_t sequences) {
+  std::vector<planner::StageChoice> choices;
+  std::vector<planner::SlicingProblem> groups;
+  for (std::size_t g = 0; g < std::max<std::size_t>(1, s.cluster.groups.size()); ++g) {
+    groups.push_back(*planner::StageOptions(s, static_cast<int>(g),
+                                            {sequences, s.training.stack.sequence_parallel},
+                                            choices)
+                          .problem());
+  }
+  return planner::mesh_bound(s, groups);
+}
+
+const std::string small =
+    "model: {base: gpt2-medium, layers: 3}\n"
+    "training: {global_batch: 4, sequence: 1024, precision: fp16, stack: megatron-2021}\n";
+const std::string even = "cluster: {base: dgx-a100, devices: 4}\n";
+const std::string mixed =
+    "cluster:\n"
+    "  groups: [{name: h100, base: dgx-h100, devices: 2}, "
+    "{name: a100, base: dgx-a100, devices: 1}]\n"
+    "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n";
+
+}  // namespace
+
+TEST_CASE("no plan of a small space is faster than the bound of its micro-batch") {
+  for (const std::string& cluster : {even, mixed}) {
+    const Scenario s = read(small + cluster + "search: {recompute: [none, full]}\n");
+    const MeshSearch found = search_meshes(s);
+    REQUIRE(!found.plans.empty());
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    Seconds least(1e300), least_bound(1e300);
+    std::uint64_t tried = 0;
+    for (const std::int64_t sequences : planner::divisors(s.training.global_batch)) {
+      const Seconds bound = bound_of_batch(s, sequences);
+      least_bound = min(least_bound, bound);
+      Seconds best(1e300);
+      EveryPlan(s, sequences, [&](const ParallelPlan& plan) {
+        ++tried;
+        const Seconds time = evaluator.iteration_time(plan);
+        CHECK(time >= bound);
+        if (planner::fits(evaluator.cost(plan), 0)) best = min(best, time);
+      }).all();
+      CHECK(bound.value > 0.16 * best.value);  // 0.169 the least
+      least = min(least, best);
+    }
+    INFO(tried << " plans");
+    CHECK(tried > 500);
+    CHECK(found.lower_bound <= least);
+    CHECK(found.lower_bound >= least_bound);
+    CHECK(found.plans.front().iteration >= least * (1 - 1e-9));
+    CHECK(found.plans.front().iteration <= least * 1.02);
+  }
+}
+
+TEST_CASE(
+    "with cp and ep open no plan of a small space is faster than the bound or what is found") {
+  const std::string moe =
+      "model: {kind: moe, layers: 2, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 32000, "
+      "experts: 8, top_k: 2, expert_ffn_hidden: 4096}\n";
+  const std::string llama = "model: {base: llama-3.2-1b, layers: 3}\n";
+  const std::string wide =
+      "cluster:\n"
+      "  groups: [{name: h100, base: dgx-h100, devices: 2}, "
+      "{name: a100, base: dgx-a100, devices: 4}]\n"
+      "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n";
+  int context = 0, experts = 0, differ = 0, spaces = 0, quickest_found = 0;
+  for (const std::string& model : {moe, llama}) {
+    for (const std::string& cluster : {even, mixed, wide}) {
+      for (const int batch : {1, 4}) {
+        if (batch > 1 && cluster == wide) continue;  // hundreds of thousands of plans
+        const Scenario s =
+            read(model + cluster + "training: {global_batch: " + std::to_string(batch) +
+                 ", sequence: 8192, stack: megatron-core-2025}\n"
+                 "search: {max_cp: 4, recompute: [none], zero: [0]}\n");
+        const MeshSearch found = search_meshes(s);
+        REQUIRE(!found.plans.empty());
+        Evaluator evaluator(s.model, s.cluster, s.training);
+        Seconds least(1e300);
+        std::uint64_t tried = 0;
+        ParallelPlan quickest;
+        for (const std::int64_t sequences : planner::divisors(s.training.global_batch)) {
+          const Seconds bound = bound_of_batch(s, sequences);
+          EveryPlan(s, sequences, [&](const ParallelPlan& plan) {
+            ++tried;
+            const Seconds time = evaluator.iteration_time(plan);
+            CHECK(time >= bound);
+            if (!planner::fits(evaluator.cost(plan), 0) || time >= least) return;
+            least = time;
+            quickest = plan;
+          }).all();
+        }
+        CAPTURE(to_string(quickest));
+        CAPTURE(to_string(found.plans.front().plan));
+        CAPTURE(tried);
+        CHECK(tried > 50);
+        CHECK(found.lower_bound <= least);
+        const double ratio = found.plans.front().iteration / least;
+        CHECK(ratio >= 1 - 1e-9);
+        CHECK(ratio <= 1.005);  // 1.0045 the most: a third stage, no step from two
+        ++spaces;
+        quickest_found += ratio <= 1 + 1e-9 ? 1 : 0;
+        for (const StagePlan& stage : found.plans.front().plan.stages) {
+          context += stage.cp > 1 ? 1 : 0;
+          experts += stage.ep > 1 ? 1 : 0;
+          const StagePlan& first = found.plans.front().plan.stages.front();
+          differ += stage.cp != first.cp || stage.ep != first.ep ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(spaces == 10);
+  CHECK(quickest_found >= 9);
+  CHECK(context > 0);
+  CHECK(experts > 0);
+  CHECK(differ > 0);
+}
+
+TEST_CASE("the search over meshes gives the same answer with any number of threads") {
+  for (const std::string& cluster : {even, mixed}) {
+    const Scenario s = read(small + cluster);
+    const MeshSearch one = search_meshes(s, 1);
+    REQUIRE(!one.plans.empty());
+    for (const int threads : {2, 5}) {
+      const MeshSearch several = search_meshes(s, threads);
+      CHECK(several.lower_bound == one.lower_bound);
+      CHECK(several.priced == one.priced);
+      CHECK(several.ruled_out == one.ruled_out);
+      CHECK(several.sliced == one.sliced);
+      CHECK(several.simulated == one.simulated);
+      REQUIRE(several.plans.size() == one.plans.size());
+      for (std::size_t i = 0; i < one.plans.size(); ++i) {
+        CHECK(several.plans[i].plan == one.plans[i].plan);
+        CHECK(several.plans[i].iteration == one.plans[i].iteration);
+      }
+    }
+  }
+}
+
+TEST_CASE("a size of a micro-batch is cut only where its bound leaves room") {
+  const Scenario s = read(small + even);
+  const std::function<bool()> never;
+  const auto searched = [&](Seconds worst) {
+    return planner::MeshBatchSearch(s, 4, Seconds(0), never).run({{0}}, worst);
+  };
+  const Seconds bound = bound_of_batch(s, 4);
+  const planner::MeshBatch none = searched(bound * 0.999);
+  CHECK(none.bound == bound);
+  CHECK(none.ruled_out);
+  CHECK(none.priced > 0);
+  CHECK(none.sliced == 0);
+  CHECK(none.plans.empty());
+  const planner::MeshBatch some = searched(bound * 1.001);
+  CHECK(some.bound == bound);
+  CHECK(!some.ruled_out);
+  CHECK(some.priced == none.priced);
+  CHECK(some.sliced > 0);
+  CHECK(!some.plans.empty());
+}
+
+TEST_CASE("once time is up no stage is priced, whatever the size") {
+  const Scenario s = read(
+      "model: {base: gpt3-175b, layers: 1000}\ncluster: {base: dgx-h100, devices: 131072}\n"
+      "training: {global_batch: 131072, sequence: 2048, stack: megatron-core-2026}\n");
+  const MeshSearch none = search_meshes(s, 1, [] { return true; });
+  CHECK(none.expired);
+  CHECK(none.priced == 0);
+  CHECK(none.sliced == 0);
+  // From one asking to the next the stages of one content are priced, in every way and place.
+  std::uint64_t most = 0, before = 0;
+  for (int asked = 3; asked <= 6; ++asked) {
+    int times = 0;
+    const MeshSearch found = search_meshes(s, 1, [&] { return ++times > asked; });
+    CHECK(found.expired);
+    CHECK(found.plans.empty());
+    CHECK(found.priced > before);
+    most = std::max(most, found.priced - before);
+    before = found.priced;
+  }
+  CHECK(most < 2000);
+}
+
+TEST_CASE("more devices than stages of the smallest micro-batches use up") {
+  const std::string model =
+      "model: {base: gpt2, layers: 1, heads: 12}\n"
+      "training: {global_batch: 8, sequence: 1024, precision: fp16, stack: megatron-2021}\n";
+  // Three layers, each on eight devices for a sequence at most.
+  const MeshSearch found = search_meshes(read(model + "cluster: {base: dgx-a100, devices: 64}\n"));
+  CHECK(found.batches == 2);  // of 1, 2, 4 and 8 sequences
+  const MeshSearch none = search_meshes(read(model + "cluster: {base: dgx-a100, devices: 256}\n"));
+  CHECK(none.plans.empty());
+  CHECK(none.batches == 0);
+  CHECK(none.reason == "no micro-batch has sequences enough for stages that use up 256 devices");
+}
+
+TEST_CASE(
+    "JSON of strategy alpa tells stages with sizes of their own, on hundreds of devices too") {
+  const Scenario s = read(
+      "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 128}\n"
+      "training: {global_batch: 128, sequence: 1024, precision: fp16, stack: megatron-2021}\n"
+      "plan: {recompute: none, zero: 0}\n");
+  const auto all = planner::run_strategies(s, true, 1, {});
+  REQUIRE(all.meshes);
+  const MeshSearch& own = *all.meshes;
+  REQUIRE(!own.plans.empty());
+  const auto json = nlohmann::json::parse(planner::search_json(all, {}, s, 0))["strategies"];
+  CHECK(json["meshes"]["iteration_s"] == own.plans.front().iteration.value);
+  CHECK(json["meshes"]["plan"]["stages"].size() == own.plans.front().meshes.size());
+  CHECK(json["meshes"]["certificate"]["lower_bound_s"] == own.lower_bound.value);
+  CHECK(json["meshes"]["certificate"]["gap_pct"] >= 0);
+  CHECK(json["meshes"]["searched"]["priced"] == own.priced);
+  CHECK(json["meshes"]["searched"]["time_ran_out"] == false);
+  Scenario fixed = s;
+  fixed.plan.pp = 1;
+  const auto without = planner::run_strategies(fixed, true, 1, {});
+  CHECK(nlohmann::json::parse(planner::search_json(without, {}, fixed, 0))["strategies"]["meshes"]
+            .is_null());
+}
+
+TEST_CASE("the ends of a pipeline are priced as in the whole of it") {
+  for (const std::string stack : {"megatron-2021", "torchtitan"}) {
+    const Scenario s = read(
+        "model: {base: gpt2-medium, layers: 24}\ncluster: {base: dgx-a100, devices: 32}\n"
+        "training: {global_batch: 32, sequence: 1024, precision: bf16, stack: " +
+        stack + "}\n");
+    REQUIRE(s.cluster.device.idle_boost > 0);
+    Evaluator whole(s.model, s.cluster, s.training), ends(s.model, s.cluster, s.training);
+    ParallelPlan plan;
+    plan.tp = 2;
+    plan.pp = 8;
+    plan.dp = 2;
+    plan.recompute = {costmodel::Recomputation::selective, 0};
+    const costmodel::LayerMix mix{3, 0, 1, 0};
+    const auto& all = whole.cost(plan, std::vector<costmodel::LayerMix>(8, mix));
+    const auto& some = ends.cost_of_ends(plan, std::vector<costmodel::LayerMix>(3, mix));
+    for (const auto& [rank, end] : {std::pair{0U, 0U}, std::pair{1U, 1U}, std::pair{7U, 2U}}) {
+      CHECK(some.times.forward[end] == all.times.forward[rank]);
+      CHECK(some.times.backward[end] == all.times.backward[rank]);
+      CHECK(some.gradient_exposed[end] == all.gradient_exposed[rank]);
+      CHECK(some.optimizer[end] == all.optimizer[rank]);
+      CHECK(some.gather_exposed[end] == all.gather_exposed[rank]);
+      const auto &here = some.memory[end], &there = all.memory[rank];
+      const double more = there.in_flight_micro_batches - here.in_flight_micro_batches;
+      CHECK(more == (end == 2 ? 0 : 5));
+      CHECK((here.total() + more * here.each).value ==
+            doctest::Approx(there.total().value).epsilon(1e-12));
+    }
+    // Shorter pipelines wait less, and power-limited devices compute slower for it.
+    const auto& three = [&]() -> const costmodel::PlanCost& {
+      plan.pp = 3;
+      return whole.cost(plan, std::vector<costmodel::LayerMix>(3, mix));
+    }();
+    CHECK(three.times.forward[1] > some.times.forward[1]);
+  }
+}
+
+}  // namespace mesh_bound_test

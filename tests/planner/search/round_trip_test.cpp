@@ -1,0 +1,109 @@
+// What is printed can be read back, and means the same.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/run_program.hpp"
+
+using nlohmann::json;
+using program::run;
+using program::Scratch;
+using program::words_of;
+
+namespace {
+
+json answer(const std::string& command, const Scratch& scratch) {
+  const auto done = run(words_of(command + " --format json"), scratch);
+  CAPTURE(command);
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  return json::parse(done.out);
+}
+
+}  // namespace
+
+TEST_CASE("a found plan, written as YAML, is evaluated to the same time and memory") {
+  const Scratch scratch;
+  scratch.write("llama.yaml",
+                "model: llama-3-8b\n"
+                "cluster: {base: dgx-h100, devices: 16}\n"
+                "training: {global_batch: 64, sequence: 8192}\n");
+  scratch.write("moe.yaml",  // its stages have cp, its exchange and ep of their own
+                "model: {base: mixtral-8x7b, layers: 8}\n"
+                "cluster:\n"
+                "  groups: [{name: h100, base: dgx-h100, devices: 8}, {name: a100, base: dgx-a100, "
+                "devices: 8}]\n"
+                "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n"
+                "training: {global_batch: 16, sequence: 16384, stack: megatron-core-2025}\n");
+  for (const std::string scenario :
+       {"moe.yaml", "gpt3-175b-selene", "tiny-gpt-cpu --set plan={}", "llama.yaml",
+        "llama.yaml --set plan.pp=4 --set model.layers=31",
+        "llama.yaml --set plan={pp:\t2,stage_layers:\t[20,12]}",
+        "llama.yaml --set training.overlap.async_tp=true",
+        "llama.yaml --set plan.rank_order=tp-dp-cp-ep-pp --set search.max_tp=2",
+        "llama.yaml --set search.memory_margin=0.4",
+        "llama.yaml --set search.schedules=gpipe --set plan.pp=4",
+        SHARDPLAN_SOURCE_DIR "/configs/scenarios/llama-3.2-1b-a100-h100.yaml"}) {
+    CAPTURE(scenario);
+    const json best = answer("plan " + scenario, scratch)["plans"][0];
+    const auto written =
+        run(words_of("plan " + scenario + " --format yaml --out found.yaml"), scratch);
+    REQUIRE(written.status == 0);
+    json again = answer("evaluate found.yaml", scratch);
+    CHECK(again["plan"] == best["plan"]);
+    CHECK(again["time"] == best["time"]);
+    CHECK(again["memory"] == best["memory"]);
+    CHECK(again["communication"] == best["communication"]);
+    const auto evaluated = run(words_of("evaluate found.yaml --format yaml"), scratch);
+    CHECK(evaluated.out == scratch.read("found.yaml"));
+  }
+}
+
+TEST_CASE("a scenario whose files lie elsewhere is written so that it still finds them") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "in");
+  scratch.write("in/mine.yaml", "base: llama-3-8b\nlayers: 16\n");
+  scratch.write("in/scenario.yaml",
+                "model: mine.yaml\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: "
+                "8, sequence: 4096}\n");
+  const json best = answer("plan in/scenario.yaml", scratch)["plans"][0];
+  REQUIRE(
+      run(words_of("plan in/scenario.yaml --format yaml --out in/found.yaml"), scratch).status ==
+      0);
+  CHECK(answer("evaluate in/found.yaml", scratch)["time"] == best["time"]);
+}
+
+TEST_CASE("an imported model is the same as its config.json named directly") {
+  const Scratch scratch;
+  const std::string folder = SHARDPLAN_SOURCE_DIR "/tests/costmodel/support/hf/";
+  for (const std::string name :
+       {"gpt-neox-20b", "gpt2", "llama-3-8b", "mistral-7b", "qwen2-7b", "qwen3-8b"}) {
+    CAPTURE(name);
+    const std::string file = folder + name + ".json";
+    REQUIRE(run({"import", "hf", file, "--out", "imported.yaml"}, scratch).status == 0);
+    scratch.write("scenario.yaml",
+                  "model: gpt2\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: 8, "
+                  "sequence: 1024}\n");
+    json direct = answer("evaluate scenario.yaml --set model=" + file, scratch);
+    json imported = answer("evaluate scenario.yaml --set model=imported.yaml", scratch);
+    CHECK(imported["time"] == direct["time"]);
+    CHECK(imported["memory"] == direct["memory"]);
+    CHECK(imported["parameters"] == direct["parameters"]);
+    CHECK(imported["throughput"] == direct["throughput"]);
+    const auto again = run(words_of("import hf imported.yaml"), scratch);
+    CHECK(again.status == 2);  // ours already, and it says so
+  }
+}
+
+TEST_CASE("a file beside the scenario may be meant by a name that is a path") {
+  const Scratch scratch;
+  scratch.write("mine.yaml", "base: gpt2\nlayers: 24\n");
+  scratch.write("s.yaml",
+                "model: mine.yaml\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: "
+                "8, sequence: 1024}\n");
+  const auto layers = answer("evaluate s.yaml", scratch)["parameters"].get<double>();
+  const auto overridden =
+      answer("evaluate s.yaml --set model=gpt2 --set model.layers=24", scratch)["parameters"]
+          .get<double>();
+  CHECK(layers == overridden);
+}
