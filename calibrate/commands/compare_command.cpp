@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "calibrate/commands/compare.hpp"
-#include "calibrate/commands/cpu_tasks.hpp"
+#include "calibrate/commands/cpu_models.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace calibrate {

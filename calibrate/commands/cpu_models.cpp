@@ -1,7 +1,4 @@
-// The models that operators are measured in, and those that predictions are held against.
-#include <vector>
-
-#include "calibrate/commands/cpu_tasks.hpp"
+#include "calibrate/commands/cpu_models.hpp"
 
 namespace calibrate {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/commands/cpu_models.hpp"
 #include "calibrate/measure/network_bench.hpp"
 #include "calibrate/measure/probe_model.hpp"
 #include "calibrate/measure/records.hpp"
@@ -19,21 +20,9 @@ struct Task {
   bool repeated = false;  // left out when time is up: another round has measured the same
 };
 
-// Whose messages are measured.
-struct Ranks {
-  std::string are = "threads";  // or "processes"
-  int count = 1;
-  CollectiveTimer time = time_collective;
-};
-
 // `quick` has fewer shapes and smaller ones. Everything in rounds, so that a time when the machine
 // did other things does not spoil one measurement in all its repetitions.
 std::vector<Task> cpu_tasks(bool quick, int cores, const Ranks& ranks);
-
-// The models in which operators are measured; `held_out`, those that predictions are held against:
-// no shape of them is in the others.
-std::vector<SmallModel> probed_models(bool quick);
-std::vector<SmallModel> held_out_models();
 
 // Every operator of a model that has a curve over bytes, and the optimizer, as one stage's times
 // say.

@@ -9,6 +9,8 @@
 #include "calibrate/fit/fit_network.hpp"
 #include "calibrate/fit/fitted_profile.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 
 namespace calibrate {
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "calibrate/measure/measurement.hpp"
 #include "costmodel/operators/op.hpp"
@@ -24,6 +25,13 @@ using CollectiveTimer = std::function<Timing(costmodel::CollectiveKind kind, std
 // Of threads.
 Timing time_collective(costmodel::CollectiveKind kind, std::int64_t bytes, int ranks,
                        const StopRule& rule);
+
+// Whose messages are measured.
+struct Ranks {
+  std::string are = "threads";  // or "processes"
+  int count = 1;
+  CollectiveTimer time = time_collective;
+};
 
 // Of the first ranks of a world that is there already (MPI's processes): rank 0 has a timer of it
 // while `lead` runs, and all others take part as it asks them to. Every rank makes the call.

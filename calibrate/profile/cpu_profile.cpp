@@ -10,6 +10,8 @@
 #include "calibrate/profile/measured_tables.hpp"
 #include "calibrate/profile/profile_parts.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/machine/collective_table_reader.hpp"
+#include "costmodel/machine/rate_table_reader.hpp"
 
 namespace calibrate {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/commands/cpu_tasks.hpp"
 #include "calibrate/measure/machine.hpp"
+#include "calibrate/measure/network_bench.hpp"
 #include "calibrate/measure/records.hpp"
 #include "costmodel/config/value.hpp"
 

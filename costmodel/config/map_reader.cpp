@@ -124,6 +124,12 @@ std::optional<double> MapReader::number(std::string_view key, Dimension dimensio
   return read_number(*value, std::string(key), dimension, least, most);
 }
 
+double MapReader::required_number(std::string_view key, Dimension dimension, double least,
+                                  double most) {
+  required(key);
+  return *number(key, dimension, least, most);
+}
+
 std::optional<bool> MapReader::boolean(std::string_view key) {
   const Value* value = optional(key);
   if (value == nullptr) return {};

@@ -36,6 +36,7 @@ class MapReader {
   std::optional<std::int64_t> integer(std::string_view key, IntegerRange range);
   std::optional<double> number(std::string_view key, Dimension dimension, double least,
                                double most);
+  double required_number(std::string_view key, Dimension dimension, double least, double most);
   std::optional<bool> boolean(std::string_view key);
   std::optional<std::string> text(std::string_view key);
   // The index of the value in `names`; unknown names are an error with the nearest one.

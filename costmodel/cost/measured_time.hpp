@@ -20,9 +20,6 @@
 
 namespace costmodel {
 
-// Every name a table may have, by which one pass of an operator is found.
-std::span<const std::string_view> measured_names();
-
 // The name of the operator's table; "" for one that is never measured.
 std::string_view measured_name(const Op& op);
 

@@ -12,6 +12,7 @@
 #include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 

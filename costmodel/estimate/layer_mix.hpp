@@ -9,6 +9,7 @@
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/training_spec.hpp"
 
 namespace costmodel {
 

@@ -10,6 +10,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 
 namespace costmodel {

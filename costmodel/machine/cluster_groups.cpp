@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "costmodel/config/map_reader.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 
 namespace costmodel {
 

@@ -10,7 +10,6 @@
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
-#include "costmodel/config/value.hpp"
 #include "costmodel/machine/collective_table.hpp"
 #include "costmodel/machine/rate_table.hpp"
 
@@ -122,20 +121,11 @@ double slowdown_together(const DeviceSpec& device, double devices);
 // is not said.
 DeviceSpec at_pace(DeviceSpec device, double pace);
 
+// Cuts or stretches the tiers to `devices` and `devices_per_node`, and says so in `assumed`.
+void fit_tiers(ClusterSpec& cluster);
+
 // The same cluster with another number of devices: its tiers as described, cut or stretched again.
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);
-
-DeviceSpec read_device(const Value& map, const std::string& name);
-
-// `device` must already be resolved. When `devices` departs from the tiers (a scenario's override),
-// the last tier is stretched or tiers are cut to fit, and `assumed` says so.
-ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device);
-
-// One entry of `tiers`.
-Tier read_tier(const Value& value);
-
-// What `straggler` says: ClusterSpec::straggler_per_doubling.
-double read_straggler(const Value& value);
 
 // What all devices of a cluster compute in a second, and the names of its kinds of devices.
 FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision);

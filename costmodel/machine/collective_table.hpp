@@ -6,7 +6,6 @@
 
 #include "costmodel/base/collective_kind.hpp"
 #include "costmodel/base/units.hpp"
-#include "costmodel/config/value.hpp"
 #include "costmodel/machine/rate_table.hpp"
 
 namespace costmodel {
@@ -20,14 +19,13 @@ struct CollectiveTable {
   RateTable curve;
 };
 
+// The table of that kind and number of ranks; null where they were not measured.
+const CollectiveTable* table_of(const std::vector<CollectiveTable>& tables, CollectiveKind kind,
+                                int ranks);
+
 // Between the measured sizes as rate_at; below the smallest as long as the smallest. Nothing where
 // that kind and number of ranks were not measured.
 std::optional<Seconds> measured_collective(const std::vector<CollectiveTable>& tables,
                                            CollectiveKind kind, Bytes message, int ranks);
-
-// Reads the list under a tier's `measured`. Throws ConfigError: an unknown kind or key, sizes that
-// do not grow, as many rates as sizes are not there, a table twice.
-std::vector<CollectiveTable> read_collective_tables(const Value& list);
-Value to_value(const std::vector<CollectiveTable>& tables);
 
 }  // namespace costmodel

@@ -12,9 +12,6 @@
 
 #include "costmodel/base/pass.hpp"
 #include "costmodel/base/precision.hpp"
-#include "costmodel/base/units.hpp"
-#include "costmodel/config/map_reader.hpp"
-#include "costmodel/config/value.hpp"
 
 namespace costmodel {
 
@@ -31,20 +28,15 @@ struct RateTable {
 // `point` has one positive coordinate an axis.
 double rate_at(const RateTable& table, std::span<const double> point);
 
+// Every name a table may have: an operator's, as costmodel/cost/measured_time.hpp names it, or
+// "optimizer".
+std::span<const std::string_view> measured_names();
+
 // Axes and the rate's key of an operator's table: {"m", "n", "k"} and flops_per_s of "linear".
 struct TableKeys {
   std::vector<std::string_view> axes;
   std::string_view rate;
 };
 TableKeys keys_of(std::string_view op);
-
-// Reads the list under `operators: {tables: ...}`. Throws ConfigError: an unknown operator or key,
-// axes that do not grow, too few or too many rates, a table twice.
-std::vector<RateTable> read_rate_tables(const Value& list);
-Value to_value(const std::vector<RateTable>& tables);
-
-// A table of one axis that is part of a larger map: two lists of the same length under these keys.
-RateTable read_curve(MapReader& reader, std::string_view axis, std::string_view rate);
-void set_curve(Value& map, const RateTable& curve, std::string_view axis, std::string_view rate);
 
 }  // namespace costmodel

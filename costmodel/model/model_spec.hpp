@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/config/value.hpp"
-
 namespace costmodel {
 
 enum class ModelKind { gpt, llama, moe, mamba, t5 };
@@ -105,22 +103,5 @@ struct ModelSpec {
     return (sparse > 0 && sparse < layers) || encoder_decoder();
   }
 };
-
-// Parameters of the whole model, with the vocabulary as given (not padded). Narayanan et al. 2021
-// (arXiv:2104.04473), eq. 2, gives 12·l·h²(1 + 13/12h + (V + s)/12lh) for the gpt kind; this is the
-// exact count for every kind.
-double parameter_count(const ModelSpec& model);
-// Of them, what one token meets: top_k and the shared experts of each layer instead of all.
-double active_parameter_count(const ModelSpec& model);
-double parameters_per_layer(const ModelSpec& model);          // a dense one, or an encoder's
-double parameters_per_moe_layer(const ModelSpec& model);      // one with experts
-double parameters_per_decoder_layer(const ModelSpec& model);  // of an encoder-decoder model
-
-// Reads a map with `kind`, ... Missing keys take the family's usual value and are listed in
-// `assumed`. Throws ConfigError.
-ModelSpec read_model(const Value& map, const std::string& name);
-
-// The same map in canonical form (what `import hf` writes).
-Value to_value(const ModelSpec& model);
 
 }  // namespace costmodel

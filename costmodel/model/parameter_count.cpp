@@ -1,18 +1,6 @@
-#include <algorithm>
-
-#include "costmodel/base/units.hpp"
-#include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/parameter_count.hpp"
 
 namespace costmodel {
-
-std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
-  if (experts == 0) return 0;
-  const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
-    return ceil_div(end, moe_every);
-  };
-  const std::int64_t from = std::max(first, first_dense_layers), to = first + count;
-  return to > from ? before(to) - before(from) : 0;
-}
 
 namespace {
 

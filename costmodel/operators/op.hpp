@@ -12,7 +12,7 @@
 #include "costmodel/base/pass.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/model/model_spec.hpp"
-#include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/axis.hpp"
 
 namespace costmodel {
 

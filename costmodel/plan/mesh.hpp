@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/plan/axis.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 
 namespace costmodel {
-
-// expert and expert_tensor belong to the grid by which experts are dealt out (see expert_mesh).
-enum class Axis { tensor, data, pipeline, context, expert, expert_tensor };
-inline constexpr std::array<std::string_view, 6> axis_names{"tp", "dp", "pp", "cp", "ep", "etp"};
 
 struct Coordinates {
   int tp = 0;

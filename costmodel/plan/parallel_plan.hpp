@@ -8,54 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/machine/cluster_spec.hpp"
-#include "costmodel/model/model_spec.hpp"
-#include "costmodel/plan/stack_spec.hpp"
-#include "costmodel/scenario/residuals.hpp"
+#include "costmodel/plan/recompute.hpp"
+#include "costmodel/schedule/schedule.hpp"
 
 namespace costmodel {
 
-enum class ScheduleKind {
-  ideal,
-  serial,
-  gpipe,
-  one_f_one_b,
-  interleaved,
-  zero_bubble_h1,
-  zero_bubble_h2,
-  zero_bubble_v
-};
-inline constexpr std::array<std::string_view, 8> schedule_names{
-    "ideal",       "serial",         "gpipe",          "1f1b",
-    "interleaved", "zero-bubble-h1", "zero-bubble-h2", "zero-bubble-v"};
-
-// Whether input and weight gradients are actions of their own (Qi et al. 2024, arXiv:2401.10241).
-constexpr bool splits_backward(ScheduleKind kind) { return kind >= ScheduleKind::zero_bubble_h1; }
-
-// The pipeline rank that holds a virtual stage, and the stage that is a rank's chunk. Stages go
-// round the ranks, but zero-bubble-v turns back at the last rank (the V of arXiv:2405.15362).
-constexpr int rank_of(ScheduleKind kind, int pp, int stage) {
-  const int at = stage % pp;
-  return kind == ScheduleKind::zero_bubble_v && stage / pp % 2 == 1 ? pp - 1 - at : at;
-}
-constexpr int stage_of(ScheduleKind kind, int pp, int chunk, int rank) {
-  const bool back = kind == ScheduleKind::zero_bubble_v && chunk % 2 == 1;
-  return chunk * pp + (back ? pp - 1 - rank : rank);
-}
-
-enum class Recomputation { none, selective, full };
-inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "selective", "full"};
-
-// What is computed again in backward instead of kept. selective: the attention core (Korthikanti et
-// al. 2022, section 5). full: whole layers, from their saved input. `layers` > 0 limits it to the
-// first layers of each (virtual) stage, Megatron's `--recompute-method block`; `half` to half of
-// them.
-struct Recompute {
-  static constexpr int half = std::numeric_limits<int>::max();  // nothing that a plan may say
-  Recomputation granularity = Recomputation::none;
-  int layers = 0;
-  bool operator==(const Recompute&) const = default;
-};
+struct ClusterSpec;
+struct ModelSpec;
+struct StackSpec;
+struct TrainingSpec;
 
 // How context-parallel ranks see each other's keys and values. p2p: ring attention, K and V go
 // round while their last block is attended to (Liu et al. 2023, arXiv:2310.01889). a2a: all-to-all
@@ -64,21 +25,6 @@ struct Recompute {
 // arXiv:2407.21783, section 3.3.2). The names are Megatron's --cp-comm-type.
 enum class ContextExchange { p2p, a2a, all_gather };
 inline constexpr std::array<std::string_view, 3> context_exchange_names{"p2p", "a2a", "all_gather"};
-
-// How the global batch is trained: what a scenario's `training` says.
-struct TrainingSpec {
-  std::int64_t global_batch = 0;      // B, sequences
-  std::int64_t sequence = 0;          // s, tokens; of a model with an encoder, that one's
-  std::int64_t decoder_sequence = 0;  // tokens of its decoder; 0: there is one stack
-  Precision precision = Precision::bf16;
-  Precision gradient_precision = Precision::fp32;
-  bool sgd = false;  // stochastic gradient descent with momentum instead of Adam
-  StackSpec stack;
-  Overlap overlap;
-  std::vector<std::string> assumed;  // what the scenario left out
-  ErrorBand error_band;              // of the stack on the cluster's device, from published runs
-  std::int64_t tokens() const { return sequence + decoder_sequence; }  // of a sequence, all stacks
-};
 
 inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 
@@ -198,17 +144,5 @@ int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stag
 
 // Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).
 std::int64_t padded_vocab(std::int64_t vocab, int tp);
-
-std::string to_string(
-    const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
-
-// What a plan, or a stage by itself, has of context and expert parallelism: "c 2 (p2p) · e 4 · etp
-// 2"; empty where it has none.
-std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
-
-// One line; where stages differ without their recomputation and ZeRO stage. Of context and expert
-// parallelism only when there is any, at each stage where stages differ in it: "t 8 · p 16 · d 12 ·
-// b 1 · v 2 · interleaved · sequence parallel · recompute full · ZeRO 1".
-std::string to_string(const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -8,7 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/stack_spec.hpp"
+#include "costmodel/plan/training_spec.hpp"
 
 namespace costmodel {
 

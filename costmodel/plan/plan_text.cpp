@@ -1,13 +1,13 @@
+#include "costmodel/plan/plan_text.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
-// A plan in one line.
 namespace costmodel {
 
 std::string to_string(const Recompute& r) {

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace costmodel {
 

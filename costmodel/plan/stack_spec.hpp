@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "costmodel/base/precision.hpp"
-#include "costmodel/config/value.hpp"
+#include "costmodel/base/units.hpp"
 
 namespace costmodel {
 
@@ -115,10 +115,5 @@ struct StackSpec {
 
 // A peak of the whole device as the framework's log would give it.
 Bytes reported_peak(Bytes peak, const StackSpec& stack);
-
-StackSpec read_stack(const Value& map, const std::string& name);
-
-// Reads the keys of `overlap` upon `base`. `dp_overlap` sets both data-parallel keys.
-Overlap read_overlap(const Value& map, Overlap base);
 
 }  // namespace costmodel

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
 
 namespace costmodel {
 

@@ -10,9 +10,14 @@
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "costmodel/model/hf_config.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
+#include "costmodel/scenario/residuals.hpp"
 
 namespace costmodel {
 

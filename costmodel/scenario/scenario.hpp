@@ -12,6 +12,7 @@
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/training_spec.hpp"
 
 namespace costmodel {
 

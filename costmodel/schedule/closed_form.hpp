@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "costmodel/base/units.hpp"
-#include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/schedule/simulator.hpp"
 
 namespace costmodel {

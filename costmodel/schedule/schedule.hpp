@@ -9,15 +9,42 @@
 // gradient.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "costmodel/plan/parallel_plan.hpp"
-
 namespace costmodel {
+
+enum class ScheduleKind {
+  ideal,
+  serial,
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zero_bubble_h1,
+  zero_bubble_h2,
+  zero_bubble_v
+};
+inline constexpr std::array<std::string_view, 8> schedule_names{
+    "ideal",       "serial",         "gpipe",          "1f1b",
+    "interleaved", "zero-bubble-h1", "zero-bubble-h2", "zero-bubble-v"};
+
+// Whether input and weight gradients are actions of their own (Qi et al. 2024, arXiv:2401.10241).
+constexpr bool splits_backward(ScheduleKind kind) { return kind >= ScheduleKind::zero_bubble_h1; }
+
+// The pipeline rank that holds a virtual stage, and the stage that is a rank's chunk. Stages go
+// round the ranks, but zero-bubble-v turns back at the last rank (the V of arXiv:2405.15362).
+constexpr int rank_of(ScheduleKind kind, int pp, int stage) {
+  const int at = stage % pp;
+  return kind == ScheduleKind::zero_bubble_v && stage / pp % 2 == 1 ? pp - 1 - at : at;
+}
+constexpr int stage_of(ScheduleKind kind, int pp, int chunk, int rank) {
+  const bool back = kind == ScheduleKind::zero_bubble_v && chunk % 2 == 1;
+  return chunk * pp + (back ? pp - 1 - rank : rank);
+}
 
 enum class ActionKind : std::uint8_t {
   forward,

@@ -12,6 +12,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/mesh_search.hpp"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
 

@@ -8,6 +8,8 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
 

@@ -9,8 +9,13 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/machine/device_reader.hpp"
+#include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 #include "costmodel/scenario/scenario.hpp"
 

@@ -108,7 +108,7 @@ CommandResult against_planner(const Session& session) {
 
 }  // namespace
 
-CommandResult validate_runs(const Session& session) {
+CommandResult validate_command(const Session& session) {
   if (!session.options.fit.empty()) return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);
   std::vector<std::string> left_out;

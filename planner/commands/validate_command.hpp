@@ -1,11 +1,11 @@
 // `shardplan validate`: predictions beside published runs, constants fitted to them.
 #pragma once
 
-#include "planner/commands/commands.hpp"
+#include "planner/commands/session.hpp"
 
 namespace planner {
 
 // Throws costmodel::ConfigError for bad input.
-CommandResult validate_runs(const Session& session);
+CommandResult validate_command(const Session& session);
 
 }  // namespace planner

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/search/search_space.hpp"
 
 namespace planner {

@@ -1,5 +1,5 @@
-// A plan in Megatron-LM's own words: the arguments of pretrain_gpt.py (core 0.20) and a script
-// that starts it.
+// A plan in Megatron-LM's own words: the arguments of pretrain_gpt.py (core 0.20) and what
+// the environment must hold.
 #pragma once
 
 #include <string>
@@ -19,10 +19,5 @@ struct MegatronExport {
 // Throws costmodel::ConfigError when Megatron-LM would refuse the plan.
 MegatronExport export_megatron(const costmodel::Scenario& scenario,
                                const costmodel::ParallelPlan& plan);
-
-// A bash script: environment, arguments one a line, torchrun. It trains on made-up data, so that
-// it runs as it is.
-std::string launch_script(const MegatronExport& exported, const costmodel::Scenario& scenario,
-                          const costmodel::ParallelPlan& plan);
 
 }  // namespace planner

@@ -1,8 +1,10 @@
+#include "planner/exchange/launch_script.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "planner/exchange/export_megatron.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
 

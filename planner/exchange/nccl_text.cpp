@@ -1,6 +1,5 @@
-// The text of nccl-tests: comment lines that begin with #, among them one a rank and the header of
-// the table; then rows of numbers. Lines of NCCL itself may stand between them, and mpirun may have
-// put a tag before each.
+#include "planner/exchange/nccl_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +8,6 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-
-#include "planner/exchange/nccl_tests.hpp"
 
 namespace planner {
 

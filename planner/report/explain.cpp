@@ -9,6 +9,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 #include "planner/report/explain_operators.hpp"
 #include "planner/report/explain_replicas.hpp"

@@ -6,6 +6,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/plan_report.hpp"
+#include "planner/report/table.hpp"
 
 namespace planner {
 

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
 

@@ -1,30 +1,17 @@
 #include "planner/report/json_mesh.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
-#include "planner/report/placement.hpp"
 
 namespace planner {
 
 using costmodel::Estimate;
 using costmodel::Scenario;
-
-nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
-  return {{"orders", found.orders},       {"batches", found.batches},
-          {"ruled_out", found.ruled_out}, {"priced", found.priced},
-          {"sliced", found.sliced},       {"simulated", found.simulated},
-          {"improved", found.improved},   {"time_ran_out", found.expired}};
-}
-
-nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
-  if (found.plans.empty()) return {};
-  const double bound = found.lower_bound.value;
-  return {{"lower_bound_s", bound},
-          {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
-}
 
 std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
   using Json = nlohmann::ordered_json;

@@ -1,16 +1,19 @@
-// What the search over meshes did, as JSON.
+// What the search over meshes found, and where ranks are placed, as JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/report/placement.hpp"
 #include "planner/search/mesh_search.hpp"
 
 namespace planner {
 
-// Counts, without the seconds that it took.
-nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);
+std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
 
-// The bound on the best plan and the gap to it; null where there is no plan.
-nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found);
+// A list of maps, one a rank, with ep and etp where experts are dealt out or cut: JSON where `file`
+// ends so, else YAML.
+std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file);
 
 }  // namespace planner

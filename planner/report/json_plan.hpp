@@ -1,7 +1,7 @@
 // A plan as the planner's JSON tells it.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "costmodel/estimate/evaluator.hpp"
 

@@ -5,29 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/estimate/json_estimate.hpp"
-#include "planner/report/json_mesh.hpp"
+#include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
 #include "planner/report/json_sharding.hpp"
 #include "planner/report/plan_report.hpp"
+#include "planner/report/strategy_text.hpp"
 
 namespace planner {
 
 using costmodel::Estimate;
 using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
-
-Json told_plan(const Estimate& e) {
-  Json plan = costmodel::plan_json(e);
-  if (!plan.contains("stages")) return plan;
-  const Json& stages = plan["stages"];
-  for (const char* key : {"tp", "cp", "cp_comm", "ep", "etp", "recompute", "zero"}) {
-    const Json& first = stages.front()[key];
-    const bool common = std::all_of(stages.begin(), stages.end(),
-                                    [&](const Json& stage) { return stage[key] == first; });
-    plan[key] = common ? first : Json();
-  }
-  return plan;
-}
 
 namespace {
 
@@ -91,6 +79,20 @@ Json strategies_json(const Strategies& all) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
+  return {{"orders", found.orders},       {"batches", found.batches},
+          {"ruled_out", found.ruled_out}, {"priced", found.priced},
+          {"sliced", found.sliced},       {"simulated", found.simulated},
+          {"improved", found.improved},   {"time_ran_out", found.expired}};
+}
+
+nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
+  if (found.plans.empty()) return {};
+  const double bound = found.lower_bound.value;
+  return {{"lower_bound_s", bound},
+          {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+}
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
   return to_json(e, s).dump(2) + "\n";

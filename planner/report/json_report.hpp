@@ -1,6 +1,7 @@
 // The JSON reports: one evaluated plan, a search, a list of rows.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/table.hpp"
 #include "planner/search/grid_search.hpp"
+#include "planner/search/mesh_search.hpp"
 #include "planner/search/strategy.hpp"
 
 namespace planner {
@@ -17,6 +19,12 @@ std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::
 
 std::string search_json(const Strategies& strategies, const std::vector<Step>& steps,
                         const costmodel::Scenario& scenario, double seconds);
+
+// Counts, without the seconds that it took.
+nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);
+
+// The bound on the best plan and the gap to it; null where there is no plan.
+nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found);
 
 // An array of objects, one a row, keys from the column titles; cells that are numbers become
 // numbers.

@@ -1,5 +1,9 @@
 #include "planner/report/json_sharding.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "planner/sharding/known_schemes.hpp"
+
 namespace planner {
 
 using Json = nlohmann::ordered_json;

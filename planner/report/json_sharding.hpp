@@ -1,7 +1,7 @@
 // A stage's sharding as JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "planner/sharding/stage_sharding.hpp"
 

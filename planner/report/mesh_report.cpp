@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/search/replica_plan.hpp"
 
 namespace planner {

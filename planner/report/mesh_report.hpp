@@ -21,6 +21,5 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel
 // `remark` ends the report, where there is one.
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
                         double seconds, const ReportStyle& style, const std::string& remark = {});
-std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
 
 }  // namespace planner

@@ -24,8 +24,4 @@ struct PlacedRank {
 std::vector<PlacedRank> placement(const costmodel::ParallelPlan& plan,
                                   const costmodel::ClusterSpec& cluster);
 
-// A list of maps, one a rank, with ep and etp where experts are dealt out or cut: JSON where `file`
-// ends so, else YAML.
-std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file);
-
 }  // namespace planner

@@ -7,7 +7,11 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/report/sharding_report.hpp"
+#include "planner/report/strategy_text.hpp"
 
 namespace planner {
 

@@ -9,9 +9,9 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/scenario/residuals.hpp"
-#include "planner/solvers/tolerances.hpp"
 
 namespace planner {
 
@@ -45,16 +45,16 @@ bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
 // Layers of all chunks of each pipeline rank.
 std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
   const auto& p = e.plan;
-  std::vector<int> layers(at(p.pp), 0);
+  std::vector<int> layers(static_cast<std::size_t>(p.pp), 0);
   if (!p.replica_groups.empty()) {
     for (const auto& part : costmodel::replica_parts(p, 0)) {
       for (int k = 0; k < part.plan.pp; ++k)
-        layers[at(part.first_stage + k)] = layers_of(part.plan, model, k);
+        layers[static_cast<std::size_t>(part.first_stage + k)] = layers_of(part.plan, model, k);
     }
     return layers;
   }
   for (int k = 0; k < p.virtual_stages(); ++k)
-    layers[at(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
+    layers[static_cast<std::size_t>(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
   return layers;
 }
 
@@ -140,13 +140,14 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
     const auto& s = e.memory[static_cast<std::size_t>(r)];
     const auto equal = [&](int other) {
       return same(s, e.memory[static_cast<std::size_t>(other)]) &&
-             layers[at(r)] == layers[at(other)] && own_cells(e, r) == own_cells(e, other) &&
-             forward[at(r)] == forward[at(other)];
+             layers[static_cast<std::size_t>(r)] == layers[static_cast<std::size_t>(other)] &&
+             own_cells(e, r) == own_cells(e, other) &&
+             forward[static_cast<std::size_t>(r)] == forward[static_cast<std::size_t>(other)];
     };
     while (to + 1 < e.plan.pp && equal(to + 1)) ++to;
-    t.rows.push_back({stages_text(r, to), fmt::format("{}", layers[at(r)]),
-                      format_seconds(Seconds(forward[at(r)])),
-                      format_seconds(Seconds(backward[at(r)])),
+    t.rows.push_back({stages_text(r, to), fmt::format("{}", layers[static_cast<std::size_t>(r)]),
+                      format_seconds(Seconds(forward[static_cast<std::size_t>(r)])),
+                      format_seconds(Seconds(backward[static_cast<std::size_t>(r)])),
                       fmt::format("{:.4g}", s.in_flight_micro_batches), format_gib(s.weights),
                       format_gib(s.gradients), format_gib(s.optimizer), format_gib(s.activations),
                       format_gib(s.buffers), format_gib(s.total())});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"
 #include "planner/search/stage_options.hpp"

@@ -1,19 +1,8 @@
 #include "planner/search/strategy.hpp"
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <utility>
-
-#include "costmodel/base/unit_text.hpp"
-#include "planner/diagnosis/reason.hpp"
-#include "planner/exchange/megatron_rules.hpp"
-
 namespace planner {
 
 using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::format_seconds;
 
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
                           const std::function<bool()>& expired) {
@@ -33,81 +22,6 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
                              evaluator, expired);
   return all;
-}
-
-namespace {
-
-std::string told(const char* name, const Estimate& e) {
-  return fmt::format("{}: {} by {}.", name, format_seconds(e.iteration), to_string(e.plan));
-}
-
-std::string compared(const Estimate& even, const Estimate& best) {
-  if (best.plan == even.plan) return "No layout found is faster than even stages.";
-  const double gain = 100 * (1 - best.iteration / even.iteration);
-  return fmt::format("Stages of any layout are {:.2f} % faster; against them even stages have {}.",
-                     gain, difference(best, even));
-}
-
-// Stages with sizes of their own, against the best that shares one size.
-std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& alike) {
-  if (meshes.plans.empty())
-    return fmt::format("Stages with sizes of their own: {}.", meshes.reason);
-  const Estimate& own = meshes.plans.front();
-  std::string text =
-      fmt::format("Stages with sizes of their own (tensor, data, context, expert): {} by {}",
-                  format_seconds(own.iteration), to_string(own.plan));
-  double gain = 0;
-  if (!alike.empty()) {
-    gain = 100 * (1 - own.iteration / alike.front().iteration);
-    constexpr double shown = 0.005;  // per cent
-    if (std::abs(gain) < shown) gain = 0;
-    text += gain == 0
-                ? ", as fast"
-                : fmt::format(", {:.2f} % {}", std::abs(gain), gain > 0 ? "faster" : "slower");
-  }
-  text += fmt::format("; proved: none takes less than {}{}", format_seconds(meshes.lower_bound),
-                      meshes.expired ? ", as time ran out" : "");
-  if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
-  return text + ".";
-}
-
-}  // namespace
-
-std::vector<std::string> strategy_sentences(const Strategies& all) {
-  std::vector<std::string> lines;
-  if (!all.layouts) return lines;
-  const LayoutSearch& l = *all.layouts;
-  if (!all.even.empty()) lines.push_back(told("Even stages", all.even.front()));
-  if (!l.plans.empty()) {
-    const Estimate& best = l.plans.front();
-    lines.push_back(told("Stages of any layout", best));
-    if (!all.even.empty()) lines.push_back(compared(all.even.front(), best));
-    if (has_uneven_stages(best.plan) && !all.two_stacks) {
-      lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
-                                  pipeline_layout(best.plan)));
-    }
-    lines.push_back(
-        fmt::format("Proved: no layout takes less than {}; the best is within {:.2f} %.",
-                    format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
-  }
-  lines.push_back(fmt::format(
-      "{} families of pipelines bounded, {} opened; {} layouts cut exactly for the sum of stage "
-      "times and (m - 1) of the longest, {} improved by simulation.",
-      format_integer(static_cast<long long>(l.families)),
-      format_integer(static_cast<long long>(l.opened)),
-      format_integer(static_cast<long long>(l.sliced)),
-      format_integer(static_cast<long long>(l.improved))));
-  lines.push_back(
-      "All stages share one tensor, data, context and expert parallel size, as the plan must say "
-      "them; schedules with split backward keep even stages.");
-  if (all.two_stacks) {
-    lines.push_back(
-        "Inside a stage the plan's own sharding stays: other strategies for the operators of an "
-        "encoder-decoder model are not searched.");
-  }
-  if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
-  if (l.expired) lines.push_back("Time ran out: these are the best plans so far.");
-  return lines;
 }
 
 }  // namespace planner

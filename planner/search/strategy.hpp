@@ -1,8 +1,9 @@
 // `plan --strategy`: even stages (grid), stages of any layout (alpa), or both held side by side.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "planner/search/grid_search.hpp"
@@ -28,9 +29,5 @@ inline constexpr std::int64_t most_mesh_devices = 4096;
 // plan's mesh the one over shardings, and the one over stages with sizes of their own.
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
                           const std::function<bool()>& expired);
-
-// One sentence a line: the best plan with even stages and with any, where they differ and why, what
-// was searched and what is proved. Empty when only the grid was searched.
-std::vector<std::string> strategy_sentences(const Strategies& strategies);
 
 }  // namespace planner

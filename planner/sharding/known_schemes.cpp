@@ -1,9 +1,8 @@
-// Known schemes recognised in a sharding.
+#include "planner/sharding/known_schemes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "planner/sharding/stage_sharding.hpp"
 
 namespace planner {
 

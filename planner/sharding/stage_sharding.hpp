@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "planner/report/table.hpp"
 #include "planner/sharding/megatron_sharding.hpp"
 #include "planner/sharding/stage_graph.hpp"
 
@@ -30,12 +29,6 @@ struct AlikeLayers {
 };
 std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector<int>& choice);
 
-// What a choice is in the field's words, a sentence each: Megatron's tensor and sequence
-// parallelism, data parallelism with its ZeRO stage, expert parallelism, DeepSpeed-Ulysses; what is
-// none of them as it is.
-std::vector<std::string> known_names(const StageGraph& graph, const AlikeLayers& alike,
-                                     const std::vector<int>& choice);
-
 // "6 layers", "embedding", "5 of 6 layers".
 std::string told(const StageGraph& graph, const AlikeLayers& alike);
 
@@ -43,13 +36,5 @@ std::string told(const StageGraph& graph, const AlikeLayers& alike);
 // gradients back.
 costmodel::Seconds resharding_time(const StageGraph& graph, std::size_t node,
                                    const std::vector<int>& choice);
-
-// The whole of it, one sentence a line: the mesh, what was found, what the plan's own costs by the
-// same prices, what is proved.
-std::vector<std::string> sharding_sentences(const StageSharding& sharding);
-
-// One row an operator of each group of layers: its strategy, its collectives in a micro-batch and
-// at the end of the iteration, and their seconds in an iteration.
-Table sharding_table(const StageSharding& sharding);
 
 }  // namespace planner

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "costmodel/plan/plan_text.hpp"
 #include "runtime/backend/tags.hpp"
 #include "runtime/ranks/launch.hpp"
 

@@ -4,6 +4,9 @@
 
 #include <filesystem>
 
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
+
 namespace runtime {
 
 using costmodel::ConfigError;

@@ -6,6 +6,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/schedule/simulator.hpp"
 #include "costmodel/schedule/zero_bubble.hpp"

@@ -14,6 +14,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "runtime/backend/cuda_library.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/devices/cpu_device.hpp"

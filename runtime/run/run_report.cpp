@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "runtime/run/comparison.hpp"
 
 namespace runtime {

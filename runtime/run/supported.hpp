@@ -5,6 +5,7 @@
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/training_spec.hpp"
 
 namespace runtime {
 

@@ -30,7 +30,7 @@ BEGIN {
   row("planner/accuracy", "report search solvers costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
-  row("runtime/cpu", "costmodel/base costmodel/operators")
+  row("runtime/cpu", "costmodel/base costmodel/model costmodel/operators")
   row("runtime/backend", "cpu costmodel/*")
   row("runtime/kernels", "cpu backend")
   row("runtime/devices", "cpu backend costmodel/*")

@@ -14,6 +14,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "tests/runtime/support/host_graphs.hpp"
 

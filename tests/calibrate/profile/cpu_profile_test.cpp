@@ -11,6 +11,8 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 
 using calibrate::Record;
 using costmodel::Linear;

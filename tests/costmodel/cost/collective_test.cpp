@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/collective_table_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 using namespace costmodel;

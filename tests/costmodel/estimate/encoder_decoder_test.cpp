@@ -10,6 +10,8 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

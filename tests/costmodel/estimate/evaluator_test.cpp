@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
 using namespace costmodel;

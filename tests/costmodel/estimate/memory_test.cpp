@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
 using namespace costmodel;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
 using namespace costmodel;

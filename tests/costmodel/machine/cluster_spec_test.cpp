@@ -5,6 +5,8 @@
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 

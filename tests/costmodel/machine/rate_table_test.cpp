@@ -8,6 +8,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/cost/measured_time.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/machine/rate_table_reader.hpp"
 
 using namespace costmodel;
 

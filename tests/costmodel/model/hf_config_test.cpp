@@ -8,7 +8,9 @@
 #include <string>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace {

@@ -9,6 +9,8 @@
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"

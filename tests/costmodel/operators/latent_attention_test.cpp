@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 

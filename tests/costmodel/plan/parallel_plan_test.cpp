@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 using namespace costmodel;

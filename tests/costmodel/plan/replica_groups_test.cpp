@@ -9,6 +9,7 @@
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "tests/costmodel/support/fixtures.hpp"

@@ -5,6 +5,7 @@
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 using namespace costmodel;

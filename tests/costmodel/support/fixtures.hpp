@@ -13,6 +13,7 @@
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/training_spec.hpp"
 
 namespace fixtures {
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "planner/exchange/export_megatron.hpp"
+#include "planner/exchange/launch_script.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
 namespace launch_script_test {

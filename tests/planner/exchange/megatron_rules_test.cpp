@@ -6,6 +6,7 @@
 #include <string>
 
 #include "costmodel/plan/plan_rules.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
 using costmodel::ParallelPlan;

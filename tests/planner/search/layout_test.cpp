@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "planner/exchange/megatron_rules.hpp"
+#include "planner/report/strategy_text.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/search/mesh_batch.hpp"
 #include "planner/search/mesh_improve.hpp"

@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_text.hpp"
+#include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/placement.hpp"
+#include "planner/report/strategy_text.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

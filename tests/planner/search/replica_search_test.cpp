@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "planner/report/json_mesh.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/search/mesh_search.hpp"
 #include "planner/search/search_space.hpp"

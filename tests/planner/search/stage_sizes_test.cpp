@@ -12,6 +12,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/exchange/megatron_rules.hpp"
 #include "planner/report/explain.hpp"
+#include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/placement.hpp"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "planner/report/sharding_report.hpp"
+#include "planner/sharding/known_schemes.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 using costmodel::Bytes;

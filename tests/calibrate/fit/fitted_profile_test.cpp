@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "tests/run_program.hpp"
 
 using program::run;

@@ -1,0 +1,13 @@
+// The axes of the grid of ranks.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace costmodel {
+
+// expert and expert_tensor belong to the grid by which experts are dealt out (see expert_mesh).
+enum class Axis { tensor, data, pipeline, context, expert, expert_tensor };
+inline constexpr std::array<std::string_view, 6> axis_names{"tp", "dp", "pp", "cp", "ep", "etp"};
+
+}  // namespace costmodel

@@ -1,0 +1,17 @@
+// A stack's file, configs/stacks.
+#pragma once
+
+#include <string>
+
+#include "costmodel/config/value.hpp"
+#include "costmodel/plan/stack_spec.hpp"
+
+namespace costmodel {
+
+// Throws ConfigError.
+StackSpec read_stack(const Value& map, const std::string& name);
+
+// Reads the keys of `overlap` upon `base`. `dp_overlap` sets both data-parallel keys.
+Overlap read_overlap(const Value& map, Overlap base);
+
+}  // namespace costmodel

@@ -1,0 +1,11 @@
+// `shardplan evaluate`: one plan predicted.
+#pragma once
+
+#include "planner/commands/session.hpp"
+
+namespace planner {
+
+// Throws costmodel::ConfigError for bad input.
+CommandResult evaluate_command(const Session& session);
+
+}  // namespace planner

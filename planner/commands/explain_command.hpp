@@ -1,0 +1,11 @@
+// `shardplan explain`: a prediction as worked formulas.
+#pragma once
+
+#include "planner/commands/session.hpp"
+
+namespace planner {
+
+// Throws costmodel::ConfigError for bad input.
+CommandResult explain_command(const Session& session);
+
+}  // namespace planner

@@ -1,0 +1,11 @@
+// `shardplan import`: descriptions of other programs in, YAML out.
+#pragma once
+
+#include "planner/commands/session.hpp"
+
+namespace planner {
+
+// Throws costmodel::ConfigError for bad input.
+CommandResult import_command(const Session& session);
+
+}  // namespace planner

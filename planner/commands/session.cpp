@@ -1,0 +1,72 @@
+#include "planner/commands/session.hpp"
+
+#include <utility>
+
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/config/override.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "planner/diagnosis/remedies.hpp"
+#include "planner/report/json_mesh.hpp"
+#include "planner/report/json_report.hpp"
+
+namespace planner {
+
+using costmodel::Evaluator;
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+
+std::string file_of(const Session& session) {
+  return costmodel::scenario_file(session.options.operands.front(), session.path);
+}
+
+Scenario load(const Session& session) {
+  return load_scenario(file_of(session), session.path, session.options.assignments);
+}
+
+Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
+
+std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
+  costmodel::Value root = costmodel::load_yaml(file_of(session));
+  for (const auto& assignment : session.options.assignments)
+    assign_path(root, assignment, {"--set " + assignment, 0, 0});
+  root.set("plan", to_value(plan));
+  return to_yaml(root);
+}
+
+std::string printed(const Table& table, Format format) {
+  if (format == Format::json) return rows_json(table);
+  if (format == Format::csv) return to_csv(table);
+  return format == Format::md ? to_markdown(table) : to_text(table, 0);
+}
+
+bool is_for_people(const Options& options) {
+  const bool prose = options.format == Format::text || options.format == Format::md;
+  return prose && options.command != "export";
+}
+
+CommandResult told(const Session& session, std::string report) {
+  if (is_for_people(session.options)) return {no_answer, std::move(report), {}};
+  return {no_answer, {}, {}, std::move(report)};
+}
+
+CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
+                      double seconds) {
+  const Diagnosis diagnosis = diagnose(s, found);
+  if (session.options.format == Format::json) {
+    return {
+        no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};
+  }
+  return told(session, failure_report(found, diagnosis, s, session.style));
+}
+
+CommandResult without_plan(const Session& session, const Scenario& s) {
+  Evaluator evaluator = evaluator_of(s);
+  return no_plan(session, s, search(s, evaluator), 0);
+}
+
+void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {
+  const std::string& file = session.options.placement;
+  if (!file.empty()) costmodel::write_file(file, placement_text(placement(plan, s.cluster), file));
+}
+
+}  // namespace planner

@@ -1,0 +1,15 @@
+// What `plan --strategy` found, in sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/search/strategy.hpp"
+
+namespace planner {
+
+// One sentence a line: the best plan with even stages and with any, where they differ and why, what
+// was searched and what is proved. Empty when only the grid was searched.
+std::vector<std::string> strategy_sentences(const Strategies& strategies);
+
+}  // namespace planner
