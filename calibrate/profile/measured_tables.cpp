@@ -22,7 +22,7 @@ using Rates = std::map<Point, std::vector<double>>;  // measured at each point
 
 constexpr double one_point = 1.125;  // ratio of sizes
 
-double median_of(std::vector<double> values) {
+double median_rate(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
@@ -37,10 +37,10 @@ void fill_curve(const Rates& rates, RateTable& table) {
     std::vector<double> here;
     for (; at != rates.end() && at->first.front() < first * one_point; ++at, ++count) {
       logarithms += std::log(at->first.front());
-      here.push_back(median_of(at->second));
+      here.push_back(median_rate(at->second));
     }
     table.axes.front().push_back(std::exp(logarithms / count));
-    table.rates.push_back(median_of(here));
+    table.rates.push_back(median_rate(here));
   }
 }
 
@@ -77,7 +77,7 @@ void fill_grid(const Rates& rates, RateTable& table) {
     const auto& kept = table.axes.front();
     return std::find(kept.begin(), kept.end(), point.front()) == kept.end();
   });
-  for (const Point& point : points) table.rates.push_back(median_of(rates.at(point)));
+  for (const Point& point : points) table.rates.push_back(median_rate(rates.at(point)));
 }
 
 // An operator's size: the base-2 logarithm of its coordinates' product.

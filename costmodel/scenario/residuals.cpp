@@ -185,14 +185,17 @@ std::string to_yaml(const ResidualTable& table) {
   return text;
 }
 
-namespace {
-
-struct Loaded {
-  std::optional<ResidualTable> table;
-  std::string fault;
+struct ResidualFiles {
+  struct Loaded {
+    std::optional<ResidualTable> table;
+    std::string fault;
+  };
+  std::map<std::string, Loaded> loaded;
 };
 
-Loaded load(const std::string& file) {
+namespace {
+
+ResidualFiles::Loaded load(const std::string& file) {
   try {
     return {read_residuals(load_yaml(file)), ""};
   } catch (const ConfigError& fault) {
@@ -201,10 +204,6 @@ Loaded load(const std::string& file) {
 }
 
 }  // namespace
-
-struct ResidualFiles {
-  std::map<std::string, Loaded> loaded;
-};
 
 ErrorBand find_band(const ConfigPath& path, const std::string& stack, const std::string& device) {
   for (const auto& directory : path.directories) {

@@ -14,7 +14,6 @@ using costmodel::Estimate;
 
 namespace {
 
-std::string percent(double v) { return fmt::format("{:.1f}", v); }
 std::string seconds(double v) { return fmt::format("{:.4g}", v); }
 std::string count(int n) { return fmt::format("{}", n); }
 
@@ -35,7 +34,7 @@ Table source_table(const ExpertComparison& c) {
   const auto add = [&t](const std::string& name, const ComparisonFigures& f) {
     if (f.runs == 0) return;
     t.rows.push_back({name, count(f.runs), count(f.as_fast), count(f.slower),
-                      percent(f.median_gain_pct), percent(f.largest_gain_pct)});
+                      one_decimal(f.median_gain_pct), one_decimal(f.largest_gain_pct)});
   };
   for (const auto& source : sources_of(c)) add(source, figures_of(c, source));
   add("all runs", figures_of(c));
@@ -84,7 +83,7 @@ void add_workload(const ExpertComparison& c, std::size_t at, Table& t) {
   }
   if (fastest == nullptr) return;
   const auto gain = [&](const Estimate& e) {
-    return percent(100 * (1 - e.iteration / fastest->iteration));
+    return one_decimal(100 * (1 - e.iteration / fastest->iteration));
   };
   if (w.even) add("planner, even stages", "", *w.even, gain(*w.even));
   if (w.any) add("planner, any layout", "", *w.any, gain(*w.any));

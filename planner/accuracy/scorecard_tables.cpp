@@ -13,17 +13,16 @@ namespace {
 
 constexpr std::size_t shown_when_few = 20;
 
-std::string percent(double v) { return fmt::format("{:.1f}", v); }
 std::string whole(double v) { return fmt::format("{:.0f}", v); }
 
 std::vector<std::string> error_cells(const std::string& name, const ErrorFigures& f) {
   if (f.rows == 0) return {name, "0", "", "", "", "", ""};
   return {name,
           fmt::format("{}", f.rows),
-          percent(f.mape),
-          percent(f.median_ape),
-          percent(f.p90_ape),
-          percent(f.max_ape),
+          one_decimal(f.mape),
+          one_decimal(f.median_ape),
+          one_decimal(f.p90_ape),
+          one_decimal(f.max_ape),
           fmt::format("{:+.1f}", f.bias)};
 }
 
@@ -147,8 +146,8 @@ Table choice_table(const RankAgreement& rank) {
   const auto add = [&t](const std::string& name, const std::vector<FirstChoice>& choices) {
     const ChoiceFigures f = figures_of(choices);
     t.rows.push_back({name, fmt::format("{}", f.workloads), fmt::format("{}", f.right),
-                      whole(f.right_pct), whole(f.by_chance_pct), percent(f.mean_loss_pct),
-                      percent(f.largest_loss_pct)});
+                      whole(f.right_pct), whole(f.by_chance_pct), one_decimal(f.mean_loss_pct),
+                      one_decimal(f.largest_loss_pct)});
   };
   for (const auto& [source, choices] : by_source) add(source, choices);
   if (!rank.choices.empty()) add("all workloads", rank.choices);
@@ -171,7 +170,7 @@ Table choices_table(const RankAgreement& rank, bool all) {
            {"measured fastest", false}},
           {}};
   for (const auto& c : choices) {
-    t.rows.push_back({c.source, c.workload, fmt::format("{}", c.plans), percent(c.loss_pct),
+    t.rows.push_back({c.source, c.workload, fmt::format("{}", c.plans), one_decimal(c.loss_pct),
                       c.predicted, c.measured});
   }
   return t;

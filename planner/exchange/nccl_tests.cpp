@@ -98,7 +98,7 @@ std::string type_name(const std::string& type) {
   return type == "double" ? "float64" : type;
 }
 
-std::string quoted(const std::string& text) {
+std::string in_json(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -174,15 +174,15 @@ std::string to_microbenchmarks(const std::vector<NcclTable>& tables, const std::
       const std::string id = fmt::format("{}-{}-{}r{}n-{}-line{}", stem, table.op, table.ranks,
                                          table.nodes, row.bytes, row.line);
       const std::string date =
-          table.measured.empty() ? "" : fmt::format(", \"measured\": {}", quoted(table.measured));
+          table.measured.empty() ? "" : fmt::format(", \"measured\": {}", in_json(table.measured));
       entries.push_back(fmt::format(
           "{{\"id\": {}, \"device\": {}, \"kind\": \"collective\", \"op\": {}, \"shape\": "
           "{{\"bytes\": {}, \"ranks\": {}, \"dtype\": {}}}, \"system\": {{\"nodes\": {}, "
           "\"gpus\": {}}}, \"measured\": {{{}}}, \"source\": {{\"title\": {}, \"where\": {}{}}}}}",
-          quoted(id), quoted(table.device), quoted(table.op), row.bytes, table.ranks,
-          quoted(type_name(row.type)), table.nodes, table.ranks, figures,
-          quoted(fmt::format("nccl-tests {}, {}", table.op, name)),
-          quoted(fmt::format("{} line {}", name, row.line)), date));
+          in_json(id), in_json(table.device), in_json(table.op), row.bytes, table.ranks,
+          in_json(type_name(row.type)), table.nodes, table.ranks, figures,
+          in_json(fmt::format("nccl-tests {}, {}", table.op, name)),
+          in_json(fmt::format("{} line {}", name, row.line)), date));
     }
   }
   if (json) return fmt::format("[\n{}\n]\n", fmt::join(entries, ",\n"));

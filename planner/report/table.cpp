@@ -1,8 +1,12 @@
 #include "planner/report/table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace planner {
+
+std::string one_decimal(double number) { return fmt::format("{:.1f}", number); }
 
 std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {

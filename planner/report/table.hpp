@@ -21,6 +21,9 @@ std::string to_text(const Table& table, int indent = 2);
 std::string to_markdown(const Table& table);
 std::string to_csv(const Table& table);  // RFC 4180
 
+// A number with one decimal.
+std::string one_decimal(double number);
+
 // Characters on screen of UTF-8 text.
 std::size_t display_width(const std::string& text);
 

@@ -18,7 +18,7 @@ namespace {
 // less.
 
 // Slicings whose longest time is within low .. high.
-struct Interval {
+struct TimeInterval {
   double bound;  // on their objective
   double sum;    // on their sum of times
   double low, high;
@@ -29,7 +29,7 @@ struct Interval {
 };
 
 struct Later {
-  bool operator()(const Interval& a, const Interval& b) const {
+  bool operator()(const TimeInterval& a, const TimeInterval& b) const {
     return a.bound != b.bound ? a.bound > b.bound : a.order > b.order;
   }
 };
@@ -46,7 +46,7 @@ class Slicer {
   Slicing run() {
     add(0, graph_.longest(), 0);
     while (!open_.empty() && !closed(open_.top())) {
-      const Interval next = open_.top();
+      const TimeInterval next = open_.top();
       if (*expired_ && (*expired_)()) break;
       open_.pop();
       if (!next.bounded) {
@@ -64,9 +64,11 @@ class Slicer {
   }
 
  private:
-  bool closed(const Interval& i) const { return i.bound >= best_.objective * (1 - equal_share); }
+  bool closed(const TimeInterval& i) const {
+    return i.bound >= best_.objective * (1 - equal_share);
+  }
 
-  void push(const Interval& interval) {
+  void push(const TimeInterval& interval) {
     if (interval.low <= interval.high && !closed(interval)) open_.push(interval);
   }
   void add(double low, double high, double sum) {
@@ -80,7 +82,7 @@ class Slicer {
     if (path.longest > low) add(low, std::nextafter(path.longest, low), path.sum);
   }
 
-  void bound(const Interval& i) {
+  void bound(const TimeInterval& i) {
     ++best_.statistics.intervals;
     graph_.limit(i.high);
     const double least = bound_.solve();
@@ -95,7 +97,7 @@ class Slicer {
 
   // Halving raises the lower end of the one half and the least sum of the other. It is of no use
   // once the longest times of the interval hardly count, nor where the program is small anyway.
-  bool worth_halving(const Interval& i) const {
+  bool worth_halving(const TimeInterval& i) const {
     constexpr double small_gap = 0.0003, small_part = 0.3, small_interval = 0.03;
     const bool any = best_.objective < infinity;  // else no cutoff but a guess keeps programs small
     if (!any) return weight_ * (i.high - i.low) > small_interval * i.bound;
@@ -116,7 +118,7 @@ class Slicer {
   // The best slicing of the interval, if its sum is below a cutoff: the nearer the cutoff, the
   // fewer states there are. Where none is, the interval waits for its turn with a sum proved larger
   // and the next cutoff further up. False: out of time.
-  bool settle(const Interval& i) {
+  bool settle(const TimeInterval& i) {
     constexpr double growth = 2, last_step = 16;
     const double most = best_.objective - weight_ * i.low;
     double cutoff = most;
@@ -130,7 +132,7 @@ class Slicer {
       offer(paths_.path());
       add_below(i.low, paths_.path());
     } else if (cutoff < most) {
-      Interval later = i;
+      TimeInterval later = i;
       later.sum = cutoff;
       later.bound = cutoff + weight_ * i.low;
       later.step *= growth;
@@ -152,7 +154,7 @@ class Slicer {
   SlicingBound bound_;
   SlicingPaths paths_;
   const std::function<bool()>* expired_;
-  std::priority_queue<Interval, std::vector<Interval>, Later> open_;
+  std::priority_queue<TimeInterval, std::vector<TimeInterval>, Later> open_;
   std::uint64_t order_ = 0;
   Slicing best_;
 };

@@ -20,20 +20,19 @@ namespace runtime {
 
 namespace {
 
-using Message = std::vector<std::byte>;
-
 constexpr double longest = 1e9;  // seconds that the clock can still count
-
-struct Envelope {
-  int to, from, tag;
-  auto operator<=>(const Envelope&) const = default;
-};
 
 }  // namespace
 
 // One lock for all mailboxes: it is held for the move of a pointer, never for a copy.
 class ThreadWorld::State {
  public:
+  using Message = std::vector<std::byte>;
+  struct Envelope {
+    int to, from, tag;
+    auto operator<=>(const Envelope&) const = default;
+  };
+
   State(int size, const ThreadOptions& options)
       : size_(size), patience_(options.patience), finished_(static_cast<std::size_t>(size)) {}
 
@@ -201,7 +200,7 @@ class ThreadWorld::Rank : public Transport {
 
   void recv(int from, int tag, std::span<std::byte> message) override {
     check(from, "waits for");
-    const Message came = state_.recv({rank_, from, tag}, stopped_);
+    const auto came = state_.recv({rank_, from, tag}, stopped_);
     if (came.size() != message.size()) {
       throw RunFault(from, fmt::format("rank {} sent {} bytes to rank {}, which wants {}: {}", from,
                                        came.size(), rank_, message.size(), tag_text(tag)));

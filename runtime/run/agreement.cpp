@@ -37,20 +37,20 @@ std::string stack_text(const costmodel::StackSpec& s) {
   return fmt::format("{} (switches {})", s.name, switches);
 }
 
-constexpr int said = 2, begin = 3;  // control messages
+constexpr int answer = 2, begin = 3;  // control messages
 
 // A length, then the text; one message of each a value.
 void put(Transport& transport, const std::string& text) {
   const std::uint64_t size = text.size();
-  transport.send(0, control_tag(said), std::as_bytes(std::span(&size, 1)));
-  transport.send(0, control_tag(said), std::as_bytes(std::span(text)));
+  transport.send(0, control_tag(answer), std::as_bytes(std::span(&size, 1)));
+  transport.send(0, control_tag(answer), std::as_bytes(std::span(text)));
 }
 
 std::string get(Transport& transport, int from) {
   std::uint64_t size = 0;
-  transport.recv(from, control_tag(said), std::as_writable_bytes(std::span(&size, 1)));
+  transport.recv(from, control_tag(answer), std::as_writable_bytes(std::span(&size, 1)));
   std::string text(size, ' ');
-  transport.recv(from, control_tag(said), std::as_writable_bytes(std::span(text)));
+  transport.recv(from, control_tag(answer), std::as_writable_bytes(std::span(text)));
   return text;
 }
 

@@ -8,6 +8,8 @@
 #include "calibrate/commands/cpu_tasks.hpp"
 #include "tests/run_program.hpp"
 
+namespace cpu_flags_test {
+
 using program::run;
 using program::Scratch;
 
@@ -94,3 +96,5 @@ TEST_CASE("tasks have names of their own, and later rounds repeat the first") {
   CHECK(tasks.front().name == "pace");  // before all that is brought to it, and once
   CHECK(tasks.size() == 2 * first - 1);
 }
+
+}  // namespace cpu_flags_test

@@ -18,6 +18,8 @@
 #include "runtime/devices/cpu_device.hpp"
 #include "tests/runtime/support/host_graphs.hpp"
 
+namespace gpu_tasks_test {
+
 using calibrate::Record;
 using costmodel::Linear;
 using costmodel::Op;
@@ -184,3 +186,5 @@ TEST_CASE("runs between waits are counted apart") {
   CHECK(timing.median.value == doctest::Approx(1e-5));
   CHECK(runs > 100 * timing.repeats);  // a millisecond's each
 }
+
+}  // namespace gpu_tasks_test

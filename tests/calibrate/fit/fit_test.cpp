@@ -12,6 +12,8 @@
 #include "costmodel/plan/mesh.hpp"
 #include "tests/calibrate/support/synthetic.hpp"
 
+namespace fit_test {
+
 using namespace calibrate;
 using costmodel::Pass;
 using costmodel::Precision;
@@ -253,3 +255,5 @@ TEST_CASE("what cannot be priced is said") {
   REQUIRE(unused.size() == 1);
   CHECK(unused[0].reason == "12 ranks on 1 nodes have no place in the cluster");
 }
+
+}  // namespace fit_test

@@ -9,6 +9,8 @@
 #include "costmodel/machine/device_reader.hpp"
 #include "tests/run_program.hpp"
 
+namespace fitted_profile_test {
+
 using program::run;
 using program::Scratch;
 
@@ -115,3 +117,5 @@ TEST_CASE("without its program, calibrate is one sentence") {
   CHECK(scratch.read("err").find("needs the program shardplan-calibrate, which is not in ") !=
         std::string::npos);
 }
+
+}  // namespace fitted_profile_test

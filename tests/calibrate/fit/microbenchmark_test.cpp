@@ -7,6 +7,8 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/yaml.hpp"
 
+namespace microbenchmark_test {
+
 using namespace calibrate;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("every shipped file reads") {
   }
   CHECK(files == 4);
 }
+
+}  // namespace microbenchmark_test

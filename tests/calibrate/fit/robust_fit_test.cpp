@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace robust_fit_test {
+
 using calibrate::Bounded;
 using calibrate::fit_robustly;
 using calibrate::quantile;
@@ -41,3 +43,5 @@ TEST_CASE("quantiles") {
   CHECK(quantile({4, 1, 3}, 0.5) == 3);
   CHECK(quantile({0, 10}, 0.9) == doctest::Approx(9));
 }
+
+}  // namespace robust_fit_test

@@ -9,6 +9,8 @@
 #include <map>
 #include <thread>
 
+namespace gpu_sensors_test {
+
 using calibrate::GpuGauge;
 using calibrate::Nvml;
 
@@ -79,3 +81,5 @@ TEST_CASE("without NVML, or that GPU, a profile says so") {
   GpuGauge gauge(missing, "", costmodel::Seconds(0.001));
   CHECK(told_by(gauge).at("clocks_and_power") == "unknown: " + missing.missing);
 }
+
+}  // namespace gpu_sensors_test

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace measurement_test {
+
 using calibrate::StopRule;
 using costmodel::Seconds;
 
@@ -104,3 +106,5 @@ TEST_CASE(
   said = {5, 6, 5.5, 1};
   CHECK(calibrate::undisturbed(in_turn) == 5.5);
 }
+
+}  // namespace measurement_test

@@ -8,6 +8,8 @@
 #include "costmodel/base/error.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 
+namespace network_bench_test {
+
 using calibrate::CollectiveTimer;
 using costmodel::CollectiveKind;
 using costmodel::Seconds;
@@ -42,3 +44,5 @@ TEST_CASE("a larger message takes longer") {
   const auto large = calibrate::time_collective(CollectiveKind::all_reduce, 16 << 20, 2, rule);
   CHECK(large.least > 3 * small.least);
 }
+
+}  // namespace network_bench_test

@@ -9,6 +9,8 @@
 #include "costmodel/base/error.hpp"
 #include "tests/run_program.hpp"
 
+namespace records_test {
+
 using calibrate::PartFile;
 using calibrate::Record;
 using calibrate::Task;
@@ -93,3 +95,5 @@ TEST_CASE("tasks share the time by what they say, those that are done left out")
   run_tasks({again}, Seconds(0), part, [&] { return Seconds(now); }, {});
   CHECK(part.records().size() == 4);
 }
+
+}  // namespace records_test

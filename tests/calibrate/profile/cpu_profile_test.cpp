@@ -14,6 +14,8 @@
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 
+namespace cpu_profile_test {
+
 using calibrate::Record;
 using costmodel::Linear;
 using costmodel::Op;
@@ -171,3 +173,5 @@ TEST_CASE("the processor's name") {
   CHECK(calibrate::processor_in("model name") == "unknown");
   CHECK(calibrate::processor_in("") == "unknown");
 }
+
+}  // namespace cpu_profile_test

@@ -5,6 +5,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace error_test {
+
 using namespace costmodel;
 
 TEST_CASE("marks and messages") {
@@ -47,3 +49,5 @@ TEST_CASE("the list of known names is cut") {
   CHECK(known_names("b", {"a", "b"}) == "did you mean 'b'? known: a, b");
   CHECK(known_names("zzzz", {"a1", "b1", "c1"}, 2) == "known: a1, b1 and 1 more");
 }
+
+}  // namespace error_test

@@ -5,6 +5,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace unit_text_test {
+
 using namespace costmodel;
 
 TEST_CASE("quantities are read into base units") {
@@ -96,3 +98,5 @@ TEST_CASE("what is written reads back, to the figures written") {
     same(text, Dimension::time, t, 5.01e-3);
   }
 }
+
+}  // namespace unit_text_test

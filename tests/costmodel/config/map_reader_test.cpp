@@ -6,6 +6,8 @@
 #include "costmodel/config/yaml.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace map_reader_test {
+
 namespace config_reader_test {
 
 using namespace costmodel;
@@ -83,3 +85,5 @@ TEST_CASE("a misspelt key is told as such also where the key is required") {
 }
 
 }  // namespace config_reader_test
+
+}  // namespace map_reader_test

@@ -9,6 +9,8 @@
 #include "costmodel/config/yaml.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace search_path_test {
+
 using namespace costmodel;
 using fixtures::config_error;
 using fixtures::contains;
@@ -98,3 +100,5 @@ TEST_CASE("faults: unknown names, circles, wrong kinds") {
   CHECK(contains(config_error([] { resolve_config({}, "models", named("gpt2")); }),
                  "no configs were found"));
 }
+
+}  // namespace search_path_test

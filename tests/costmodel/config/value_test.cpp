@@ -7,6 +7,8 @@
 #include "costmodel/config/yaml.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace value_test {
+
 using namespace costmodel;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("finding and setting keys") {
   CHECK(v.entries.size() == 1);
   CHECK(v.find("a")->text == "2");
 }
+
+}  // namespace value_test

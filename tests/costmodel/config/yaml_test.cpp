@@ -8,6 +8,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace yaml_test {
+
 using namespace costmodel;
 using fixtures::config_error;
 
@@ -182,3 +184,5 @@ TEST_CASE("lines may end as on Windows: the same tree, and faults at the same li
   CHECK(fixtures::contains(fault("a: 1\r\nb: 2\r\na: 3\r\n"),
                            "f.yaml:3:1: key 'a' is written twice"));
 }
+
+}  // namespace yaml_test

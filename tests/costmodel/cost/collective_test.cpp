@@ -7,6 +7,8 @@
 #include "costmodel/machine/collective_table_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace collective_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -269,3 +271,5 @@ TEST_CASE("a group smaller than its unit has the links among its devices") {
   CHECK(relative_error(transfer_time(Bytes(1e9), 0, 1, cluster).value,
                        20e-6 + 1.5e-6 + 1e9 / 20e9) <= 1e-12);
 }
+
+}  // namespace collective_test

@@ -7,6 +7,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace device_time_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -161,3 +163,5 @@ TEST_CASE("eight-bit products leave attention in 16 bits") {
                        streaming_time(operand, 1, device).value) <= 1e-9);
   CHECK(std::abs(narrow_less_half(Pass::weight_gradient).value) <= 1e-15);
 }
+
+}  // namespace device_time_test

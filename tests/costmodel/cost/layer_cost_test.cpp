@@ -6,6 +6,8 @@
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace layer_cost_test {
+
 using namespace costmodel;
 
 namespace {
@@ -185,3 +187,5 @@ TEST_CASE("computation beside a collective is as much slower as the framework ma
   CHECK(exposed_beside(Seconds(2), Seconds(5)).value ==
         doctest::Approx(2 * (overlap_slowdown - 1)));
 }
+
+}  // namespace layer_cost_test

@@ -9,6 +9,8 @@
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace context_parallel_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -248,3 +250,5 @@ TEST_CASE("what Megatron-LM and Transformer Engine refuse") {
   t.stack.context_parallel = false;
   CHECK(key() == "cp");
 }
+
+}  // namespace context_parallel_test

@@ -9,6 +9,8 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
+namespace evaluator_test {
+
 using namespace costmodel;
 using fixtures::Case;
 using fixtures::cases;
@@ -229,3 +231,5 @@ TEST_CASE("a very long schedule continued by its period ends when the whole one 
     CHECK(end <= whole * (1 + 1e-9) + cost.embedding_reduce.value + after);
   }
 }
+
+}  // namespace evaluator_test

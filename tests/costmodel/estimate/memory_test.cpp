@@ -9,6 +9,8 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
+namespace memory_test {
+
 using namespace costmodel;
 using fixtures::Case;
 using fixtures::cases;
@@ -96,3 +98,5 @@ TEST_CASE("equal shares written out hold what equal shares hold") {
     }
   }
 }
+
+}  // namespace memory_test

@@ -9,6 +9,8 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace replica_cost_test {
+
 using costmodel::ReplicaEnd;
 using costmodel::ReplicaEvaluator;
 using costmodel::ReplicaShare;
@@ -94,3 +96,5 @@ TEST_CASE("the sum over the groups grows with a slow join, and stays a number") 
   CHECK(slow > 100 * fast);
   CHECK(std::isfinite(evaluator_of(read(1, 1, "1 B/s")).across().value));
 }
+
+}  // namespace replica_cost_test

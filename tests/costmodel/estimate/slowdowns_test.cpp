@@ -9,6 +9,8 @@
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace slowdowns_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -209,3 +211,5 @@ TEST_CASE("selective recomputation of every second layer") {
   CHECK(half.iteration == eight.iteration);
   CHECK(half.peak == eight.peak);
 }
+
+}  // namespace slowdowns_test

@@ -6,6 +6,8 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
+namespace traffic_test {
+
 using namespace costmodel;
 using fixtures::Case;
 using fixtures::cases;
@@ -93,3 +95,5 @@ TEST_CASE("the interleaved schedule sends v times as much") {
     CHECK(evaluator.estimate(plan).traffic.send.value == v * plain);
   }
 }
+
+}  // namespace traffic_test

@@ -9,6 +9,8 @@
 #include "costmodel/schedule/zero_bubble.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace zero_bubble_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -162,3 +164,5 @@ TEST_CASE("a very long zero-bubble schedule continued by its period stays above 
     CHECK(relative_error(end, whole) <= 1e-3);  // reductions and optimizer are that small here
   }
 }
+
+}  // namespace zero_bubble_test

@@ -10,6 +10,8 @@
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace cluster_spec_test {
+
 using namespace costmodel;
 using fixtures::config_error;
 using fixtures::contains;
@@ -127,3 +129,5 @@ TEST_CASE("faulty clusters and devices") {
       "is a size, not a bandwidth"));
   CHECK(contains(fault("{device_per_node: 8}"), "did you mean 'devices_per_node'"));
 }
+
+}  // namespace cluster_spec_test

@@ -10,6 +10,8 @@
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
 
+namespace rate_table_test {
+
 using namespace costmodel;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("devices that compute together") {
   CHECK(slowdown_together(device, 3) == doctest::Approx(1.75));
   CHECK(slowdown_together(device, 8) == doctest::Approx(4));  // they take turns
 }
+
+}  // namespace rate_table_test

@@ -13,6 +13,8 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace hf_config_test {
+
 namespace {
 
 using costmodel::ConfigError;
@@ -239,3 +241,5 @@ TEST_CASE("a truncated file is a fault of the file") {
   const std::string text = "{\"model_type\": \"llama\", \"hidden_size\": 64,";
   CHECK_THROWS_AS(costmodel::parse_yaml(text, "config.json"), ConfigError);
 }
+
+}  // namespace hf_config_test

@@ -14,6 +14,8 @@
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace model_spec_test {
+
 using namespace costmodel;
 
 namespace {
@@ -219,3 +221,5 @@ TEST_CASE("to_value writes a map that reads back to the same model, for every mo
     CHECK(again.tie_embeddings == model.tie_embeddings);
   }
 }
+
+}  // namespace model_spec_test

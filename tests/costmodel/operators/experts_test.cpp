@@ -9,6 +9,8 @@
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace experts_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -269,3 +271,5 @@ TEST_CASE("what Megatron-LM refuses of experts") {
   plan.ep = 1;
   CHECK(key() == "etp");
 }
+
+}  // namespace experts_test

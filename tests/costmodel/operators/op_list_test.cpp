@@ -6,6 +6,8 @@
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace op_list_test {
+
 using namespace costmodel;
 
 namespace {
@@ -180,3 +182,5 @@ TEST_CASE("backward does twice the forward's products") {
     }
   }
 }
+
+}  // namespace op_list_test

@@ -5,6 +5,8 @@
 
 #include <string>
 
+namespace op_test {
+
 using namespace costmodel;
 
 namespace {
@@ -100,3 +102,5 @@ TEST_CASE("parameters of operators") {
   CHECK_FALSE(has_pass(Norm{}, Pass::weight_gradient));
   CHECK(has_pass(Norm{}, Pass::input_gradient));
 }
+
+}  // namespace op_test

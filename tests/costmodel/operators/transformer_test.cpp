@@ -7,6 +7,8 @@
 #include "costmodel/operators/op_list.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace transformer_test {
+
 using namespace costmodel;
 using fixtures::gpt;
 using fixtures::layer_context;
@@ -159,3 +161,5 @@ TEST_CASE("gradients of what every tensor rank holds are summed where each sees 
   CHECK(of(LayerKind::block, 2, false) == 0);
   CHECK(of(LayerKind::block, 1, false) == 0);
 }
+
+}  // namespace transformer_test

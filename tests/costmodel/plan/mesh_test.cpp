@@ -9,6 +9,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace mesh_test {
+
 using namespace costmodel;
 
 namespace {
@@ -152,3 +154,5 @@ TEST_CASE("a group that straddles nodes is priced as the one that lies worst") {
   CHECK(tier_between(4, 2, cluster) == 0);
   CHECK(tier_between(3, 2, cluster) == 1);  // ranks 6, 8 and 10 are on two nodes
 }
+
+}  // namespace mesh_test

@@ -10,6 +10,8 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace parallel_plan_test {
+
 using namespace costmodel;
 
 namespace {
@@ -258,3 +260,5 @@ TEST_CASE("layers of stages, padding, text") {
                            "ZeRO 1", "5+6x2+7"})
     CHECK(fixtures::contains(text, part));
 }
+
+}  // namespace parallel_plan_test

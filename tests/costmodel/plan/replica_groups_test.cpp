@@ -14,6 +14,8 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace replica_groups_test {
+
 namespace replica_plan_test {
 
 using namespace costmodel;
@@ -234,3 +236,5 @@ TEST_CASE("replicas that do not make up the cluster or the batch are refused, wi
 }
 
 }  // namespace replica_plan_test
+
+}  // namespace replica_groups_test

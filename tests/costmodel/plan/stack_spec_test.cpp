@@ -8,6 +8,8 @@
 #include "costmodel/plan/stack_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace stack_spec_test {
+
 using namespace costmodel;
 
 TEST_CASE("every stack loads and says what it is") {
@@ -58,3 +60,5 @@ TEST_CASE("single keys of the overlap are overridden") {
   CHECK(fixtures::contains(fixtures::config_error([&] { read("{tp_overlap: true}"); }),
                            "f.yaml:1:2: overlap has no key"));
 }
+
+}  // namespace stack_spec_test

@@ -9,6 +9,8 @@
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
 
+namespace residuals_test {
+
 using namespace costmodel;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("the chance of an order: even for equal times, 95 % at the tabled Stud
   CHECK(probability_faster(3, 2, 0.1) + probability_faster(2, 3, 0.1) == doctest::Approx(1));
   CHECK(probability_faster(1, 10, 0.1) > 0.999);
 }
+
+}  // namespace residuals_test

@@ -8,6 +8,8 @@
 
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace scenario_test {
+
 using fixtures::contains;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("every scenario of ours is found by its name, and by its file's") {
   CHECK(contains(fixtures::config_error([&] { costmodel::scenario_file("llama-3.2", path); }),
                  "no scenario of that name"));
 }
+
+}  // namespace scenario_test

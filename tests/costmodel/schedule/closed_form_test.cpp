@@ -5,6 +5,8 @@
 
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace closed_form_test {
+
 using namespace costmodel;
 
 TEST_CASE("pipeline time by hand: f 1, b 2, four ranks, eight micro-batches") {
@@ -50,3 +52,5 @@ TEST_CASE("the bound sees the slowest stage, the fill and the drain") {
   CHECK(pipeline_lower_bound(ScheduleKind::one_f_one_b, 3, 1, 10, times).value >= 120 + 2);
   CHECK(pipeline_lower_bound(ScheduleKind::ideal, 3, 1, 10, times).value == 120);
 }
+
+}  // namespace closed_form_test

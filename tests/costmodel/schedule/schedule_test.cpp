@@ -11,6 +11,8 @@
 #include "costmodel/schedule/simulator.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace schedule_test {
+
 using namespace costmodel;
 
 namespace {
@@ -367,3 +369,5 @@ TEST_CASE("end mixes say of in-flight chunks what full mixes say") {
     }
   }
 }
+
+}  // namespace schedule_test

@@ -9,6 +9,8 @@
 #include "costmodel/schedule/closed_form.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace simulator_test {
+
 using namespace costmodel;
 using fixtures::relative_error;
 
@@ -241,3 +243,5 @@ TEST_CASE("finish and last backward of each rank") {
   CHECK(b.finish[1].value == 8.5);
   CHECK(b.makespan.value == 10.5);
 }
+
+}  // namespace simulator_test

@@ -11,6 +11,8 @@
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/golden.hpp"
 
+namespace timeline_test {
+
 using namespace costmodel;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("the trace is JSON with every event once") {
     CHECK(complete == t.events.size());
   }
 }
+
+}  // namespace timeline_test

@@ -10,6 +10,8 @@
 #include "costmodel/schedule/simulator.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace zero_bubble_test {
+
 namespace split_schedule_test {
 
 using namespace costmodel;
@@ -291,3 +293,5 @@ TEST_CASE("times scale: twice as slow is twice as long, to the bit") {
 }
 
 }  // namespace split_schedule_test
+
+}  // namespace zero_bubble_test

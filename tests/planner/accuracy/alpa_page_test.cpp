@@ -11,6 +11,8 @@
 #include "tests/golden.hpp"
 #include "tests/sanitized.hpp"
 
+namespace alpa_page_test {
+
 using namespace planner;
 
 namespace {
@@ -50,3 +52,5 @@ TEST_CASE(
   if (std::getenv("SHARDPLAN_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << page;
   CHECK(golden::first_difference(contents(file), page) == "");
 }
+
+}  // namespace alpa_page_test

@@ -14,6 +14,8 @@
 #include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
 
+namespace published_plans_test {
+
 namespace expert_plans_test {
 
 using namespace planner;
@@ -186,3 +188,5 @@ TEST_CASE("no published plan is predicted faster than the planner's best") {
 }
 
 }  // namespace expert_plans_test
+
+}  // namespace published_plans_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+namespace rank_agreement_test {
+
 using namespace planner;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("a bias that all plans share leaves the spread between pairs alone") {
   for (auto& row : rows) row.measured *= row.facts.plan == "6" ? std::exp(0.2353) : 1;
   CHECK(*pair_spread_of(rows) == doctest::Approx(0.1).epsilon(1e-3));
 }
+
+}  // namespace rank_agreement_test

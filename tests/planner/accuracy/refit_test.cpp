@@ -10,6 +10,8 @@
 #include "planner/accuracy/validation.hpp"
 #include "tests/run_program.hpp"
 
+namespace refit_test {
+
 using namespace planner;
 
 namespace {
@@ -168,3 +170,5 @@ TEST_CASE("bad files of constants say where and what") {
   CHECK(fault(start + "devices/a100-sxm4-80gb], key: title}\n").find("is not a number") !=
         std::string::npos);
 }
+
+}  // namespace refit_test

@@ -10,6 +10,8 @@
 
 #include "tests/run_program.hpp"
 
+namespace residual_fit_test {
+
 using namespace planner;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("configs/residuals.yaml is what validate writes") {
   if (std::getenv("SHARDPLAN_UPDATE_GOLDEN") != nullptr) std::ofstream(file) << real;
   CHECK(contents(file) == real);
 }
+
+}  // namespace residual_fit_test

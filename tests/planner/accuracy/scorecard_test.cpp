@@ -14,6 +14,8 @@
 #include "planner/report/plan_report.hpp"
 #include "tests/golden.hpp"
 
+namespace scorecard_test {
+
 using namespace planner;
 
 namespace {
@@ -162,3 +164,5 @@ TEST_CASE("the page stands alone") {
   CHECK(html.find("<li>one &lt;thing&gt;</li>") != std::string::npos);
   CHECK(html.find("<p>A paragraph of two lines.</p>") != std::string::npos);
 }
+
+}  // namespace scorecard_test

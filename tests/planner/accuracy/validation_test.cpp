@@ -10,6 +10,8 @@
 #include "planner/report/plan_report.hpp"
 #include "tests/run_program.hpp"
 
+namespace validation_test {
+
 using namespace planner;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE("published runs are predicted as well as they ever were") {
     CHECK(summary.memory_by_source.at(source).mape <= bound);
   }
 }
+
+}  // namespace validation_test

@@ -12,6 +12,8 @@
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/run_program.hpp"
 
+namespace cli_errors_test {
+
 using cli::heading;
 using cli::llama;
 using fixtures::contains;
@@ -229,3 +231,5 @@ TEST_CASE("a file without permission is told as such") {
   CHECK(failed.status == 2);
   CHECK(contains(failed.err, "closed.yaml: cannot be opened: Permission denied"));
 }
+
+}  // namespace cli_errors_test

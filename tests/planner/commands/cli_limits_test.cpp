@@ -10,6 +10,8 @@
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/run_program.hpp"
 
+namespace cli_limits_test {
+
 using cli::llama;
 using fixtures::contains;
 using program::Run;
@@ -257,3 +259,5 @@ TEST_CASE("a plan within three per cent of the device's memory fits tightly") {
   CHECK(roomy.status == 0);
   CHECK_FALSE(contains(roomy.out, "tightly"));
 }
+
+}  // namespace cli_limits_test

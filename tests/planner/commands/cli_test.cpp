@@ -11,6 +11,8 @@
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/run_program.hpp"
 
+namespace cli_test {
+
 using cli::heading;
 using cli::llama;
 using fixtures::contains;
@@ -180,3 +182,5 @@ TEST_CASE("lists name what a scenario may name") {
     CHECK(run({"list", kind, "--format", "json"}, scratch).status == 0);
   }
 }
+
+}  // namespace cli_test

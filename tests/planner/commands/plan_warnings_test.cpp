@@ -7,6 +7,8 @@
 #include "planner/diagnosis/reason.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace plan_warnings_test {
+
 using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::Scenario;
@@ -48,3 +50,5 @@ TEST_CASE("the stage that does not fit is the fullest for its own devices, not t
 TEST_CASE("a plan that fits is not warned of") {
   CHECK(planner::memory_warnings(estimate_of_two_kinds(1)).empty());
 }
+
+}  // namespace plan_warnings_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace progress_test {
+
 using planner::Progress;
 using planner::Stopwatch;
 
@@ -19,3 +21,5 @@ TEST_CASE("a search without a limit is not asked about the time, one with a limi
   while (watch.seconds() <= 1e-9) continue;
   CHECK(up());
 }
+
+}  // namespace progress_test

@@ -8,6 +8,8 @@
 #include <regex>
 #include <string>
 
+namespace readme_test {
+
 namespace {
 
 const std::string readme = SHARDPLAN_SOURCE_DIR "/README.md";
@@ -83,3 +85,5 @@ void check_page(const std::string& page, const std::string& command) {
 TEST_CASE("docs/accuracy.md is what validate writes") {
   check_page("accuracy.md", "validate configs/evidence --format md --notes docs/known-errors.md");
 }
+
+}  // namespace readme_test

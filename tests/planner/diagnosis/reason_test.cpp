@@ -10,6 +10,8 @@
 #include "planner/search/grid_search.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace reason_test {
+
 using namespace planner;
 using costmodel::Estimate;
 using costmodel::Evaluator;
@@ -124,3 +126,5 @@ TEST_CASE("one step away is the evaluation of that plan") {
     if (step.fits) CHECK(step.iteration.value >= best.iteration.value * (1 - 1e-9));
   }
 }
+
+}  // namespace reason_test

@@ -12,6 +12,8 @@
 #include "planner/exchange/megatron_rules.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
+namespace export_megatron_test {
+
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Scenario;
@@ -256,3 +258,5 @@ TEST_CASE("latent attention in Megatron's words") {
   s = scenario_of("{base: deepseek-v3, layers: 4}");
   CHECK(has(planner::export_megatron(s, plan).arguments, "--q-lora-rank 1536"));
 }
+
+}  // namespace export_megatron_test

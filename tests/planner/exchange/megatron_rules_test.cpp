@@ -9,6 +9,8 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
+namespace megatron_rules_test {
+
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Scenario;
@@ -146,3 +148,5 @@ TEST_CASE("refused: optimizer and recomputation") {
 TEST_CASE("a refusal names the place in the scenario") {
   CHECK(refused_for([](auto&, auto& p) { p.pp = 3; }).starts_with("test.yaml:3:"));
 }
+
+}  // namespace megatron_rules_test

@@ -10,6 +10,8 @@
 #include "tests/golden.hpp"
 #include "tests/run_program.hpp"
 
+namespace nccl_tests_test {
+
 using costmodel::ConfigError;
 using namespace planner;
 
@@ -168,3 +170,5 @@ TEST_CASE("calibrate hands over to the program beside shardplan, or says that it
   CHECK(after.status == 2);
   CHECK(after.err.find("flags stand before 'calibrate'") != std::string::npos);
 }
+
+}  // namespace nccl_tests_test

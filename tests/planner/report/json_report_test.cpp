@@ -7,6 +7,8 @@
 
 #include "tests/run_program.hpp"
 
+namespace json_report_test {
+
 namespace json_test {
 
 using Json = nlohmann::ordered_json;
@@ -329,3 +331,5 @@ TEST_CASE("rows of a sweep are objects") {
 }
 
 }  // namespace json_test
+
+}  // namespace json_report_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace table_test {
+
 using namespace planner;
 
 namespace {
@@ -44,3 +46,5 @@ TEST_CASE("CSV quotes what RFC 4180 says must be quoted") {
 TEST_CASE("a bar in a cell does not end it in Markdown") {
   CHECK(to_markdown({{{"a"}}, {{"x|y"}}}).find("x\\|y") != std::string::npos);
 }
+
+}  // namespace table_test

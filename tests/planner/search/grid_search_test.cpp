@@ -11,6 +11,8 @@
 #include "planner/search/search_space.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace grid_search_test {
+
 using costmodel::Evaluator;
 using costmodel::Scenario;
 using scenarios::read;
@@ -305,3 +307,5 @@ TEST_CASE("when nothing fits the diagnosis names what would") {
     more_devices |= line.find("devices instead of 16") != std::string::npos;
   CHECK(more_devices);
 }
+
+}  // namespace grid_search_test

@@ -10,6 +10,8 @@
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace layout_test {
+
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
@@ -380,3 +382,5 @@ TEST_CASE("layouts that the scenario fixes are left alone") {
   REQUIRE(!all.found.plans.empty());
   for (const auto& e : all.found.plans) CHECK(e.plan.stage_layers == std::vector{6, 4});
 }
+
+}  // namespace layout_test

@@ -12,6 +12,8 @@
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/run_program.hpp"
 
+namespace replica_plan_test {
+
 namespace replica_plan_cli_test {
 
 using costmodel::Estimate;
@@ -158,3 +160,5 @@ TEST_CASE("replicas are explained group by group, and not exported") {
 }
 
 }  // namespace replica_plan_cli_test
+
+}  // namespace replica_plan_test

@@ -14,6 +14,8 @@
 #include "planner/search/stage_options.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace replica_search_test {
+
 using costmodel::ReplicaShare;
 using costmodel::Scenario;
 using planner::ReplicaSearch;
@@ -186,3 +188,5 @@ TEST_CASE("groups that cannot be replicas have a reason") {
   // As good as no network between the groups: a value all the same.
   CHECK(search_replicas(read(training(8) + mixed(1, 1, "1 B/s"))).shares.size() == 2);
 }
+
+}  // namespace replica_search_test

@@ -5,6 +5,8 @@
 
 #include "tests/run_program.hpp"
 
+namespace round_trip_test {
+
 using nlohmann::json;
 using program::run;
 using program::Scratch;
@@ -107,3 +109,5 @@ TEST_CASE("a file beside the scenario may be meant by a name that is a path") {
           .get<double>();
   CHECK(layers == overridden);
 }
+
+}  // namespace round_trip_test

@@ -8,6 +8,8 @@
 #include "planner/sharding/known_schemes.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
+namespace stage_sharding_test {
+
 using costmodel::Bytes;
 using costmodel::Evaluator;
 using costmodel::LayerKind;
@@ -315,3 +317,5 @@ TEST_CASE(
   }
   CHECK(adopted > 0);
 }
+
+}  // namespace stage_sharding_test

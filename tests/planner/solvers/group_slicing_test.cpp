@@ -8,6 +8,8 @@
 
 #include "tests/planner/support/slicing_brute_force.hpp"
 
+namespace group_slicing_test {
+
 using planner::any_in_flight;
 using planner::best_group_slicing;
 using planner::best_slicing;
@@ -145,3 +147,5 @@ TEST_CASE("one giant layer decides, and is given the quick devices") {
   CHECK(quick.longest == 50);
   CHECK(best_group_slicing({problem(400), problem(100)}).longest == 200);
 }
+
+}  // namespace group_slicing_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace parallel_for_test {
+
 TEST_CASE("every piece of work is done once, by any number of threads") {
   for (const int threads : {-1, 1, 2, 7, 100}) {
     for (const std::size_t count : {0, 1, 5, 64}) {
@@ -35,3 +37,5 @@ TEST_CASE("what the first of several pieces threw is thrown when all others are 
     CHECK(done == 18);
   }
 }
+
+}  // namespace parallel_for_test

@@ -10,6 +10,8 @@
 #include "tests/bench/slicing_instance.hpp"
 #include "tests/planner/support/slicing_brute_force.hpp"
 
+namespace stage_slicing_test {
+
 using planner::any_in_flight;
 using planner::best_slicing;
 using planner::Slicing;
@@ -279,3 +281,5 @@ TEST_CASE("degenerate slicings have a value or a reason") {
   }
   SUBCASE("stages that take no time") { CHECK(best_slicing(even(3, 4, 0)).objective == 0); }
 }
+
+}  // namespace stage_slicing_test

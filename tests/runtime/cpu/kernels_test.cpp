@@ -13,6 +13,8 @@
 #include "tests/runtime/support/cpu_gradients.hpp"
 #include "tests/runtime/support/host_executor.hpp"
 
+namespace kernels_test {
+
 using cpu_test::normals;
 using runtime::Bf16;
 using runtime::cuda::LaunchShape;
@@ -257,3 +259,5 @@ TEST_CASE("one kernel updates many tensors as each alone, and rounds those that 
     }
   }
 }
+
+}  // namespace kernels_test

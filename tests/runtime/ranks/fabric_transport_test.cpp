@@ -14,6 +14,8 @@
 #include "tests/runtime/support/host_fabric.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace fabric_transport_test {
+
 using host_fabric::HostFabric;
 using host_fabric::Meeting;
 using host_fabric::StreamedCpu;
@@ -202,3 +204,5 @@ TEST_CASE("what goes wrong in a communicator ends the run at once") {
           }),
       "rank 1: the tensor group's network went away", runtime::RunFault);
 }
+
+}  // namespace fabric_transport_test

@@ -17,6 +17,8 @@
 #include "runtime/backend/tags.hpp"
 #include "tests/runtime/support/tcp_ranks.hpp"
 
+namespace tcp_world_test {
+
 using costmodel::Seconds;
 using runtime::Meeting;
 using runtime::RunFault;
@@ -175,3 +177,5 @@ TEST_CASE("two runs that use the same ports keep apart") {
   });
   CHECK(ends == well(6));
 }
+
+}  // namespace tcp_world_test
