@@ -7,6 +7,7 @@
 
 #include "runtime/cpu/linear.hpp"
 #include "tests/runtime/support/cpu_gradients.hpp"
+#include "tests/runtime/support/rounding.hpp"
 
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
@@ -14,16 +15,14 @@ using costmodel::Linear;
 
 namespace {
 
-// The definition, in double: alpha · op(a) · op(b) + beta · c.
-template <class T>
-Doubles by_definition(const cpu::Gemm& g, const std::vector<T>& a, const std::vector<T>& b,
-                      const std::vector<T>& c) {
-  const auto at = [](const std::vector<T>& x, std::int64_t row, std::int64_t col,
-                     std::int64_t stride, bool transposed) {
+// The definition, in double: alpha · op(a) · op(b) + beta · c, for alpha and beta above 0.
+Doubles by_definition(const cpu::Gemm& g, const Doubles& a, const Doubles& b, const Doubles& c) {
+  const auto at = [](const Doubles& x, std::int64_t row, std::int64_t col, std::int64_t stride,
+                     bool transposed) {
     if (transposed) std::swap(row, col);
-    return static_cast<double>(x[static_cast<std::size_t>(row * stride + col)]);
+    return x[static_cast<std::size_t>(row * stride + col)];
   };
-  Doubles out(c.begin(), c.end());
+  Doubles out = c;
   for (std::int64_t i = 0; i < g.m; ++i)
     for (std::int64_t j = 0; j < g.n; ++j) {
       double sum = 0;
@@ -35,14 +34,17 @@ Doubles by_definition(const cpu::Gemm& g, const std::vector<T>& a, const std::ve
   return out;
 }
 
+// In units of what roundings may make of it: a term is multiplied twice and is in k + 1 sums.
 template <class T>
-double distance_from_definition(const cpu::Gemm& g) {
+double excess_over_definition(const cpu::Gemm& g) {
   const auto a = normals<T>(g.lda * (g.transpose_a ? g.k : g.m), 1);
   const auto b = normals<T>(g.ldb * (g.transpose_b ? g.n : g.k), 2);
   auto c = normals<T>(g.ldc * g.m, 3);
-  const Doubles expected = by_definition(g, a, b, c);
+  const Doubles wide_a = to<double>(a), wide_b = to<double>(b), wide_c = to<double>(c);
+  const Doubles amounts = by_definition(g, absolute(wide_a), absolute(wide_b), absolute(wide_c));
   cpu::gemm<T>(g, a, b, c);
-  return distance(c, expected);
+  return rounding::excess(c, by_definition(g, wide_a, wide_b, wide_c), amounts,
+                          rounding::beside_definition<T>(static_cast<double>(g.k + 3)));
 }
 
 // Columns `first` ... `first + count - 1` of a matrix with `cols` of them.
@@ -72,8 +74,8 @@ TEST_CASE("a product is that of the definition, transposed or not, inside larger
           g.lda = (transpose_a ? g.m : g.k) + padding;
           g.ldb = (transpose_b ? g.k : g.n) + padding;
           g.ldc = g.n + padding;
-          CHECK(distance_from_definition<float>(g) < float_bound);
-          CHECK(distance_from_definition<double>(g) < 1e-14);
+          CHECK(excess_over_definition<float>(g) <= 1);
+          CHECK(excess_over_definition<double>(g) <= 1);
         }
 }
 
@@ -86,7 +88,7 @@ TEST_CASE("a product of rows that collide in a cache is that of the definition")
         g.lda = transpose_a ? g.m : g.k;
         g.ldb = 1024;
         g.ldc = g.n;
-        CHECK(distance_from_definition<float>(g) < float_bound);
+        CHECK(excess_over_definition<float>(g) <= 1);
       }
 }
 
@@ -159,29 +161,33 @@ TEST_CASE("the gradients of a linear layer are its finite differences") {
 TEST_CASE("a linear layer in float is that in double") {
   const Linear op{9, 40, 33, true, false};
   const auto x = normals(9 * 33, 1), w = normals(33 * 40, 2), bias = normals(40, 3);
-  auto y = unset(360);
+  auto y = unset(360), amounts = y;
   auto narrow = unset<float>(360);
   cpu::linear_forward<double>(op, x, w, bias, y);
+  cpu::linear_forward<double>(op, absolute(x), absolute(w), absolute(bias), amounts);
   cpu::linear_forward(op, to<float>(x), to<float>(w), to<float>(bias), narrow);
-  CHECK(distance(narrow, y) < float_bound);
+  CHECK(rounding::excess(narrow, y, amounts, rounding::beside_definition<float>(33 + 2)) <= 1);
 }
 
 TEST_CASE(
     "a linear layer cut by columns gives columns of the whole, and one by rows parts of a sum") {
   const Linear whole{3, 8, 6, false, false};
   const auto x = normals(18, 1), w = normals(48, 2);
-  auto y = unset(24), sum = zeros(24);
+  auto y = unset(24), amounts = y, sum = zeros(24);
   cpu::linear_forward<double>(whole, x, w, {}, y);
+  cpu::linear_forward<double>(whole, absolute(x), absolute(w), {}, amounts);
+  const double share = rounding::beside_definition<double>(6 + 2);
   for (std::int64_t rank = 0; rank < 2; ++rank) {
     auto part = unset(12), addend = unset(24);
     cpu::linear_forward<double>({3, 4, 6, false, false}, x, columns(w, 8, 4 * rank, 4), {}, part);
-    CHECK(distance(part, columns(y, 8, 4 * rank, 4)) < 1e-14);
+    CHECK(rounding::excess(part, columns(y, 8, 4 * rank, 4), columns(amounts, 8, 4 * rank, 4),
+                           share) <= 1);
     cpu::linear_forward<double>({3, 8, 3, false, false}, columns(x, 6, 3 * rank, 3),
                                 std::span(w).subspan(static_cast<std::size_t>(24 * rank), 24), {},
                                 addend);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += addend[i];
   }
-  CHECK(distance(sum, y) < 1e-14);
+  CHECK(rounding::excess(sum, y, amounts, share) <= 1);
 }
 
 TEST_CASE("a linear layer refuses tensors of another size, by name") {
