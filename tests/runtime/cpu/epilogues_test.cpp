@@ -142,8 +142,10 @@ void compare_fused(std::int64_t m, std::int64_t n, std::int64_t k, double tolera
 }  // namespace
 
 TEST_CASE("a GELU with its product is the GELU behind the product, but for one rounding") {
-  compare_fused<Bf16>(33, 64, 48, 6e-3, 1);
-  compare_fused<F16>(33, 64, 48, 7.5e-4, 1);
+  // Of the product, before a GELU as steep as 1.13, and of both results.
+  constexpr double roundings = 1.13 + 2;
+  compare_fused<Bf16>(33, 64, 48, roundings * rounding::unit<Bf16>, 1);
+  compare_fused<F16>(33, 64, 48, roundings * rounding::unit<F16>, 1);
   compare_fused<Bf16>(5, 37, 9, 0, 0);  // rows of 37 are no rows of 8
 }
 
@@ -194,8 +196,9 @@ TEST_CASE("a model fuses what it can in each pass, and holds what the cost model
     // Of query, key and value, and of MLP up; of both residuals' where tokens are not shared.
     CHECK(counts[static_cast<std::size_t>(Epilogue::bias_gradient)] == passes * (tensor ? 2 : 4));
     CHECK(none[static_cast<std::size_t>(Epilogue::gelu)] == 0);
-    for (std::size_t i = 0; i < own.measured.loss.size(); ++i)
-      CHECK(std::abs(own.measured.loss[i] / apart.measured.loss[i] - 1) <= 4e-5);
+    // Roundings of 256 tokens are independent: a sixteenth of one, and a few tensors have them.
+    CHECK(training_test::loss_difference(own.measured.loss, apart.measured.loss) <=
+          rounding::unit<Bf16> / 64);
     for (std::size_t p = 0; p < own.measured.memory.size(); ++p) {
       CHECK(own.measured.memory[p] == apart.measured.memory[p]);
       CHECK(own.measured.memory[p][3] == own.predicted.memory[p].activations.value);

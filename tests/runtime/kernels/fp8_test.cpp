@@ -247,7 +247,10 @@ TEST_CASE(
   CHECK(device.fp8_products() == 3);
   CHECK(deviation(own.y, fake.y) <= 2e-3);  // results are rounded to bf16
   CHECK(deviation(own.dx, fake.dx) <= 2e-3);
-  CHECK(deviation(own.dw, fake.dw) <= 2e-7);
+  // A sum of 64 products, and scales that are multiplied before it or behind it.
+  const Floats amounts = reference_of(op_test::absolute(one), true).dw;
+  CHECK(rounding::excess(own.dw, fake.dw, {amounts.begin(), amounts.end()},
+                         2 * rounding::gamma(64 + 6, rounding::unit<float>)) <= 1);
   CHECK(deviation(own.dbias, exact.dbias) <= 1e-7);
   // Two operands of three bits behind the point; one of three and one of two.
   CHECK(deviation(own.y, exact.y) <= 0.04);
@@ -291,10 +294,10 @@ TEST_CASE(
           training_test::trained(training_test::in_16_bits(s, costmodel::Precision::fp8), count,
                                  std::make_unique<Fp8OnHost>);
       const auto reference = training_test::trained(s, count);
-      double worst = 0;
-      for (std::size_t i = 0; i < own.measured.loss.size(); ++i)
-        worst = std::max(worst, std::abs(own.measured.loss[i] / reference.measured.loss[i] - 1));
-      CHECK(worst <= 2e-4);
+      // A code of three bits behind the point is off by 2^-4 at most; 256 tokens of their own make
+      // a sixteenth of that, and logits that have hardly begun to differ an eighth.
+      CHECK(training_test::loss_difference(own.measured.loss, reference.measured.loss) <=
+            0x1p-4 / 16 / 8);
       for (std::size_t p = 0; p < own.measured.memory.size(); ++p) {
         const auto& held = own.measured.memory[p];
         const auto& predicted = own.predicted.memory[p];

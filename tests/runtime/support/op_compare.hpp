@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <variant>
 #include <vector>
 
+#include "runtime/cpu/flash_attention.hpp"
 #include "runtime/devices/cpu_device.hpp"
+#include "tests/runtime/support/attention_amounts.hpp"
 #include "tests/runtime/support/op_cases.hpp"
+#include "tests/runtime/support/rounding.hpp"
 
 namespace op_test {
 
@@ -128,8 +132,88 @@ inline double relative_difference(const std::vector<std::byte>& a, const std::ve
   return worst / largest;
 }
 
-// `tolerance`: of floats, where the CPU has the same numbers as a device of another format; all
-// else is equal.
+// What the order of its products' sums may change in each float of a case, by buffer; nothing where
+// a buffer is no product's.
+using Allowances = std::vector<std::vector<double>>;
+
+// The case with the absolute values of its numbers.
+inline OpCase absolute(OpCase one) {
+  for (Buffer& buffer : one.buffers) {
+    if (!buffer.floats) continue;
+    std::vector<float> values = floats_of(buffer.bytes);
+    for (float& value : values) value = std::abs(value);
+    std::memcpy(buffer.bytes.data(), values.data(), buffer.bytes.size());
+  }
+  return one;
+}
+
+// Of operators that are linear in each tensor they read, what they make of absolute values.
+inline Allowances allowed_of_products(const OpCase& one, double roundings) {
+  const OpCase positive = absolute(one);
+  runtime::CpuDevice cpu;
+  const Placed placed(positive, cpu.memory(), Number::f32);
+  run_passes(cpu, placed.call());
+  Allowances all(one.buffers.size());
+  for (std::size_t b = 0; b < all.size(); ++b)
+    for (const float amount : floats_of(placed.bytes(b)))
+      all[b].push_back(2 * rounding::gamma(roundings, rounding::unit<float>) * amount);
+  return all;
+}
+
+inline Allowances allowed_of_attention(const OpCase& one, const costmodel::FlashAttention& op) {
+  const auto doubles = [&](int buffer) {
+    const auto floats = floats_of(one.buffers[static_cast<std::size_t>(buffer)].bytes);
+    return std::vector<double>(floats.begin(), floats.end());
+  };
+  const auto qkv = doubles(one.inputs[0]), dout = doubles(one.output_gradient);
+  const rounding::AttentionAmounts amounts(runtime::cpu::layout_of(op), qkv, dout);
+  Allowances all(one.buffers.size());
+  const auto allow = [&](int buffer, std::vector<double> of) {
+    for (double& amount : of)
+      amount *= 2 * rounding::gamma(amounts.roundings, rounding::unit<float>);
+    all[static_cast<std::size_t>(buffer)] = std::move(of);
+  };
+  allow(one.output, amounts.out);
+  allow(one.saved[1], amounts.log_sum_exp);
+  allow(one.input_gradients[0], amounts.dqkv);
+  return all;
+}
+
+// Both results are rounded, each product of at most so many terms and a few more times.
+inline Allowances allowed_of(const OpCase& one) {
+  const costmodel::Op& op = one.node.op;
+  const Place& p = one.place;
+  if (const auto* linear = std::get_if<costmodel::Linear>(&op))
+    return allowed_of_products(
+        one, static_cast<double>(std::max({linear->m, linear->n, linear->k}) + 4));
+  if (std::holds_alternative<costmodel::AttentionScores>(op) ||
+      std::holds_alternative<costmodel::AttentionContext>(op))
+    return allowed_of_products(
+        one, static_cast<double>(p.sequence * p.heads / p.kv_heads + p.head_dim + 4));
+  if (const auto* flash = std::get_if<costmodel::FlashAttention>(&op))
+    return allowed_of_attention(one, *flash);
+  return Allowances(one.buffers.size());
+}
+
+// The largest difference of two tensors of floats in units of what it may be: `tolerance` of the
+// largest of the second, and what is allowed beside it. As relative_difference else.
+inline double excess(const std::vector<std::byte>& a, const std::vector<std::byte>& b, float masked,
+                     double tolerance, const std::vector<double>& allowed) {
+  if (allowed.empty()) return relative_difference(a, b, masked) / tolerance;
+  const std::vector<float> x = floats_of(a), y = floats_of(b);
+  double worst = 0, largest = 0;
+  for (const float value : y)
+    if (std::abs(value) < masked) largest = std::max(largest, static_cast<double>(std::abs(value)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i]) || std::isnan(y[i])) return INFINITY;
+    const double error = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+    if (error > 0) worst = std::max(worst, error / (tolerance * largest + allowed[i]));
+  }
+  return worst;
+}
+
+// `tolerance`: of floats, where the CPU has the same numbers as a device of another format, beside
+// what the order of products' sums may change; all else is equal.
 inline void compare_with_cpu(runtime::Device& device, double tolerance,
                              Number number = Number::f32) {
   auto cases = all_cases();
@@ -141,13 +225,14 @@ inline void compare_with_cpu(runtime::Device& device, double tolerance,
     runtime::CpuDevice cpu;
     const Placed own(one, device.memory(), number);
     for (std::size_t b = 0; b < one.buffers.size(); ++b) one.buffers[b].bytes = own.bytes(b);
+    const Allowances allowed = allowed_of(one);
     const Placed reference(one, cpu.memory(), Number::f32);
     run_passes(device, own.call());
     run_passes(cpu, reference.call());
     for (std::size_t b = 0; b < one.buffers.size(); ++b) {
       CAPTURE(b);
       if (one.buffers[b].floats)
-        CHECK(relative_difference(own.bytes(b), reference.bytes(b), masked) <= tolerance);
+        CHECK(excess(own.bytes(b), reference.bytes(b), masked, tolerance, allowed[b]) <= 1);
       else
         CHECK(own.bytes(b) == reference.bytes(b));
     }

@@ -4,16 +4,20 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 #include "runtime/run/supported.hpp"
 #include "runtime/training/training_run.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/runtime/support/rounding.hpp"
 #include "tests/sanitized.hpp"
 
 namespace training_test {
@@ -72,6 +76,24 @@ inline Outcome trained(const costmodel::Scenario& s, int iterations,
           runtime::summarise(all, plan, s.training.global_batch * s.training.sequence);
   });
   return outcome;
+}
+
+// How far apart, relative to them, the losses of one training computed in two ways may be in fp32
+// over twenty steps: what roundings make of a sum over the vocabulary of 480, the longest there is.
+// Steps add little to that: Adam's are as long whatever the size of a gradient, so that an error of
+// gradients is one of what was gained, which is a twentieth of the loss.
+inline const double loss_bound = rounding::gamma(480, rounding::unit<float>);
+
+// The largest relative difference of losses.
+inline double loss_difference(const std::vector<double>& own,
+                              const std::vector<double>& reference) {
+  REQUIRE(own.size() == reference.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double difference = std::abs(own[i] / reference[i] - 1);
+    if (!(difference <= worst)) worst = difference;
+  }
+  return worst;
 }
 
 }  // namespace training_test

@@ -64,12 +64,7 @@ const std::vector<double>& loss_of_one(const std::string& model) {
 }
 
 void check_loss(const std::vector<double>& loss, const std::string& model) {
-  const auto& reference = loss_of_one(model);
-  REQUIRE(loss.size() == reference.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < loss.size(); ++i)
-    worst = std::max(worst, std::abs(loss[i] / reference[i] - 1));
-  CHECK(worst <= 1e-5);
+  CHECK(training_test::loss_difference(loss, loss_of_one(model)) <= training_test::loss_bound);
 }
 
 void check_bytes(const training_test::Outcome& outcome) {

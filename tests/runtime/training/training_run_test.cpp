@@ -180,10 +180,8 @@ TEST_CASE(
     CAPTURE(what);
     const auto outcome = trained(*scenario_of(c), steps);
     const auto& reference = single_device_loss(choice(c, "model"), choice(c, "attention"));
-    double worst = 0;
-    for (std::size_t i = 0; i < reference.size(); ++i)
-      worst = std::max(worst, std::abs(outcome.measured.loss[i] / reference[i] - 1));
-    CHECK(worst <= 1e-5);
+    CHECK(training_test::loss_difference(outcome.measured.loss, reference) <=
+          training_test::loss_bound);
     const auto& held = outcome.measured.memory;
     REQUIRE(held.size() == outcome.predicted.memory.size());
     for (std::size_t p = 0; p < held.size(); ++p) {
