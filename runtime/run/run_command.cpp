@@ -290,13 +290,14 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
   const auto who = launched_by_torchrun();
   const bool speaks = !who || who->rank == 0;
   // torchrun ends all where one rank is gone, perhaps before the others have come to find that. Who
-  // finds another rank gone says so: rank 0 speaks of the signal first.
+  // finds another rank gone says so: rank 0 speaks of the signal first. Where all cores compute,
+  // the thread that finds it may have to wait for one.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
-    constexpr costmodel::Seconds moment(0.1);
-    if (speaks) return end.tell_signal(number, moment);
-    const std::string cause = end.noted_cause(moment);
+    if (speaks) return end.tell_signal(number, costmodel::Seconds(0.4));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+    const std::string cause = end.noted_cause(costmodel::Seconds(0.7));
     if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    std::this_thread::sleep_until(until);
   });
   const TcpOptions options{.patience = request.patience,
                            .on_cause = [&end](const std::string& cause) { end.note_cause(cause); },
