@@ -46,8 +46,8 @@ class NoFiles {
 TEST_CASE("ranks that do not come, come twice or want another world") {
   auto ranks = ranks_of(4);
   const std::string where = "127.0.0.1, port " + std::to_string(ranks.front().ports.front());
-  auto ends = ends_of({ranks[0], ranks[2]}, Seconds(0.5), [](TcpWorld&) {});
-  CHECK(ends[0] == "ranks 1, 3 of 4 did not come to " + where + " within 0.5 s");
+  auto ends = ends_of({ranks[0], ranks[2]}, Seconds(2), [](TcpWorld&) {});
+  CHECK(ends[0] == "ranks 1, 3 of 4 did not come to " + where + " within 2 s");
   CHECK(ends[1] == "the run was given up: " + ends[0]);
   ends = ends_of({ranks[1]}, Seconds(0.5), [](TcpWorld&) {});
   CHECK(ends[0] == "rank 1 found no rank 0 at " + where + " within 0.5 s: Connection refused");
@@ -57,10 +57,10 @@ TEST_CASE("ranks that do not come, come twice or want another world") {
   CHECK(ends[0].find(" within 0.5 s: Host not found") != std::string::npos);
   ranks[1].host = ranks[0].host;
   ranks[3].world = 8;
-  ends = ends_of(ranks, Seconds(5), [](TcpWorld&) {});
+  ends = ends_of(ranks, Seconds(30), [](TcpWorld&) {});
   CHECK(ends[0] == "rank 3 was started with WORLD_SIZE 8, rank 0 with 4");
   ranks[3] = ranks[2];
-  ends = ends_of(ranks, Seconds(5), [](TcpWorld&) {});
+  ends = ends_of(ranks, Seconds(30), [](TcpWorld&) {});
   CHECK(ends[0] == "two processes were started with RANK 2");
 }
 
@@ -94,9 +94,9 @@ TEST_CASE("a rank that waits in vain for another to connect says where it listen
   const tcp::acceptor another(io, {boost::asio::ip::address_v4::loopback(), 0});
   const Detour detour(ranks[0].ports.front(), {.port = another.local_endpoint().port()});
   ranks[1].ports = {detour.port()};
-  const auto ends = ends_of(ranks, Seconds(2), [](TcpWorld&) {});
+  const auto ends = ends_of(ranks, Seconds(4), [](TcpWorld&) {});
   const std::string cause = "rank 1: rank 2 of 3 did not come to 127.0.0.1, port " +
-                            std::to_string(detour.said_port()) + " within 2 s; " + open_ports;
+                            std::to_string(detour.said_port()) + " within 4 s; " + open_ports;
   CHECK(ends == std::vector{cause, cause, given_up(cause)});
 }
 

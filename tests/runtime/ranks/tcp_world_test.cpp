@@ -94,7 +94,7 @@ TEST_CASE("what one rank finds ends the run for all, with its cause") {
           (rank == 2 ? "rank 2: the disk is full"
                      : "the run was given up: rank 2: the disk is full"));
   }
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));  // the patience
 }
 
 TEST_CASE("a rank that computes hears at once of another that is gone, on another thread") {

@@ -1,6 +1,8 @@
 // Ranks that find one another over TCP: threads here, each with connections of its own.
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <boost/asio/read.hpp>
@@ -25,12 +27,21 @@ using runtime::Meeting;
 using runtime::RunFault;
 using runtime::TcpWorld;
 
-// A port that nobody has, for a moment.
+// A port that nobody listens at. Systems give connections ports from 32768 on, and other tests, at
+// the same time, are other processes, which begin elsewhere.
 inline int free_port() {
-  boost::asio::io_context io;
   using boost::asio::ip::tcp;
-  const tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
-  return acceptor.local_endpoint().port();
+  static std::atomic<int> drawn = 0;
+  boost::asio::io_context io;
+  for (;;) {
+    const int port = 10000 + (32 * getpid() + drawn++) % 10000;
+    tcp::acceptor acceptor(io, tcp::v4());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    boost::system::error_code taken;
+    acceptor.bind({tcp::v4(), static_cast<unsigned short>(port)}, taken);
+    if (!taken) acceptor.listen(1, taken);
+    if (!taken) return port;
+  }
 }
 
 using Program = std::function<void(TcpWorld&)>;
