@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "costmodel/operators/op_list.hpp"
@@ -55,15 +56,18 @@ TEST_CASE("every call reaches the device, and the yardstick seldom stands betwee
       paced.logits_loss(call);
     }
   };
+  const Seconds begin = runtime::thread_time();
   round();
+  const double own = (runtime::thread_time() - begin).value;
   CHECK(paced.slowdown(Seconds(1e-6)) > 0);
   CHECK(busy.calls == 300);
   CHECK(paced.yardsticks() == 60);  // one in five, as long as it does not know how long they take
-  // Then one in 15, of three milliseconds together; more where a call takes longer than it says.
+  // Then one in 15, of three milliseconds together; more where a call takes longer than it says, by
+  // the thread's own clock.
   round();
   CHECK(busy.calls == 600);
   CHECK(paced.yardsticks() - 60 >= 20);
-  CHECK(paced.yardsticks() - 60 < 60);
+  CHECK(static_cast<double>(paced.yardsticks() - 60) <= 300 / std::max(1.0, 0.9 / own - 1));
   CHECK(paced.measuring() > Seconds(0));
 }
 
@@ -76,8 +80,10 @@ TEST_CASE("the slowdown is the yardstick's over the reference") {
     return paced.slowdown(reference);
   };
   slowdown(Seconds(1));
-  const Seconds best = runtime::Yardstick().at_best();
+  const Seconds before = runtime::Yardstick().at_best();
+  const double took = slowdown(Seconds(1));  // the yardstick's seconds
+  const Seconds best = min(before, runtime::Yardstick().at_best());
   // A core is never much faster than at its best; a busy machine is slower, by any factor.
-  CHECK(slowdown(best) > 0.7);
+  CHECK(took / best.value > 0.7);
   CHECK(paced.slowdown(best) == 1);  // nothing was done since
 }

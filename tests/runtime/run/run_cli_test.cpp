@@ -167,7 +167,7 @@ TEST_CASE("in real time the emulated pipeline is no faster than predicted, and s
   const double predicted = all["predicted"]["time"]["iteration_s"],
                measured = all["measured"]["time"]["iteration_s"];
   CHECK(measured >= predicted);
-  CHECK(measured < predicted + 2);  // not the patience
+  CHECK(measured < predicted + 60);  // not the patience
   CHECK(contains(all["notes"].dump(), "longer here than it should"));
 }
 

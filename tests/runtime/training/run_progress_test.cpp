@@ -106,7 +106,7 @@ TEST_CASE("whatever a rank throws is said with where it was") {
 TEST_CASE("a wait in vain says at which action") {
   runtime::TrainingOptions options;
   options.each = [](const RankMeasurement& m) {
-    if (m.pipeline_rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    if (m.pipeline_rank == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
   };
   const std::string end = end_of(options, Seconds(0.1));
   CAPTURE(end);
