@@ -3,11 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "tests/run_program.hpp"
 
 namespace residuals_test {
 
@@ -34,14 +33,13 @@ ResidualTable table() {
 double log_width(const ErrorBand& band) { return std::log(band.high / band.low); }
 
 struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / "shardplan-residuals-test";
+  program::Scratch scratch;
   explicit Folder(const std::string& text) {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-    if (!text.empty()) std::ofstream(path / "residuals.yaml") << text;
+    if (!text.empty()) scratch.write("residuals.yaml", text);
   }
-  ~Folder() { std::filesystem::remove_all(path); }
-  ErrorBand find() const { return find_band(ConfigPath{{path.string()}}, "steady", "fast"); }
+  ErrorBand find() const {
+    return find_band(ConfigPath{{scratch.path().string()}}, "steady", "fast");
+  }
 };
 
 }  // namespace

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <string>
 
 #include "planner/exchange/export_megatron.hpp"
 #include "planner/exchange/launch_script.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
+#include "tests/run_program.hpp"
 
 namespace launch_script_test {
 
@@ -27,14 +25,13 @@ namespace {
 
 // What bash hands to torchrun, a word a line.
 Strings words_of(const std::string& script) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    fmt::format("shardplan-script-{}.sh", std::hash<std::string>{}(script));
-  std::ofstream(file) << "torchrun() { printf '%s\\n' \"$@\"; }\n" << script;
+  const program::Scratch scratch;
+  const auto file = scratch.path() / "script.sh";
+  scratch.write("script.sh", "torchrun() { printf '%s\\n' \"$@\"; }\n" + script);
   FILE* pipe = popen(("env NODE_RANK=1 MASTER_ADDR=first bash " + file.string()).c_str(), "r");
   std::string text;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
   CHECK(pclose(pipe) == 0);
-  std::filesystem::remove(file);
   Strings words;
   for (std::size_t from = 0, to = 0; (to = text.find('\n', from)) != std::string::npos;
        from = to + 1)

@@ -1,12 +1,12 @@
 #include "runtime/run/free_memory.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "tests/run_program.hpp"
 
 namespace fs = std::filesystem;
 using costmodel::Bytes;
@@ -31,7 +31,8 @@ TEST_CASE("available memory: the line of /proc/meminfo, in bytes") {
 }
 
 TEST_CASE("group memory: the tightest of a group and those above it; max is no limit") {
-  const fs::path root = fs::temp_directory_path() / ("groups" + std::to_string(getpid()));
+  const program::Scratch scratch;
+  const fs::path& root = scratch.path();
   fs::create_directories(root / "job" / "step");
   CHECK_FALSE(left(root, "job/step").has_value());
   write(root / "job" / "step" / "memory.max", "max\n");
@@ -44,12 +45,11 @@ TEST_CASE("group memory: the tightest of a group and those above it; max is no l
   CHECK(left(root, "job/step") == Bytes(200));
   write(root / "job" / "step" / "memory.current", "301\n");  // a limit that was lowered
   CHECK(left(root, "job/step") == Bytes(0));
-  fs::remove_all(root);
 }
 
 TEST_CASE("group memory: what a full cache of files holds is free") {
-  const fs::path root = fs::temp_directory_path() / ("cached" + std::to_string(getpid()));
-  fs::create_directories(root);
+  const program::Scratch scratch;
+  const fs::path& root = scratch.path();
   write(root / "memory.max", "1000\n");
   write(root / "memory.current", "990\n");
   write(root / "memory.stat",
@@ -58,11 +58,11 @@ TEST_CASE("group memory: what a full cache of files holds is free") {
   CHECK(left(root, "") == Bytes(750));
   write(root / "memory.current", "90\n");  // which may be read a moment before
   CHECK(left(root, "") == Bytes(1000));
-  fs::remove_all(root);
 }
 
 TEST_CASE("group memory, version 1: other names, and a limit near 2^63 is none") {
-  const fs::path root = fs::temp_directory_path() / ("first" + std::to_string(getpid()));
+  const program::Scratch scratch;
+  const fs::path& root = scratch.path();
   fs::create_directories(root / "job");
   write(root / "memory.limit_in_bytes", "9223372036854771712\n");
   write(root / "memory.usage_in_bytes", "123456\n");
@@ -74,7 +74,6 @@ TEST_CASE("group memory, version 1: other names, and a limit near 2^63 is none")
         "cache 600\ninactive_file 1\nactive_file 2\ntotal_inactive_file 300\n"
         "total_active_file 200\n");
   CHECK(left(root, "job") == Bytes(550));
-  fs::remove_all(root);
 }
 
 TEST_CASE("memory groups: version 2's line, and that of version 1's controller of memory") {
