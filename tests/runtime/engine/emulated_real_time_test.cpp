@@ -52,6 +52,9 @@ Compared run(const Case& c, const runtime::RealTimeOptions& options) {
       runtime::with_overhead(c.times, runtime::measure_task_overhead(c.p, options));
   const auto predicted = runtime::measured(simulate_timeline(compile(schedule), expected));
   const auto real = runtime::measured(runtime::emulate_threads(lower(schedule), c.times, options));
+  // However busy the machine is, nobody is early.
+  const auto least = runtime::measured(simulate_timeline(compile(schedule), c.times));
+  CHECK(real.makespan.value >= least.makespan.value - 1e-6);
   return {real.makespan.value / predicted.makespan.value - 1, real.bubble - predicted.bubble,
           watch.share()};
 }
