@@ -1,4 +1,4 @@
-# find_package(shardplan CONFIG) gives shardplan::costmodel; include its headers as "costmodel/base/units.hpp".
+# find_package(shardplan CONFIG) gives shardplan::costmodel; include it as "costmodel/costmodel.hpp".
 include(CMakeFindDependencyMacro)
 find_dependency(fmt 9 CONFIG)
 find_dependency(yaml-cpp 0.7 CONFIG)

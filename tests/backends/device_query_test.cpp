@@ -4,6 +4,8 @@
 
 #include "runtime/cuda/triad.hpp"
 
+namespace device_query_test {
+
 namespace runtime::cuda {
 namespace {
 
@@ -49,3 +51,5 @@ TEST_CASE("a triad of unequal lengths is refused") {
 
 }  // namespace
 }  // namespace runtime::cuda
+
+}  // namespace device_query_test

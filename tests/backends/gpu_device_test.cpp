@@ -12,6 +12,8 @@
 #include "tests/runtime/support/op_compare.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace gpu_device_test {
+
 namespace {
 
 // Null, with a word about it, where there is none.
@@ -164,3 +166,5 @@ TEST_CASE("in fp8 a product is what the host makes of the same codes, and models
     CHECK(difference(model, "{micro_batch: 4}", 1, true, runtime::Number::bf16, true) <= 1e-2);
   }
 }
+
+}  // namespace gpu_device_test

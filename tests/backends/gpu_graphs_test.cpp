@@ -7,6 +7,8 @@
 #include "runtime/cuda/gpu_device.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace gpu_graphs_test {
+
 namespace {
 
 // The losses of six steps by one GPU, and how often a graph was started again.
@@ -47,3 +49,5 @@ TEST_CASE("launches replayed from graphs leave what a GPU learns as it is") {
     }
   }
 }
+
+}  // namespace gpu_graphs_test

@@ -11,6 +11,8 @@
 #include "runtime/ranks/tensor_route.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace nccl_test {
+
 namespace {
 
 constexpr int steps = 20;
@@ -84,3 +86,5 @@ TEST_CASE("over NCCL, models learn, hold and send what they do by way of the hos
     CHECK(own.traffic.front().total().value == reference.traffic.front().total().value);
   }
 }
+
+}  // namespace nccl_test

@@ -10,6 +10,8 @@
 
 #include "tests/runtime/support/far_memory.hpp"
 
+namespace arena_test {
+
 using runtime::Arena;
 using runtime::Block;
 using runtime::MemoryKind;
@@ -115,3 +117,5 @@ TEST_CASE("where there is no room, blocks given back make some") {
   CHECK(arena.in_use(MemoryKind::weights) == 30);
   CHECK(arena.take(MemoryKind::activations, 70).bytes() == 70);
 }
+
+}  // namespace arena_test

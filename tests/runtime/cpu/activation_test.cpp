@@ -5,6 +5,8 @@
 #include "runtime/cpu/math.hpp"
 #include "tests/runtime/support/cpu_gradients.hpp"
 
+namespace activation_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 using costmodel::Activation;
@@ -73,3 +75,5 @@ TEST_CASE("the exponential of floats is within two units in the last place, from
   CHECK(cpu::exponential(100.0F) == std::numeric_limits<float>::infinity());
   CHECK(std::isnan(cpu::exponential(std::numeric_limits<float>::quiet_NaN())));
 }
+
+}  // namespace activation_test

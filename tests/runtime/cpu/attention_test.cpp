@@ -11,6 +11,8 @@
 #include "tests/runtime/support/cpu_gradients.hpp"
 #include "tests/runtime/support/rounding.hpp"
 
+namespace attention_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 using costmodel::FlashAttention;
@@ -243,3 +245,5 @@ TEST_CASE("a rotary table of a later part of a sequence is that part of the tabl
   CHECK(std::equal(part.sine.begin(), part.sine.end(), whole.sine.begin() + 12));
   CHECK_THROWS_AS(cpu::RotaryTable<float>(8, 5), std::invalid_argument);
 }
+
+}  // namespace attention_test

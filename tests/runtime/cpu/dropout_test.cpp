@@ -6,6 +6,8 @@
 
 #include "tests/runtime/support/cpu_gradients.hpp"
 
+namespace dropout_test {
+
 namespace cpu_dropout_test {
 
 using namespace cpu_test;
@@ -103,3 +105,5 @@ TEST_CASE("dropout refuses probabilities that leave nothing") {
 }
 
 }  // namespace cpu_dropout_test
+
+}  // namespace dropout_test

@@ -12,6 +12,8 @@
 #include "tests/runtime/support/op_compare.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace epilogues_test {
+
 namespace cpu_epilogues_test {
 
 using costmodel::LayerKind;
@@ -207,3 +209,5 @@ TEST_CASE("a model fuses what it can in each pass, and holds what the cost model
 }
 
 }  // namespace cpu_epilogues_test
+
+}  // namespace epilogues_test

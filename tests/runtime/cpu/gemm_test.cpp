@@ -9,6 +9,8 @@
 #include "tests/runtime/support/cpu_gradients.hpp"
 #include "tests/runtime/support/rounding.hpp"
 
+namespace gemm_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 using costmodel::Linear;
@@ -199,3 +201,5 @@ TEST_CASE("a linear layer refuses tensors of another size, by name") {
   CHECK_THROWS_WITH_AS(cpu::linear_input_gradient(op, four, three, y), "w has 3 elements, not 4",
                        std::invalid_argument);
 }
+
+}  // namespace gemm_test

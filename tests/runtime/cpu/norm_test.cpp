@@ -7,6 +7,8 @@
 #include "runtime/cpu/qk_norm.hpp"
 #include "tests/runtime/support/cpu_gradients.hpp"
 
+namespace norm_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 using costmodel::Norm;
@@ -128,3 +130,5 @@ TEST_CASE(
     CHECK(distance(dk_shift, differences(k_shift, loss)) < difference_bound);
   }
 }
+
+}  // namespace norm_test

@@ -6,6 +6,8 @@
 
 #include "tests/runtime/support/cpu_gradients.hpp"
 
+namespace optimizer_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 
@@ -62,3 +64,5 @@ TEST_CASE("optimizers refuse tensors of different sizes, a velocity that is miss
   CHECK_THROWS_AS(cpu::adamw(two, two, two, two, {.lr = 1}, 0), std::invalid_argument);
   CHECK_THROWS_AS(cpu::sgd(two, two, {}, {.lr = 1, .momentum = 0.5}), std::invalid_argument);
 }
+
+}  // namespace optimizer_test

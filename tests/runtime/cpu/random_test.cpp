@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+namespace random_test {
+
 namespace cpu = runtime::cpu;
 
 TEST_CASE("Philox-4x32-10 gives the authors' known answers") {
@@ -71,3 +73,5 @@ TEST_CASE("synthetic tokens mostly follow from the one before, and stay in the v
     CHECK(share < 0.82);
   }
 }
+
+}  // namespace random_test

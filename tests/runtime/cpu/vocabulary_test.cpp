@@ -7,6 +7,8 @@
 #include "runtime/cpu/embedding.hpp"
 #include "tests/runtime/support/cpu_gradients.hpp"
 
+namespace vocabulary_test {
+
 using namespace cpu_test;
 namespace cpu = runtime::cpu;
 
@@ -146,3 +148,5 @@ TEST_CASE("positions begin again with each sequence, also in rows cut from the m
       cpu::position_embedding_forward<double>({3, 2, 8}, {3, 0, 6}, zeros(6), table, part),
       std::invalid_argument);
 }
+
+}  // namespace vocabulary_test

@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+namespace graph_cache_test {
+
 using runtime::GraphCache;
 using runtime::GraphKey;
 
@@ -143,3 +145,5 @@ TEST_CASE("nothing is left of a cache that is gone") {
   }
   CHECK(recorder.alive.empty());
 }
+
+}  // namespace graph_cache_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace graph_rules_test {
+
 using runtime::graphs_note;
 using runtime::graphs_refused;
 
@@ -27,3 +29,5 @@ TEST_CASE("what came of it is told in numbers, with what was never captured") {
         "kernel after the other");
   CHECK(note_has(graphs_note({.refused = "it waits"}), "; some are never captured: it waits"));
 }
+
+}  // namespace graph_rules_test

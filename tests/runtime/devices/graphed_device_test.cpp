@@ -10,6 +10,8 @@
 #include "tests/runtime/support/host_graphs.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace graphed_device_test {
+
 using runtime::GraphCounts;
 using training_test::gpt;
 using training_test::llama;
@@ -168,3 +170,5 @@ TEST_CASE("tensors that go beside the computation follow what a graph was to mak
     CHECK(over_fabric(true).loss == over_fabric(false).loss);
   }
 }
+
+}  // namespace graphed_device_test

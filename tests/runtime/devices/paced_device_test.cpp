@@ -9,6 +9,8 @@
 #include "costmodel/operators/op_list.hpp"
 #include "runtime/backend/memory.hpp"
 
+namespace paced_device_test {
+
 using costmodel::Seconds;
 using runtime::OpCall;
 
@@ -87,3 +89,5 @@ TEST_CASE("the slowdown is the yardstick's over the reference") {
   CHECK(took / best.value > 0.7);
   CHECK(paced.slowdown(best) == 1);  // nothing was done since
 }
+
+}  // namespace paced_device_test

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+namespace virtual_devices_test {
+
 using runtime::sm_rule;
 using runtime::split_multiprocessors;
 
@@ -63,3 +65,5 @@ TEST_CASE("more ranks than virtual devices are refused") {
   CHECK(runtime::too_many_ranks(9, 2, 4) ==
         "9 ranks want a virtual device each, and 2 GPUs of 4 have 8");
 }
+
+}  // namespace virtual_devices_test

@@ -14,6 +14,8 @@
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/runtime/support/stalls.hpp"
 
+namespace emulated_real_time_test {
+
 using namespace costmodel;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("larger pipelines" * doctest::skip(std::getenv("SHARDPLAN_MEASURE") ==
     }
   }
 }
+
+}  // namespace emulated_real_time_test

@@ -12,6 +12,8 @@
 #include "runtime/ranks/thread_transport.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
+namespace emulated_stages_test {
+
 using namespace costmodel;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("a schedule that cannot end is named with its rank and action") {
   CHECK_THROWS_WITH_AS(runtime::emulate_virtual(lowered, times),
                        "rank 0 waits for ever at 1RECV_B1", runtime::RunFault);
 }
+
+}  // namespace emulated_stages_test

@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace engine_test {
+
 using costmodel::Schedule;
 using costmodel::ScheduleKind;
 
@@ -47,3 +49,5 @@ TEST_CASE("the engine does one rank's actions in their order and times each") {
   CHECK(events[5].start.value == 5);
   CHECK(events[5].end.value == 6);
 }
+
+}  // namespace engine_test

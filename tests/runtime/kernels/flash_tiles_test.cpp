@@ -13,6 +13,8 @@
 #include "tests/runtime/support/host_cta.hpp"
 #include "tests/runtime/support/rounding.hpp"
 
+namespace flash_tiles_test {
+
 namespace cpu_flash_tiles_test {
 
 using runtime::Bf16;
@@ -121,3 +123,5 @@ TEST_CASE("without a mask every query sees every key, and none beyond the last")
 }
 
 }  // namespace cpu_flash_tiles_test
+
+}  // namespace flash_tiles_test

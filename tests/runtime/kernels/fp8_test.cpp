@@ -13,6 +13,8 @@
 #include "tests/runtime/support/op_compare.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace fp8_test {
+
 namespace cpu_fp8_test {
 
 using runtime::Bf16;
@@ -312,3 +314,5 @@ TEST_CASE(
 }
 
 }  // namespace cpu_fp8_test
+
+}  // namespace fp8_test

@@ -15,6 +15,8 @@
 #include "tests/runtime/support/op_compare.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace kernel_device_test {
+
 using training_test::gpt;
 using training_test::llama;
 using training_test::loss_bound;
@@ -328,3 +330,5 @@ TEST_CASE("fp16 is the processor's, number by number") {
   }
 #endif
 }
+
+}  // namespace kernel_device_test

@@ -15,6 +15,8 @@
 #include "runtime/backend/tags.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 
+namespace collectives_test {
+
 using costmodel::Bytes;
 using costmodel::CollectiveKind;
 using namespace runtime;
@@ -289,3 +291,5 @@ TEST_CASE("a rank that fails inside a collective ends it on all") {
                          "rank 2: no more", RunFault);
   }
 }
+
+}  // namespace collectives_test

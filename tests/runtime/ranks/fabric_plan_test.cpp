@@ -12,6 +12,8 @@
 #include "runtime/backend/tags.hpp"
 #include "runtime/training/training_run.hpp"
 
+namespace fabric_plan_test {
+
 using costmodel::Action;
 using costmodel::ActionKind;
 using costmodel::ParallelPlan;
@@ -166,3 +168,5 @@ TEST_CASE("a rank of 1F1B has four channels at most, whatever the pipeline") {
     CHECK(own == (rank == 0 || rank == 15 ? 2 : 4));
   }
 }
+
+}  // namespace fabric_plan_test

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace launch_test {
+
 namespace {
 
 // "" for none, else "RANK of WORLD".
@@ -139,3 +141,5 @@ TEST_CASE("a batch script or shell of Slurm is no rank, and nonsense is none") {
   CHECK(told_by({{"PMI_RANK", "-1"}, {"PMI_SIZE", "4"}}).empty());
   CHECK(told_by({{"PMI_RANK", "1x"}, {"PMI_SIZE", "4"}}).empty());
 }
+
+}  // namespace launch_test

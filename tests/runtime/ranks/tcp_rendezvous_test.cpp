@@ -13,6 +13,8 @@
 #include "tests/runtime/support/tcp_ranks.hpp"
 #include "tests/sanitized.hpp"
 
+namespace tcp_rendezvous_test {
+
 using namespace tcp_test;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("what the environment says of a meeting") {
     unsetenv(name);
   CHECK_THROWS_AS(runtime::meeting(), RunFault);
 }
+
+}  // namespace tcp_rendezvous_test

@@ -11,6 +11,8 @@
 #include "tests/runtime/support/host_fabric.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace tensor_route_test {
+
 using runtime::DevicePlace;
 using runtime::FabricPlan;
 using runtime::TensorWay;
@@ -127,3 +129,5 @@ TEST_CASE("a rank's seats name its group and its place in it") {
   CHECK(seats[1].position == 1);
   CHECK(seats[2].position == 0);
 }
+
+}  // namespace tensor_route_test

@@ -9,6 +9,8 @@
 #include "costmodel/config/yaml.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 
+namespace agreement_test {
+
 using runtime::RunFault;
 using runtime::Statements;
 using runtime::Transport;
@@ -91,3 +93,5 @@ TEST_CASE("a world of another size than the plan's is told both and the remedy")
         "the plan t 1 · p 2 has 6 ranks, and 4 were started: start it by mpirun -np 6, or change "
         "the plan");
 }
+
+}  // namespace agreement_test

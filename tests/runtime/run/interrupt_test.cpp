@@ -9,6 +9,8 @@
 
 #include "tests/run_program.hpp"
 
+namespace interrupt_test {
+
 using nlohmann::json;
 using program::Run;
 using program::Scratch;
@@ -80,3 +82,5 @@ TEST_CASE("what kills a run outright leaves the file with the iterations it had"
   CHECK(all["iterations"] >= 1);
   CHECK(all["loss"].size() == all["iterations"]);
 }
+
+}  // namespace interrupt_test

@@ -13,6 +13,8 @@
 #include "tests/golden.hpp"
 #include "tests/run_program.hpp"
 
+namespace run_cli_test {
+
 using fixtures::contains;
 using nlohmann::json;
 using program::Run;
@@ -305,3 +307,5 @@ TEST_CASE("--fail-above turns a wrong prediction into status 4") {
   CHECK(done.status == 4);
   CHECK(contains(done.err, " wrong, above --fail-above 0.0001"));
 }
+
+}  // namespace run_cli_test

@@ -10,6 +10,8 @@
 #include "runtime/backend/memory.hpp"
 #include "runtime/run/run_command.hpp"
 
+namespace loss_scale_test {
+
 using costmodel::Precision;
 using runtime::LossScale;
 
@@ -103,3 +105,5 @@ TEST_CASE("GPUs older than Ada have no fp8, and it is said which") {
         "A100 has no matrix products in fp8; take an H100 or newer, or set "
         "training.precision=bf16");
 }
+
+}  // namespace loss_scale_test

@@ -5,6 +5,8 @@
 
 #include "runtime/ranks/thread_transport.hpp"
 
+namespace measurement_test {
+
 using costmodel::Action;
 using costmodel::ActionKind;
 using costmodel::ParallelPlan;
@@ -88,3 +90,5 @@ TEST_CASE("the checksum of losses tells any bit apart") {
   CHECK(runtime::checksum({1.0, 2.0}) != runtime::checksum({2.0, 1.0}));
   CHECK(runtime::checksum({1.0}) != runtime::checksum({1.0 + 1e-16 + 2.3e-16}));
 }
+
+}  // namespace measurement_test

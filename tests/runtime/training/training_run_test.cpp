@@ -23,6 +23,8 @@
 #include "runtime/devices/device_wrapper.hpp"
 #include "tests/runtime/support/trained.hpp"
 
+namespace training_run_test {
+
 using costmodel::Scenario;
 using training_test::gpt;
 using training_test::llama;
@@ -301,3 +303,5 @@ TEST_CASE("overlapped, gradients are summed before the last backward ends; else 
   CHECK_FALSE(reduced_beside(false));
   CHECK(reduced_beside(true));
 }
+
+}  // namespace training_run_test
