@@ -6,8 +6,8 @@
 
 namespace device_query_test {
 
-namespace runtime::cuda {
-namespace {
+using namespace runtime;
+using namespace runtime::cuda;
 
 TEST_CASE("libraries answer for their versions with or without a GPU") {
   const CudaVersions versions = query_devices().versions;
@@ -48,8 +48,5 @@ TEST_CASE("a triad on the device equals one on the host to the last bit") {
 TEST_CASE("a triad of unequal lengths is refused") {
   CHECK(triad_on_device({1.0F}, {}, 1.0F).error == "the two inputs of a triad differ in length");
 }
-
-}  // namespace
-}  // namespace runtime::cuda
 
 }  // namespace device_query_test
