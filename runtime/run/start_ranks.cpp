@@ -1,0 +1,106 @@
+#include "runtime/run/start_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "costmodel/plan/plan_text.hpp"
+#include "runtime/ranks/launch.hpp"
+#include "runtime/ranks/mpi_transport.hpp"
+#include "runtime/ranks/tcp_transport.hpp"
+#include "runtime/ranks/thread_transport.hpp"
+#include "runtime/run/agreement.hpp"
+#include "runtime/run/interrupt.hpp"
+#include "runtime/training/stage_executor.hpp"
+
+namespace runtime {
+
+using costmodel::ParallelPlan;
+
+namespace {
+
+void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
+                     const std::function<void(Transport&)>& program) {
+  if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
+  const bool alone = !launched();
+  if (alone && plan.devices() > 1)
+    throw RunFault(0, wrong_world(plan.devices(), to_string(plan), 1));
+  const bool speaks = alone || launched()->rank == 0;
+  MpiOptions options{.patience = request.patience,
+                     .beside = reduces_beside(request.scenario.training, plan)};
+  if (speaks) options.on_fault = [&end](const std::string& cause) { end.tell(cause); };
+  // MPI ends rank 0 where it finds another rank gone: they give it time to speak. mpirun kills a
+  // second after SIGTERM.
+  const OnInterrupt on_interrupt([&end, speaks](int number) {
+    if (speaks) return end.tell_signal(number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  });
+  if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
+}
+
+// Rank 0 hears what ends the run, and then the caller.
+void tell_faults(bool speaks, EarlyEnd& end, const std::function<void()>& all) {
+  try {
+    all();
+  } catch (const RunFault& fault) {
+    if (speaks) end.tell(fault.what());
+    throw;
+  }
+}
+
+void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& end,
+                    const std::function<void(Transport&)>& program) {
+  const auto who = launched_by_torchrun();
+  const bool speaks = !who || who->rank == 0;
+  // torchrun ends all where one rank is gone, perhaps before the others have come to find that. Who
+  // finds another rank gone says so: rank 0 speaks of the signal first. Where all cores compute,
+  // the thread that finds it may have to wait for one.
+  const OnInterrupt on_interrupt([&end, speaks](int number) {
+    if (speaks) return end.tell_signal(number, costmodel::Seconds(0.4));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+    const std::string cause = end.noted_cause(costmodel::Seconds(0.7));
+    if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
+    std::this_thread::sleep_until(until);
+  });
+  const TcpOptions options{.patience = request.patience,
+                           .on_cause = [&end](const std::string& cause) { end.note_cause(cause); },
+                           .on_fault =
+                               [&end, speaks](const std::string& cause) {
+                                 end.note_cause(cause);
+                                 if (speaks) end.tell(cause);
+                               }};
+  tell_faults(speaks, end, [&] { run_tcp(options, program); });
+}
+
+void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
+                      const std::function<void(Transport&)>& program) {
+  const OnInterrupt on_interrupt([&end](int number) { end.tell_signal(number); });
+  tell_faults(true, end, [&] {
+    run_ranks(static_cast<int>(plan.devices()), {.patience = request.patience}, program);
+  });
+}
+
+}  // namespace
+
+StartRanks way_to_start(BackendKind backend) {
+  const bool apart = backend == BackendKind::cuda && one_of_several();
+  if (backend == BackendKind::mpi || (apart && launched())) return train_under_mpi;
+  return backend == BackendKind::tcp || apart ? train_over_tcp : train_on_threads;
+}
+
+void require_start(BackendKind backend) {
+  const bool kept = backend == BackendKind::threads || backend == BackendKind::mpi;
+  if (!kept || launched() || !one_of_several()) return;
+  const Launched by = *one_of_several();
+  throw RunFault(
+      by.rank,
+      fmt::format("torchrun started this process as rank {} of {}, and {}: leave --backend out, or "
+                  "write --backend tcp",
+                  by.rank, by.world,
+                  backend == BackendKind::mpi
+                      ? "--backend mpi wants ranks that mpirun or srun started"
+                      : "--backend threads runs all ranks in one process"));
+}
+
+}  // namespace runtime
