@@ -1,4 +1,4 @@
-// What ranks of a group do together.
+// Kinds of collective and point-to-point communication.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ enum class CollectiveKind {
   scatter,
   gather,
   send,
-  ring  // every rank's block goes round: size - 1 transfers to the neighbour
+  ring  // each rank's block travels around the ring: size - 1 neighbour transfers
 };
 inline constexpr std::array<std::string_view, 10> collective_names{
     "none",      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",

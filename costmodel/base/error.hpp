@@ -1,5 +1,6 @@
-// The three failures of Shardplan, told three ways: the user's (ConfigError: place, fault, remedy),
-// expected ones (values with a reason, never thrown), and ours (InternalError, from CHECK).
+// Three kinds of failure. A user's error is a ConfigError: place, fault, remedy. An expected
+// failure is a return value with a reason and is never thrown. A bug in Shardplan is an
+// InternalError, raised by SHARDPLAN_CHECK.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +9,7 @@
 
 namespace costmodel {
 
-// Where a value was written. Lines and columns count from 1; line 0 means the whole file (or the
+// Where a value was written. Lines and columns count from 1; line 0 means the entire file (or the
 // command line).
 struct Mark {
   std::string file;
@@ -16,7 +17,7 @@ struct Mark {
   int column = 0;
 };
 
-// "FILE:LINE:COLUMN", "FILE" when the line is not known, "" when nothing is.
+// "FILE:LINE:COLUMN"; "FILE" when the line is unknown; "" when the file is unknown too.
 std::string to_string(const Mark& mark);
 
 // Bad input. what() is "FILE:LINE:COLUMN: what is wrong; what is allowed".
@@ -25,7 +26,7 @@ class ConfigError : public std::runtime_error {
   ConfigError(const Mark& where, const std::string& wrong, const std::string& remedy);
 };
 
-// A fault of the program itself; its message asks for a report.
+// A bug in the program; the message asks the user to report it.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -33,15 +34,15 @@ class InternalError : public std::logic_error {
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
-// The known name nearest to a misspelt one, or "" when none is near (edit distance above a third of
-// its length).
+// The known name nearest to a misspelt one, or "" when the edit distance exceeds a third of its
+// length.
 std::string nearest_name(const std::string& misspelt, const std::vector<std::string>& known);
 
-// Whether a word is `name` with at most two slips of the pen, one in a short name. Stricter than
-// nearest_name: for when the word may be a name of its own.
+// True when `word` is a misspelling of `name`: at most two edits, one for short names. Stricter
+// than nearest_name, for places where `word` could also be a valid name.
 bool is_misspelling(const std::string& word, const std::string& name);
 
-// "did you mean 'X'? known: a, b, c" (the list is cut after `most` names).
+// "did you mean 'X'? known: a, b, c". The list stops after `most` names.
 std::string known_names(const std::string& misspelt, const std::vector<std::string>& known,
                         std::size_t most = 24);
 

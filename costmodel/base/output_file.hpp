@@ -1,12 +1,12 @@
-// Files that are written whole or not at all.
+// Atomic file output: a file is written completely or not at all.
 #pragma once
 
 #include <string>
 
 namespace costmodel {
 
-// Replaces the file whole: written beside it, then renamed; a device or a pipe is written to.
-// Throws ConfigError when that fails.
+// Replaces the file atomically: writes a temporary file in the same directory, then renames it. A
+// device or a pipe is written directly. Throws ConfigError on failure.
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace costmodel

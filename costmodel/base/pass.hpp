@@ -1,6 +1,6 @@
-// The passes in which an operator is executed: forward; then, in backward, the gradient of its
-// input and, where it holds weights, the gradient of the weights (two passes, because zero-bubble
-// schedules tell them apart).
+// The passes of an operator: forward, the gradient of its input, and, for an operator with weights,
+// the gradient of its weights. The two gradients are separate passes because zero-bubble schedules
+// run them at different times.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Number formats of training. A precision names the format of matrix products; activations and
-// parameters are kept in its storage format (two bytes for everything below 32 bits: 8- and 4-bit
-// copies are made for the product alone).
+// Number formats of training. A precision is the format of the matrix products. Activations and
+// parameters are stored in its storage format: 4 bytes for fp32, 2 bytes otherwise (8- and 4-bit
+// copies exist only as operands of a product).
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ constexpr std::string_view to_string(Precision p) {
 }
 constexpr double storage_bytes(Precision p) { return p == Precision::fp32 ? 4 : 2; }
 
-// Narrower than 16 bits: operands of products alone, everything else stays in 16 bits.
+// Narrower than 16 bits: only product operands have this format; all other tensors have 16 bits.
 inline bool is_narrow(Precision p) {
   return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
 }
 
-// Bytes of an element that a product reads, block scales left out.
+// Bytes per element of a product's operand, without block scales.
 inline double operand_bytes(Precision p) {
   return p == Precision::nvfp4 ? 0.5 : is_narrow(p) ? 1 : storage_bytes(p);
 }

@@ -1,6 +1,6 @@
-// Numbers with units, as people write and read them: "300 GB/s", "80 GiB", "2.5 us", "312 TFLOP/s".
-// Decimal prefixes (k, M, G, T, P) are powers of 1000, binary ones (Ki, Mi, Gi, Ti) of 1024. In a
-// rate a small b is a bit.
+// Parses and formats numbers with units: "300 GB/s", "80 GiB", "2.5 us", "312 TFLOP/s". Decimal
+// prefixes (k, M, G, T, P) are powers of 1000, binary ones (Ki, Mi, Gi, Ti) powers of 1024. In a
+// rate, a lower-case b is a bit.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,17 @@ namespace costmodel {
 
 enum class Dimension { count, time, size, bandwidth, rate };
 
-// The unit a dimension is kept in: "", "s", "B", "B/s", "FLOP/s".
+// The base unit of a dimension: "", "s", "B", "B/s", "FLOP/s".
 std::string_view base_unit(Dimension dimension);
-// An example of a well-written value, for messages: "25 GB/s".
+// An example of a valid value, for error messages: "25 GB/s".
 std::string_view example_of(Dimension dimension);
 
 struct ParsedQuantity {
   std::optional<double> value;  // in base units
-  std::string why;              // what is wrong, when there is no value
+  std::string why;              // the error, when there is no value
 };
 
-// Reads "80 GiB" or a bare number (already in the base unit). A unit of another dimension is an
-// error that says so.
+// Parses "80 GiB", or a bare number in the base unit. A unit of another dimension is an error.
 ParsedQuantity parse_quantity(std::string_view text, Dimension dimension);
 
 std::string format_seconds(Seconds t);           // "34.72 s", "12.3 ms", "4.5 us"

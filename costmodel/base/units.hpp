@@ -1,6 +1,6 @@
-// Quantities that carry their dimension. A Seconds cannot be added to Bytes; Bytes / BytesPerSecond
-// is Seconds. The base units inside are seconds, bytes, floating-point operations (a fused
-// multiply-add counts two).
+// Quantities with a dimension, checked at compile time: Seconds + Bytes does not compile, and Bytes
+// / BytesPerSecond is Seconds. Base units are seconds, bytes and floating-point operations (a fused
+// multiply-add counts as two).
 #pragma once
 
 #include <compare>
@@ -58,7 +58,7 @@ constexpr Quantity<D> min(Quantity<D> a, Quantity<D> b) {
   return b.value < a.value ? b : a;
 }
 
-// Exact smallest integer not below a / b, for positive b.
+// The smallest integer >= a / b, exactly, for a >= 0 and b > 0.
 constexpr long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }
 
 }  // namespace costmodel

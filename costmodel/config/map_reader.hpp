@@ -1,6 +1,6 @@
-// Reads one map of a configuration: each key once, with its type and range; what was not asked for
-// is an error. Every fault is a ConfigError with the place, the nearest known name and what is
-// allowed.
+// Reads one map of a configuration: each key once, with its type and range. A key that is never
+// read is an error. Every error is a ConfigError with the place, the nearest known name and the
+// allowed values.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct IntegerRange {
   std::int64_t most;
 };
 
-// Of ranks, stages, micro-batches: whatever a cluster could hold.
+// Range of a count of ranks, stages or micro-batches.
 inline constexpr IntegerRange any_size{1, 1'000'000};
 
 class MapReader {
  public:
-  // `what` names the map in messages: "plan", "model 'gpt3-175b'". `map` must outlive the reader.
-  // Null reads as empty.
+  // `what` names the map in messages: "plan", "model 'gpt3-175b'". `map` must outlive the reader. A
+  // null value reads as an empty map.
   MapReader(const Value& map, std::string what);
 
   const Value* optional(std::string_view key);  // nullptr when absent or null
-  // Throws when absent, at a key that is nearly this one where there is one.
+  // Throws when the key is absent, at the place of a key with a similar name if there is one.
   const Value& required(std::string_view key);
   bool is_auto(std::string_view key);  // the value is the word `auto`
   std::optional<std::int64_t> integer(std::string_view key, IntegerRange range);
@@ -39,13 +39,13 @@ class MapReader {
   double required_number(std::string_view key, Dimension dimension, double least, double most);
   std::optional<bool> boolean(std::string_view key);
   std::optional<std::string> text(std::string_view key);
-  // The index of the value in `names`; unknown names are an error with the nearest one.
+  // The index of the value in `names`. Throws for an unknown name and suggests the nearest one.
   std::optional<std::size_t> one_of(std::string_view key, std::span<const std::string_view> names);
-  Mark mark_of(
-      std::string_view key) const;  // where the value stands; the map's own mark when absent
+  Mark mark_of(std::string_view key)
+      const;  // the place of the value; the map's place when the key is absent
   const Mark& mark() const { return map_.mark; }
 
-  // Throws for the first key that nobody asked for.
+  // Throws for the first key that was never read.
   void finish() const;
 
  private:
@@ -54,7 +54,8 @@ class MapReader {
   std::vector<std::string> known_;
 };
 
-// The same for values outside a map: throw with `what` and the value's mark.
+// The same for a value that is not a map entry. Each throws ConfigError with `what` and the value's
+// place.
 std::int64_t read_integer(const Value& value, const std::string& what, IntegerRange range);
 double read_number(const Value& value, const std::string& what, Dimension dimension, double least,
                    double most);

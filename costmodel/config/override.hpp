@@ -1,4 +1,4 @@
-// One value of a configuration overridden from the command line.
+// Overrides one value of a configuration from the command line (`--set`).
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace costmodel {
 
-// Applies "key.path=value" (the value is YAML; `mark` is where the assignment itself was written,
-// usually the command line). Throws ConfigError on a missing '=' or a path through something that
-// is not a map.
+// Applies "key.path=value". The value is YAML; `mark` is the place of the assignment, usually the
+// command line. Throws ConfigError when '=' is missing or when the path crosses a value that is not
+// a map.
 void assign_path(Value& root, const std::string& assignment, const Mark& mark);
 
 }  // namespace costmodel

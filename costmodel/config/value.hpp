@@ -1,5 +1,5 @@
-// A configuration file as a tree of values that remember where they were written. The YAML library
-// is seen by yaml_io.cpp alone; everything else reads this tree.
+// A configuration file as a tree of values, each with the place where it was written. Only yaml.cpp
+// uses the YAML library; all other code reads this tree.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct Value {
   Kind kind = Kind::null;
   Mark mark;
   std::string text;            // of a scalar
-  bool quoted = false;         // a quoted scalar is text, never a number or a bool
+  bool quoted = false;         // a quoted scalar is text, never a number or a Boolean
   std::vector<Value> items;    // of a sequence
   std::vector<Entry> entries;  // of a map, in the order written
 
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
-  // Sets or replaces a key of a map (a null value becomes a map first).
+  // Sets or replaces a key of a map. A null value becomes a map first.
   void set(const std::string& key, Value value);
   bool is_map() const { return kind == Kind::map; }
   bool is_scalar() const { return kind == Kind::scalar; }
@@ -37,7 +37,7 @@ struct Value::Entry {
 
 Value scalar_value(std::string text, Mark mark = {});
 
-// `over` laid upon `base`: maps merge key by key, anything else replaces.
+// Merges `over` into `base`: maps merge key by key, any other value replaces.
 Value merged(const Value& base, const Value& over);
 
 }  // namespace costmodel

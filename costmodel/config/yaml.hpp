@@ -1,4 +1,4 @@
-// YAML (and so JSON) in and out. The only file that knows the YAML library.
+// Reads and writes YAML (and therefore JSON). Only its source file uses the YAML library.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace costmodel {
 
-// Reads a file. Throws ConfigError: missing, a directory, no permission, larger than 64 MiB, not
-// YAML, a key twice in one map, nesting deeper than 64, more than 10^6 values.
+// Reads a file. Throws ConfigError for: a missing file, a directory, no permission, a size above 64
+// MiB, invalid YAML, a duplicate key in a map, nesting deeper than 64, more than 10^6 values.
 Value load_yaml(const std::string& path);
 
-// Parses text, its lines ended as on Unix or as on Windows; `file` is the name used in marks.
+// Parses text with Unix or Windows line ends. `file` is the file name in the marks.
 Value parse_yaml(const std::string& text, const std::string& file);
 
-// Writes block style with flow style for sequences of scalars; reads back to the same tree.
+// Writes block style, with flow style for sequences of scalars. Parsing the result gives the same
+// tree.
 std::string to_yaml(const Value& value);
 
 }  // namespace costmodel

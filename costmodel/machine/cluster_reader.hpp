@@ -1,4 +1,4 @@
-// A cluster's file, configs/clusters, or map.
+// Reads a cluster from a file in configs/clusters or from a map.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace costmodel {
 
-// `device` must already be resolved. When `devices` departs from the tiers (a scenario's override),
-// the last tier is stretched or tiers are cut to fit, and `assumed` says so.
+// `device` is the cluster's resolved device. When `devices` disagrees with the tiers (a scenario
+// overrides it), the last tier is stretched or tiers are removed to fit, and `assumed` records
+// that. Throws ConfigError.
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device);
 
-// One entry of `tiers`.
+// Reads one entry of `tiers`.
 Tier read_tier(const Value& value);
 
-// What `straggler` says: ClusterSpec::straggler_per_doubling.
+// Reads `straggler`: ClusterSpec::straggler_per_doubling.
 double read_straggler(const Value& value);
 
 }  // namespace costmodel

@@ -1,5 +1,5 @@
-// The machines: a device with its rates, and the tiers of network that join devices, from the
-// innermost out.
+// The machines: a device with its rates, and the tiers of the network that connects devices,
+// innermost first.
 #pragma once
 
 #include <array>
@@ -19,45 +19,44 @@ struct DeviceSpec {
   std::string name;
   std::string title;
   std::array<FlopsPerSecond, precision_count>
-      peak{};                  // dense matrix products; 0 where the device has no such unit
+      peak{};                  // dense matrix products; 0 without such a unit
   FlopsPerSecond vector_peak;  // element-wise arithmetic
   int multiprocessors = 1;
   Bytes memory;
   BytesPerSecond memory_bandwidth;
-  double gemm_efficiency = 0.8;  // of peak, for products that fill the device
+  double gemm_efficiency = 0.8;  // fraction of peak, for products that fill the device
   std::array<double, precision_count>
-      gemm_precision_efficiency{};  // the same of one precision where it differs; 0:
-                                    // gemm_efficiency
-  double gemm_half_k = 0;           // inner size at which half of it is reached
-  Seconds gemm_start;               // fill and drain of a product's pipeline, and the gap before it
-  double attention_forward = 0.6;   // of peak, flash attention
+      gemm_precision_efficiency{};  // per precision; 0: gemm_efficiency
+  double gemm_half_k = 0;          // inner size k at which a product reaches half of its efficiency
+  Seconds gemm_start;              // per product: pipeline fill and drain, and the gap before it
+  double attention_forward = 0.6;  // fraction of peak, flash attention
   double attention_backward = 0.5;
   double attention2_forward =
-      0.6;  // the same of FlashAttention 2; equal where nothing better exists
+      0.6;  // for FlashAttention 2; equal to the above where no better kernel exists
   double attention2_backward = 0.5;
   double attention_half_sequence =
       0;  // causal kernels on s tokens reach s / (s + this) of it: masked tiles, start and tail
-  double attention_half_blocks =
-      0;  // ... and blocks of 128 queries reach n / (n + this): occupancy
+  double attention_half_blocks = 0;  // with n blocks of 128 queries, n / (n + this): occupancy
   double attention_half_head_dim =
-      0;  // ... and heads of d reach d / (d + this): softmax beside products
-  double memory_efficiency = 0.8;  // of bandwidth, large element-wise kernels
+      0;  // with heads of size d, d / (d + this): softmax next to the products
+  double memory_efficiency = 0.8;  // fraction of bandwidth, large element-wise kernels
   Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
-  BytesPerSecond host_bandwidth;  // to host memory, one direction; 0: not said
-  double idle_boost = 0;  // a device idle for a share f of the time computes 1 - f · this as long
-                          // in the rest: under its power limit it clocks higher
-  Seconds kernel_launch;  // host time a kernel; back-to-back kernels are never faster
-  Seconds graph_kernel_launch;      // ... replayed from a graph; 0: not said
-  std::vector<RateTable> measured;  // operators as measured, instead of the formulas
-  // So many devices of a node that compute at once take so many times as long each as one alone at
-  // its best: they share caches, memory or cores, and one alone may have neighbours that nobody
-  // here knows. Growing; empty: they share nothing.
+  BytesPerSecond host_bandwidth;  // to host memory, one direction; 0: unknown
+  double idle_boost = 0;  // a device that is idle for a fraction f of the time takes only 1 - f ·
+                          // this of its time for the rest: its clock rises under the power limit
+  Seconds kernel_launch;  // host time per kernel; back-to-back kernels are never faster
+  Seconds graph_kernel_launch;      // the same when replayed from a CUDA graph; 0: unknown
+  std::vector<RateTable> measured;  // measured operators, used in place of the formulas
+  // When `devices` devices of a node compute concurrently, each takes `slowdown` times as long as a
+  // single one in the best case: they share caches, memory bandwidth or cores, and a single one may
+  // have unknown neighbours. Ascending; empty: no slowdown.
   struct Together {
     double devices, slowdown;
-    double pace = 0;  // ... of which a core's pace just then explains this much (0: not said)
+    double pace = 0;  // the part of `slowdown` that the cores' pace explained during the
+                      // measurement; 0: unknown
   };
   std::vector<Together> together;
-  Seconds yardstick;  // of runtime/devices/yardstick.hpp at the pace of `measured`; 0: not said
+  Seconds yardstick;  // time of runtime/devices/yardstick.hpp at the pace of `measured`; 0: unknown
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
   double gemm_efficiency_of(Precision p) const {
     const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];
@@ -65,27 +64,29 @@ struct DeviceSpec {
   }
 };
 
-// A level of the network. A unit of tier i is a group of `devices` devices joined at tier i or
+// One level of the network. A unit of tier i is a set of `devices` devices connected at tier i or
 // below.
 struct Tier {
   std::string name;
   std::int64_t devices = 0;
   BytesPerSecond bandwidth;  // per device, one direction
   Seconds latency;           // one hop
-  Seconds fixed;             // start of any collective that reaches this tier
-  double efficiency = 1;     // of the bandwidth, large messages
-  // Of one device while its neighbours are silent; 0: no more than `bandwidth`.
+  Seconds fixed;             // start-up time of any collective that reaches this tier
+  double efficiency = 1;     // fraction of the bandwidth, large messages
+  // Bandwidth of one device while its neighbours are idle; 0: not above `bandwidth`.
   BytesPerSecond single;
-  std::vector<CollectiveTable> measured;  // within this tier, instead of the formulas
-  // What a device reaches in a group of so many of its unit, where a smaller group has fewer of the
-  // links (NVLink without a switch: a pair has only those between the two). Growing.
+  std::vector<CollectiveTable>
+      measured;  // collectives measured within this tier, used in place of the formulas
+  // Bandwidth per device in a group of `devices` devices of a unit, where a smaller group uses
+  // fewer of the links (NVLink without a switch: a pair uses only the links between the two).
+  // Ascending.
   struct Group {
     int devices;
     BytesPerSecond bandwidth;
   };
   std::vector<Group> groups;
-  // Of large messages in a group of `size` within a unit: the largest of `groups` that is not
-  // larger than it; all of the tier's beyond them.
+  // Bandwidth of large messages in a group of `size` devices within a unit: that of the largest
+  // entry of `groups` not above `size`, and the tier's own beyond the entries.
   BytesPerSecond reached(int size) const;
 };
 
@@ -96,38 +97,39 @@ struct ClusterSpec {
   std::int64_t devices = 0;
   std::int64_t devices_per_node = 0;
   double straggler_per_doubling =
-      0;                    // an iteration is this share longer with each doubling of nodes
-  Seconds launch_blocked;   // idle time after each kernel where jobs set CUDA_LAUNCH_BLOCKING: the
-                            // host launches the next when it has seen the last one end
-  std::vector<Tier> tiers;  // strictly growing `devices`; the last holds the whole cluster
-  std::vector<Tier> known_tiers;  // as described, before they were fitted to `devices`
+      0;                   // each doubling of the nodes lengthens an iteration by this fraction
+  Seconds launch_blocked;  // idle time after each kernel in jobs that set CUDA_LAUNCH_BLOCKING: the
+                           // host launches a kernel only after it has seen the previous one end
+  std::vector<Tier> tiers;        // `devices` strictly ascending; the last holds the entire cluster
+  std::vector<Tier> known_tiers;  // as written, before they were fitted to `devices`
   std::vector<std::string> assumed;
-  // Where devices differ: each kind's own, as a cluster of its own, and `tiers` above is the one
-  // that joins them. `device` and `devices_per_node` above are those of the first. Empty: one kind.
+  // With several kinds of devices: one homogeneous cluster per kind; `tiers` above then holds the
+  // join tier, `device` and `devices_per_node` those of the first group. Empty: one kind.
   std::vector<ClusterSpec> groups;
 };
 
-// How much longer than one node's an iteration is because every collective waits for the slowest
-// node: 1 + straggler_per_doubling · log2(nodes).
+// Factor on the iteration time because every collective waits for the slowest node: 1 +
+// straggler_per_doubling · log2(nodes).
 double straggler_factor(const ClusterSpec& cluster);
 
-// How many times as long as alone at its best a device computes while `devices` of its node do: 1
-// for one, where nothing else was measured; linear between the measured numbers, proportional above
-// the last, where devices take turns.
+// Factor on compute time while `devices` devices of a node compute concurrently: 1 for one device
+// or without measurements; linear between the measured counts; proportional to `devices` above the
+// largest count, where devices take turns.
 double slowdown_together(const DeviceSpec& device, double devices);
 
-// The same device while its cores take `pace` times as long as at the pace of `measured`, turns
-// that they have to take counted: what they share beside that stays. Unchanged where Together::pace
-// is not said.
+// The same device when its cores run `pace` times slower than at the measurement of `measured`,
+// time-slicing included: each `slowdown` is scaled from its recorded pace to this one, and the
+// remaining contention is kept. Unchanged when a Together::pace is unknown.
 DeviceSpec at_pace(DeviceSpec device, double pace);
 
-// Cuts or stretches the tiers to `devices` and `devices_per_node`, and says so in `assumed`.
+// Fits the tiers to `devices` and `devices_per_node` by removing or stretching them, and records a
+// stretch in `assumed`.
 void fit_tiers(ClusterSpec& cluster);
 
-// The same cluster with another number of devices: its tiers as described, cut or stretched again.
+// The same cluster with another number of devices: the tiers as written, fitted again.
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices);
 
-// What all devices of a cluster compute in a second, and the names of its kinds of devices.
+// Total peak of all devices of a cluster.
 FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision);
 
 }  // namespace costmodel

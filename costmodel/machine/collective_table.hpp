@@ -1,4 +1,4 @@
-// Collectives as they were measured within one tier, over the size of the message.
+// Collectives measured within one tier, as a function of the message size.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,20 @@
 
 namespace costmodel {
 
-// One kind among so many ranks that nothing but this tier joins. The curve's one axis is the
-// message's bytes (costmodel/cost/collective.hpp), its rate message / time: what nccl-tests calls
-// algbw.
+// One kind of collective on `ranks` ranks that this tier alone connects. The curve maps message
+// bytes (as cost/collective.hpp defines them) to message / time in B/s: the algbw of nccl-tests.
 struct CollectiveTable {
   CollectiveKind kind = CollectiveKind::all_reduce;
   int ranks = 2;
   RateTable curve;
 };
 
-// The table of that kind and number of ranks; null where they were not measured.
+// The table of that kind and number of ranks; null when not measured.
 const CollectiveTable* table_of(const std::vector<CollectiveTable>& tables, CollectiveKind kind,
                                 int ranks);
 
-// Between the measured sizes as rate_at; below the smallest as long as the smallest. Nothing where
-// that kind and number of ranks were not measured.
+// The measured time, interpolated by rate_at; below the smallest measured size, the time of the
+// smallest. Empty when that kind and number of ranks were not measured.
 std::optional<Seconds> measured_collective(const std::vector<CollectiveTable>& tables,
                                            CollectiveKind kind, Bytes message, int ranks);
 

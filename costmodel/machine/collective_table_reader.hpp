@@ -1,4 +1,4 @@
-// Measured collectives in YAML: read from a tier, and written back.
+// Reads measured collectives from a tier's YAML, and writes them back.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace costmodel {
 
-// Reads the list under a tier's `measured`. Throws ConfigError: an unknown kind or key, sizes that
-// do not grow, as many rates as sizes are not there, a table twice.
+// Reads the list under a tier's `measured`. Throws ConfigError for an unknown kind or key, sizes
+// that are not ascending, a number of rates other than the number of sizes, and a duplicate table.
 std::vector<CollectiveTable> read_collective_tables(const Value& list);
 Value to_value(const std::vector<CollectiveTable>& tables);
 

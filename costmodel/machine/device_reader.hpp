@@ -1,4 +1,4 @@
-// A device's file, configs/devices.
+// Reads a device from a file in configs/devices.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// Rates of operators as they were measured, over a grid of shapes.
+// Measured rates of operators over a grid of shapes.
 //
-// Between the points the logarithm of the rate is linear in the logarithm of each coordinate: exact
-// at the points, between the rates of the corners elsewhere. Outside the grid the rate is that of
-// its nearest edge, so that time grows with the work.
+// Between the points the logarithm of the rate is interpolated linearly in the logarithm of each
+// coordinate: exact at the points, between the rates of the corners elsewhere. Outside the grid the
+// rate is that of the nearest edge, so time grows with the work.
 #pragma once
 
 #include <span>
@@ -15,24 +15,23 @@
 
 namespace costmodel {
 
-// One pass of one operator in one precision. What the axes and the rate count depends on the
-// operator (measured_time.hpp).
+// One pass of one operator in one precision. The operator defines the meaning of the axes and of
+// the rate (cost/measured_time.hpp).
 struct RateTable {
   std::string op;
   Pass pass = Pass::forward;
   Precision precision = Precision::fp32;
-  std::vector<std::vector<double>> axes;  // three at most, each growing, all positive
-  std::vector<double> rates;              // a second; the first axis is the slowest
+  std::vector<std::vector<double>> axes;  // at most three; each ascending and positive
+  std::vector<double> rates;              // per second; the first axis varies slowest
 };
 
-// `point` has one positive coordinate an axis.
+// `point` has one positive coordinate per axis.
 double rate_at(const RateTable& table, std::span<const double> point);
 
-// Every name a table may have: an operator's, as costmodel/cost/measured_time.hpp names it, or
-// "optimizer".
+// All valid table names: the operator names of cost/measured_time.hpp, and "optimizer".
 std::span<const std::string_view> measured_names();
 
-// Axes and the rate's key of an operator's table: {"m", "n", "k"} and flops_per_s of "linear".
+// The axes and the rate's key of an operator's table: {"m", "n", "k"} and flops_per_s for "linear".
 struct TableKeys {
   std::vector<std::string_view> axes;
   std::string_view rate;

@@ -1,4 +1,4 @@
-// Measured rates in YAML: read from a device's file, and written back.
+// Reads measured rates from a device's YAML, and writes them back.
 #pragma once
 
 #include <string_view>
@@ -10,12 +10,12 @@
 
 namespace costmodel {
 
-// Reads the list under `operators: {tables: ...}`. Throws ConfigError: an unknown operator or key,
-// axes that do not grow, too few or too many rates, a table twice.
+// Reads the list under `operators: {tables: ...}`. Throws ConfigError for an unknown operator or
+// key, axes that are not ascending, too few or too many rates, and a duplicate table.
 std::vector<RateTable> read_rate_tables(const Value& list);
 Value to_value(const std::vector<RateTable>& tables);
 
-// A table of one axis that is part of a larger map: two lists of the same length under these keys.
+// A one-axis table inside a larger map: two lists of equal length under these keys.
 RateTable read_curve(MapReader& reader, std::string_view axis, std::string_view rate);
 void set_curve(Value& map, const RateTable& curve, std::string_view axis, std::string_view rate);
 

@@ -1,17 +1,16 @@
-// Hugging Face config.json -> the keys of a model map. Knows model_type llama, mistral, qwen2,
-// qwen3, gpt2, gpt_neox.
+// Translates a Hugging Face config.json into the keys of a model map. Supports model_type llama,
+// mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, t5 and mt5.
 #pragma once
 
 #include "costmodel/config/value.hpp"
 
 namespace costmodel {
 
-// Whether a map is a Hugging Face configuration (it names a model_type or architectures and has no
-// `kind`).
+// True for a Hugging Face configuration: the map has `model_type` or `architectures` and no `kind`.
 bool is_hf_config(const Value& map);
 
-// The same model in our keys, with marks of the source kept. Throws ConfigError: unknown
-// model_type, missing or absurd keys.
+// The same model with Shardplan's keys; each value keeps its place in the source. Throws
+// ConfigError for an unknown model_type and for missing or out-of-range keys.
 Value from_hf_config(const Value& map);
 
 }  // namespace costmodel

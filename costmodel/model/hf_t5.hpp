@@ -1,5 +1,5 @@
-// T5's config.json, whose keys are unlike those of models of one stack (transformers, T5Config and
-// MT5Config). Of use inside costmodel only.
+// Translates T5's config.json, whose keys differ from those of single-stack models (transformers,
+// T5Config and MT5Config). Internal to costmodel.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace costmodel {
 
-// Of model_type, or the first of `architectures`.
+// `type` is the value of model_type, or the first of `architectures`.
 bool is_t5_type(std::string_view type);
 
-// Ours of such a map. Throws ConfigError.
+// The same model with Shardplan's keys. Throws ConfigError.
 Value from_t5_config(const Value& map, std::string_view type);
 
 }  // namespace costmodel

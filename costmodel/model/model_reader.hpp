@@ -1,4 +1,4 @@
-// A model's file, configs/models, or map.
+// Reads a model from a file in configs/models or from a map.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace costmodel {
 
-// Reads a map with `kind`, ... Missing keys take the family's usual value and are listed in
-// `assumed`. Throws ConfigError.
+// Reads a map with `kind` and its other keys. A missing key takes the family's usual value and is
+// listed in `assumed`. Throws ConfigError.
 ModelSpec read_model(const Value& map, const std::string& name);
 
-// The same map in canonical form (what `import hf` writes).
+// The model as a map in canonical form (the output of `import hf`).
 Value to_value(const ModelSpec& model);
 
 }  // namespace costmodel

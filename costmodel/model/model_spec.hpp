@@ -1,5 +1,4 @@
-// What a transformer is: its sizes and the choices that change its operators. Shapes only, no
-// parallelism.
+// The architecture of a model: its sizes and the choices that change its operators. No parallelism.
 #pragma once
 
 #include <array>
@@ -12,8 +11,8 @@
 namespace costmodel {
 
 enum class ModelKind { gpt, llama, moe, mamba, t5 };
-// relative: a bias of the scores by distance, from a table of each stack (Raffel et al. 2020,
-// arXiv:1910.10683, section 2.1).
+// relative: a bias added to the attention scores by distance, from one table per stack (Raffel et
+// al. 2020, arXiv:1910.10683, section 2.1).
 enum class Positions { learned, rotary, alibi, none, relative };
 enum class Normalization { layernorm, rmsnorm };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
@@ -26,7 +25,8 @@ inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm"
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
                                                                   "silu"};
 
-inline constexpr std::int64_t relative_buckets = 32;  // rows of T5's table, a column a head
+inline constexpr std::int64_t relative_buckets =
+    32;  // rows of T5's table, which has one column per head
 
 struct ModelSpec {
   std::string name;
@@ -37,13 +37,13 @@ struct ModelSpec {
   std::int64_t heads = 0;     // a
   std::int64_t kv_heads = 0;  // a for multi-head, 1 for multi-query attention
   std::int64_t head_dim = 0;  // of queries and keys
-  // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): keys and values of
-  // all heads are projected up from one latent vector a token, queries from another. Megatron's
-  // names.
-  std::int64_t kv_lora_rank = 0;         // 0: plain attention
-  std::int64_t q_lora_rank = 0;          // 0: queries straight from the hidden state
+  // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the keys and values
+  // of all heads are projected up from one latent vector per token, the queries from another. The
+  // names are Megatron's.
+  std::int64_t kv_lora_rank = 0;         // 0: standard attention
+  std::int64_t q_lora_rank = 0;          // 0: queries are projected directly from the hidden state
   std::int64_t qk_head_dim = 0;          // of queries and keys without the rotary part
-  std::int64_t qk_pos_emb_head_dim = 0;  // the rotary part; its key is shared by all heads
+  std::int64_t qk_pos_emb_head_dim = 0;  // the rotary part; all heads share its key
   std::int64_t v_head_dim = 0;           // 0: head_dim
   std::int64_t ffn_hidden = 0;
   bool gated_mlp = false;  // gate and up projections, multiplied (SwiGLU)
@@ -58,33 +58,33 @@ struct ModelSpec {
   bool qk_norm = false;         // normalised queries and keys (Qwen3)
   bool embedding_norm = false;  // a normalisation after the embedding (BLOOM)
   // Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): some layers have `experts` MLPs, of
-  // which each token takes top_k, and shared ones that every token takes.
+  // which each token uses top_k, and shared MLPs that every token uses.
   std::int64_t experts = 0;  // 0: all layers are dense
   std::int64_t top_k = 0;
   std::int64_t expert_ffn_hidden = 0;
-  std::int64_t shared_experts = 0;      // as wide as an expert each
-  std::int64_t first_dense_layers = 0;  // the first layers have a plain MLP of ffn_hidden
-  std::int64_t moe_every = 1;           // of the others, layer i has experts when this divides i
-  // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): layers of a state-space scan over `heads` of
-  // head_dim channels, without attention and MLP.
+  std::int64_t shared_experts = 0;      // each as wide as an expert
+  std::int64_t first_dense_layers = 0;  // the first layers have a dense MLP of width ffn_hidden
+  std::int64_t moe_every = 1;  // of the others, layer i has experts when i is a multiple of this
+  // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): every layer is a state-space scan over `heads`
+  // heads of head_dim channels, without attention and MLP.
   std::int64_t state_size = 0;  // N; 0: a transformer
-  std::int64_t ssm_groups = 0;  // heads of a group share B and C
+  std::int64_t ssm_groups = 0;  // all heads of a group share B and C
   std::int64_t conv_kernel = 0;
   // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
-  // first. A decoder layer has attention to the encoder's output besides.
-  std::int64_t encoder_layers = 0;  // 0: one stack, which is a decoder
+  // first. A decoder layer has self-attention and cross-attention to the encoder's output.
+  std::int64_t encoder_layers = 0;  // 0: a decoder-only model
   std::int64_t decoder_layers = 0;
-  bool parallel_block = false;  // attention and MLP side by side on one input sum (GPT-NeoX)
-  double dropout = 0;           // of embedding, attention and hidden states
+  bool parallel_block =
+      false;  // attention and MLP read the same input and their outputs are summed (GPT-NeoX)
+  double dropout = 0;  // of embedding, attention and hidden states
   std::optional<double> published_parameters;
   std::string source;
-  std::vector<std::string>
-      assumed;  // "vocab 50257 (family default)": keys the description left out
+  std::vector<std::string> assumed;  // keys missing in the description
 
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
-  // Channels of the convolution: x, B and C.
+  // Channels of the convolution: those of x, B and C.
   std::int64_t conv_channels() const { return query_size() + 2 * ssm_groups * state_size; }
   bool latent_attention() const { return kv_lora_rank > 0; }
   bool encoder_decoder() const { return encoder_layers > 0; }
@@ -96,9 +96,9 @@ struct ModelSpec {
   bool has_experts(std::int64_t layer) const {
     return experts > 0 && layer >= first_dense_layers && layer % moe_every == 0;
   }
-  // Layers with experts among `count` from `first` on.
+  // The number of layers with experts in [first, first + count).
   std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
-  bool mixes_layers() const {  // dense layers and layers with experts, or two stacks
+  bool mixes_layers() const {  // both dense and expert layers, or two stacks
     const std::int64_t sparse = moe_layers(0, layers);
     return (sparse > 0 && sparse < layers) || encoder_decoder();
   }

@@ -1,18 +1,19 @@
-// How many parameters a model has.
+// Number of parameters of a model.
 #pragma once
 
 #include "costmodel/model/model_spec.hpp"
 
 namespace costmodel {
 
-// Parameters of the whole model, with the vocabulary as given (not padded). Narayanan et al. 2021
-// (arXiv:2104.04473), eq. 2, gives 12·l·h²(1 + 13/12h + (V + s)/12lh) for the gpt kind; this is the
-// exact count for every kind.
+// Parameters of the complete model, with the vocabulary unpadded. Exact for every kind; for the gpt
+// kind Narayanan et al. 2021 (arXiv:2104.04473), eq. 2, approximate it as 12·l·h²(1 + 13/12h + (V +
+// s)/12lh).
 double parameter_count(const ModelSpec& model);
-// Of them, what one token meets: top_k and the shared experts of each layer instead of all.
+// The parameters that one token uses: top_k and the shared experts of each layer instead of all.
 double active_parameter_count(const ModelSpec& model);
-double parameters_per_layer(const ModelSpec& model);          // a dense one, or an encoder's
-double parameters_per_moe_layer(const ModelSpec& model);      // one with experts
-double parameters_per_decoder_layer(const ModelSpec& model);  // of an encoder-decoder model
+double parameters_per_layer(const ModelSpec& model);      // of a dense layer or an encoder layer
+double parameters_per_moe_layer(const ModelSpec& model);  // of a layer with experts
+double parameters_per_decoder_layer(
+    const ModelSpec& model);  // of a decoder layer of an encoder-decoder model
 
 }  // namespace costmodel

@@ -1,4 +1,5 @@
-// Attention: projections, the core, and how context-parallel ranks see each other's keys.
+// Attention: projections, the attention core, and the exchange of keys and values between
+// context-parallel ranks.
 #include <algorithm>
 
 #include "costmodel/operators/layer_builder.hpp"

@@ -1,4 +1,4 @@
-// A mixture of experts: routing, dispatch, grouped products, and the way back.
+// A mixture of experts: routing, dispatch, grouped products, combine.
 #include <algorithm>
 
 #include "costmodel/operators/layer_builder.hpp"

@@ -1,6 +1,6 @@
-// The operators one device executes, with local (sharded) shapes. An Op is a variant with named
-// fields; every visitor lists every operator, so that a new one does not compile until each of them
-// knows it.
+// The operators of one device, with local (sharded) shapes. An Op is a variant of structs with
+// named fields. Every visitor lists every operator, so a new operator does not compile until all
+// visitors handle it.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +16,41 @@
 
 namespace costmodel {
 
-// y[m, n] = x[m, k] · W[k, n] (+ bias). The shapes are this device's.
+// y[m, n] = x[m, k] · W[k, n] (+ bias). The shapes are local to this device.
 struct Linear {
   std::int64_t m, n, k;
   bool bias;
-  bool regather;  // its saved input is sharded over the sequence and gathered again for the weight
+  bool regather;  // the saved input is a sequence shard that is gathered again for the weight
                   // gradient
-  bool bias_in_residual = false;  // the residual behind it adds the bias, and has its gradient
+  bool bias_in_residual = false;  // the following residual adds the bias and computes its gradient
 };
-// The same for `experts` matrices at once, each with an equal share of the m rows (a grouped
-// product): the router is taken to balance its load, as its auxiliary loss wants it to.
+// Grouped product: `experts` matrices, each with an equal share of the m rows. The router is
+// assumed to balance its load, as its auxiliary loss intends.
 struct GroupedLinear {
   std::int64_t m, n, k, experts;
   bool bias;
 };
-// A depthwise convolution along the sequence with its activation, `taps` wide.
+// A depthwise convolution along the sequence with `taps` taps, and its activation.
 struct Convolution {
   std::int64_t rows, cols, taps;
 };
-// The state-space scan of Mamba-2 in chunks (Dao and Gu 2024, arXiv:2405.21060, section 6):
-// products inside chunks and with the states between them.
+// The chunked state-space scan of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 6): products
+// within chunks and with the states between them.
 struct Scan {
   std::int64_t sequences, s, heads, head_dim, state, groups;
-  std::int64_t chunk = 256;  // of the authors' kernels
+  std::int64_t chunk = 256;  // the authors' kernels use this
   std::int64_t chunk_tokens() const { return s < chunk ? s : chunk; }
   std::int64_t chunks() const { return sequences * ceil_div(s, chunk_tokens()); }
 };
-// Scores of each row's experts turned into probabilities and the top_k chosen.
+// Turns the expert scores of each row into probabilities and selects the top_k.
 struct Routing {
   std::int64_t rows, cols, top_k;
 };
-// Rows copied to where their experts (or their owners) want them: each of `rows` to or from so many
-// places.
+// Copies `rows` rows to the order of their experts, or back; each row to or from `copies` places.
 struct Permute {
   std::int64_t rows, cols, copies;
 };
-// scores[batch, s, keys] = Q · Kᵀ and context = P · V; batch counts (sequence, head) pairs.
+// scores[batch, s, keys] = Q · Kᵀ and context = P · V. `batch` counts (sequence, head) pairs.
 struct AttentionScores {
   std::int64_t batch, s, head_dim;
   std::int64_t keys = 0;  // 0: s
@@ -62,25 +61,24 @@ struct AttentionContext {
   std::int64_t keys = 0;  // 0: s
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
-// Scale, mask and softmax over rows; fused into one kernel or not.
+// Scale, mask and softmax over rows, in one kernel when fused.
 struct Softmax {
   std::int64_t rows, cols;
   bool fused;
-  bool triangular = false;  // the kernel reads what the causal mask leaves, and writes it all
+  bool triangular = false;  // the kernel reads only unmasked scores, but writes all
 };
-// Attention in one kernel that keeps no scores (Dao 2022, arXiv:2205.14135). `kv_share` is heads /
-// kv_heads.
+// Attention in one kernel that does not store the scores (Dao 2022, arXiv:2205.14135).
 struct FlashAttention {
   std::int64_t sequences, s, heads, kv_heads, head_dim;
   bool causal_skip;
-  bool second_generation = false;  // FlashAttention 2, where the device has a better one
-  // Context parallelism: these s queries of a rank see so many keys ...
+  bool second_generation = false;  // FlashAttention 2, on devices with a better kernel
+  // Context parallelism: the s local queries attend to `keys` keys ...
   std::int64_t keys = 0;  // 0: s
-  // ... which come in so many blocks, each a kernel of its own whose result is merged with the one
-  // before (Liu et al. 2023, arXiv:2310.01889, section 3).
+  // ... in `blocks` blocks. Each block is a kernel, whose result is merged with the previous one's
+  // (Liu et al. 2023, arXiv:2310.01889, section 3).
   std::int64_t blocks = 1;
   std::int64_t v_head_dim = 0;  // 0: head_dim
-  bool cross = false;           // the keys are of another sequence, all of them this rank's
+  bool cross = false;           // cross-attention: the keys are of another sequence and all local
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
@@ -90,15 +88,15 @@ struct Dropout {
 struct Norm {
   std::int64_t rows, cols;
   Normalization kind;
-  int gains = 1;  // vectors of parameters: queries and keys have one each
+  int gains = 1;  // parameter vectors; 2 for queries and keys
 };
-// cols is the width of the result; a gated activation reads twice as much.
+// `cols` is the width of the result; a gated activation reads twice as many.
 struct Activation {
   std::int64_t rows, cols;
   bool gated;
   bool fused_bias;
 };
-// residual + dropout(x + bias): one kernel when fused.
+// residual + dropout(x + bias), in one kernel when fused.
 struct BiasDropoutAdd {
   std::int64_t rows, cols;
   bool bias, dropout, fused;
@@ -117,14 +115,15 @@ struct CrossEntropy {
   std::int64_t rows, cols;
   bool fused;
 };
-// A collective along an axis; `bytes` is the full message (what every rank holds after an
-// all-gather or all-reduce). Its backward is another collective (Shoeybi et al. 2019, f and g;
-// Korthikanti et al. 2022, g and ḡ).
+// A collective along an axis. `bytes` is the full message (what every rank holds after an
+// all-gather or all-reduce). Its backward is the conjugate collective (Shoeybi et al. 2019, f and
+// g; Korthikanti et al. 2022, g and ḡ).
 struct Collective {
   CollectiveKind forward, backward;
   Axis axis;
   Bytes bytes;
-  double backward_factor = 1;  // message of the backward collective, in forward ones
+  double backward_factor =
+      1;  // message size of the backward collective relative to the forward one
 };
 
 using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,
@@ -140,23 +139,23 @@ Visitor(Cases...) -> Visitor<Cases...>;
 
 std::string_view name_of(const Op& op);
 
-// The parameters an operator holds on this device: matrices, tables, biases, norm gains.
+// Number of parameters an operator has on this device: matrices, tables, biases, norm gains.
 double weights_of(const Op& op);
 
-// Whether it holds weights of experts, which are dealt out and summed over other ranks than the
-// rest.
+// Whether its weights are expert weights, which are distributed and reduced over other ranks than
+// the rest.
 bool is_expert(const Op& op);
 
-// Whether its time is a matrix product's; everything else moves bytes (or, a collective, is the
-// network's).
+// Whether its time is that of a matrix product. All other operators are bound by memory traffic or,
+// for a collective, by the network.
 bool is_product(const Op& op);
 
-// What one pass of an operator does.
+// The work of one pass of an operator.
 struct Work {
-  Flops model;     // matrix-product FLOPs by the published convention: attention in full, no causal
-                   // halving
-  Flops executed;  // matrix-product FLOPs the kernels really do
-  Bytes moved;     // to and from device memory
+  Flops
+      model;  // matrix-product FLOPs by the published convention: full attention, no causal halving
+  Flops executed;  // matrix-product FLOPs that the kernels execute
+  Bytes moved;     // bytes read from and written to device memory
   int kernels = 0;
   Work& operator+=(const Work& o) {
     model += o.model;
@@ -167,10 +166,10 @@ struct Work {
   }
 };
 
-// `element` is the storage size of an activation in bytes.
+// `element` is the storage size of an activation element in bytes.
 Work work_of(const Op& op, Pass pass, double element);
 
-// Whether the operator has that pass at all (only weights have a weight gradient).
+// Whether the operator has that pass (only operators with weights have a weight gradient).
 bool has_pass(const Op& op, Pass pass);
 
 }  // namespace costmodel

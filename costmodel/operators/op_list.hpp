@@ -1,6 +1,6 @@
-// The operators of one layer on one device, with the tensors between them: which operator makes a
-// tensor, which read it, which keep it for backward. Everything the cost model says of a layer is a
-// walk over this list.
+// The operators of one layer on one device as a dataflow graph: which operator makes a tensor,
+// which ones read it, and which ones save it for backward. All results for a layer are computed
+// from this list.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace costmodel {
 
-// mask: one byte an element from dropout. statistics: per-row figures (norm means, log-sum-exp,
-// token ids), which the published closed forms leave out. beside: an activation that its operator
-// makes and keeps beside its output. shared: of the stage, which holds it once for all layers that
+// mask: dropout mask, one byte per element. statistics: per-row values (norm means, log-sum-exp,
+// token ids), which the published closed forms omit. beside: an activation that an operator
+// produces and saves in addition to its output. shared: held once per stage for all layers that
 // read it (an encoder's output).
 enum class TensorRole { activation, mask, statistics, beside, shared };
 
@@ -37,7 +37,7 @@ struct Node {
   Op op;
   std::vector<TensorId> inputs;
   TensorId output = -1;
-  std::vector<TensorId> saved;  // kept from forward to backward
+  std::vector<TensorId> saved;  // saved from forward to backward
   Region region = Region::rest;
 };
 
@@ -48,49 +48,51 @@ struct OpList {
   TensorId output = -1;
 };
 
-// One pass of one node, as executed.
+// One executed pass of one node.
 struct Step {
   const Node* node;
   Pass pass;
   CollectiveKind collective =
-      CollectiveKind::none;       // which collective, where the node is one or gathers again
-  const Node* partner = nullptr;  // the product next to the collective, which may hide it
+      CollectiveKind::none;       // the collective, when the node is one or gathers its input again
+  const Node* partner = nullptr;  // the adjacent product, which may overlap with the collective
   Pass partner_pass = Pass::forward;
-  bool partner_independent = false;  // the product neither feeds the collective nor waits for it
+  bool partner_independent =
+      false;  // the product neither produces the collective's input nor needs its result
 };
 
 std::vector<Step> forward_steps(const OpList& list);
-// Derived: nodes in reverse order, input gradient then weight gradient, collectives replaced by
-// their conjugates.
+// Derived from the list: nodes in reverse order, input gradient then weight gradient, collectives
+// replaced by their conjugates.
 std::vector<Step> backward_steps(const OpList& list);
 
-// The two parts of backward_steps, for schedules that run them apart: the weight gradients, and all
-// else. A collective that would run beside the other part's product has no partner.
+// backward_steps in two parts, for schedules that split the backward: the weight gradients, and all
+// other steps. A collective that would overlap with a product of the other part has no partner.
 std::vector<Step> input_gradient_steps(const OpList& list);
 std::vector<Step> weight_gradient_steps(const OpList& list);
 
 enum class Recomputed { nothing, attention_core, everything };
 
-// What backward computes again before it starts: the forward steps of the recomputed region.
+// The forward steps of the recomputed region, which run before backward.
 std::vector<Step> recompute_steps(const OpList& list, Recomputed what);
 
-// Ids of the tensors kept between forward and backward of one micro-batch: what nodes outside the
-// recomputed region save, and what enters the region; not what is shared.
+// Ids of the tensors that one micro-batch keeps between forward and backward: those that nodes
+// outside the recomputed region save, and the inputs of the region; without shared tensors.
 std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
 
 struct Footprint {
-  Bytes kept;                // by kept_tensors, all roles
-  Bytes kept_activations;    // without statistics: what the published formulas count
-  Bytes kept_for_weights;    // between input and weight gradient, where they run apart: inputs of
-                             // the products and gradients of their outputs
-  Bytes forward_transient;   // highest extra use during forward, above what is kept at that point
-                             // and at the end
-  Bytes backward_transient;  // highest extra use during backward, above `kept`: recomputed tensors,
-                             // gradients, gathered inputs
+  Bytes kept;              // of kept_tensors, all roles
+  Bytes kept_activations;  // without statistics, as the published formulas count
+  Bytes kept_for_weights;  // kept between input and weight gradient when they are separate actions:
+                           // the inputs of products and the gradients of their outputs
+  Bytes forward_transient;   // highest additional use during forward, above the bytes kept at that
+                             // point and at the end
+  Bytes backward_transient;  // highest additional use during backward, above `kept`: recomputed
+                             // tensors, gradients, gathered inputs
 };
 
-// A walk over tensor lifetimes: forward tensors die after their last reader unless kept, gradients
-// after their producer's backward. This is what an exact allocator without caching reaches.
+// Computes the footprint from tensor lifetimes: a forward tensor is freed after its last reader
+// unless kept, a gradient after its producer's backward. An exact allocator without caching would
+// reach this.
 Footprint footprint(const OpList& list, Recomputed what);
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// The axes of the grid of ranks.
+// The axes of parallelism.
 #pragma once
 
 #include <array>
@@ -6,7 +6,8 @@
 
 namespace costmodel {
 
-// expert and expert_tensor belong to the grid by which experts are dealt out (see expert_mesh).
+// expert and expert_tensor are axes of the second grid, on which experts are distributed (see
+// expert_mesh).
 enum class Axis { tensor, data, pipeline, context, expert, expert_tensor };
 inline constexpr std::array<std::string_view, 6> axis_names{"tp", "dp", "pp", "cp", "ep", "etp"};
 

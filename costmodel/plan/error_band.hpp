@@ -1,15 +1,17 @@
-// How far a predicted iteration time may be from the measured one.
+// The uncertainty of a predicted iteration time.
 #pragma once
 
 #include <string>
 
 namespace costmodel {
 
-// What is known of the iteration times predicted for a scenario.
+// The distribution of measured / predicted iteration times for a scenario.
 struct ErrorBand {
-  double low = 0.65;  // measured / predicted, 5th and 95th percentile; 1 lies between them.
-  double high = 2;    // These two hold where no table is found: wider than any table's widest.
-  // Of log(measured / predicted) between two plans of one scenario; scale of a Student t of 3.
+  double low = 0.65;  // 5th percentile of measured / predicted; the interval contains 1.
+  double high = 2;    // 95th percentile. Both defaults apply without a table and are wider than any
+                      // table's widest.
+  // Spread of log(measured / predicted) between two plans of one scenario: the scale of a Student t
+  // with 3 degrees of freedom.
   double pair_spread = 0.2;
   std::string basis = "interval: no residuals.yaml was found, so it is the widest";
 };

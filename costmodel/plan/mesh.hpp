@@ -1,4 +1,4 @@
-// The grid of ranks: rank <-> coordinates, the group along an axis, and the network tiers that
+// The grid of ranks: rank <-> coordinates, the group along an axis, and the network tiers that the
 // group crosses.
 #pragma once
 
@@ -23,9 +23,9 @@ struct Coordinates {
   bool operator==(const Coordinates&) const = default;
 };
 
-// How a group of equally spaced ranks lies over the tiers: at tier i, `fan[i]` units of tier i-1
-// are joined (1 where the group does not cross it). The product of all
-// fans is the group's size, or a little more where whole units do not divide the group.
+// How a group of equally spaced ranks maps onto the tiers: at tier i it joins `fan[i]` units of
+// tier i-1 (1 when the group does not cross tier i). The product of all fans is the group's size,
+// or slightly more when complete units do not divide the group.
 inline constexpr std::size_t most_tiers = 6;
 struct GroupLayout {
   int size = 1;
@@ -49,8 +49,8 @@ struct AxisSizes {
   int ep = 1;
 };
 
-// Megatron's rank order (parallel_state.py, RankGenerator): the first name varies fastest. Names:
-// tp, cp, ep, dp, pp.
+// Megatron's rank order (parallel_state.py, RankGenerator): the first name varies fastest. The
+// names are tp, cp, ep, dp, pp.
 class Mesh {
  public:
   // `order` must be a permutation of the five axis names (see valid_order).
@@ -68,11 +68,11 @@ class Mesh {
   std::int64_t stride(Axis axis) const { return strides_[static_cast<std::size_t>(axis)]; }
   std::int64_t rank(Coordinates at) const;
   Coordinates coordinates(std::int64_t rank) const;
-  // The ranks of the group along `axis` that contains `rank`, in order of the axis.
+  // The ranks of the group along `axis` that contains `rank`, ordered along the axis.
   std::vector<std::int64_t> group(Axis axis, std::int64_t rank) const;
   GroupLayout layout(Axis axis, const ClusterSpec& cluster) const;
-  // Of the ranks that hold the same weights: dp x cp, Megatron's data-parallel group with context
-  // parallelism. Gradients are reduced and ZeRO shards over it.
+  // Layout of the ranks that hold the same weights: dp x cp, Megatron's data-parallel group with
+  // context parallelism. Gradient reduction and ZeRO sharding use this group.
   GroupLayout replica_layout(const ClusterSpec& cluster) const;
 
   static bool valid_order(std::string_view order);
@@ -83,19 +83,19 @@ class Mesh {
 };
 
 // Megatron's second grid over the same ranks: within a pipeline rank etp x ep x expert-data, in the
-// order of the names (parallel_state.py, expert_decoder_rank_generator). Its tensor axis is etp,
-// its data axis the ranks that hold the same experts.
+// order of the names (parallel_state.py, expert_decoder_rank_generator). Its tensor axis is etp;
+// its data axis is the ranks that hold the same experts.
 Mesh expert_mesh(const ParallelPlan& plan);
 
-// Where the group of any axis lies, on the grid it belongs to.
+// Layout of the group of any axis, on the grid that has this axis.
 GroupLayout layout_of(Axis axis, const ParallelPlan& plan, const ClusterSpec& cluster);
 
-// Layout of `size` ranks that lie `stride` apart, for the group that lies worst: where groups and
-// units do not divide one another, some straddle units.
+// Layout of `size` ranks with spacing `stride`, for the worst-placed group: when groups and units
+// do not divide each other, some groups straddle units.
 GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster);
 
-// The tier a transfer between neighbours on an axis of `size` ranks `stride` apart crosses, for the
-// pair that crosses most.
+// The tier that a transfer between neighbours crosses, on an axis of `size` ranks with spacing
+// `stride`, for the pair that crosses the outermost tier.
 std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster);
 
 }  // namespace costmodel

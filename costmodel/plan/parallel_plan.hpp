@@ -1,4 +1,4 @@
-// A way to split training over devices, fully resolved: every key has a value.
+// A fully resolved parallel plan: every key has a value.
 #pragma once
 
 #include <array>
@@ -18,24 +18,25 @@ struct ModelSpec;
 struct StackSpec;
 struct TrainingSpec;
 
-// How context-parallel ranks see each other's keys and values. p2p: ring attention, K and V go
-// round while their last block is attended to (Liu et al. 2023, arXiv:2310.01889). a2a: all-to-all
-// to whole sequences of fewer heads and back (DeepSpeed-Ulysses, Jacobs et al. 2023,
-// arXiv:2309.14509). all_gather: K and V of the whole sequence are gathered first (Llama 3,
-// arXiv:2407.21783, section 3.3.2). The names are Megatron's --cp-comm-type.
+// How context-parallel ranks exchange keys and values. p2p: ring attention; K and V travel around
+// the ring while attention runs on the previous block (Liu et al. 2023, arXiv:2310.01889). a2a: an
+// all-to-all from sequence shards to head shards and back (DeepSpeed-Ulysses, Jacobs et al. 2023,
+// arXiv:2309.14509). all_gather: K and V of the full sequence are gathered first (Llama 3,
+// arXiv:2407.21783, section 3.3.2). The names are those of Megatron's --cp-comm-type.
 enum class ContextExchange { p2p, a2a, all_gather };
 inline constexpr std::array<std::string_view, 3> context_exchange_names{"p2p", "a2a", "all_gather"};
 
 inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 
-// One pipeline stage where stages differ. Its devices are tp x cp x dp; every stage works on the
-// same sequences of a micro-batch, so a replica of it takes (plan.dp x plan.micro_batch) / dp.
+// One pipeline stage of a plan with heterogeneous stages, on tp x cp x dp devices. All stages
+// process the same sequences of a micro-batch, so a replica of this stage takes (plan.dp x
+// plan.micro_batch) / dp sequences.
 struct StagePlan {
   int tp = 1;
   int dp = 1;
   Recompute recompute;
   int zero = 0;
-  std::string group;  // of the cluster's groups; empty: the next one with devices left
+  std::string group;  // of the cluster's groups; empty: the next one with free devices
   int cp = 1;
   ContextExchange cp_comm = ContextExchange::p2p;
   int ep = 1;
@@ -43,16 +44,16 @@ struct StagePlan {
   bool operator==(const StagePlan&) const = default;
 };
 
-// The replicas of the whole model that one group of a mixed cluster holds, where every group holds
-// some: dp pipelines of their own sizes on all of its devices, each of which takes micro_batches an
-// iteration.
+// The replicas of the complete model on one group of a mixed cluster, for plans in which every
+// group holds replicas: dp pipelines on all devices of the group, each of which takes micro_batches
+// micro-batches per iteration.
 struct ReplicaGroup {
-  std::string group;  // of the cluster's
+  std::string group;  // a group of the cluster
   int tp = 1;
   int pp = 1;
   int dp = 1;
   std::int64_t micro_batch = 1;    // sequences
-  std::int64_t micro_batches = 1;  // of each replica
+  std::int64_t micro_batches = 1;  // per replica
   Recompute recompute;
   int zero = 0;
 
@@ -64,27 +65,27 @@ struct ParallelPlan {
   int tp = 1;  // t
   int pp = 1;  // p
   int dp = 1;  // d
-  int cp = 1;  // context parallel: a sequence is cut over so many ranks
+  int cp = 1;  // context parallel: ranks a sequence is sharded over
   ContextExchange cp_comm = ContextExchange::p2p;
-  int ep = 1;                    // expert parallel: experts are dealt out over so many ranks
+  int ep = 1;                    // expert parallel: ranks the experts are distributed over
   int etp = 1;                   // tensor parallel size inside an expert
-  int vpp = 1;                   // v: virtual stages a device holds
+  int vpp = 1;                   // v: virtual stages per device
   std::int64_t micro_batch = 1;  // b, sequences
   bool sequence_parallel = false;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   Recompute recompute;
   int zero = 0;                   // ZeRO stage
-  std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: equal shares
+  std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split
   std::string rank_order{default_rank_order};
-  // First to last, in place of tp, cp, cp_comm, ep, etp, dp, recompute and zero above; empty: all
-  // stages are alike.
+  // Heterogeneous stages, first to last; they replace tp, cp, cp_comm, ep, etp, dp, recompute and
+  // zero above. Empty: all stages are identical.
   std::vector<StagePlan> stages;
-  // One for each of the cluster's groups, in their order, in place of tp, pp, dp, micro_batch,
-  // recompute and zero above; then pp above is their sum: the pipeline ranks of all groups, one
-  // group's after the other's. Empty: replicas are all alike.
+  // One entry per group of the cluster, in the cluster's order; they replace tp, dp, micro_batch,
+  // recompute and zero above. pp above is then the sum of theirs: the pipeline ranks of the groups
+  // are numbered consecutively. Empty: all replicas are identical.
   std::vector<ReplicaGroup> replica_groups;
 
-  // The most there can be where the sizes as written multiply to more.
+  // Number of devices; the largest int64 when the product overflows.
   std::int64_t devices() const {
     if (!stages.empty()) return devices_of_stages();
     if (!replica_groups.empty()) return devices_of_replicas();
@@ -92,9 +93,9 @@ struct ParallelPlan {
     const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
     return replicated > 0 && model > most / replicated ? most : model * replicated;
   }
-  // Ranks that hold the same weights: their gradients are summed, ZeRO shards over them.
+  // Ranks that hold the same weights: they sum their gradients, and ZeRO shards over them.
   int replicas() const { return dp * cp; }
-  // The same of experts (Megatron's expert-data-parallel group).
+  // The same for expert weights (Megatron's expert-data-parallel group).
   std::int64_t expert_replicas() const {
     return std::int64_t{tp} * cp * dp / (std::int64_t{ep} * etp);
   }
@@ -107,39 +108,37 @@ struct ParallelPlan {
   bool operator==(const ParallelPlan&) const = default;
 };
 
-// A rule the plan breaks: the plan key at fault, what is wrong, and what would mend it.
+// A broken rule: the plan key at fault, the reason, and a remedy.
 struct Violation {
   std::string key;
   std::string reason;
   std::string remedy;
 };
 
-// The rules by which Megatron-LM accepts a plan (arguments.py, parallel_state.py,
-// transformer_config.py of core 0.20), and ours where it has none. Empty when the plan is valid.
-// Never throws.
+// Checks the rules by which Megatron-LM accepts a plan (arguments.py, parallel_state.py,
+// transformer_config.py of core 0.20), and Shardplan's own where Megatron-LM has none. Empty when
+// the plan is valid. Never throws.
 std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& model,
                                   const ClusterSpec& cluster, const TrainingSpec& training);
 
-// The same verdict without words, for the search.
+// The same check without messages, for the search.
 bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
               const TrainingSpec& training);
 
-// The rules that a plan breaks with any model on any devices: the stack does not offer what it asks
-// for.
+// The features of the plan that the stack does not offer, for any model and devices.
 std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& stack);
 
-// How layers that do not divide evenly are still placed, as Megatron does with
-// --account-for-embedding-in-pipeline-split and
-// --account-for-loss-in-pipeline-split: the embedding, the loss, or both count as a layer. none
-// when they divide. balanced when no such count divides: the most even contiguous partition with
-// embedding and loss as layers, the larger shares first; for frameworks that partition freely
-// (DeepSpeed). impossible when there are fewer layers than stages. Nothing of it applies when
-// stage_layers is given.
+// How layers are placed when they do not divide evenly. loss, embedding_and_loss: the loss, or
+// both, count as a layer, as with Megatron's --account-for-loss-in-pipeline-split and
+// --account-for-embedding-in-pipeline-split. none: the layers divide. balanced: no such count
+// divides; the most even contiguous partition with embedding and loss as layers, larger shares
+// first, for frameworks that partition freely (DeepSpeed). impossible: fewer layers than stages.
+// Ignored when stage_layers is given.
 enum class UnevenSplit { none, loss, embedding_and_loss, balanced, impossible };
 UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model);
 
-// Layers of virtual stage k, counted from 0: stage_layers, or equal shares, or an uneven split,
-// whose first or last stage has one layer less.
+// Number of layers of virtual stage k, counted from 0: from stage_layers, an equal split, or an
+// uneven split, whose first or last stage has one layer less.
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);
 
 // Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).

@@ -1,6 +1,6 @@
-// How the rules of a plan are written down: parallel_plan.cpp has those of the axes every plan has,
-// plan_rules.cpp those of context and expert parallelism and of models with an encoder. Of use
-// inside costmodel only.
+// The rules of a plan. parallel_plan.cpp has those of tp, pp, dp, schedule and batch;
+// plan_rules.cpp those of context and expert parallelism and of encoder-decoder models. Internal to
+// costmodel.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace costmodel {
 
-// One list of rules serves both forms of the question: `words` decides whether reasons are written.
+// One list of rules serves violations() and is_valid(): `words` selects whether messages are built.
 class Rules {
  public:
   explicit Rules(bool words) : words_(words) {}
 
-  // Returns whether the rule holds, and keeps the reason when it does not.
+  // Returns `holds`, and records a violation when it is false.
   template <class Reason, class Remedy>
   bool require(bool holds, std::string_view key, Reason reason, Remedy remedy) {
     if (holds) return true;

@@ -1,4 +1,4 @@
-// A plan in one line.
+// A plan as one line of text.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace costmodel {
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
 
-// What a plan, or a stage by itself, has of context and expert parallelism: "c 2 (p2p) · e 4 · etp
-// 2"; empty where it has none.
+// The context- and expert-parallel part of a plan, or of one stage: "c 2 (p2p) · e 4 · etp 2",
+// joined by `between`; empty without either.
 std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
 
-// One line; where stages differ without their recomputation and ZeRO stage. Of context and expert
-// parallelism only when there is any, at each stage where stages differ in it: "t 8 · p 16 · d 12 ·
-// b 1 · v 2 · interleaved · sequence parallel · recompute full · ZeRO 1".
+// The plan in one line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel ·
+// recompute full · ZeRO 1". With heterogeneous stages, recomputation and ZeRO stage are omitted.
+// Context and expert parallelism appear only when used, per stage when stages differ in them.
 std::string to_string(const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// What a plan computes again in backward instead of keeping.
+// Activation recomputation.
 #pragma once
 
 #include <array>
@@ -10,12 +10,13 @@ namespace costmodel {
 enum class Recomputation { none, selective, full };
 inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "selective", "full"};
 
-// What is computed again in backward instead of kept. selective: the attention core (Korthikanti et
-// al. 2022, section 5). full: whole layers, from their saved input. `layers` > 0 limits it to the
+// What backward recomputes instead of keeping. selective: the attention core (Korthikanti et al.
+// 2022, section 5). full: entire layers, from their saved input. `layers` > 0 limits it to the
 // first layers of each (virtual) stage, Megatron's `--recompute-method block`; `half` to half of
 // them.
 struct Recompute {
-  static constexpr int half = std::numeric_limits<int>::max();  // nothing that a plan may say
+  static constexpr int half =
+      std::numeric_limits<int>::max();  // internal; a plan cannot request it
   Recomputation granularity = Recomputation::none;
   int layers = 0;
   bool operator==(const Recompute&) const = default;

@@ -1,7 +1,7 @@
-// Groups of different devices that hold replicas of the model, as a plan says them.
+// Plans in which each group of a mixed cluster holds replicas of the model.
 //
-// Each group is a plan by itself: its own sizes on its own devices, for its share of the batch. The
-// groups' shares follow one another in the batch, and so do their ranks and their pipeline ranks.
+// Each group is a complete plan on its own devices, with its share of the batch. Shares of the
+// batch, ranks and pipeline ranks are numbered group after group.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@
 namespace costmodel {
 
 struct ReplicaPart {
-  ParallelPlan plan;               // of the group's devices by themselves
-  std::string group;               // empty where the plan has no groups
-  std::int64_t micro_batches = 1;  // of each of its plan.dp replicas
-  // What the parts before it have.
+  ParallelPlan plan;               // of this group's devices only
+  std::string group;               // empty for a plan without groups
+  std::int64_t micro_batches = 1;  // per replica; it has plan.dp
+  // Offsets: sums over the parts before this one.
   std::int64_t first_sequence = 0, first_rank = 0;
-  int first_stage = 0;  // of pipeline ranks
+  int first_stage = 0;  // in pipeline ranks
 
   std::int64_t sequences() const { return plan.dp * plan.micro_batch * micro_batches; }
 };
 
-// Makes the plan's own sizes those of its groups: pp and dp are sums, the others the first group's;
-// sequence_parallel stays where any group has tensor ranks.
+// Sets the plan's own sizes from its groups: pp and dp are sums, the others those of the first
+// group. sequence_parallel is kept only if some group has tensor parallelism.
 void join_replicas(ParallelPlan& plan);
 
-// The groups' parts; of a plan without any the whole of it.
+// One part per group; for a plan without groups, one part with the entire plan.
 std::vector<ReplicaPart> replica_parts(const ParallelPlan& plan, std::int64_t global_batch);
 
-// The part that has a rank, or a pipeline rank.
+// The part that contains a rank, or a pipeline rank.
 const ReplicaPart& part_of_rank(const std::vector<ReplicaPart>& parts, std::int64_t rank);
 const ReplicaPart& part_of_stage(const std::vector<ReplicaPart>& parts, int pipeline_rank);
 
-// The rules of such plans: those of every group's part by itself, and that together they make up
-// the cluster and the batch.
+// Checks such a plan: each group's part as a plan of its own, and that the groups together use the
+// entire cluster and the entire batch.
 void check_replicas(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,
                     const TrainingSpec& training, Rules& rules);
 

@@ -1,4 +1,4 @@
-// A stack's file, configs/stacks.
+// Reads a stack from a file in configs/stacks.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace costmodel {
 // Throws ConfigError.
 StackSpec read_stack(const Value& map, const std::string& name);
 
-// Reads the keys of `overlap` upon `base`. `dp_overlap` sets both data-parallel keys.
+// Reads the keys of `overlap`; missing keys keep the value in `base`. `dp_overlap` sets both
+// data-parallel keys.
 Overlap read_overlap(const Value& map, Overlap base);
 
 }  // namespace costmodel

@@ -1,9 +1,9 @@
-// Stages that differ, and where their devices are.
+// Heterogeneous stages and their submeshes.
 //
-// A stage is priced as one of a pipeline of stages like it, on the devices of its own kind: see
-// Evaluator. Every stage is given a submesh: so many devices of one group of the cluster, a part of
-// one node or whole nodes (Zheng et al. 2022, arXiv:2201.12023, section 5.2), the largest first, so
-// that submeshes of 1, 2, 4, ... devices and of nodes always pack.
+// Evaluator prices such a stage as one of a pipeline of identical stages on devices of its kind.
+// Every stage gets a submesh: devices of one group of the cluster, either part of a node or
+// complete nodes (Zheng et al. 2022, arXiv:2201.12023, section 5.2). The largest are placed first,
+// so that submeshes of 1, 2, 4, ... devices and of complete nodes always pack.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace costmodel {
 
 struct StageMesh {
-  ParallelPlan plan;       // of a pipeline whose stages are all like this one
-  int group = 0;           // of the cluster's groups; 0 where it has none
-  std::string name;        // of the group; empty where there is none
-  std::int64_t first = 0;  // of its devices, in the order of the group's
+  ParallelPlan plan;       // of a pipeline in which every stage is identical to this one
+  int group = 0;           // index of the cluster's group; 0 without groups
+  std::string name;        // of the group; empty without groups
+  std::int64_t first = 0;  // its first device, as an index into the group's
   std::int64_t devices = 0;
 };
 
-// Whether a plan's stages are priced one by one: where they differ, or the devices do.
+// Whether stages are priced individually: the plan lists them, or the cluster has groups.
 inline bool by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
   return !plan.stages.empty() || !cluster.groups.empty();
 }
@@ -33,15 +33,15 @@ inline bool by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
 // The stages of a valid plan, first to last.
 std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec& cluster);
 
-// Stage k by itself: its own sizes, exchange of keys and values, micro-batch, recomputation and
-// ZeRO stage, for all stages.
+// The uniform plan in which every stage has stage k's sizes, exchange of keys and values,
+// micro-batch, recomputation and ZeRO stage.
 ParallelPlan stage_plan(const ParallelPlan& plan, int stage);
 
-// The devices of a group, or of a cluster of one kind.
+// The devices of a group; the entire cluster when it has one kind.
 const ClusterSpec& group_of(const ClusterSpec& cluster, int group);
 
-// The rules of such plans that plain ones have not; then those of every stage by itself are asked.
-// False where they make no sense to ask.
+// Checks the rules that only plans with submeshes have; the rules of each stage as a plan of its
+// own come afterwards. Returns false when those cannot be checked.
 bool check_submeshes(const ParallelPlan& plan, const ClusterSpec& cluster, Rules& rules);
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// How the global batch is trained.
+// The training configuration.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace costmodel {
 
-// How the global batch is trained: what a scenario's `training` says.
+// The `training` map of a scenario, resolved.
 struct TrainingSpec {
   std::int64_t global_batch = 0;      // B, sequences
-  std::int64_t sequence = 0;          // s, tokens; of a model with an encoder, that one's
-  std::int64_t decoder_sequence = 0;  // tokens of its decoder; 0: there is one stack
+  std::int64_t sequence = 0;          // s, tokens; with an encoder, the encoder's
+  std::int64_t decoder_sequence = 0;  // tokens of the decoder; 0: a single stack
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::fp32;
   bool sgd = false;  // stochastic gradient descent with momentum instead of Adam
   StackSpec stack;
   Overlap overlap;
-  std::vector<std::string> assumed;  // what the scenario left out
-  ErrorBand error_band;              // of the stack on the cluster's device, from published runs
-  std::int64_t tokens() const { return sequence + decoder_sequence; }  // of a sequence, all stacks
+  std::vector<std::string> assumed;  // keys that the scenario omits
+  ErrorBand error_band;              // for this stack and device, from published runs
+  std::int64_t tokens() const { return sequence + decoder_sequence; }  // per sequence, both stacks
 };
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// A scenario's `plan` map, read and written.
+// Reads and writes the `plan` map of a scenario.
 #pragma once
 
 #include "costmodel/scenario/scenario.hpp"
@@ -8,14 +8,15 @@ namespace costmodel {
 // Throws ConfigError.
 PlanRequest read_plan(const Value& map);
 
-// The stages of a request that lists them, with what they leave out as the plan has it; without a
-// dp of its own the plan takes that of its widest stage, whose replicas micro_batch is for. Throws
-// ConfigError.
+// Fills plan.stages from a request that lists stages; a key missing in a stage is taken from the
+// plan. A plan without its own dp takes the largest dp of its stages, and micro_batch counts per
+// replica of that stage. Throws ConfigError.
 void settle_stages(const PlanRequest& request, ParallelPlan& plan);
 
-// The groups' replicas of a request that lists them, in the order of the cluster's groups, with
-// what they leave out as the plan has it; a missing dp follows from the group's devices. Of the
-// plan's own sizes, pp and dp are sums then, and the others the first group's.
+// Fills plan.replica_groups, in the order of the cluster's groups, from a request that lists
+// replicas; a missing key is taken from the plan, a missing dp follows from the group's devices.
+// The plan's own pp and dp become sums, its other sizes those of the first group. Throws
+// ConfigError.
 void settle_replicas(const PlanRequest& request, const ClusterSpec& cluster, ParallelPlan& plan);
 
 }  // namespace costmodel

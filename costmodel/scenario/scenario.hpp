@@ -1,4 +1,4 @@
-// A scenario: model, cluster, training, and what is fixed or free of the plan.
+// A scenario: model, cluster, training, and which keys of the plan are fixed or free.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace costmodel {
 
-// One of `plan.stages`; what is missing is the plan's.
+// One entry of `plan.stages`; a missing key is taken from the plan.
 struct StageRequest {
   std::optional<int> tp, dp, cp, ep, etp, zero, layers;
   std::optional<ContextExchange> cp_comm;
@@ -25,7 +25,7 @@ struct StageRequest {
   Mark mark;
 };
 
-// One of `plan.replicas`; what is missing is the plan's.
+// One entry of `plan.replicas`; a missing key is taken from the plan.
 struct ReplicaRequest {
   std::string group;
   std::optional<int> tp, pp, dp, zero;
@@ -35,8 +35,8 @@ struct ReplicaRequest {
   Mark mark;
 };
 
-// A plan as written: a key that is missing takes its default in `evaluate` and is searched by
-// `plan`; `auto` is searched by both.
+// A plan as written. A missing key takes its default in `evaluate` and is searched by `plan`; a key
+// with the value `auto` is searched by both.
 struct PlanRequest {
   std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero;
   std::optional<ContextExchange> cp_comm;
@@ -48,24 +48,24 @@ struct PlanRequest {
   std::vector<StageRequest> stages;
   std::vector<ReplicaRequest> replicas;
   std::string rank_order = "tp-cp-ep-dp-pp";
-  std::vector<std::string> automatic;  // keys written `auto`
-  Mark mark;                           // of the plan map
-  std::vector<Value::Entry> written;   // for marks of single keys
+  std::vector<std::string> automatic;  // keys with the value `auto`
+  Mark mark;                           // place of the plan map
+  std::vector<Value::Entry> written;   // for the places of single keys
   bool is_auto(std::string_view key) const;
-  bool is_written(std::string_view key) const;  // as a value or as `auto`
+  bool is_written(std::string_view key) const;  // with a value or `auto`
   Mark mark_of(std::string_view key) const;
 };
 
-// Limits of `plan`'s search; each key is the most (or the list of) values tried. A missing key has
-// no limit but the rules.
+// Limits of the search of `plan`: each key is the largest value tried, or the list of values. A
+// missing key sets no limit beyond the rules.
 struct SearchLimits {
-  int max_tp = 0;  // 0: no limit, here and below (vpp: 128)
+  int max_tp = 0;  // 0: no limit, also for the keys below (vpp: 128)
   int max_pp = 0;
-  int max_cp = 0;  // 0: at least 4,096 tokens of a sequence stay on a rank
+  int max_cp = 0;  // 0: a rank keeps at least 4,096 tokens of a sequence
   int max_ep = 0;
   int max_vpp = 0;
   std::int64_t max_micro_batch = 0;
-  std::vector<int> zero;                 // stages tried; empty: 0 .. the stack's highest
+  std::vector<int> zero;                 // ZeRO stages tried; empty: 0 .. the stack's highest
   std::vector<Recomputation> recompute;  // empty: all
   std::vector<ScheduleKind> schedules;   // empty: 1f1b, interleaved, and zero-bubble where the
                                          // stack offers it
@@ -76,7 +76,7 @@ struct SearchLimits {
 struct Scenario {
   std::string name;  // stem of the file
   std::string file;
-  std::string model_text, cluster_text, stack_text;  // how they were named
+  std::string model_text, cluster_text, stack_text;  // their names as written
   ModelSpec model;
   ClusterSpec cluster;
   TrainingSpec training;
@@ -84,26 +84,27 @@ struct Scenario {
   SearchLimits search;
 };
 
-// The file of a scenario named by path, or by the name of one in configs/scenarios. Throws
+// The file of a scenario, given a path or the name of a file in configs/scenarios. Throws
 // ConfigError with the nearest known name.
 std::string scenario_file(const std::string& operand, const ConfigPath& path);
 
-// `assignments` are --set key.path=value. Throws ConfigError.
+// `assignments` are the --set key.path=value options. Throws ConfigError.
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments);
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path);
 
-// The request with every missing key at its default (1, none, false, or what the stack's own
-// recipes set); keys written `auto` stay open.
+// The request with every missing key set to its default (1, none, false, or the default of the
+// stack's recipes). Keys with the value `auto` stay open.
 PlanRequest with_defaults(const Scenario& scenario);
 
-// The plan an evaluation uses: defaults for what is missing, dp from the devices. Keys written
-// `auto` take the default too; the caller settles them first when it can. Throws ConfigError at the
-// key when the plan breaks a rule.
+// The plan that an evaluation uses: missing keys at their defaults, dp from the number of devices.
+// Keys with the value `auto` take the default too, unless the caller has settled them by a search.
+// Throws ConfigError at the key when the plan breaks a rule.
 ParallelPlan resolve_plan(const Scenario& scenario);
-// Throws for the first violation, at the key's place in the scenario.
+// Throws ConfigError for the first violation, at the key's place in the scenario.
 void require_valid(const ParallelPlan& plan, const Scenario& scenario);
-// Before a search: throws ConfigError at a key whose value the stack offers in no plan.
+// Check before a search: throws ConfigError at a key whose value the stack does not offer in any
+// plan.
 void require_offered(const Scenario& scenario);
 
 // The plan as a YAML map, every key resolved.

@@ -1,12 +1,11 @@
-// A pipeline schedule is data: for each pipeline rank the ordered list of its actions. Four
-// functions: generate, validate, lower (transfers added, progress proved); executing is the
-// simulator's and the engine's.
+// A pipeline schedule as data: one ordered list of actions per pipeline rank. Four functions work
+// on it: generate, validate, lower (adds transfers and checks that the schedule cannot deadlock).
+// The simulator and the engine execute it.
 //
 // Stages are virtual: stage k is chunk k / p of rank k mod p (Narayanan et al. 2021,
-// arXiv:2104.04473, section 2.2), or of the rank where the V of zero-bubble-v puts it. Text form:
-// "2F0 1B3" = stage 2 forward of micro-batch 0, stage 1 backward of micro-batch 3 (PyTorch's
-// letters). Where a schedule splits the backward, B is the input gradient and "1W3" the weight
-// gradient.
+// arXiv:2104.04473, section 2.2); zero-bubble-v places them on its V instead. Text form: "2F0 1B3"
+// means stage 2 forward of micro-batch 0, stage 1 backward of micro-batch 3 (PyTorch's letters).
+// With a split backward, B is the input gradient and "1W3" the weight gradient.
 #pragma once
 
 #include <array>
@@ -32,11 +31,12 @@ inline constexpr std::array<std::string_view, 8> schedule_names{
     "ideal",       "serial",         "gpipe",          "1f1b",
     "interleaved", "zero-bubble-h1", "zero-bubble-h2", "zero-bubble-v"};
 
-// Whether input and weight gradients are actions of their own (Qi et al. 2024, arXiv:2401.10241).
+// Whether input and weight gradients are separate actions (Qi et al. 2024, arXiv:2401.10241).
 constexpr bool splits_backward(ScheduleKind kind) { return kind >= ScheduleKind::zero_bubble_h1; }
 
-// The pipeline rank that holds a virtual stage, and the stage that is a rank's chunk. Stages go
-// round the ranks, but zero-bubble-v turns back at the last rank (the V of arXiv:2405.15362).
+// rank_of: the pipeline rank of a virtual stage. stage_of: the virtual stage of a rank's chunk.
+// Stages are assigned round-robin, except in zero-bubble-v, which turns back at the last rank (the
+// V of arXiv:2405.15362).
 constexpr int rank_of(ScheduleKind kind, int pp, int stage) {
   const int at = stage % pp;
   return kind == ScheduleKind::zero_bubble_v && stage / pp % 2 == 1 ? pp - 1 - at : at;
@@ -58,7 +58,7 @@ enum class ActionKind : std::uint8_t {
 
 struct Action {
   ActionKind kind;
-  int stage;  // virtual stage whose forward or backward it is, or whose result travels
+  int stage;  // virtual stage that computes, or whose result is transferred
   int micro_batch;
   bool operator==(const Action&) const = default;
 };
@@ -70,14 +70,14 @@ struct Schedule {
   int micro_batches = 1;                     // m
   std::vector<std::vector<Action>> actions;  // by rank
   int stages() const { return ranks * chunks; }
-  int home_of(int stage) const { return rank_of(kind, ranks, stage); }  // its rank
+  int home_of(int stage) const { return rank_of(kind, ranks, stage); }  // the rank of a stage
 };
 
-// serial: one micro-batch through all stages and back before the next. gpipe: all forwards, then
-// all backwards (Huang et al. 2019). 1f1b: PipeDream-flush (Narayanan et al. 2021, section 2.2.1).
-// interleaved: Megatron's, section 2.2.2; needs micro_batches % ranks == 0 and chunks > 1. ideal:
-// 1f1b order whose dependencies the simulator ignores. The zero-bubble schedules depend on times:
-// split_schedule.hpp generates them.
+// serial: one micro-batch runs through all stages and back before the next one starts. gpipe: all
+// forwards, then all backwards (Huang et al. 2019). 1f1b: PipeDream-flush (Narayanan et al. 2021,
+// section 2.2.1). interleaved: Megatron's (section 2.2.2); needs micro_batches % ranks == 0 and
+// chunks > 1. ideal: the 1f1b order, whose dependencies the simulator ignores. Zero-bubble
+// schedules depend on times: zero_bubble.hpp generates them.
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches);
 
 struct OrderedAction {
@@ -85,44 +85,45 @@ struct OrderedAction {
   Action action;
 };
 
-// All ranks' actions in one order that respects every dependency: forward after the stage before,
-// backward after the stage behind and after its own forward, weight gradient after its own
-// backward. Shorter than the schedule when that cannot run to its end.
+// All ranks' actions in one order that satisfies every dependency: a forward after the forward of
+// the previous stage, a backward after its own forward and after the backward of the next stage, a
+// weight gradient after its own backward. Shorter than the schedule when the schedule deadlocks.
 std::vector<OrderedAction> execution_order(const Schedule& schedule);
 
 struct ScheduleFault {
   int rank = 0;
-  int step = 0;  // index in that rank's list; its length when something is missing at the end
+  int step = 0;  // index in that rank's list; its length when an action is missing at the end
   std::string reason;
-  std::string grid;  // rank x step, the faulty cell in brackets
+  std::string grid;  // the schedule as a grid rank x step, the faulty cell in brackets
 };
 
-// Every stage runs forward and backward (and, where the kind splits it, weight gradient) of every
-// micro-batch exactly once, on its own rank, in this order, and all ranks together can run to the
-// end.
+// Checks that every stage runs forward and backward (and weight gradient, when the kind splits the
+// backward) of every micro-batch exactly once, on its own rank and in this order, and that the
+// schedule does not deadlock. Empty when valid.
 std::optional<ScheduleFault> validate(const Schedule& schedule);
 
-// The same lists with sends and receives where a neighbouring stage lives on another rank. Throws
-// InternalError on a schedule that validate() faults.
+// The same lists with a send and a receive wherever neighbouring stages are on different ranks.
+// Throws InternalError for a schedule that validate() rejects.
 Schedule lower(const Schedule& schedule);
 
-// "0F0 0F1 0B0 0B1", one line a rank.
+// "0F0 0F1 0B0 0B1", one line per rank.
 std::string to_text(const Schedule& schedule);
 std::string to_text(const Action& action);
-// Reads to_text's form back. Throws ConfigError with the line and column of the bad cell.
+// Parses the output of to_text. Throws ConfigError with the line and column of the bad cell.
 Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
                         int micro_batches);
 
-// Micro-batch forwards held at the same time: the most of each chunk mix the rank ever holds.
-// `peaks[rank]` lists the maximal mixes, each counting the chunks (index: chunk) in flight. What
-// waits for its weight gradient alone is not counted.
+// The micro-batches in flight (forward done, backward not yet) at the peaks of each rank.
+// `peaks[rank]` lists the maximal mixes; a mix counts the micro-batches in flight of each chunk
+// (index: chunk). A micro-batch that waits for its weight gradient only is not counted.
 struct InFlight {
   std::vector<std::vector<std::vector<int>>> peaks;
 };
 InFlight in_flight(const Schedule& schedule);
 
-// The same for two chunks or more that all weigh alike but a rank's first and last: the maximal
-// mixes as counts of all chunks, of the first and of the last. Few, however many chunks there are.
+// The same for ranks with two or more chunks of which all but the first and the last need equal
+// memory: a maximal mix is reduced to the counts over all chunks, the first and the last. There are
+// few such mixes, for any number of chunks.
 struct EndMix {
   int total, first, last;
 };

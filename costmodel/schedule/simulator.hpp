@@ -1,7 +1,7 @@
-// The event simulator: what time each action of a schedule starts and ends, given what each stage's
-// forward and backward take. A program is compiled once for a schedule (dependencies as indices, in
-// an order that respects them) and then replayed in one pass over an array, so that it is cheap
-// enough to stand inside the search.
+// The event simulator: start and end of each action of a schedule, given the times of each stage. A
+// schedule is compiled once into a program (dependencies as indices, in topological order), which
+// is then replayed in one pass over an array. That is cheap enough for the inner loop of the
+// search.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,37 @@ namespace costmodel {
 
 struct SimulationProgram {
   struct Item {
-    std::int32_t dependency;  // index of the item whose result is needed; -1 none
+    std::int32_t dependency;  // index of the item it depends on; -1: none
     std::int32_t rank;
     std::int32_t duration;  // 3·stage + (0 forward, 1 backward, 2 weight gradient)
-    std::int16_t remote;    // 1: the dependency ran on another rank
-    std::int16_t sends;     // 1: the result goes to another rank
+    std::int16_t remote;    // the dependency is on another rank
+    std::int16_t sends;     // the result is sent to another rank
   };
   int ranks = 1;
   int stages = 1;
   std::vector<Item> items;
-  std::vector<std::int32_t> micro_batch;  // of each item, for the timeline
+  std::vector<std::int32_t> micro_batch;  // by item, for the timeline
 };
 
 SimulationProgram compile(const Schedule& schedule);
 
 struct SimulationResult {
-  Seconds makespan;             // last end on any rank
+  Seconds makespan;             // latest end on any rank
   std::vector<Seconds> begin;   // by rank: start of its first action
   std::vector<Seconds> finish;  // by rank: end of its last action, blocking send included
   std::vector<Seconds> last_backward_start;  // by rank: start of its last backward
 };
 
-// `scratch` keeps its capacity between calls. Deterministic to the bit.
+// `scratch` is a buffer that keeps its capacity between calls. The result is bit-for-bit
+// deterministic.
 SimulationResult simulate(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch);
 
-// The makespan alone.
+// The makespan only.
 Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch);
 
-// The same run as events, transfers included.
+// The same run as events, including transfers.
 Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes& times);
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// What the actions of a pipeline take.
+// Durations of the actions of a pipeline.
 #pragma once
 
 #include <vector>
@@ -11,12 +11,13 @@ namespace costmodel {
 // different ranks.
 struct PipelineTimes {
   std::vector<Seconds> forward;
-  std::vector<Seconds> backward;  // of the input gradient alone where the schedule splits it
+  std::vector<Seconds>
+      backward;  // of the input gradient only when the schedule splits the backward
   Seconds transfer;
-  bool blocking = false;  // the sending rank waits for its transfer to end before its next action
-  std::vector<Seconds> weight_gradient;  // empty where backward is whole
-  // Where stages differ: of the transfer from stage k to k + 1, and back; empty: all are
-  // `transfer`. One virtual stage a rank.
+  bool blocking = false;  // the sender waits for the transfer to end before its next action
+  std::vector<Seconds> weight_gradient;  // empty when the backward is not split
+  // For heterogeneous stages: transfer times by boundary, from stage k to k + 1 and back. Empty:
+  // each is `transfer`. Needs one virtual stage per rank.
   std::vector<Seconds> forward_transfer, backward_transfer;
 };
 

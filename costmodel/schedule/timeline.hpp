@@ -1,5 +1,5 @@
-// What ran when: emitted by the simulator and by every execution engine, so that predicted and
-// measured are compared, drawn and traced by the same functions.
+// A timeline of events. The simulator and every execution engine emit it, so the same functions
+// compare, draw and trace predicted and measured runs.
 #pragma once
 
 #include <string>
@@ -22,19 +22,19 @@ struct Event {
 
 struct Timeline {
   int ranks = 0;
-  std::vector<Event> events;  // by rank, then by start
+  std::vector<Event> events;  // sorted by rank, then by start
   Seconds end() const;
 };
 
-// One line an event: "rank 0 | 0.000000 0.012000 | compute | 0F0" with seconds to the microsecond.
-// Golden tests pin it.
+// One line per event: "rank 0 | 0.000000 0.012000 | compute | 0F0", in seconds with microsecond
+// resolution. Golden tests check it.
 std::string to_text(const Timeline& timeline);
 
-// The compute stream as letters, one row a rank, `columns` wide: f forward, B backward
-// (or input gradient), w weight gradient, d gradient reduction, o optimizer, '.' where idle.
+// The compute stream as letters, one row per rank, `columns` wide: f forward, B backward (or input
+// gradient), w weight gradient, d gradient reduction, o optimizer, '.' idle.
 std::string to_chart(const Timeline& timeline, int columns);
 
-// Chrome trace JSON (Perfetto opens it): a process a rank, a thread a stream, complete events in
+// Chrome trace JSON (for Perfetto): one process per rank, one thread per stream, complete events in
 // microseconds.
 std::string to_chrome_trace(const Timeline& timeline);
 
