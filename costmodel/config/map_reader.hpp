@@ -41,8 +41,8 @@ class MapReader {
   std::optional<std::string> text(std::string_view key);
   // The index of the value in `names`. Throws for an unknown name and suggests the nearest one.
   std::optional<std::size_t> one_of(std::string_view key, std::span<const std::string_view> names);
-  Mark mark_of(std::string_view key)
-      const;  // the place of the value; the map's place when the key is absent
+  // The place of the value; the map's place when the key is absent.
+  Mark mark_of(std::string_view key) const;
   const Mark& mark() const { return map_.mark; }
 
   // Throws for the first key that was never read.

@@ -1,15 +1,15 @@
-// What a collective sends and how long it takes, over a group that spans network tiers.
+// Volume and time of a collective over a group that spans network tiers.
 //
-// Bytes are exact and per device (Thakur et al. 2005; Chan et al. 2007): for a message of S bytes
-// over n ranks an all-reduce sends 2·S·(n-1)/n, an all-gather or reduce-scatter S·(n-1)/n, an
-// all-to-all S·(n-1)/n, a broadcast S, a scatter or gather S·(n-1)/n at the root.
+// Bytes are exact and per device (Thakur et al. 2005; Chan et al. 2007). For a message of S bytes
+// over n ranks: all-reduce 2·S·(n-1)/n; all-gather, reduce-scatter and all-to-all S·(n-1)/n;
+// broadcast S; scatter and gather S·(n-1)/n at the root.
 //
 // Time = fixed + hops·latency + bytes / (bandwidth·efficiency), for the slowest tier crossed. A
-// ring through a unit of r ranks leaves it over r links at once (one a rank, as NCCL's channels
-// do), so tier i offers r_i = the group's ranks in one unit of tier i-1. The all-reduce takes the
-// better of ring and double binary tree (Sanders et al. 2009). Where a tier has measured times for
-// the kind and the number of ranks, and joins all of them by itself, those are taken instead,
-// unless an algorithm is asked for.
+// ring leaves a unit of r ranks over r links in parallel (one per rank, as NCCL's channels do), so
+// tier i offers r_i links, the number of the group's ranks in one unit of tier i-1. The all-reduce
+// uses the faster of ring and double binary tree (Sanders et al. 2009). Measured times replace the
+// formula when one tier alone connects all ranks and has a table for the kind and the number of
+// ranks, unless the caller selects an algorithm.
 #pragma once
 
 #include "costmodel/base/units.hpp"
@@ -19,8 +19,8 @@
 
 namespace costmodel {
 
-// Bytes one device sends. `message`: what every rank holds after all_reduce or all_gather, before
-// reduce_scatter, all_to_all or scatter; of a ring, all blocks that go round.
+// Bytes that one device sends. `message` is what every rank holds after an all_reduce or
+// all_gather, before a reduce_scatter, all_to_all or scatter; for a ring, all blocks that travel.
 Bytes collective_bytes(CollectiveKind kind, Bytes message, int ranks);
 
 enum class Algorithm { ring, tree };
@@ -30,12 +30,12 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster, Algorithm algorithm);
 
-// A point-to-point transfer over tier `tier`, when `senders` devices of one unit of the tier below
-// send at the same time: they share its links, and none is faster than its own.
+// Time of a point-to-point transfer over tier `tier` while `senders` devices of one unit of the
+// tier below send concurrently: they share its links, and none exceeds its own bandwidth.
 Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
                       const ClusterSpec& cluster);
 
-// Bytes a device sends in one iteration, by kind.
+// Bytes that a device sends per iteration, by kind.
 struct Traffic {
   Bytes all_reduce, all_gather, reduce_scatter, all_to_all, send;
   void add(CollectiveKind kind, Bytes bytes);

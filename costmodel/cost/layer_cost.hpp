@@ -1,4 +1,4 @@
-// What one layer costs one device for one micro-batch: the op list, priced.
+// The cost of one layer on one device for one micro-batch: the priced op list.
 #pragma once
 
 #include "costmodel/cost/collective.hpp"
@@ -8,8 +8,8 @@
 
 namespace costmodel {
 
-// The one accumulator of the cost model. Communication time is the exposed part; traffic is all of
-// it.
+// The accumulator of the cost model. Communication times are the exposed part only; traffic is
+// complete.
 struct Cost {
   Seconds compute;
   Seconds tp_comm;
@@ -27,56 +27,55 @@ struct Cost {
 
 struct LayerCost {
   Cost forward;
-  Cost backward;                         // without recomputation
-  Cost input_gradient, weight_gradient;  // the same where a schedule runs them apart
+  Cost backward;                         // excludes recomputation
+  Cost input_gradient, weight_gradient;  // its two parts, for schedules that split the backward
   Cost recompute;
   Footprint footprint;
   double weights = 0;          // parameters on this device
-  double expert_weights = 0;   // of them, of experts
-  double partial_weights = 0;  // of them, with gradients to be summed over the tensor ranks
-  double largest_weights = 0;  // of its operators, the most that one holds
-  int products = 0;            // operators with a matrix
+  double expert_weights = 0;   // expert parameters among them
+  double partial_weights = 0;  // those whose gradients are summed over the tensor ranks
+  double largest_weights = 0;  // the largest number in one operator
+  int products = 0;            // operators with a weight matrix
 };
 
-// What prices a step, apart from the operator itself.
+// The inputs to the price of a step, except the operator itself.
 struct Pricing {
   const ClusterSpec* cluster = nullptr;
   GroupLayout tp_group, cp_group, ep_group, etp_group;
   Precision precision = Precision::bf16;
   Overlap overlap;
   bool backward_tp_overlap = false;
-  Seconds kernel_launch;  // a kernel is never faster: host time, or a graph's from one to the next
-  Seconds blocked;        // device idle after a kernel, where the host waits for each to end
+  Seconds kernel_launch;  // minimum time per kernel: the host's launch, or a graph's replay
+  Seconds blocked;        // idle time after a kernel, when the host waits for each kernel to end
   double elementwise_factor = 1;
   const GroupLayout& group_of(Axis axis) const;
-  double accumulation_bytes =
-      0;                        // moved for each weight by its gradient's accumulation, not hidden
-  double attention_factor = 1;  // the framework's fused attention takes this many times the best
-  Seconds collective_wait;      // added to every exposed collective: ranks do not arrive together
+  double accumulation_bytes = 0;  // bytes moved per weight to accumulate its gradient, exposed
+  double attention_factor = 1;    // time of the framework's fused attention relative to the best
+  Seconds collective_wait;  // added to exposed collectives: ranks do not arrive at the same time
 };
 
-// Communication beside computation slows both: kernels of the collective take multiprocessors and
-// bandwidth. The factor is the overlap coefficient 1.1256 measured by Galvatron (Miao et al. 2022,
-// arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
+// Slowdown of concurrent communication and computation: the collective's kernels use
+// multiprocessors and bandwidth. This is the overlap coefficient 1.1256 measured by Galvatron (Miao
+// et al. 2022, arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
 inline constexpr double overlap_slowdown = 1.1256;
 
-// What a collective of `alone` seconds adds to a computation of `window` seconds beside it: the
-// part that sticks out, and the slow-down of the part that does not.
+// The time that a collective of `alone` seconds adds to a concurrent computation of `window`
+// seconds: the part that exceeds the window, and the slowdown of the part that overlaps.
 Seconds exposed_beside(Seconds alone, Seconds window, double slowdown = overlap_slowdown);
 
-// The same when the collective is cut into `ranks` pieces that feed or drain the product
-// (userbuffers; Isaev et al. 2023, Calculon): one piece is always exposed.
+// The same for a collective split into `ranks` pieces that feed or drain the product (userbuffers;
+// Isaev et al. 2023, Calculon): one piece is always exposed.
 Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks);
 
-// Ring attention: of `transfers` blocks each travels beside the attention on the block before it;
-// `alone` and `window` are those of all transfers and all blocks (one more).
+// The same for ring attention: each of `transfers` blocks is sent during the attention on the
+// previous block. `alone` is the time of all transfers, `window` that of all transfers + 1 blocks.
 Seconds exposed_ring(Seconds alone, Seconds window, int transfers);
 
-// One step, as long as launching it takes no longer.
+// The cost of one step, assuming that its launch is no bottleneck.
 Cost price(const Step& step, const OpList& list, const Pricing& pricing);
 
-// Kernels are launched by the host one after another: a pass is never faster than kernels · launch,
-// unless replayed from a CUDA graph.
+// The cost of a pass. The host launches its kernels one after another, so a pass takes at least
+// kernels · launch, unless a CUDA graph replays it.
 Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing);
 
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing);

@@ -1,14 +1,14 @@
-// The time of an operator by the rates measured on the device, where it has them.
+// Time of an operator from rates measured on the device, where the device has them.
 //
-//   linear             over m, n, k of the operator, in FLOP/s of 2·m·n·k, whatever the pass; the
-//                      weight gradient adds to what its buffer holds
-//   bias               what a bias adds to a product: forward, and its gradient; bytes m·n
-//   attention          flash attention, scores, context: over the sequence and the head's size, in
-//                      FLOP/s executed
-//   all others         over the bytes of the operator's result; the optimizer's, of the parameters
+//   linear      over m, n, k of the operator, in FLOP/s of 2·m·n·k for every pass; the weight
+//               gradient accumulates into its buffer
+//   bias        the additional time of a bias in a product, forward and gradient; over bytes m·n
+//   attention   flash attention, scores, context: over the sequence length and the head size, in
+//               executed FLOP/s
+//   others      over the bytes of the operator's result; for the optimizer, of the parameters
 //
-// A rate holds the call and everything else that its time was measured with, so neither a stack's
-// factors nor the accumulation of gradients come on top.
+// A rate includes the call and everything else that was measured with it, so neither a stack's
+// factors nor gradient accumulation are added.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@
 
 namespace costmodel {
 
-// The name of the operator's table; "" for one that is never measured.
+// The name of the operator's table; "" for an operator that is never measured.
 std::string_view measured_name(const Op& op);
 
 // Coordinates and amount of one pass: time = amount / rate_at(table, point).
@@ -30,10 +30,10 @@ struct MeasuredWork {
 };
 MeasuredWork measured_work(const Op& op, Pass pass, Precision precision);
 
-// Bytes of the result that a bias is added to.
+// Bytes of the result to which a bias is added.
 Bytes biased_bytes(const Linear& op, Precision precision);
 
-// Nothing where the device has no table for it.
+// Empty when the device has no table for it.
 std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& device,
                                      Precision precision);
 std::optional<Seconds> measured_optimizer(Bytes parameters, const DeviceSpec& device);

@@ -1,4 +1,4 @@
-// What an iteration is made of, told apart when it has been simulated.
+// Breaks a simulated iteration down into its parts.
 #pragma once
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -6,16 +6,17 @@
 
 namespace costmodel {
 
-// Bytes the devices of one pipeline rank send in an iteration, each. `plan` is the rank's own where
-// stages differ.
+// Bytes that each device of a pipeline rank sends per iteration. With heterogeneous stages `plan`
+// is the rank's own.
 Traffic rank_traffic(const PlanCost& cost, const ParallelPlan& plan, const TrainingSpec& training,
                      const ModelSpec& model, std::size_t rank);
 
-// Of the rank that decides. `transfers`: how much later they make it end.
+// The breakdown of the critical rank. `transfers` is the delay of its end due to pipeline
+// transfers.
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
                        Seconds transfers, const StackSpec& stack);
 
-// Throughput and utilization, of its iteration and FLOPs.
+// Sets throughput and utilization from the estimate's iteration time and FLOPs.
 void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& estimate);
 
 }  // namespace costmodel

@@ -1,8 +1,8 @@
-// The facade: a plan in, its time, memory and traffic out.
+// The facade of the cost model: plan in; time, memory and traffic out.
 //
-// An Evaluator belongs to one (model, cluster, training) and keeps the prices of layers between
-// plans, so that a search pays for a plan a few additions a stage. Not thread-safe; make one for
-// each thread.
+// An Evaluator belongs to one (model, cluster, training). It caches the prices of layers between
+// plans, so that a search pays only a few additions per stage for a plan. Not thread-safe: use one
+// per thread.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@
 
 namespace costmodel {
 
-// One pipeline rank's memory in its steady state (optimizer states exist, every in-flight
-// micro-batch held).
+// Memory of one device of a pipeline rank in the steady state (optimizer states exist, all
+// in-flight micro-batches are held).
 struct StageMemory {
   Bytes weights;
   Bytes gradients;
@@ -36,50 +36,50 @@ struct StageMemory {
                       // computed
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
   double in_flight_micro_batches = 0;
-  Bytes each;  // what one more in flight adds to the total, where a rank has one chunk
+  Bytes each;  // total's increase per micro-batch in flight, on a rank with one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
 };
 
-// One micro-batch from the devices of one stage to those of the next, cut otherwise there: each
-// device sends and takes what is its own, and pieces are gathered over the tensor group.
+// Transfer of one micro-batch between two stages with different sharding: each device sends and
+// receives its own part, and pieces are gathered over the receiver's tensor group.
 struct StageTransfer {
   Seconds time;
-  Bytes sent;      // by one device
-  Bytes gathered;  // what one device sends of a gather; 0 where nothing is cut in pieces
+  Bytes sent;      // sent by one device
+  Bytes gathered;  // sent by one device in the gather; 0 without one
 };
 struct StageBoundary {
   StageTransfer forward, backward;
 };
 
-// Everything of a plan that needs no simulation: the stage-cost table.
+// The stage-cost table: everything about a plan that needs no simulation.
 struct PlanCost {
   std::int64_t micro_batches = 0;
   PipelineTimes times;  // by virtual stage: forward and backward of one micro-batch
-  std::vector<Cost> forward, backward, recompute;  // the same, itemised
-  std::vector<Cost> weight_gradient;  // the part of backward that runs apart; empty where none does
-  HeldShares shares;  // what is kept for backward, and for that part; empty where none does
+  std::vector<Cost> forward, backward, recompute;  // the same, by cause
+  std::vector<Cost> weight_gradient;  // the weight gradients of a split backward, else empty
+  HeldShares shares;                  // for a split backward, else empty
   std::vector<Seconds> zero_forward,
-      zero_backward;            // exposed parameter gathers and reductions inside a micro-batch
-  std::vector<double> weights;  // parameters by pipeline rank, on one device
-  std::vector<double> expert_weights;     // of them, of experts
-  std::vector<double> partial_weights;    // of them, with gradients to be summed over tensor ranks
-  std::vector<LayerMix> layers;           // by virtual stage
+      zero_backward;                    // exposed ZeRO gathers and reductions within a micro-batch
+  std::vector<double> weights;          // by pipeline rank: parameters on one device
+  std::vector<double> expert_weights;   // expert parameters among them
+  std::vector<double> partial_weights;  // those with gradients summed over tensor ranks
+  std::vector<LayerMix> layers;         // by virtual stage
   std::vector<Seconds> gradient_exposed;  // by rank: gradient reduction not hidden by backward
   std::vector<Seconds> gather_exposed;    // by rank: parameter gather not hidden by forward
   std::vector<Seconds> optimizer;         // by rank
-  Seconds embedding_reduce;               // of copies of the token table, on `table_ranks`
-  std::vector<std::size_t> table_ranks;   // that hold one; empty where one rank does
-  Bytes transfer_bytes;                   // of one pipeline transfer, by one device
-  Bytes gradient_bytes;                   // largest rank's gradient message
+  Seconds embedding_reduce;               // all-reduce of the copies of the token table
+  std::vector<std::size_t> table_ranks;   // ranks with a copy; empty if only one has it
+  Bytes transfer_bytes;                   // per device, of one pipeline transfer
+  Bytes gradient_bytes;                   // gradient message of the largest rank
   std::vector<StageMemory> memory;        // by rank
-  std::vector<StageBoundary> boundaries;  // behind each stage but the last, where they differ
-  std::vector<Bytes> capacity;            // by rank, where stages differ
-  std::size_t fullest = 0;                // the rank whose memory is full to the largest share
-  int offloaded_layers = 0;               // whose activations wait in host memory
-  Seconds offload_exposed;                // of their transfers, in a micro-batch
+  std::vector<StageBoundary> boundaries;  // after each stage but the last; heterogeneous only
+  std::vector<Bytes> capacity;            // by rank; heterogeneous stages only
+  std::size_t fullest = 0;   // the rank with the highest memory use relative to its capacity
+  int offloaded_layers = 0;  // layers with activations offloaded to host memory
+  Seconds offload_exposed;   // exposed offload transfers per micro-batch
   Bytes peak;
-  Seconds pipeline_bound;  // no schedule of these stages ends earlier
-  Seconds lower_bound;     // no simulated iteration is shorter
+  Seconds pipeline_bound;  // lower bound on any schedule of these stages
+  Seconds lower_bound;     // lower bound on the simulated iteration
 
   bool sums_table(std::size_t rank) const {
     return std::find(table_ranks.begin(), table_ranks.end(), rank) != table_ranks.end();
@@ -100,40 +100,40 @@ struct Interval {
 
 struct Estimate {
   ParallelPlan plan;
-  std::int64_t micro_batches = 0;  // of a replica; where groups differ, the most
+  std::int64_t micro_batches = 0;  // per replica; with replica groups, the largest
   Seconds iteration;
   Interval interval;
-  Breakdown breakdown;  // of the critical rank; adds up to iteration
+  Breakdown breakdown;  // of the critical rank; sums to iteration
   int critical_rank = 0;
   double bubble_fraction = 0;  // bubble time / (m·(t_f + t_b)) of the critical rank
   std::vector<Seconds> stage_forward,
-      stage_backward;                 // by virtual stage, one micro-batch; recomputation and weight
-                                      // gradient in backward
+      stage_backward;  // by virtual stage, one micro-batch; backward includes recomputation and
+                       // weight gradient
   std::vector<StageMemory> memory;    // by pipeline rank
-  Bytes peak, capacity;               // where devices differ, of the stage fullest for its own
-  std::size_t fullest = 0;            // that stage
-  std::vector<Bytes> stage_capacity;  // by pipeline rank, where stages differ
-  std::vector<StageMesh> meshes;      // the same: each stage's own plan and place; of groups that
-                                      // hold replicas each has several stages here
-  Bytes reported_peak;                // the peak as the framework's own log would give it
+  Bytes peak, capacity;               // with different devices, those of the fullest stage
+  std::size_t fullest = 0;            // the fullest stage
+  std::vector<Bytes> stage_capacity;  // by pipeline rank; heterogeneous stages only
+  std::vector<StageMesh> meshes;  // heterogeneous stages only: each stage's plan and place; several
+                                  // stages per replica group
+  Bytes reported_peak;            // the peak as the framework's log would report it
   bool fits() const { return peak <= capacity; }
   Traffic traffic;                    // of the device that sends most
-  std::vector<Traffic> rank_traffic;  // by pipeline rank, of one of its devices
+  std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;
-  Flops model_flops, hardware_flops;  // of the whole iteration, all devices
+  Flops model_flops, hardware_flops;  // per iteration, all devices
   double tokens_per_s = 0;
-  double mfu = 0, hfu = 0;  // of the devices' peak
+  double mfu = 0, hfu = 0;  // fractions of the devices' peak
   FlopsPerSecond model_rate_per_device;
   std::vector<std::string> notes;
 };
 
-// Schedules of more actions are simulated in part and continued by their period.
+// Schedules with more actions are simulated in part and extrapolated by their period.
 inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 20;
-// A timeline is drawn whole: one of more actions is refused.
+// A timeline is never extrapolated: one with more actions is refused.
 inline constexpr std::int64_t most_drawn_actions = std::int64_t{1} << 22;
 
-// What an iteration has beside its pipeline: host time, waiting for the slowest node, and whether
-// ranks end apart, without meeting at the gradient norm.
+// Terms of an iteration outside its pipeline: host time, the factor for the slowest node, and
+// whether ranks end independently, without synchronising at the gradient norm.
 struct EndTerms {
   Seconds host;
   double straggler = 1;
@@ -146,24 +146,26 @@ class Evaluator {
  public:
   Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training);
 
-  // What follows is of so many sequences an iteration; prices of layers are kept.
+  // Sets the global batch for later calls, in sequences per iteration. Prices of layers are kept.
   void train_on(std::int64_t global_batch);
 
-  // The stage-cost table of a valid plan without replica groups, which have one each. The reference
-  // stays good until the next call.
+  // The stage-cost table of a valid plan without replica groups (each of those has a table of its
+  // own). The reference is valid until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
-  // The same with other layers on the virtual stages than the plan's own, as many stages as it has;
-  // of how many each recomputes, `plan.recompute` says only the granularity. Together they need not
-  // make up the model: so a whole list of stages that a layout may have is priced at once.
+  // The same with the given layers on the virtual stages instead of the plan's, one mix per stage.
+  // The mixes give the number of recomputed layers; `plan.recompute` gives only the granularity.
+  // The stages need not add up to the model, so one call can price many candidate stages.
   const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
-  // The first and the last stages of such a pipeline without those between, as many as there are
-  // mixes: a pipeline of these alone, with fewer micro-batches in flight, but as long a bubble.
+  // The first and last stages of a pipeline of plan.pp stages, as many as there are mixes. The
+  // stages in between are not priced: micro-batches in flight are those of the short pipeline, the
+  // bubble is that of the full one.
   const PlanCost& cost_of_ends(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
-  // Simulates on top of cost(), of the same plans. Throws InternalError on an invalid plan.
+  // Iteration time: cost() and a simulation. Same plans as cost(). Throws InternalError for an
+  // invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
-  // The same in parts.
+  // The same, with its parts.
   Ending end_of(const ParallelPlan& plan);
-  // Of any valid plan, and so is the timeline.
+  // Estimate and timeline accept any valid plan.
   Estimate estimate(const ParallelPlan& plan);
   // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
@@ -173,17 +175,17 @@ class Evaluator {
   const TrainingSpec& training() const { return training_; }
   Flops model_flops() const { return model_flops_; }
 
-  // What the framework makes of a plan: prices are of that.
+  // The plan that the framework really runs for a requested one. All prices are for this plan.
   ParallelPlan as_run(const ParallelPlan& requested) const;
-  // Price of a layer as the plan cuts it; the list it was made from with it.
+  // The price of a layer under the plan, and the op list that it is computed from.
   const LayerCost& layer(LayerKind kind, const ParallelPlan& plan, Recomputed what);
   OpList op_list(LayerKind kind, const ParallelPlan& plan) const;
-  // What its steps are priced with; good as long as the evaluator.
+  // The pricing of the list's steps; valid as long as the evaluator.
   Pricing pricing(const ParallelPlan& plan) const;
 
  private:
-  // Kind and recomputed, sequence parallel and whether gradients join a buffer with the exchange,
-  // tp and cp, ep and etp, micro-batch; strides.
+  // Kind and recomputation, sequence parallelism, whether gradients are accumulated in a buffer,
+  // and the exchange; tp and cp; ep and etp; micro-batch; strides.
   using LayerKey = std::array<std::int64_t, 7>;
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Layers;
@@ -241,26 +243,26 @@ class Evaluator {
   TrainingSpec training_;
   Flops model_flops_;
   PlanCost cost_;
-  ParallelPlan as_run_;  // the plan being priced, where the framework makes another of it
-  int between_ = 0;      // stages of it that are not priced
+  ParallelPlan as_run_;  // the plan being priced, when the framework changes the requested one
+  int between_ = 0;      // stages of the plan that are not priced
   std::vector<double> scratch_;
   std::map<LayerKey, LayerCost> layers_;
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
   std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
-  std::vector<Evaluator> parts_;     // one for each kind of devices, where stages differ
-  SimulationProgram split_program_;  // of the last plan whose schedule depends on its times
+  std::vector<Evaluator> parts_;     // one per kind of device, for heterogeneous stages
+  SimulationProgram split_program_;  // for the last plan whose schedule depends on its times
 };
 
-// Bytes a parameter takes, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 +
-// 12 with fp16 gradients).
+// Bytes per parameter, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 + 12
+// with fp16 gradients).
 double weight_bytes_per_parameter(const TrainingSpec& training);
 double gradient_bytes_per_parameter(const TrainingSpec& training);
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
 
-// What an optimizer step moves in its passes over memory: it clears `gradients` (so many
-// parameters' are kept); takes the norm, unscales and clips over its `own`; Adam reads the gradient
-// and reads and writes its states, then writes the parameters (SimuMax counts the same passes).
+// Memory traffic of an optimizer step. It clears the gradient buffers of `gradients` parameters;
+// computes the norm, unscales and clips over its `own` parameters; Adam reads the gradient, reads
+// and writes its states, and writes the parameters (SimuMax counts the same passes).
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
 inline constexpr int optimizer_passes = 5;
 

@@ -1,7 +1,7 @@
 #include "costmodel/estimate/iteration_end.hpp"
 
-// What follows the pipeline: gradient reduction, the optimizer, parameter gathering; and the bound
-// of the whole iteration.
+// What follows the pipeline: gradient reduction, optimizer, parameter gather; and the lower bound
+// of the complete iteration.
 #include <algorithm>
 
 #include "costmodel/cost/collective.hpp"

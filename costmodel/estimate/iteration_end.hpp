@@ -1,5 +1,5 @@
-// How an iteration ends once its pipeline has run: gradients, optimizer, parameters, host and
-// stragglers.
+// The end of an iteration after its pipeline: gradient reduction, optimizer, parameter gather, host
+// time and stragglers.
 #pragma once
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -9,13 +9,13 @@ namespace costmodel {
 
 struct Ending {
   Seconds iteration;
-  Seconds meeting;           // the last rank's gradients are reduced
-  Seconds waiting;           // for the slowest node, all the time
-  std::size_t critical = 0;  // the rank that decides
+  Seconds meeting;           // time when the last rank's gradients are reduced
+  Seconds waiting;           // total wait for the slowest node
+  std::size_t critical = 0;  // the rank that determines the time
   Seconds optimizer, gather;
 };
 
-// When a rank's gradients are reduced whose pipeline ended at `end`.
+// The time when a rank's gradients are reduced, if its pipeline ended at `end`.
 Seconds reduced(Seconds end, const PlanCost& cost, std::size_t rank);
 
 Ending ending(const PlanCost& cost, const SimulationResult& run, const EndTerms& terms);

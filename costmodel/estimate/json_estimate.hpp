@@ -1,4 +1,4 @@
-// Parts of a prediction as JSON. What is measured is written in the same shapes.
+// Parts of a prediction as JSON. Measured values are written in the same format.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ nlohmann::ordered_json time_json(const Estimate& estimate);
 nlohmann::ordered_json memory_json(const Estimate& estimate);
 nlohmann::ordered_json communication_json(const Traffic& traffic);
 
-// One micro-batch through all chunks of each pipeline rank, in seconds.
+// By pipeline rank: seconds of one micro-batch through all its chunks.
 std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, const ParallelPlan& plan);
 
 }  // namespace costmodel

@@ -1,4 +1,4 @@
-// Small facts of a plan that several prices share.
+// The layers of a virtual stage by kind, and other facts of a plan that several prices use.
 #pragma once
 
 #include <compare>
@@ -13,57 +13,58 @@
 
 namespace costmodel {
 
-// Layers of a virtual stage by kind, and how many of each are recomputed.
+// The numbers of layers of a virtual stage by kind, and how many of each are recomputed (`_again`).
 struct LayerMix {
   int dense = 0, moe = 0;
   int dense_again = 0, moe_again = 0;
-  int encoder = 0, decoder = 0;  // of an encoder-decoder model
+  int encoder = 0, decoder = 0;  // encoder-decoder models
   int encoder_again = 0, decoder_again = 0;
-  bool decoder_starts = false;  // the first decoder layer is among them
+  bool decoder_starts = false;  // includes the first decoder layer
   int layers() const { return dense + moe + encoder + decoder; }
   auto operator<=>(const LayerMix&) const = default;
 };
 
-// A kind of layers that a model has, and where a mix counts it.
+// A kind of layer of a model, and its members in LayerMix.
 struct LayerGroup {
   LayerKind kind;
   int LayerMix::*number;
   int LayerMix::*again;
 };
 
-// Those of a model, first to last in it where it has one after the other.
+// The groups of a model; for an encoder-decoder model in the order of the stacks.
 std::span<const LayerGroup> layer_groups(const ModelSpec& model);
 
-// What the op list recomputes under a plan's granularity.
+// The region of the op list that a granularity recomputes.
 Recomputed region_of(Recomputation granularity);
 
-// What a stack makes of the recomputation that a plan asks for: where its selective policy keeps
-// every second product or layer (torchtitan), half of each stage's layers in full.
+// The recomputation that a stack really performs: full recomputation of half of each stage's
+// layers, where its selective policy keeps every second product or layer (torchtitan).
 Recompute recompute_as_run(const Recompute& asked, const StackSpec& stack);
 
-// Layers of a virtual stage of `layers` that are recomputed; the others keep everything.
+// The number of recomputed layers in a virtual stage of `layers`; the others keep everything.
 int recomputed_layers(const Recompute& recompute, int layers);
 
-// A virtual stage of the model's layers from `first` on, the first of them recomputed.
+// The mix of the model's layers [first, first + layers), of which the first ones are recomputed.
 LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,
                    const Recompute& recompute);
 
-// Tokens of a sequence whose hidden states a virtual stage takes from the one before. A decoder's
-// stage takes the encoder's output with the decoder's tokens; where the decoder starts, or goes on
-// to nothing but the loss, one of them is enough.
+// Tokens per sequence in the hidden states that a virtual stage receives. A stage with decoder
+// layers receives the encoder's output and the decoder's tokens; the stage where the decoder starts
+// receives only the former, a stage with only the loss only the latter.
 std::int64_t tokens_into(const LayerMix& stage, const TrainingSpec& training);
-// The most at either end of a stage, which the mix behind it may need less of.
+// The larger of the tokens per sequence at the input and at the output of a stage. For the output
+// this is an upper bound: the next stage may need fewer.
 std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
                             const TrainingSpec& training);
 
-// Of `weights` parameters on a device, `experts` of them in experts, those that one rank keeps when
-// they are sharded over the ranks that hold the same.
+// The parameters that one rank keeps, of `weights` on a device with `experts` of them in experts,
+// when they are sharded over the ranks that hold the same ones.
 double sharded(double weights, double experts, const ParallelPlan& plan);
 
-// Elements of one device's share of the (padded) token table, and so of the output projection.
+// Elements of one device's shard of the (padded) token table, and of the output projection.
 double vocabulary_table(const ModelSpec& model, int tp);
-// Of all the tables that both embeddings of an encoder-decoder model look up in: learned positions
-// too, which are whole on every tensor rank.
+// Elements of all tables that both embeddings of an encoder-decoder model use: also the learned
+// positions, which every tensor rank holds unsharded.
 double shared_tables(const ModelSpec& model, int tp);
 
 }  // namespace costmodel

@@ -1,6 +1,6 @@
 #include "costmodel/estimate/evaluator.hpp"
 
-// Memory of each pipeline rank in its steady state.
+// Memory of each pipeline rank in the steady state.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -6,8 +6,8 @@
 
 namespace costmodel {
 
-// What was assumed, and what the framework does of itself, of the plan that cost() was last asked
-// for.
+// The assumptions, and what the framework changes by itself, for the plan of the last call of
+// cost().
 std::vector<std::string> Evaluator::notes() const {
   std::vector<std::string> notes;
   if (cost_.offloaded_layers > 0) {

@@ -1,13 +1,14 @@
-// Data parallelism across the groups of a mixed cluster: every group holds whole replicas of the
-// model, cut as suits its own devices, and takes as many micro-batches as its speed earns. Groups
-// meet once an iteration, where gradients are summed over all of them.
+// Data parallelism across the groups of a mixed cluster: every group holds complete replicas of the
+// model, partitioned to suit its devices, and takes micro-batches in proportion to its speed. The
+// groups synchronise once per iteration, to sum gradients.
 //
-// An iteration is, with one entry for each group g of n_g devices,
-//     max_g (pipeline and own gradient reduction) + across + max_g optimizer + max_g gather + host,
-// longer by the cluster's stragglers. `across` is a ring of the G groups over the tier that joins
-// them, after each group has summed its own gradients and scattered them over its devices:
-//     2 (G - 1) steps of P · (gradient bytes) / (G · n_g) a device, at the slowest group's pace
-// (the two-level all-reduce of Jia et al. 2018, arXiv:1807.11205, section 3.3). Nothing hides it.
+// With one entry per group g of n_g devices, an iteration takes
+//   max_g (pipeline and own gradient reduction) + across + max_g optimizer + max_g gather + host,
+// times the cluster's straggler factor. `across` is a ring over the G groups on the join tier,
+// after each group has reduce-scattered its own gradients over its devices:
+//   2 (G - 1) steps of P · (gradient bytes) / (G · n_g) per device, at the slowest group's pace
+// (the two-level all-reduce of Jia et al. 2018, arXiv:1807.11205, section 3.3). It is fully
+// exposed.
 #pragma once
 
 #include <cstdint>
@@ -18,42 +19,41 @@
 
 namespace costmodel {
 
-// What one group does in an iteration.
+// The work of one group in an iteration.
 struct ReplicaShare {
-  ParallelPlan plan;               // of all the group's devices, by themselves
-  std::int64_t micro_batches = 1;  // that each of its plan.dp replicas takes
+  ParallelPlan plan;               // the group's plan, on all of its devices
+  std::int64_t micro_batches = 1;  // per replica; it has plan.dp
 
   std::int64_t sequences() const { return plan.dp * plan.micro_batch * micro_batches; }
   bool operator==(const ReplicaShare&) const = default;
 };
 
-// Of one group by itself.
+// The end of an iteration of one group.
 struct ReplicaEnd {
-  Seconds meeting;  // its own gradients are summed
+  Seconds meeting;  // time when its own gradients are reduced
   Seconds optimizer, gather;
 };
 
 class ReplicaEvaluator {
  public:
-  // The cluster has groups.
+  // `cluster` must have groups.
   ReplicaEvaluator(const ModelSpec& model, const ClusterSpec& cluster,
                    const TrainingSpec& training);
 
   std::size_t groups() const { return parts_.size(); }
-  // Whether a group may run that: by the rules of plans, on its own devices. Asked before what
-  // follows.
+  // Whether the share is valid on the group's devices. Must hold for the functions below.
   bool is_valid(std::size_t group, const ReplicaShare& share) const;
-  // Memory, volumes and bound of it; good until the next call for the group.
+  // Memory, volumes and bound; valid until the next call for the group.
   const PlanCost& cost(std::size_t group, const ReplicaShare& share);
   Bytes capacity(std::size_t group) const;
   ReplicaEnd end(std::size_t group, const ReplicaShare& share);
-  // Of the group by itself, as if there were no other.
+  // Estimate and timeline of the group alone.
   Estimate estimate(std::size_t group, const ReplicaShare& share);
   Timeline timeline(std::size_t group, const ReplicaShare& share);
   Seconds across() const { return across_; }
-  // From what end() says of every group.
+  // Iteration time, from end() of every group.
   Seconds iteration(const std::vector<ReplicaEnd>& ends) const;
-  // One share for each group; they make up the global batch.
+  // Iteration time of one share per group; together they make up the global batch.
   Seconds iteration(const std::vector<ReplicaShare>& shares);
 
  private:

@@ -1,7 +1,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 
-// The stage-cost table: layers added up to virtual stages, what ZeRO adds inside a micro-batch, and
-// pipeline transfers.
+// The stage-cost table: layers summed to virtual stages, ZeRO's communication within a micro-batch,
+// and pipeline transfers.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -1,8 +1,8 @@
 #include "costmodel/estimate/evaluator.hpp"
 
-// Stages that differ, or whose devices do: each is priced as one of a pipeline of stages like it,
-// by an evaluator of its devices, and its share of that price is put into one table. What lies
-// between stages is priced here.
+// Heterogeneous stages or devices. An evaluator for the stage's devices prices each stage as one of
+// a pipeline of identical stages, and the stage's share of that price goes into a common table.
+// This file prices the communication between stages.
 #include <algorithm>
 #include <utility>
 

@@ -75,8 +75,7 @@ struct Tier {
   double efficiency = 1;     // fraction of the bandwidth, large messages
   // Bandwidth of one device while its neighbours are idle; 0: not above `bandwidth`.
   BytesPerSecond single;
-  std::vector<CollectiveTable>
-      measured;  // collectives measured within this tier, used in place of the formulas
+  std::vector<CollectiveTable> measured;  // replace the formulas within this tier
   // Bandwidth per device in a group of `devices` devices of a unit, where a smaller group uses
   // fewer of the links (NVLink without a switch: a pair uses only the links between the two).
   // Ascending.

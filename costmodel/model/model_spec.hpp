@@ -25,8 +25,7 @@ inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm"
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
                                                                   "silu"};
 
-inline constexpr std::int64_t relative_buckets =
-    32;  // rows of T5's table, which has one column per head
+inline constexpr std::int64_t relative_buckets = 32;  // rows of T5's table; one column per head
 
 struct ModelSpec {
   std::string name;
@@ -74,9 +73,8 @@ struct ModelSpec {
   // first. A decoder layer has self-attention and cross-attention to the encoder's output.
   std::int64_t encoder_layers = 0;  // 0: a decoder-only model
   std::int64_t decoder_layers = 0;
-  bool parallel_block =
-      false;  // attention and MLP read the same input and their outputs are summed (GPT-NeoX)
-  double dropout = 0;  // of embedding, attention and hidden states
+  bool parallel_block = false;  // attention and MLP in parallel on one input (GPT-NeoX)
+  double dropout = 0;           // of embedding, attention and hidden states
   std::optional<double> published_parameters;
   std::string source;
   std::vector<std::string> assumed;  // keys missing in the description

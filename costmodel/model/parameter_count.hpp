@@ -13,7 +13,6 @@ double parameter_count(const ModelSpec& model);
 double active_parameter_count(const ModelSpec& model);
 double parameters_per_layer(const ModelSpec& model);      // of a dense layer or an encoder layer
 double parameters_per_moe_layer(const ModelSpec& model);  // of a layer with experts
-double parameters_per_decoder_layer(
-    const ModelSpec& model);  // of a decoder layer of an encoder-decoder model
+double parameters_per_decoder_layer(const ModelSpec& model);  // in encoder-decoder models
 
 }  // namespace costmodel

@@ -122,8 +122,7 @@ struct Collective {
   CollectiveKind forward, backward;
   Axis axis;
   Bytes bytes;
-  double backward_factor =
-      1;  // message size of the backward collective relative to the forward one
+  double backward_factor = 1;  // backward message size relative to forward
 };
 
 using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,
@@ -152,8 +151,8 @@ bool is_product(const Op& op);
 
 // The work of one pass of an operator.
 struct Work {
-  Flops
-      model;  // matrix-product FLOPs by the published convention: full attention, no causal halving
+  Flops model;     // matrix-product FLOPs by the published convention: attention in full, no causal
+                   // halving
   Flops executed;  // matrix-product FLOPs that the kernels execute
   Bytes moved;     // bytes read from and written to device memory
   int kernels = 0;

@@ -56,8 +56,7 @@ struct Step {
       CollectiveKind::none;       // the collective, when the node is one or gathers its input again
   const Node* partner = nullptr;  // the adjacent product, which may overlap with the collective
   Pass partner_pass = Pass::forward;
-  bool partner_independent =
-      false;  // the product neither produces the collective's input nor needs its result
+  bool partner_independent = false;  // the product neither feeds the collective nor waits for it
 };
 
 std::vector<Step> forward_steps(const OpList& list);

@@ -26,8 +26,7 @@ struct LayerContext {
   std::int64_t sequence = 0;          // s, tokens; with an encoder, the encoder's
   std::int64_t decoder_sequence = 0;  // tokens of the decoder
   double element = 2;                 // storage bytes of an activation element
-  double saved_input =
-      0;  // bytes per element of a product's saved input, if narrower; 0: `element`
+  double saved_input = 0;             // bytes of a product's saved input element; 0: `element`
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;
   int fused_softmax_batches = 1;  // only if micro_batch · heads / t is a multiple of it

@@ -15,8 +15,7 @@ inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "se
 // first layers of each (virtual) stage, Megatron's `--recompute-method block`; `half` to half of
 // them.
 struct Recompute {
-  static constexpr int half =
-      std::numeric_limits<int>::max();  // internal; a plan cannot request it
+  static constexpr int half = std::numeric_limits<int>::max();  // internal: no plan has it
   Recomputation granularity = Recomputation::none;
   int layers = 0;
   bool operator==(const Recompute&) const = default;

@@ -53,17 +53,16 @@ struct StackSpec {
                              // cross-entropy; Megatron's works in place)
   bool causal_skip = true;   // the attention kernel skips the masked half
   Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
-  bool fused_accumulation =
-      false;  // the weight-gradient product adds into a 16-bit buffer too, as it does into fp32
-              // ones (wgrad_gemm_accum_fp16, Transformer Engine)
+  bool fused_accumulation = false;  // products add 16-bit weight gradients into their buffer, as
+                                    // they do fp32 ones (wgrad_gemm_accum_fp16, Transformer Engine)
   int expert_group = 0;  // tokens dispatched to experts together by a product with a one-hot mask
                          // (GShard); 0: tokens are dispatched by copying rows
   bool narrow_saved_inputs = false;  // fp8 products save their inputs in fp8 (Transformer Engine)
   bool bf16_optimizer = false;       // bf16 runs shard as ZeRO-1 and accumulate fp32 gradients in
                                      // addition to the bf16 ones (DeepSpeed's BF16_Optimizer)
   bool master_weights = true;        // the optimizer keeps fp32 copies of 16-bit parameters
-  bool fp32_shards =
-      false;  // ZeRO-3 shards the fp32 parameters; 16-bit ones exist only when gathered (FSDP)
+  // ZeRO-3 shards the fp32 parameters; 16-bit ones exist only when gathered (FSDP).
+  bool fp32_shards = false;
   bool scatter_gather = true;  // pipeline transfers are split over the tensor ranks
   bool backward_tp_overlap =
       false;  // input-gradient collectives overlap with the weight-gradient product
@@ -75,18 +74,16 @@ struct StackSpec {
                                     // to host memory as needed to fit
   bool whole_in_pipeline = false;   // with pp > 1 ZeRO-3 keeps gathered parameters and gradients
                                    // unsharded, and gathers and scatters once per iteration (FSDP2)
-  bool whole_gradients = false;  // ZeRO-2 and 3 reduce-scatter only after all gradients are
-                                 // complete (XLA combines the collectives)
-  bool zero_one_port = false;    // ZeRO-3 collectives leave a node through one of its ports
-  bool one_collective_queue =
-      false;         // with tp > 1 the gradient reduction waits for the tensor-parallel collectives
-                     // instead of overlapping with computation
-  int max_zero = 3;  // highest ZeRO stage the framework offers
-  int default_zero = 0;                    // set by its recipes when a plan omits it
+  bool whole_gradients = false;       // ZeRO-2 and 3 reduce-scatter only after all gradients are
+                                      // complete (XLA combines the collectives)
+  bool zero_one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
+  bool one_collective_queue = false;  // with tp > 1 gradient reduction waits for tensor-parallel
+                                      // collectives instead of overlapping with computation
+  int max_zero = 3;                   // highest ZeRO stage the framework offers
+  int default_zero = 0;               // set by its recipes when a plan omits it
   bool default_sequence_parallel = false;  // with tp > 1
   int default_micro_batches = 0;           // per pipeline rank; 0: the search chooses
-  int default_stages =
-      0;  // virtual stages per pipeline rank when interleaved; 0: the search chooses
+  int default_stages = 0;            // virtual, per rank, when interleaved; 0: the search chooses
   bool default_interleaved = false;  // its recipes interleave whenever the layers divide
   bool sequence_parallel = true;     // offered features, from here on
   bool selective_recompute = true;
@@ -99,9 +96,9 @@ struct StackSpec {
   bool uneven_stages = false;    // any contiguous partition of the layers into stages
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
-  double zero_slowdown =
-      1.1256;  // time of computation that overlaps with a layer's ZeRO-3 collectives, relative to
-               // alone; includes copies in and out of flat buffers (default: overlap_slowdown)
+  // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of
+  // flat buffers included. Default: overlap_slowdown.
+  double zero_slowdown = 1.1256;
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
   Seconds kernel_launch;        // host time per kernel, where the framework adds to the bare launch
   Seconds collective_wait;      // added to each exposed tensor-parallel collective and pipeline

@@ -25,14 +25,12 @@ struct Residuals {
   int runs = 0;
   int sources = 0;
   double mean = 0;
-  double spread = 0;  // robust standard deviation
-  std::optional<std::pair<double, double>>
-      range;  // 5th and 95th percentile, when there are many runs
+  double spread = 0;                               // robust standard deviation
+  std::optional<std::pair<double, double>> range;  // 5th and 95th percentile; many runs only
 };
 
 struct ResidualTable {
-  Residuals
-      all;  // mean of the means and mean of the spreads, every (source, kind) weighted equally
+  Residuals all;       // mean of means and of spreads; every (source, kind) counts equally
   double between = 0;  // spread of the means over (source, kind) pairs
   double pair_spread = 0;
   std::map<std::string, Residuals> stacks;

@@ -11,8 +11,7 @@ namespace costmodel {
 // different ranks.
 struct PipelineTimes {
   std::vector<Seconds> forward;
-  std::vector<Seconds>
-      backward;  // of the input gradient only when the schedule splits the backward
+  std::vector<Seconds> backward;  // input gradient only if the schedule splits the backward
   Seconds transfer;
   bool blocking = false;  // the sender waits for the transfer to end before its next action
   std::vector<Seconds> weight_gradient;  // empty when the backward is not split
