@@ -1,4 +1,4 @@
-// Published, measured runs: a scenario each, with what was measured.
+// Published, measured runs: each is a scenario with its measurements.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace planner {
 
-// What a run measured.
+// The measurements of a run.
 struct Measured {
   std::optional<double> iteration, peak_memory;  // seconds, bytes
   std::optional<bool> fits;
-  bool ran() const { return fits.value_or(true); }  // what was timed fitted
+  bool ran() const { return fits.value_or(true); }  // a timed run must have fitted
 };
 
-// A run of an evidence file, merged over the file's `defaults`.
+// A run of an evidence file, merged with the file's `defaults`.
 struct EvidenceRun {
   std::string source;  // stem of the file
   std::string id;
   costmodel::Value scenario;
   Measured measured;
-  std::string contradicted;  // why its source's own figures disagree; empty: they do not
+  std::string contradicted;  // how its source's own figures contradict each other, if they do
 };
 
-// Reads evidence files, and all *.yaml of a folder that have runs (not below it), in order of name;
-// a folder's others are named in `left_out`. Throws ConfigError for bad files.
+// Reads evidence files. A folder stands for its *.yaml files that have runs, sorted by name, not
+// recursively; `left_out` receives the names of its other files. Throws ConfigError for bad files.
 std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands,
                                             std::vector<std::string>* left_out = nullptr);
 
-// Where a source leaves the micro-batch or the stages of a rank open, the framework's own defaults
-// go before the best choice.
+// If a source does not state the micro-batch or the stages per rank, uses the framework's defaults
+// instead of the best choice.
 void take_defaults(costmodel::Scenario& scenario);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// The JSON of `validate`: its rows and summary, --refit, and --against-planner.
+// The JSON of `validate`: rows and summary, --refit, --against-planner.
 #pragma once
 
 #include <string>

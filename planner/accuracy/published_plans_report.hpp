@@ -1,4 +1,4 @@
-// What `validate --against-planner` prints.
+// The output of `validate --against-planner`.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace planner {
 
-// By source, what is slower by name, what is not compared; with `every_run` each workload's plans
-// beside the planner's.
+// Figures by source, the slower cases by name, the runs that are not compared; with `every_run`
+// also every workload's plans next to the planner's.
 std::string expert_report(const ExpertComparison& comparison, bool every_run,
                           const ReportStyle& style);
 
-// One row a run, for programs.
+// One row per run, for programs.
 Table expert_rows(const ExpertComparison& comparison);
 
 }  // namespace planner

@@ -1,5 +1,6 @@
-// Is the plan that is predicted faster really faster? Runs of one workload that differ in their
-// plan, ordered by prediction and by measurement; and whether the plan predicted fastest is it.
+// Is the plan that is predicted faster really faster? Compares the order of runs of one workload
+// with different plans by prediction and by measurement, and checks whether the plan predicted
+// fastest is the fastest.
 #pragma once
 
 #include <array>
@@ -11,21 +12,22 @@
 
 namespace planner {
 
-// Spearman's rank correlation, ties at their mean rank. 0 when either side is constant. Throws
+// Spearman's rank correlation; ties get their mean rank. 0 when either side is constant. Throws
 // InternalError when the sizes differ.
 double spearman(const std::vector<double>& a, const std::vector<double>& b);
 
-// Runs of one source, model, software, cluster and batch under at least 3 plans; runs of one plan
-// count once, at their geometric mean. Runs whose plan the source does not tell are left out.
+// Runs of one source, model, software, cluster and batch with at least 3 plans. Several runs of one
+// plan count once, with their geometric mean. Runs whose source does not state the plan are
+// skipped.
 struct RankGroup {
   std::string source, workload;
   int plans = 0;
   double spearman = 0;
   int pairs = 0;
-  double pairs_right = 0;  // a pair predicted equal is half right
+  double pairs_right = 0;  // a pair predicted equal counts one half
 };
 
-// Pairs by the probability, at least a half, that the prediction gives to its own order.
+// Pairs grouped by the predicted probability (at least one half) of their predicted order.
 struct ProbabilityBin {
   double from = 0, to = 0;
   int pairs = 0;
@@ -33,35 +35,35 @@ struct ProbabilityBin {
   double right_pct = 0;
 };
 
-// Measured times closer than this to the fastest of a workload are as fast: repeated runs of one
+// Measured times within this of a workload's fastest count as equally fast: repeated runs of one
 // plan differ by as much.
 inline constexpr double as_fast_pct = 3;
 
-// What somebody gets who runs the plan predicted fastest of those measured. Workloads of 2 plans
-// too.
+// The loss from running the plan that is predicted fastest among those measured. Includes workloads
+// with 2 plans.
 struct FirstChoice {
   std::string source, workload;
   int plans = 0;
-  int fastest = 0;                  // of these, measured as fast as the fastest
-  std::string predicted, measured;  // the plan predicted fastest, and the one measured fastest
-  double loss_pct = 0;              // what the former was measured to take longer than the latter
+  int fastest = 0;                  // plans measured as fast as the fastest
+  std::string predicted, measured;  // the plan predicted fastest, the plan measured fastest
+  double loss_pct = 0;              // measured excess of the former over the latter
   bool right() const { return loss_pct <= as_fast_pct; }
 };
 
 struct RankAgreement {
   std::vector<RankGroup> groups;
   std::vector<FirstChoice> choices;
-  double mean_spearman = 0;  // groups weighted by their plans
+  double mean_spearman = 0;  // mean over groups, weighted by their plans
   int pairs = 0;
   double pairs_right_pct = 0;
-  // Pairs of groups of 2 plans too.
-  std::vector<ProbabilityBin> calibration;  // empty bins are left out
+  // Includes pairs from groups of 2 plans.
+  std::vector<ProbabilityBin> calibration;  // without empty bins
 };
 
 struct ChoiceFigures {
   int workloads = 0, right = 0;
   double right_pct = 0;
-  double by_chance_pct = 0;  // right, had the plan been drawn
+  double by_chance_pct = 0;  // expected for a random plan
   double mean_loss_pct = 0, largest_loss_pct = 0;
 };
 
@@ -69,9 +71,9 @@ ChoiceFigures figures_of(const std::vector<FirstChoice>& choices);
 
 RankAgreement rank_agreement(const std::vector<ValidationRow>& rows);
 
-// Scale of the Student t distribution of 3 degrees of freedom whose 90th percentile of the absolute
-// value is that of log(measured / predicted) between pairs of a group; a group counts by its plans
-// less one. Nothing for fewer than ten pairs.
+// The scale of a Student t distribution with 3 degrees of freedom whose 90th percentile of the
+// absolute value equals that of log(measured / predicted) between pairs of a group. A group has the
+// weight of its plans less one. Empty for fewer than ten pairs.
 std::optional<double> pair_spread_of(const std::vector<ValidationRow>& rows);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// Everything that `validate` says about its rows, before it is printed.
+// All results of `validate`, before they are printed.
 #pragma once
 
 #include <map>
@@ -13,18 +13,19 @@ namespace planner {
 struct Scorecard {
   ValidationSummary summary;
   RankAgreement rank;
-  // Per cent of the runs inside the intervals of the table fitted to the other sources; "": of all.
+  // Per cent of the runs inside the intervals of the table fitted to the other sources, by source;
+  // "": over all runs.
   std::map<std::string, double> left_out;
 };
 
 Scorecard scorecard_of(const std::vector<ValidationRow>& rows);
 
-// The largest errors of iteration time, largest first, `most` of them; of one source, or of all.
+// The `most` largest errors of iteration time, largest first, of one source or of all.
 std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& rows,
                                              std::size_t most, const std::string& source = "");
 
-// What stands in the way of a prediction and how often, the commonest first. Places in files are
-// left out.
+// The errors that prevent predictions with their counts, most frequent first. Places in files are
+// removed.
 std::vector<std::pair<int, std::string>> error_counts(const std::vector<ValidationRow>& rows);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// The scorecard as one page that needs nothing else: no script, no font, no network.
+// The scorecard as one self-contained HTML page: no script, font or network access.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace planner {
 
-// `notes` is Markdown of headings, lists and paragraphs, put at the end.
+// `notes` is Markdown with headings, lists and paragraphs; it is appended.
 std::string scorecard_html(const std::vector<ValidationRow>& rows, bool every_row,
                            const std::string& notes);
 

@@ -1,4 +1,4 @@
-// The tables of `validate`, the same for text, Markdown and HTML.
+// The tables of `validate`, for text, Markdown and HTML.
 #pragma once
 
 #include <string>
@@ -15,25 +15,25 @@ struct Section {
   Table table;  // a section without rows is not printed
 };
 
-// How much of it: `brief` for a terminal; `full` adds each source's largest errors and each group
-// of plans; `rows` adds every run.
+// Level of detail. Default: brief, for a terminal. `full` adds each source's largest errors and
+// each group of plans; `rows` adds every run.
 struct Detail {
   bool full = false;
   bool rows = false;
 };
 
-// The findings in sentences of at most 100 characters.
+// The main results in sentences of at most 100 characters.
 std::vector<std::string> summary_lines(const Scorecard& card);
 
 std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
                                         const Scorecard& card, Detail detail);
 
 // Errors by source, device, ..., memory, order of plans, the worst rows, what could not be
-// predicted; every run where asked for.
+// predicted; every run if requested.
 std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
                               const ReportStyle& style);
 
-// One row a run and quantity, for programs.
+// One row per run and quantity, for programs.
 Table validation_rows(const std::vector<ValidationRow>& rows);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// Predictions held against published, measured runs: each run is a scenario with what was measured.
+// Compares predictions with published, measured runs. Each run is a scenario with its measurements.
 #pragma once
 
 #include <map>
@@ -13,22 +13,23 @@
 
 namespace planner {
 
-// Seconds of an iteration; none when the run cannot be expressed or nothing fits.
+// Seconds per iteration; empty when the run cannot be expressed or nothing fits.
 std::optional<double> predicted_iteration(const EvidenceRun& run,
                                           const costmodel::ConfigPath& path);
 
-// One measured quantity of one run. `error` says why there is no prediction; then the figures mean
-// nothing.
+// One measured quantity of one run. A non-empty `error` says why there is no prediction; the
+// figures are then meaningless.
 struct ValidationRow {
   std::string id;
   std::string source;    // stem of the evidence file
   std::string quantity;  // iteration_s, peak_memory_bytes, fits
   double measured = 0;   // fits: 1 or 0
   double predicted = 0;
-  std::optional<costmodel::Interval> interval;  // of iteration_s
+  std::optional<costmodel::Interval> interval;  // for iteration_s
   std::string error;
-  RunFacts facts;  // what is known of the run: without a scenario that can be read, nothing
-  // Why its source's own figures disagree: listed, and part of no figure. Empty: they do not.
+  RunFacts facts;  // features of the run; empty when its scenario cannot be read
+  // How its source's own figures contradict each other, if they do. Such a row is listed, but
+  // excluded from all figures.
   std::string contradicted;
   bool counts() const { return error.empty() && contradicted.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
@@ -47,7 +48,7 @@ struct ErrorFigures {
 
 ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity);
 
-// Verdicts on memory: runs that ran and runs that ran out of it.
+// Predictions of whether runs fit in memory, for runs that fitted and runs that ran out of memory.
 struct FitFigures {
   int fitted = 0, called_too_large = 0;
   int did_not_fit = 0, recognised = 0;
@@ -58,10 +59,10 @@ using FiguresByName = std::map<std::string, ErrorFigures>;
 struct ValidationSummary {
   ErrorFigures all;         // iteration_s
   double macro_mape = 0;    // mean over sources of the source's mape, iteration_s
-  FiguresByName by_source;  // iteration_s, and so the next
+  FiguresByName by_source;  // iteration_s, also the next ones
   FiguresByName by_device, by_framework, by_parallelism, by_precision;
   ErrorFigures memory;             // peak_memory_bytes
-  FiguresByName memory_by_source;  // of sources that have any
+  FiguresByName memory_by_source;  // sources that have any
   FitFigures fits;                 // fits
   std::map<std::string, FitFigures> fits_by_source;
   int unpredicted = 0;               // runs with an error
@@ -72,8 +73,8 @@ struct ValidationSummary {
 
 ValidationSummary summary_of(const std::vector<ValidationRow>& rows);
 
-// The rows of all runs that `operands` name, as read_evidence_runs reads them; a run that cannot be
-// predicted is a row with an error.
+// The rows of all runs in `operands`, read by read_evidence_runs. A run that cannot be predicted is
+// a row with an error.
 std::vector<ValidationRow> validate(const std::vector<std::string>& operands,
                                     const costmodel::ConfigPath& path,
                                     std::vector<std::string>* left_out = nullptr);

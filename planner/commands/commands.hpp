@@ -1,5 +1,4 @@
-// The commands: options in, text and exit status out. Nothing here writes to standard output; main
-// does.
+// Runs a command: options in, text and exit status out. Only main writes to standard output.
 #pragma once
 
 #include "planner/commands/options.hpp"

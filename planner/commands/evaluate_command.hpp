@@ -1,4 +1,4 @@
-// `shardplan evaluate`: one plan predicted.
+// `shardplan evaluate`: predicts one plan.
 #pragma once
 
 #include "planner/commands/session.hpp"

@@ -1,4 +1,4 @@
-// `shardplan explain`: a prediction as worked formulas.
+// `shardplan explain`: the prediction as worked formulas.
 #pragma once
 
 #include "planner/commands/session.hpp"

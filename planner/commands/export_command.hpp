@@ -1,4 +1,4 @@
-// `shardplan export`: a plan in another program's own words.
+// `shardplan export`: exports a plan to another program (Megatron-LM).
 #pragma once
 
 #include "planner/commands/session.hpp"

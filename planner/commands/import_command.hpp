@@ -1,4 +1,4 @@
-// `shardplan import`: descriptions of other programs in, YAML out.
+// `shardplan import`: converts other programs' descriptions to YAML.
 #pragma once
 
 #include "planner/commands/session.hpp"

@@ -1,4 +1,4 @@
-// What configs/ offers, a line each.
+// Lists the contents of configs/, one line per file.
 #pragma once
 
 #include <string>

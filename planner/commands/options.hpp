@@ -1,5 +1,4 @@
-// The command line. Commands and flags are records: parsing, help and the tests read the same
-// tables.
+// The command line. Commands and flags are tables of records, which parsing, help and tests share.
 #pragma once
 
 #include <string>
@@ -21,11 +20,11 @@ struct Options {
   std::string placement;
   std::string to;
   double fail_above = 0;  // per cent; 0: never
-  int top = 0;            // 0: the scenario's own
+  int top = 0;            // 0: the scenario's
   std::string strategy = "grid";
   bool strategy_given = false;
   double time_limit = 0;        // seconds; 0: none
-  int threads = 0;              // 0: one a core
+  int threads = 0;              // 0: one per core
   std::string write_residuals;  // a file; empty: none
   std::string notes;            // a file; empty: none
   bool rows = false;
@@ -38,8 +37,8 @@ struct Options {
   bool version = false;
 };
 
-// Throws ConfigError on bad usage: unknown command or flag (with the nearest), missing or
-// superfluous operands, a format the command does not offer.
+// Throws ConfigError for bad usage: an unknown command or flag (with the nearest known one),
+// missing or superfluous operands, a format that the command does not offer.
 Options parse_command_line(int count, const char* const* arguments);
 
 // Help of one command, or of the program when `command` is empty.

@@ -1,5 +1,5 @@
-// Commands that are programs of their own, as git has them: `shardplan calibrate` becomes
-// shardplan-calibrate, found beside shardplan. So the planner links neither.
+// Commands that are separate programs, as in git: `shardplan calibrate` runs shardplan-calibrate
+// from shardplan's own directory. The planner therefore links neither calibrate nor runtime.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace planner {
 // Whether the first word of the command line is such a command.
 bool is_handed_over(int count, const char* const* arguments);
 
-// Replaces this process by the command's program, with the words behind the command and with
-// SHARDPLAN_CONFIG_PATH set to all directories of configurations. Returns only by ConfigError: the
-// program is not there or cannot be started.
+// Replaces this process by the command's program, with the remaining arguments and with
+// SHARDPLAN_CONFIG_PATH set to all configuration directories. Throws ConfigError if the program is
+// missing or cannot be started; otherwise never returns.
 [[noreturn]] void hand_over(int count, char** arguments);
 
 }  // namespace planner

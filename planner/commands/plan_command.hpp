@@ -1,4 +1,4 @@
-// `shardplan plan`: the best plans, by one search or another.
+// `shardplan plan`: searches the best plans.
 #pragma once
 
 #include "planner/commands/session.hpp"

@@ -1,4 +1,4 @@
-// What someone should know before using a plan that does not fit, or that nobody asked for.
+// Warnings about a plan that does not fit in memory, or that the scenario does not specify.
 #pragma once
 
 #include <string>
@@ -10,10 +10,12 @@
 
 namespace planner {
 
-// One a line. That it does not fit, told of the stage that is fullest for its own devices.
+// One warning per line, if the plan does not fit: names the stage that is fullest relative to its
+// own devices.
 std::vector<std::string> memory_warnings(const costmodel::Estimate& estimate);
 
-// That too, and of a scenario without a plan: the two commands that use the best one instead.
+// memory_warnings(), and, for the two commands that then use the best plan, that the scenario has
+// no plan.
 std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
                                        const costmodel::Estimate& estimate);
 

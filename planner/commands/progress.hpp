@@ -1,4 +1,4 @@
-// How long a search has taken and may take, and the line on a terminal that says so.
+// Duration and time limit of a search, and the progress line on a terminal.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,11 +21,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Searches ask it now and then, from any thread, whether their time is up; on a terminal it tells
-// once a second that they are still at it.
+// Searches poll it, from any thread, to learn whether their time is up. On a terminal it prints the
+// elapsed time once per second.
 class Progress {
  public:
-  // At most so many seconds (0: as long as it takes).
+  // `most`: the time limit in seconds (0: none).
   Progress(const Stopwatch& watch, double most, bool shown)
       : watch_(&watch), most_(most), shown_(shown) {}
   ~Progress() {
@@ -34,7 +34,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Nothing where there is nothing to ask.
+  // Empty when there is neither a limit nor a terminal.
   std::function<bool()> expired() {
     if (most_ <= 0 && !shown_) return {};
     return [this] {

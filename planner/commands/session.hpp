@@ -1,4 +1,4 @@
-// What a command is given and what it returns, and what several commands do alike.
+// Input and output of a command, and functions that several commands share.
 #pragma once
 
 #include <string>
@@ -15,50 +15,50 @@
 
 namespace planner {
 
-// Exit status of a question that has no answer: no plan fits in memory.
+// Exit status when there is no answer: no plan fits in memory.
 inline constexpr int no_answer = 3;
 
 struct CommandResult {
   int status = 0;
   std::string text;
   std::vector<std::string> warnings;  // to standard error, unless --quiet
-  // To standard error: why there is no text in the format that was asked for. Nothing is then
-  // written to standard output or --out.
+  // To standard error: why there is no text in the requested format. Nothing is then written to
+  // standard output or --out.
   std::string failure = {};
 };
 
-// What a command works with.
+// The input of a command.
 struct Session {
   const Options& options;
   ReportStyle style;
   costmodel::ConfigPath path;
 };
 
-// The file of the scenario that the command line names, and what it says with `--set` applied.
-// Throw costmodel::ConfigError.
+// The scenario file named on the command line, and the scenario with `--set` applied. Both throw
+// costmodel::ConfigError.
 std::string file_of(const Session& session);
 costmodel::Scenario load(const Session& session);
 
 costmodel::Evaluator evaluator_of(const costmodel::Scenario& scenario);
 
-// The scenario with its plan written out, readable again.
+// The scenario as YAML with the plan written out; it can be loaded again.
 std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan& plan);
 
-// A table in the format that was asked for.
+// A table in the requested format.
 std::string printed(const Table& table, Format format);
 
-// Text that is read, not run or taken in by a program.
+// Whether the output is for people, not for a program.
 bool is_for_people(const Options& options);
 
-// There is no plan, and why: a report, or, where a program reads, a failure.
+// Results without a plan: a report, or a failure when the output is for a program.
 CommandResult told(const Session& session, std::string report);
 CommandResult no_plan(const Session& session, const costmodel::Scenario& scenario,
                       const SearchResult& found, double seconds);
 
-// The same for a scenario without a plan of its own, whose best one was asked for.
+// The same for a scenario without a plan, for which the best one is searched.
 CommandResult without_plan(const Session& session, const costmodel::Scenario& scenario);
 
-// --placement FILE.
+// Implements --placement FILE.
 void write_placement(const Session& session, const costmodel::Scenario& scenario,
                      const costmodel::ParallelPlan& plan);
 

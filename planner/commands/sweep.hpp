@@ -1,4 +1,4 @@
-// Every combination of some keys' values, evaluated: one row a point.
+// `--over`: evaluates every combination of some keys' values, one row per point.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ struct Axis {
 };
 Axis parse_axis(const std::string& over);
 
-// Points that break a rule or lack memory are rows that say so. Throws ConfigError when no point
-// can be read at all.
+// A point that breaks a rule or lacks memory is a row that says so. Throws ConfigError when no
+// point can be read.
 Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options);
 
-// Whether a row of a sweep is more than an error.
+// Whether any row of a sweep is not an error.
 bool any_answer(const Table& swept);
 
 }  // namespace planner

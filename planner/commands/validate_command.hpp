@@ -1,4 +1,4 @@
-// `shardplan validate`: predictions beside published runs, constants fitted to them.
+// `shardplan validate`: compares predictions with published runs and fits constants to them.
 #pragma once
 
 #include "planner/commands/session.hpp"

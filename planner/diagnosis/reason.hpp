@@ -1,4 +1,5 @@
-// Why a plan takes the time it takes, in words, and what each knob one step away would cost.
+// Explains the time of a plan in words, and evaluates the neighbours of the plan: each knob moved
+// by one step.
 #pragma once
 
 #include <string>
@@ -15,17 +16,18 @@ struct Share {
   double of_iteration = 0;
 };
 
-// The parts of the iteration that are not zero, in the order of the contract; they add up.
+// The nonzero parts of the iteration, in the order of the breakdown; they sum to the iteration
+// time.
 std::vector<Share> shares(const costmodel::Estimate& estimate);
 
-// One sentence a line: the largest part, the largest losses, what memory does.
+// One sentence per line: the largest part, the largest losses, the memory use.
 std::vector<std::string> reasons(const costmodel::Estimate& estimate);
 
-// "+1.20 s bubble, +0.31 s recomputation": what `other` loses to `best`, largest first; gains are
-// told too.
+// "+1.20 s bubble, +0.31 s recomputation": the time that `other` loses to `best` by part, largest
+// first; includes gains.
 std::string difference(const costmodel::Estimate& best, const costmodel::Estimate& other);
 
-// The keys of the plan that the scenario gives a value, as it writes them: the search keeps them.
+// The plan keys to which the scenario gives a value, as written there: the search keeps them.
 std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan);
 
 struct Step {
@@ -34,11 +36,11 @@ struct Step {
   costmodel::Seconds iteration;
   costmodel::Bytes peak;
   bool fits = false;
-  bool breaks_fixed = false;  // moves a key that the scenario fixes
+  bool breaks_fixed = false;  // changes a key that the scenario fixes
 };
 
-// Each knob one step up and down, the others kept, also where the scenario fixes them; dp takes up
-// what tp and pp leave, vpp falls back to what divides.
+// Moves each knob one step up and down with the others kept, including knobs that the scenario
+// fixes. dp takes what tp and pp leave; vpp falls back to a value that divides.
 std::vector<Step> one_step_away(const costmodel::Estimate& from,
                                 const costmodel::Scenario& scenario,
                                 costmodel::Evaluator& evaluator);

@@ -1,5 +1,4 @@
-// When nothing fits, or nothing is valid: what stands in the way, and the nearest changes that
-// would help.
+// When nothing fits or nothing is valid: the obstacles, and the nearest changes that would help.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@ namespace planner {
 struct Diagnosis {
   std::vector<std::string> obstacles;  // "t 8 · p 1 · d 2: needs 412 GiB of 79.2 (optimizer 260)"
   std::vector<std::string> remedies;  // "32 devices instead of 16: t 8 · p 4 · d 1 fits in 71 GiB"
-  std::vector<std::string> tried;     // what was looked for; told when there is no remedy
+  std::vector<std::string> tried;     // what was tried; printed when there is no remedy
 };
 
 Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed);

@@ -1,5 +1,5 @@
-// A plan in Megatron-LM's own words: the arguments of pretrain_gpt.py (core 0.20) and what
-// the environment must hold.
+// Exports a plan to Megatron-LM: the arguments of pretrain_gpt.py (core 0.20) and the environment
+// variables.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace planner {
 struct MegatronExport {
   std::vector<std::string> arguments;    // "--flag" or "--flag value"
   std::vector<std::string> environment;  // "NAME=value"
-  std::vector<std::string> notes;        // what Megatron-LM does otherwise than the model assumes
+  std::vector<std::string> notes;  // where Megatron-LM differs from the cost model's assumptions
 };
 
-// Throws costmodel::ConfigError when Megatron-LM would refuse the plan.
+// Throws costmodel::ConfigError when Megatron-LM would reject the plan.
 MegatronExport export_megatron(const costmodel::Scenario& scenario,
                                const costmodel::ParallelPlan& plan);
 

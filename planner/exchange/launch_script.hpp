@@ -1,4 +1,4 @@
-// A script that starts a plan in Megatron-LM.
+// A launch script for a plan in Megatron-LM.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace planner {
 
-// A bash script: environment, arguments one a line, torchrun. It trains on made-up data, so that
-// it runs as it is.
+// A bash script: environment, arguments one per line, torchrun. It trains on mock data, so that it
+// runs without a data set.
 std::string launch_script(const MegatronExport& exported, const costmodel::Scenario& scenario,
                           const costmodel::ParallelPlan& plan);
 

@@ -1,5 +1,6 @@
-// What Megatron-LM core 0.20 asserts of a plan (arguments.py, transformer_config.py,
-// parallel_state.py), checked again apart from our own rules: an exported script must start.
+// The assertions of Megatron-LM core 0.20 about a plan (arguments.py, transformer_config.py,
+// parallel_state.py), checked independently of Shardplan's own rules, so that an exported script
+// starts.
 #pragma once
 
 #include <string>
@@ -10,18 +11,19 @@
 
 namespace planner {
 
-// Empty when Megatron-LM would accept the plan and can express it. Never throws.
+// Empty when Megatron-LM accepts the plan and can express it. Never throws.
 std::vector<costmodel::Violation> megatron_violations(const costmodel::Scenario& scenario,
                                                       const costmodel::ParallelPlan& plan);
 
-// Whether the stages hold different numbers of layers, so that the plan needs a layout.
+// Whether stages have different numbers of layers, so that the plan needs an explicit layout.
 bool has_uneven_stages(const costmodel::ParallelPlan& plan);
 
 // The value of --pipeline-model-parallel-layout: "Et*2|t*3|t*3|t*2,L". E is the embedding, t a
-// layer, L the output with the loss. Cell s is chunk s / p of rank s mod p, as in stage_layers.
+// layer, L the output layer with the loss. Cell s is chunk s / p of rank s mod p, as in
+// stage_layers.
 std::string pipeline_layout(const costmodel::ParallelPlan& plan);
 
-// The two rank orders Megatron-LM offers; axes of one rank have no say.
+// The two rank orders that Megatron-LM offers; axes of size 1 are ignored.
 enum class RankOrder { tensor_data_pipeline, tensor_pipeline_data, other };
 RankOrder rank_order_of(const costmodel::ParallelPlan& plan);
 

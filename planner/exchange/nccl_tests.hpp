@@ -1,5 +1,5 @@
-// Logs of nccl-tests and rccl-tests (all_reduce_perf and its sisters; text as printed, or the JSON
-// that --json writes) and what becomes of them: microbenchmarks in the shape of configs/microbench.
+// Reads logs of nccl-tests and rccl-tests (all_reduce_perf etc.; printed text, or the JSON of
+// --json) and writes them as microbenchmarks in the format of configs/microbench.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace planner {
 
-// Throws ConfigError with the place: no table, no ranks, a row cut off, a word that is no number,
-// wrong results.
+// Throws ConfigError with the place for: no table, no ranks, a truncated row, a word where a number
+// belongs, wrong results.
 std::vector<NcclTable> read_nccl_json(const std::string& text, const std::string& file);
 
-// Reads either, by its first character.
+// Reads either format; the first character decides.
 std::vector<NcclTable> read_nccl_tests(const std::string& file);
 
-// One measurement a line, YAML whose lines are JSON.
+// One measurement per line, as YAML whose lines are JSON.
 std::string to_microbenchmarks(const std::vector<NcclTable>& tables, const std::string& file,
                                bool json);
 

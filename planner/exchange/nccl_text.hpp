@@ -1,6 +1,6 @@
-// The text of nccl-tests: comment lines that begin with #, among them one a rank and the header of
-// the table; then rows of numbers. Lines of NCCL itself may stand between them, and mpirun may have
-// put a tag before each.
+// The text output of nccl-tests: comment lines that start with #, among them one per rank and the
+// table header; then rows of numbers. Output of NCCL itself may be interleaved, and mpirun may have
+// prefixed each line with a tag.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace planner {
 
 struct NcclTiming {
   double time_us = 0;
-  double algorithm_gb_s = 0, bus_gb_s = 0;  // 0 where the log rounds to it
+  double algorithm_gb_s = 0, bus_gb_s = 0;  // 0 when the log rounds to it
 };
 
 struct NcclRow {
@@ -29,13 +29,13 @@ struct NcclTable {
   std::string device;
   int ranks = 0;
   int nodes = 0;
-  std::string measured;  // the date, where the log has one
+  std::string measured;  // the date, if the log has one
   std::vector<NcclRow> rows;
-  costmodel::Mark mark;  // of its header
+  costmodel::Mark mark;  // place of its header
 };
 
-// Throws ConfigError with the place: no table, no ranks, a row cut off, a word that is no number,
-// wrong results.
+// Throws ConfigError with the place for: no table, no ranks, a truncated row, a word where a number
+// belongs, wrong results.
 std::vector<NcclTable> read_nccl_text(const std::string& text, const std::string& file);
 
 // "all_reduce" for all_reduce_perf, "all_to_all" for alltoall_perf, "send" for sendrecv_perf.

@@ -1,4 +1,4 @@
-// The prediction as worked formulas: symbol, value, where it comes from.
+// `explain`: the prediction as worked formulas, each with symbol, value and origin.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace planner {
 std::string explanation(const costmodel::ParallelPlan& plan, const costmodel::Scenario& scenario,
                         costmodel::Evaluator& evaluator, const ReportStyle& style);
 
-// The same facts as rows for JSON: group, symbol, value, unit, formula.
+// The same as rows for JSON: group, symbol, value, unit, formula.
 Table explanation_table(const costmodel::ParallelPlan& plan, const costmodel::Scenario& scenario,
                         costmodel::Evaluator& evaluator);
 

@@ -1,4 +1,5 @@
-// What the operators of a layer, and the layers of a stage, add to the time of a micro-batch.
+// The contribution of each operator of a layer, and of each layer of a stage, to the time of a
+// micro-batch.
 #pragma once
 
 #include <string>
@@ -9,16 +10,16 @@
 
 namespace planner {
 
-// Of one micro-batch on one device. Communication is what no computation hides.
+// Times of one micro-batch on one device. Communication counts only where exposed.
 struct OperatorTime {
-  std::string name, shape;  // the shape on one device
-  costmodel::Flops flops;   // the model's, of forward
+  std::string name, shape;  // shape: on one device
+  costmodel::Flops flops;   // model FLOPs, forward
   costmodel::Seconds forward, backward;
-  costmodel::Bytes kept;  // from forward to backward
+  costmodel::Bytes kept;  // kept from forward to backward
 };
 
-// The operators of a layer in order, and behind them the time in which the device waits for the
-// host to launch them, where there is any. They add up to the layer's price (LayerCost).
+// The operators of a layer in order, then the time in which the device waits for kernel launches,
+// if any. They sum to the layer's price (LayerCost).
 std::vector<OperatorTime> operator_times(costmodel::LayerKind kind,
                                          const costmodel::ParallelPlan& plan,
                                          costmodel::Evaluator& evaluator);
@@ -26,20 +27,20 @@ Table operator_table(const std::vector<OperatorTime>& operators);
 
 struct StagePart {
   std::string name;
-  int layers = 0;  // that it is of; 0 where it is of none
+  int layers = 0;  // number of layers; 0 for other parts
   costmodel::Seconds forward, backward;
 };
 
-// A virtual stage of a priced plan, whose parts add up to its forward and backward: layers as
-// operator_times has them, then what the stage has besides. `own` is the stage's plan, `evaluator`
-// one of its devices, which the price may be of.
+// The parts of a virtual stage of a priced plan, which sum to its forward and backward: layers as
+// in operator_times, then the stage's other terms. `own` is the stage's plan; `evaluator` is one of
+// its devices, and may be the one that computed the price.
 std::vector<StagePart> stage_parts(const costmodel::PlanCost& cost, std::size_t stage,
                                    const costmodel::ParallelPlan& own,
                                    costmodel::Evaluator& evaluator);
-// With the sum below.
+// With a row for the sum.
 Table stage_table(const std::vector<StagePart>& parts);
 
-// The kinds of layers that a model has, first to last.
+// The kinds of layers of a model, first to last.
 std::vector<costmodel::LayerKind> layer_kinds(const costmodel::ModelSpec& model);
 
 }  // namespace planner

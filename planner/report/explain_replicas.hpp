@@ -1,5 +1,5 @@
-// What explains a plan whose groups of devices hold replicas of unequal shares: every group as the
-// plan that it is by itself, and then what all of them have together.
+// Explains a plan whose groups hold replicas with unequal shares of the batch: each group as a plan
+// of its own, then the terms that all groups share.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,12 @@
 
 namespace planner {
 
-// A group by itself, with its share of the batch.
+// The scenario of one group alone, with its share of the batch.
 costmodel::Scenario scenario_of(const costmodel::ReplicaPart& part, std::size_t group,
                                 const costmodel::Scenario& scenario);
 
-// Of the whole: each group's share and meeting, the sum over the groups, the iteration.
+// The common terms: each group's share and the time of its reduction, the sum over the groups, the
+// iteration.
 std::vector<Explained> explained_groups(const costmodel::ParallelPlan& plan,
                                         const costmodel::Scenario& scenario);
 

@@ -1,4 +1,4 @@
-// What explains each stage of a plan whose stages differ.
+// Explains each stage of a plan with heterogeneous stages.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace planner {
 
-// One worked figure: the group it stands in ("stage 0"), its symbol, value and where it comes from.
+// One worked value: its group ("stage 0"), symbol, value and origin.
 struct Explained {
   std::string group, symbol, value, from;
 };
@@ -18,8 +18,8 @@ std::vector<Explained> explained_stages(const costmodel::Estimate& estimate,
                                         const costmodel::Scenario& scenario,
                                         costmodel::Evaluator& evaluator);
 
-// Stages whose layers are cut alike on devices alike, told by the first of them: its plan, and the
-// scenario on its devices.
+// Stages with identical sharding on identical devices, represented by the first of them: its plan,
+// and the scenario on its devices.
 struct StageKind {
   int stage = 0;
   costmodel::ParallelPlan plan;

@@ -1,4 +1,4 @@
-// What the search over meshes found, and where ranks are placed, as JSON.
+// The result of the search over meshes, and the placement of ranks, as JSON.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace planner {
 
 std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
 
-// A list of maps, one a rank, with ep and etp where experts are dealt out or cut: JSON where `file`
-// ends so, else YAML.
+// A list of maps, one per rank, with ep and etp if experts are distributed or sharded. JSON if
+// `file` ends in .json, else YAML.
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file);
 
 }  // namespace planner

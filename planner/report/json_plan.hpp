@@ -1,4 +1,4 @@
-// A plan as the planner's JSON tells it.
+// A plan in the planner's JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,8 +7,8 @@
 
 namespace planner {
 
-// costmodel::plan_json, with the keys that a stage may have of its own (tp, recompute, zero) saying
-// of a plan with `stages` what all of these have in common, or null.
+// costmodel::plan_json; but for a plan with `stages`, each key that a stage can have (tp, cp,
+// cp_comm, ep, etp, recompute, zero) holds the common value of all stages, or null.
 nlohmann::ordered_json told_plan(const costmodel::Estimate& estimate);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// The JSON reports: one evaluated plan, a search, a list of rows.
+// JSON reports: an evaluated plan, a search, a list of rows.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,21 +20,20 @@ std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::
 std::string search_json(const Strategies& strategies, const std::vector<Step>& steps,
                         const costmodel::Scenario& scenario, double seconds);
 
-// Counts, without the seconds that it took.
+// Counts of the search, without its duration.
 nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);
 
-// The bound on the best plan and the gap to it; null where there is no plan.
+// The lower bound and the gap to it; null without a plan.
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found);
 
-// An array of objects, one a row, keys from the column titles; cells that are numbers become
-// numbers.
+// An array of objects, one per row, with the column titles as keys. Numeric cells become numbers.
 std::string rows_json(const Table& table);
 
 std::string failure_json(const SearchResult& result, const std::vector<std::string>& obstacles,
                          const std::vector<std::string>& remedies,
                          const costmodel::Scenario& scenario, double seconds);
 
-// Of a search over layouts that was cut short before it had a plan.
+// For a layout search that timed out before it had a plan.
 std::string unfinished_json(const SearchResult& result, const costmodel::Scenario& scenario,
                             double seconds);
 

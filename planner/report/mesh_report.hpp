@@ -1,4 +1,4 @@
-// What `plan` prints where stages or devices differ.
+// The report of `plan` for heterogeneous stages or devices.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace planner {
 
-// One row a plan; stages as "t x d x layers on group", context and expert parallelism behind the
-// layers where there is any ("c 2 (p2p) e 4"); replicas as "t x p x d x m on group".
+// One row per plan. Stages appear as "t x d x layers on group", followed by context and expert
+// parallelism if any ("c 2 (p2p) e 4"); replicas as "t x p x d x m on group".
 Table mesh_rows(const MeshSearch& found);
 
-// One a line: what was searched, what is proved, what was not searched.
+// One sentence per line: what was searched, what is proved, what was not searched.
 std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel::Scenario& s);
 
-// `remark` ends the report, where there is one.
+// `remark` is appended to the report, if not empty.
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
                         double seconds, const ReportStyle& style, const std::string& remark = {});
 

@@ -1,4 +1,4 @@
-// Where each rank of a plan runs.
+// The placement of the ranks of a plan on devices.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace planner {
 struct PlacedRank {
   std::int64_t rank = 0;
   int stage = 0, tp = 0, cp = 0, dp = 0;  // coordinates
-  int ep = 0, etp = 0;                    // of the experts that it holds
-  std::string group;                      // of the cluster; empty where devices are of one kind
-  std::int64_t node = 0, device = 0;      // within the group, within the node
+  int ep = 0, etp = 0;                    // expert coordinates
+  std::string group;                      // group of the cluster; empty with one kind of device
+  std::int64_t node = 0, device = 0;      // node within the group, device within the node
 };
 
-// Of a valid plan, by rank. Ranks are numbered as the plan's rank_order has it; where stages differ
-// stage by stage, in each tp fastest, then cp, then dp; where groups hold replicas group by group,
-// with the coordinates that a rank has within its own.
+// The placement of a valid plan, by rank. Ranks are numbered by the plan's rank_order; with
+// heterogeneous stages stage by stage, within each tp fastest, then cp, then dp; with replica
+// groups group by group, with coordinates relative to the group.
 std::vector<PlacedRank> placement(const costmodel::ParallelPlan& plan,
                                   const costmodel::ClusterSpec& cluster);
 

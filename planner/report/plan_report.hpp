@@ -1,5 +1,4 @@
-// The reports of `plan` and `evaluate` for people: text for a terminal, or Markdown for a design
-// document.
+// The reports of `plan` and `evaluate` for people: text for a terminal, or Markdown.
 #pragma once
 
 #include <string>
@@ -23,14 +22,15 @@ struct ReportStyle {
   Style style;
 };
 
-// Two lines that say what was asked: model, cluster, batch.
+// Two lines with the input: model, cluster, batch.
 std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);
 
-// Time, throughput, memory, where the time goes, memory by stage, traffic, notes.
+// Time, throughput, memory, time breakdown, memory by stage, traffic, notes.
 std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
                         const ReportStyle& style);
 
-// The best plan's report, why, the next best, one step away, what was searched.
+// The best plan's report, the reasons, the next best plans, the plans one step away, what was
+// searched.
 std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
                           const costmodel::Scenario& scenario, double seconds,
                           const ReportStyle& style);
@@ -38,7 +38,7 @@ std::string search_report(const Strategies& strategies, const std::vector<Step>&
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
 
-// Of a search over layouts that was cut short before it had a plan.
+// For a layout search that timed out before it had a plan.
 inline constexpr std::string_view unfinished =
     "time ran out before a plan was found: none with even stages, and not all other layouts were "
     "looked at";

@@ -1,4 +1,4 @@
-// The tables of the reports of `plan` and `evaluate`, each a plan's or a ranking's rows of text.
+// The tables in the reports of `plan` and `evaluate`.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace planner {
 
-// "+2.5 %" of a ratio of 1.025.
+// "+2.5 %" for a ratio of 1.025.
 std::string signed_percent(double ratio);
 
-// Where the time goes: parts of the iteration with their shares and bars.
+// Parts of the iteration with their fractions and bars.
 Table time_table(const costmodel::Estimate& estimate);
 
-// Layers, times and memory of each pipeline rank; equal neighbours share a line.
+// Layers, times and memory of each pipeline rank; equal neighbours share a row.
 Table stage_table(const costmodel::Estimate& estimate, const costmodel::ModelSpec& model);
 
-// What the busiest device sends; no rows where it sends nothing.
+// The bytes that the busiest device sends; no rows if there are none.
 Table traffic_table(const costmodel::Estimate& estimate);
 
-// `pair_spread`: see costmodel::ErrorBand.
+// The ranking for people. `pair_spread`: see costmodel::ErrorBand.
 Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread);
 
-// The same for programs: plain numbers in base units (memory in GiB), one row a plan.
+// The ranking for programs: plain numbers in base units (memory in GiB), one row per plan.
 Table ranking_rows(const std::vector<costmodel::Estimate>& plans);
 
-// What each knob one step away would cost, against the best plan.
+// The plans one step away, compared with the best plan.
 Table step_table(const std::vector<Step>& steps, const costmodel::Estimate& best);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// A stage's sharding, operator by operator, for people.
+// The report of a stage's sharding, operator by operator.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace planner {
 
-// The whole of it, one sentence a line: the mesh, what was found, what the plan's own costs by the
-// same prices, what is proved.
+// A summary, one sentence per line: the mesh, the sharding found, the cost of the plan's own
+// sharding by the same prices, what is proved.
 std::vector<std::string> sharding_sentences(const StageSharding& sharding);
 
-// One row an operator of each group of layers: its strategy, its collectives in a micro-batch and
-// at the end of the iteration, and their seconds in an iteration.
+// One row per operator of each group of layers: strategy, collectives per micro-batch and at the
+// end of the iteration, and their seconds per iteration.
 Table sharding_table(const StageSharding& sharding);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// What `plan --strategy` found, in sentences.
+// The result of `plan --strategy` in sentences.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace planner {
 
-// One sentence a line: the best plan with even stages and with any, where they differ and why, what
-// was searched and what is proved. Empty when only the grid was searched.
+// One sentence per line: the best plan with even stages and with any layout, where and why they
+// differ, what was searched and what is proved. Empty when only the grid was searched.
 std::vector<std::string> strategy_sentences(const Strategies& strategies);
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// Emphasis on a terminal; nothing when colour is off.
+// ANSI emphasis for a terminal; plain text when colour is off.
 #pragma once
 
 #include <string>

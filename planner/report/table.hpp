@@ -1,4 +1,4 @@
-// A table once, printed as text, Markdown or CSV.
+// A table that can be printed as text, Markdown or CSV.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@ namespace planner {
 
 struct Column {
   std::string title;
-  bool right = true;  // aligned right: numbers
+  bool right = true;  // right-aligned, for numbers
 };
 
 struct Table {
   std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;  // as many cells as columns
+  std::vector<std::vector<std::string>> rows;  // each as long as `columns`
 };
 
-// Columns padded to their widest cell, two spaces between; each line starts with `indent` spaces.
+// Columns are padded to their widest cell, with two spaces between them; each line starts with
+// `indent` spaces.
 std::string to_text(const Table& table, int indent = 2);
 std::string to_markdown(const Table& table);
 std::string to_csv(const Table& table);  // RFC 4180
@@ -24,7 +25,7 @@ std::string to_csv(const Table& table);  // RFC 4180
 // A number with one decimal.
 std::string one_decimal(double number);
 
-// Characters on screen of UTF-8 text.
+// Terminal columns of UTF-8 text.
 std::size_t display_width(const std::string& text);
 
 }  // namespace planner

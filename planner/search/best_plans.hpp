@@ -1,4 +1,4 @@
-// The best plans so far of a search, and whether a bound still lets another in.
+// The best plans found so far in a search, and the test whether a bound admits another one.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace planner {
 struct Ranked {
   costmodel::Seconds time;
   costmodel::Bytes peak;
-  std::uint64_t order;  // of enumeration
+  std::uint64_t order;  // in the enumeration
   costmodel::ParallelPlan plan;
 };
 
@@ -29,14 +29,14 @@ class Podium {
  public:
   explicit Podium(std::size_t top) : top_(top) {}
 
-  // Whether a plan that takes at least `bound` could still enter. Bounds and simulated times are
-  // sums in different orders; a bound must be clearly above to prune.
+  // Whether a plan with lower bound `bound` could still enter. Bounds and simulated times are sums
+  // in different orders, so a bound must be clearly above the worst time to prune.
   bool open_to(costmodel::Seconds bound) const {
     constexpr double slack = 1 - 1e-9;
     return ranked_.size() < top_ || bound.value * slack <= ranked_.back().time.value;
   }
 
-  // What a plan must not exceed to enter; infinite while there is room.
+  // The time that a plan must not exceed to enter; infinite while there is room.
   costmodel::Seconds worst() const {
     return ranked_.size() < top_ ? costmodel::Seconds(infinity) : ranked_.back().time;
   }

@@ -1,6 +1,5 @@
-// One size of a micro-batch of the search over meshes: stages are priced, what no plan of it takes
-// less than is found, and where that leaves room, layers are cut into stages and the plans
-// simulated.
+// One micro-batch size in the search over meshes: price the stages, compute the lower bound of all
+// plans, and if that admits an improvement, slice the layers into stages and simulate the plans.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +13,22 @@
 
 namespace planner {
 
-// The groups of devices along the pipeline, each order of them that is tried.
+// The orders of the device groups along the pipeline to try.
 using GroupOrders = std::vector<std::vector<int>>;
 
 struct MeshBatch {
-  std::vector<Ranked> plans;  // valid, in memory and simulated; each once, as they were found
-  std::string reason;         // of the first cut that gave none
-  costmodel::Seconds bound;   // no plan of this size is faster; infinite when there is none
-  std::uint64_t priced = 0;   // stages
-  std::uint64_t sliced = 0;   // cut exactly
+  std::vector<Ranked> plans;  // valid, fitting and simulated; unique, in the order found
+  std::string reason;         // why the first slicing without a result had none
+  costmodel::Seconds bound;   // of all plans of this size; infinite when there is none
+  std::uint64_t priced = 0;   // stages priced
+  std::uint64_t sliced = 0;   // exact slicings
   std::uint64_t simulated = 0;
-  bool ruled_out = false;  // by its bound, before it was cut
+  bool ruled_out = false;  // pruned by its bound, before slicing
   bool expired = false;
 };
 
-// `sequences` of a micro-batch, over all replicas. Not cut when its plans take longer than `worst`.
-// `least` is a bound that holds for any plan. Once `expired` says yes, nothing more is priced.
+// `sequences` per micro-batch, over all replicas. `least` is a lower bound for any plan. run() does
+// not slice when the bound exceeds `worst`. After `expired` returns true, nothing more is priced.
 class MeshBatchSearch {
  public:
   MeshBatchSearch(const costmodel::Scenario& scenario, std::int64_t sequences,

@@ -1,4 +1,4 @@
-// What no pipeline of stages on submeshes takes less than, for one size of a micro-batch.
+// A lower bound on the iteration of any pipeline of stages on submeshes, for one micro-batch size.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace planner {
 
-// `groups` as StageOptions prices them, one for each group of devices. All micro-batches hold every
-// stage's devices for as long as they take, so an iteration is no shorter than the least time of
-// devices that stages of all layers add up to, shared out evenly over the devices; those of several
-// kinds are weighed by their peak. Options count whether they fit in memory or not: a stage that
-// recomputes only some of its layers lies between them. Devices that wait compute faster, by no
-// more than they do in the longest pipeline.
+// `groups`: one problem per group of devices, from StageOptions. Every micro-batch occupies each
+// stage's devices for the stage's time, so an iteration takes at least the minimal device-seconds
+// of stages that cover all layers, spread evenly over the devices; with several kinds of devices
+// they are weighted by peak. Options count even if they do not fit in memory: a stage that
+// recomputes only some of its layers lies between two of them. Waiting devices compute faster (idle
+// boost), at most as much as in the longest pipeline.
 costmodel::Seconds mesh_bound(const costmodel::Scenario& scenario,
                               const std::vector<SlicingProblem>& groups);
 

@@ -1,4 +1,4 @@
-// Plans whose stages differ, improved step by step as long as the simulated iteration gets shorter.
+// Improves plans with heterogeneous stages by local search on the simulated iteration time.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace planner {
 
-// Every stage within the memory of its own devices, less the margin.
+// Whether every stage fits in its own devices' memory less the margin.
 bool fits(const costmodel::PlanCost& cost, double margin);
 
-// The steps: one layer from a stage to another; a stage cut otherwise on its own devices (tensor,
-// context, expert and data parallel size, recomputation, ZeRO stage); of a stage that recomputes
-// all its layers, only as many as it must.
+// The moves: one layer from a stage to another; another sharding of a stage on its own devices
+// (tensor, context, expert and data parallel size, recomputation, ZeRO stage); fewer recomputed
+// layers in a stage that recomputes all of them.
 class MeshImprover {
  public:
   MeshImprover(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,

@@ -1,19 +1,18 @@
-// The best plans whose stages differ, or whose devices do: for every number of sequences a
-// micro-batch may hold and every order of the groups along the pipeline, layers are cut into stages
-// and stages put on submeshes by stage slicing (exact for its objective), and the result is
-// simulated; the best are then improved as long as their simulated iteration gets shorter: a layer
-// moved to another stage, a stage cut otherwise on its devices, fewer layers recomputed.
+// The best plans with heterogeneous stages or devices. For every micro-batch size and every order
+// of the groups along the pipeline, stage slicing (exact for its objective) partitions layers into
+// stages and assigns submeshes, and the result is simulated. The best plans are then improved by
+// local search on the simulated iteration: move a layer to another stage, change a stage's sharding
+// on its devices, recompute fewer layers.
 //
-// A dp and micro_batch that the plan fixes are those of every stage, as tp, cp, cp_comm, ep, etp,
-// recompute and zero are.
+// A dp or micro_batch fixed in the plan holds for every stage, as do tp, cp, cp_comm, ep, etp,
+// recompute and zero.
 //
-// Not searched: virtual stages and schedules but 1F1B; tensor groups wider than a node; idle
-// devices; groups that alternate along the pipeline; orders of more than four groups but theirs and
-// its reverse; replicas of a stage that take unequal shares. Groups that are replicas of the model
-// instead and take unequal shares of the batch are searched beside it (replica_search). Improvement
-// is a local search. The bound is the least time of devices that stages add up to (mesh_bound), and
-// where time ran out before a size of a micro-batch was priced, the model's FLOPs at the peak of
-// all devices.
+// Not searched: virtual stages and schedules other than 1F1B; tensor groups wider than a node; idle
+// devices; groups that alternate along the pipeline; with more than four groups, orders other than
+// the given one and its reverse; unequal shares among the replicas of a stage. Groups that hold
+// replicas of the model with unequal shares of the batch are searched separately (replica_search).
+// The lower bound is the minimal device time of the stages (mesh_bound), or, for micro-batch sizes
+// not priced before time ran out, the model's FLOPs at the peak of all devices.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +30,23 @@ namespace planner {
 struct MeshSearch {
   std::vector<costmodel::Estimate> plans;  // best first; empty when there is none
   std::string reason;                      // why there is none
-  costmodel::Seconds lower_bound;          // no plan that this search may find is faster
-  std::uint64_t orders = 0;                // of the groups
-  std::uint64_t batches = 0;               // sizes of a micro-batch
-  std::uint64_t ruled_out = 0;             // of these, by their bound, before anything was cut
-  std::uint64_t priced = 0;                // stages, on a submesh in one way
-  std::uint64_t sliced = 0;                // cut exactly
+  costmodel::Seconds lower_bound;          // of all plans in this search's space
+  std::uint64_t orders = 0;                // orders of the groups
+  std::uint64_t batches = 0;               // micro-batch sizes
+  std::uint64_t ruled_out = 0;             // those pruned by their bound, before slicing
+  std::uint64_t priced = 0;                // (stage, submesh, sharding) combinations
+  std::uint64_t sliced = 0;                // exact slicings
   std::uint64_t simulated = 0;             // iterations
-  std::uint64_t improved = 0;              // plans improved by simulation
+  std::uint64_t improved = 0;              // plans improved by local search
   bool expired = false;
-  std::optional<ReplicaSearch> replicas;  // of several groups
+  std::optional<ReplicaSearch> replicas;  // with several groups only
 };
 
-// Whether the scenario fixes nothing that this search cannot hold fixed.
+// Whether this search can respect every key that the scenario fixes.
 bool can_search_meshes(const costmodel::Scenario& scenario);
 
-// Throws ConfigError where it cannot. The same answer for any number of threads, unless time runs
-// out: `expired`, called from all of them, says when.
+// Throws ConfigError unless can_search_meshes(). The result does not depend on the number of
+// threads, unless time runs out. `expired` is called from all threads.
 MeshSearch search_meshes(const costmodel::Scenario& scenario, int threads = 1,
                          const std::function<bool()>& expired = {});
 

@@ -1,4 +1,4 @@
-// What the search of replicas found, as a plan like any other.
+// Converts the result of the replica search to a plan.
 #pragma once
 
 #include "costmodel/plan/parallel_plan.hpp"
@@ -7,15 +7,15 @@
 
 namespace planner {
 
-// Of a search that found shares.
+// `found` must have shares.
 costmodel::ParallelPlan replica_plan(const ReplicaSearch& found,
                                      const costmodel::Scenario& scenario);
 
-// Puts the replicas that were found among the plans, by their time. The other plans stay the best
+// Inserts the replica plan into the ranking of plans by time. The other plans stay the best
 // pipelines through all groups.
 void rank_replicas(MeshSearch& found, const costmodel::Scenario& scenario);
 
-// Of the best plan that is one pipeline through all groups; 0: there is none.
+// Time of the best plan that is one pipeline through all groups; 0: there is none.
 costmodel::Seconds best_pipeline(const MeshSearch& found);
 
 }  // namespace planner

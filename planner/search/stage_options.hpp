@@ -1,6 +1,6 @@
-// The ways to run a stage of some layers on submeshes of one group of devices, as options of stage
-// slicing: Alpa's inner problem (Zheng et al. 2022, arXiv:2201.12023, section 5.2) with the choices
-// a plan can say: tensor, context, expert and data parallel size, recomputation and ZeRO stage.
+// The options of a stage on the submeshes of one group of devices, for stage slicing: Alpa's inner
+// problem (Zheng et al. 2022, arXiv:2201.12023, section 5.2) restricted to what a plan can express:
+// tensor, context, expert and data parallel size, recomputation and ZeRO stage.
 #pragma once
 
 #include <array>
@@ -15,26 +15,26 @@
 
 namespace planner {
 
-// What an option's tag stands for.
+// The choice that an option's tag refers to.
 struct StageChoice {
   int group = 0;
   costmodel::StagePlan stage;
 };
 
-// What all stages of one search share.
+// Terms common to all stages of one search.
 struct StageTerms {
-  std::int64_t sequences = 1;  // of a micro-batch, over all replicas
+  std::int64_t sequences = 1;  // per micro-batch, over all replicas
   bool sequence_parallel = false;
 };
 
-// What the scenario and its stack leave open of a stage's recomputation and, for so many replicas,
-// of its ZeRO stage.
+// The recomputations of a stage that the scenario and its stack allow, and its ZeRO stages for a
+// number of replicas.
 std::vector<costmodel::Recompute> recompute_offered(const costmodel::Scenario& scenario);
 std::vector<int> zero_offered(const costmodel::Scenario& scenario, std::int64_t replicas);
 
-// What they leave open of the sizes, and of the exchange of keys and values, of a stage on so many
-// devices that works on so many sequences at a time, its tensor groups tp wide: a divisor of the
-// devices.
+// The sizes and exchanges of keys and values that the scenario and its stack allow for a stage on
+// `devices` devices that processes `sequences` sequences at a time with tensor groups of `tp`, a
+// divisor of `devices`.
 std::vector<costmodel::StagePlan> sizes_offered(const costmodel::Scenario& scenario, int devices,
                                                 int tp, std::int64_t sequences);
 
@@ -43,26 +43,25 @@ class StageOptions {
   StageOptions(const costmodel::Scenario& scenario, int group, const StageTerms& terms,
                std::vector<StageChoice>& choices);
 
-  // The slicing problem of this group: the model's layers, embedding first and loss last. Of the
-  // options for one submesh those are kept that nothing quicker beats in memory; one that never
-  // fits keeps none in flight. Times are a micro-batch's forward and backward and its share of what
-  // follows the pipeline, gradient reduction, optimizer and parameter gather; memory is the cost
-  // model's. `expired` is asked before each content of a stage is priced; nothing once it says
-  // yes.
+  // The slicing problem of this group: the model's layers, embedding first and loss last. Among the
+  // options for one submesh, those dominated in time and memory are dropped; an option that never
+  // fits allows 0 micro-batches in flight. A time is forward and backward of a micro-batch plus its
+  // share of gradient reduction, optimizer and parameter gather; memory is the cost model's.
+  // `expired` is polled before each distinct stage content is priced; empty once it returns true.
   std::optional<SlicingProblem> problem(const std::function<bool()>& expired = {});
-  // Stages that were priced: so many contents, places and ways of them.
+  // The number of priced stages: (content, place, sharding) combinations.
   std::uint64_t priced() const { return priced_; }
 
  private:
-  struct Way {  // a choice, and the plan of a pipeline of stages like it
+  struct Way {  // a choice, and the plan of a pipeline of identical stages
     int devices, tag;
     costmodel::ParallelPlan plan;
   };
   enum class Place { front, middle, back, whole };
-  using Placed = std::array<StageOption, 3>;  // in front, in the middle, at the back
+  using Placed = std::array<StageOption, 3>;  // first, middle, last stage
   void find_ways();
   void add_ways(costmodel::StagePlan sizes, const costmodel::ClusterSpec& submesh);
-  // A stage's layers of the model.
+  // The model's layers in a stage.
   struct Layers {
     int first, count;
   };
@@ -73,7 +72,7 @@ class StageOptions {
   Placed placed(const Way& way, const Layers& layers);
   StageOption option(const Way& way, const costmodel::PlanCost& cost, std::size_t rank) const;
   int alike(const Way& way) const;
-  using Content = std::vector<costmodel::LayerMix>;  // under each recomputation offered
+  using Content = std::vector<costmodel::LayerMix>;  // by offered recomputation
   costmodel::LayerMix mix_of(const Layers& layers, const costmodel::Recompute& asked) const;
   Content content(const Layers& layers) const;
 

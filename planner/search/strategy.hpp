@@ -1,4 +1,4 @@
-// `plan --strategy`: even stages (grid), stages of any layout (alpa), or both held side by side.
+// `plan --strategy`: even stages (grid), stages of any layout (alpa), or both for comparison.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@
 namespace planner {
 
 struct Strategies {
-  SearchResult found;                     // what is reported: the best of what was searched
+  SearchResult found;                     // the reported result: the best over all searches
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
-  std::optional<LayoutSearch> layouts;    // of alpa and both
-  std::optional<StageSharding> sharding;  // likewise: of the best plan's critical stage
-  std::optional<MeshSearch> meshes;       // likewise: stages with sizes of their own, told beside
-  bool two_stacks = false;                // of an encoder-decoder model: no `sharding`
+  std::optional<LayoutSearch> layouts;    // for alpa and both
+  std::optional<StageSharding> sharding;  // likewise: the best plan's critical stage
+  std::optional<MeshSearch> meshes;  // likewise: stages with different sizes, reported separately
+  bool two_stacks = false;           // encoder-decoder model: no `sharding`
 };
 
-// Above that, stages with sizes of their own are searched only when asked for by themselves.
+// Above this many devices, stages with different sizes are searched only by `--strategy meshes`.
 inline constexpr std::int64_t most_mesh_devices = 4096;
 
-// The grid search, and with `layouts` the search over layouts that starts from it, on the best
-// plan's mesh the one over shardings, and the one over stages with sizes of their own.
+// Runs the grid search. With `layouts` it also runs the layout search, which starts from the grid's
+// result, the sharding search on the best plan's mesh, and the search over stages with different
+// sizes.
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
                           const std::function<bool()>& expired);
 

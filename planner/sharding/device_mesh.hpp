@@ -1,5 +1,5 @@
-// A logical mesh of devices with two axes, how a tensor lies on it, and what it costs to bring the
-// tensor from one layout to another (Alpa, arXiv:2201.12023, section 4.1, tables 1 to 3).
+// A logical two-dimensional device mesh, the layout of a tensor on it, and the cost of resharding
+// from one layout to another (Alpa, arXiv:2201.12023, section 4.1, tables 1 to 3).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace planner {
 
-// Axis 1 is the inner one: its neighbours are next to each other.
+// Axis 1 is the inner one: its neighbours are adjacent devices.
 struct DeviceMesh {
   std::array<costmodel::GroupLayout, 2> axis;
   costmodel::GroupLayout whole;  // both axes
@@ -19,31 +19,32 @@ struct DeviceMesh {
   int devices() const { return size(0) * size(1); }
 };
 
-// Devices of consecutive ranks.
+// A mesh of consecutive ranks.
 DeviceMesh device_mesh(int outer, int inner, const costmodel::ClusterSpec& cluster);
-// Of one stage of a plan: its data and context ranks by its tensor ranks; without tensor ranks,
-// data ranks by those that experts are dealt out to.
+// The mesh of one stage of a plan: axis 0 has its data and context ranks, axis 1 its tensor ranks.
+// Without tensor ranks, axis 1 has the expert-parallel ranks and axis 0 the other data ranks.
 DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::ClusterSpec& cluster);
 
-// What an axis cuts of a tensor: nothing, its tokens (whole sequences or parts of them), its
-// columns (hidden, heads, vocabulary), or its rows sorted by expert. partial: every device has the
-// whole shape and a part of the sum.
+// How an axis shards a tensor. whole: replicated. rows: its tokens (complete sequences or parts of
+// them). columns: hidden, heads or vocabulary. experts: its rows, sorted by expert. partial: every
+// device has the full shape and a partial sum.
 enum class Cut { whole, rows, columns, experts, partial };
 inline constexpr std::array<std::string_view, 5> cut_names{"whole", "rows", "columns", "experts",
                                                            "partial"};
 using TensorLayout = std::array<Cut, 2>;
 
-// Of one device, in shares of the whole.
+// The size of one device's shard, as a fraction of the unsharded tensor.
 double local_share(const TensorLayout& layout, const DeviceMesh& mesh);
 
-// A collective along an axis, 2 for both as one group. `message` as collective_time has it.
+// A collective along an axis; axis 2 is both axes as one group. `message` is defined as for
+// collective_time.
 struct Exchange {
   costmodel::CollectiveKind kind;
   int axis;
   costmodel::Bytes message;
 };
 
-// Prices of a mesh's collectives: `wait` is added to each (ranks do not arrive together).
+// Prices of a mesh's collectives. `wait` is added to each (ranks do not arrive at the same time).
 struct MeshPrices {
   const costmodel::ClusterSpec* cluster;
   DeviceMesh mesh;
@@ -52,9 +53,9 @@ struct MeshPrices {
   costmodel::Seconds time(const std::vector<Exchange>& exchanges) const;
 };
 
-// The collectives that bring a tensor of `bytes` (the whole of it) from one layout to another: what
-// makes it smaller first. A cut of what is whole is free. Where both axes do the same, as one group
-// if that is faster. The same layout needs none; `to` may not be partial where `from` is not.
+// The collectives that reshard a tensor of `bytes` (unsharded size), those that shrink it first.
+// Slicing a replicated tensor is free. When both axes do the same, they form one group if that is
+// faster. Identical layouts need none. `to` may not be partial where `from` is not.
 std::vector<Exchange> resharding(costmodel::Bytes bytes, const TensorLayout& from,
                                  const TensorLayout& to, const MeshPrices& prices);
 

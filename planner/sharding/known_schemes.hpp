@@ -1,4 +1,4 @@
-// Known schemes recognised in a sharding.
+// Recognises known parallel schemes in a sharding.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace planner {
 
-// What a choice is in the field's words, a sentence each: Megatron's tensor and sequence
-// parallelism, data parallelism with its ZeRO stage, expert parallelism, DeepSpeed-Ulysses; what is
-// none of them as it is.
+// Names of the schemes in a choice, one sentence each: Megatron's tensor and sequence parallelism,
+// data parallelism with its ZeRO stage, expert parallelism, DeepSpeed-Ulysses. Anything else is
+// described as it is.
 std::vector<std::string> known_names(const StageGraph& graph, const AlikeLayers& alike,
                                      const std::vector<int>& choice);
 

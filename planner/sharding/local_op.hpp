@@ -1,5 +1,4 @@
-// An operator cut over the devices of a mesh axis: what a strategy of intra-operator parallelism
-// makes of it.
+// The local shape of an operator that is sharded over a mesh axis.
 #pragma once
 
 #include <array>
@@ -11,13 +10,13 @@
 
 namespace planner {
 
-// What the devices of an axis divide among themselves. whole: nothing, all do the same. rows: the
-// tokens (attention: the sequences). channels: columns that no other column needs: heads, or those
-// of an element-wise operator. columns, inner: of a product's matrix, its output columns or its
-// input rows (Shoeybi et al. 2019, arXiv:1909.08053, section 3: column- and row-parallel);
-// gathered_columns gathers its input's tokens first and inner_scattered leaves the sum cut by
-// tokens (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2). Of a token table, `columns`
-// are those of the hidden vector and `inner` the vocabulary. experts: of a mixture of them.
+// How an axis splits an operator. whole: replicated work. rows: the tokens (for attention, the
+// sequences). channels: independent columns: heads, or the columns of an element-wise operator.
+// columns, inner: the output columns or the input rows of a product's matrix (column- and
+// row-parallel, Shoeybi et al. 2019, arXiv:1909.08053, section 3). gathered_columns: columns after
+// an all-gather of the input's tokens; inner_scattered: inner with the sum reduce-scattered by
+// tokens (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2). For a token table, `columns`
+// splits the hidden vector and `inner` the vocabulary. experts: the experts of a mixture.
 enum class Split {
   whole,
   rows,
@@ -40,19 +39,19 @@ inline constexpr std::array all_splits{Split::whole,
                                        Split::inner_scattered,
                                        Split::experts};
 
-// An operator with what its numbers do not say: of how many sequences and heads its rows are made.
+// An operator and what its fields do not contain: the number of sequences and heads in its rows.
 struct LocalOp {
   costmodel::Op op;
   std::int64_t sequences = 1, heads = 1;
   bool attention_core = false;  // rows are (sequence, head, token), not tokens
-  bool of_experts = false;      // rows are those of experts' tokens
-  bool gated_norm = false;      // over the channels of each group by itself
+  bool of_experts = false;      // rows are routed tokens
+  bool gated_norm = false;      // normalises the channels of each group separately
 };
 
-// One of `ranks` equal parts; none where the operator cannot be divided so.
+// One of `ranks` equal parts; empty when the operator cannot be split this way.
 std::optional<LocalOp> cut(const LocalOp& whole, Split split, int ranks);
 
-// Whether it has a matrix or table, so that its weights are worth sharding.
+// Whether it has a matrix or table, so that sharding its weights is worthwhile.
 bool has_matrix(const costmodel::Op& op);
 
 }  // namespace planner

@@ -1,6 +1,5 @@
-// The plan's own way to run a stage, as people wrote it down: Megatron-LM's tensor, sequence and
-// expert parallelism and its data parallelism with the plan's ZeRO stage, as one choice among the
-// strategies.
+// The plan's own sharding of a stage as one choice of the sharding problem: Megatron-LM's tensor,
+// sequence and expert parallelism, and data parallelism with the plan's ZeRO stage.
 #pragma once
 
 #include <string>
@@ -12,13 +11,13 @@
 namespace planner {
 
 struct HandSharding {
-  std::vector<int> choice;  // of the stage's problem; empty when it is none of its choices
+  std::vector<int> choice;  // a choice of the stage's problem; empty when it has no such choice
   ShardingPrice price;
-  std::string reason;  // why there is none
+  std::string reason;  // why there is no choice
 };
 
-// Rings of context parallelism and experts on ranks that are no axis of the mesh are none of the
-// strategies.
+// The strategies do not include ring attention, or experts on ranks that do not form an axis of the
+// mesh.
 HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPlan& plan);
 
 }  // namespace planner

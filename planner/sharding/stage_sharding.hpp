@@ -1,5 +1,5 @@
-// The best sharding of a plan's critical stage on its own mesh, beside the plan's own, and both
-// told operator by operator.
+// The best sharding of a plan's critical stage on its own mesh, compared with the plan's own
+// sharding, by operator.
 #pragma once
 
 #include <functional>
@@ -21,19 +21,18 @@ StageSharding shard_stage(const StageSpec& spec, const costmodel::ParallelPlan& 
                           const costmodel::Evaluator& evaluator,
                           const std::function<bool()>& expired = {});
 
-// Layers of a stage that are alike and sharded alike.
+// Identical layers of a stage with identical shardings.
 struct AlikeLayers {
-  int kind = 0;                    // of StageGraph::kinds
-  std::vector<int> layers;         // of StageSpec::layers
-  std::vector<std::size_t> nodes;  // of StageGraph::nodes: the operators of the first of them
+  int kind = 0;                    // index in StageGraph::kinds
+  std::vector<int> layers;         // indices in StageSpec::layers
+  std::vector<std::size_t> nodes;  // in StageGraph::nodes: operators of the first layer
 };
 std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector<int>& choice);
 
-// "6 layers", "embedding", "5 of 6 layers".
+// Text: "6 layers", "embedding", "5 of 6 layers".
 std::string told(const StageGraph& graph, const AlikeLayers& alike);
 
-// Seconds of an iteration that tensors take to come to an operator in its layout, and their
-// gradients back.
+// Seconds per iteration to reshard an operator's inputs to its layout, and their gradients back.
 costmodel::Seconds resharding_time(const StageGraph& graph, std::size_t node,
                                    const std::vector<int>& choice);
 

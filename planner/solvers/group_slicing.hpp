@@ -1,13 +1,14 @@
-// Stage slicing over devices of several kinds: the pipeline goes through the groups of devices in a
-// given order, a stage lies within one group, and every group is used up. The objective is that of
-// stage_slicing, (sum of stage times) + (m - 1) · (longest stage time), and so is the memory limit.
+// Stage slicing over several kinds of devices. The pipeline passes through the groups of devices in
+// a given order, every stage lies within one group, and every group is used completely. The
+// objective, (sum of stage times) + (m - 1) · (longest stage time), and the memory limit are those
+// of stage_slicing.
 //
-// Exact. A position in the pipeline says which group the next devices are of, so that the groups
-// make one list of devices and Alpa's recurrence (arXiv:2201.12023, section 5.2, equation 3) holds
-// with options that depend on the position. The longest time is searched by branch and bound over
-// intervals of its candidates: what the recurrence finds for the largest of an interval bounds all
-// of it. Effort grows with layers² x devices x options, so this is for tens of devices a group and
-// stage_slicing for one kind of thousands.
+// Exact. The position in the pipeline determines the group of the next devices, so the groups form
+// one list of devices, and Alpa's recurrence (arXiv:2201.12023, section 5.2, equation 3) holds with
+// position-dependent options. The longest time is found by branch and bound over intervals of its
+// candidates: the recurrence's result for the largest candidate of an interval bounds the interval.
+// The effort grows with layers² x devices x options, so this is for tens of devices per group;
+// stage_slicing handles thousands of one kind.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,9 @@
 
 namespace planner {
 
-// `groups` in the order of the pipeline, of the same layers and micro-batches; the options of one
-// are those of a stage on its devices. Never throws; a slicing without stages says why in `reason`.
+// `groups`: one problem per group in pipeline order, with equal layers and micro-batches; its
+// options are those of a stage on its devices. Never throws; a result without stages has a
+// `reason`.
 Slicing best_group_slicing(const std::vector<SlicingProblem>& groups,
                            const std::function<bool()>& expired = {});
 

@@ -1,4 +1,4 @@
-// In place of milp.cpp where CBC is not built in.
+// Replaces milp.cpp in builds without CBC.
 #include "planner/solvers/milp.hpp"
 
 namespace planner {

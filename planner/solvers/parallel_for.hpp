@@ -1,4 +1,4 @@
-// Pieces of work that know nothing of one another, shared out to threads.
+// A parallel for loop over independent work items.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,8 @@
 
 namespace planner {
 
-// work(i) once for every i below `count`, by so many threads at most and at least the caller's.
-// When pieces throw, all others are still done, and what the first of them by i threw is thrown
-// again.
+// Calls work(i) once for every i < `count`, on at most `threads` threads (at least the caller's).
+// When items throw, all others still run; then the exception of the smallest such i is rethrown.
 void share_out(std::size_t count, int threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace planner

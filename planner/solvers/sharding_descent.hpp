@@ -1,4 +1,4 @@
-// Sharding graphs too wide to eliminate. Of use inside best_sharding only.
+// Sharding graphs that are too wide for elimination. Internal to best_sharding.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace planner {
 
-// By the integer programming solver where it is built in. Without: the bound of the same problem
-// without the edges that make it too wide (each counted at its least), and the best choice that
-// changing one node at a time reaches from that problem's. Such a choice may be missed where memory
-// is tight; the reason says so.
+// Uses the integer programming solver if it is built in. Otherwise edges are dropped, each counted
+// at its minimum, until the graph can be eliminated: the solution of that problem gives the lower
+// bound and the start of a descent that changes one node at a time. The descent may find no choice
+// when memory is tight; the reason then says so.
 Sharding best_of_wide(const ShardingProblem& problem, const ShardingGraph& graph,
                       const EliminationOrder& order, const std::function<bool()>& expired,
                       const ShardingLimits& limits);

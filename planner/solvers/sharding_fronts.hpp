@@ -1,6 +1,6 @@
-// Closes the gap that a price on memory leaves: the same elimination with, instead of the least
-// cost, all (time, memory) pairs of which none betters another, without those that the bound rules
-// out. Of use inside best_sharding only.
+// Closes the duality gap of the memory price: the same elimination, but with the Pareto front of
+// (time, memory) pairs instead of the least cost, without the pairs that the bound rules out.
+// Internal to best_sharding.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ class ShardingFronts {
  public:
   enum class Outcome { finished, full, expired };
 
-  // `priced` solved at `price` and completed; `bytes` solved for bytes alone and completed.
+  // `priced` must be solved at `price` and completed; `bytes` solved for bytes only and completed.
   ShardingFronts(const ShardingTables& priced, double price, const ShardingTables& bytes);
 
-  // Looks through every choice within memory whose bound is below `cutoff`; where one takes less
-  // than that, `choice()` is the best of all. `full` when there are more than `most` labels.
+  // Searches all choices within the memory limit whose bound is below `cutoff`. If one takes less
+  // than `cutoff`, `choice()` is the optimum. Returns `full` for more than `most` labels.
   Outcome solve(double cutoff, double most, const std::function<bool()>& expired);
   const std::optional<std::vector<int>>& choice() const { return choice_; }
   double seconds() const { return seconds_; }
-  std::uint64_t labels() const { return labels_; }  // of all calls
+  std::uint64_t labels() const { return labels_; }  // over all calls
 
  private:
   struct Label {
     double seconds, bytes;
     std::int32_t own;   // the node's choice
-    std::size_t picks;  // where the labels of the children begin in Front::picks
+    std::size_t picks;  // offset of the children's labels in Front::picks
   };
   struct Front {
-    std::vector<std::size_t> first;  // label of each state; one more at the end
+    std::vector<std::size_t> first;  // first label of each state, plus an end
     std::vector<Label> labels;
-    std::vector<std::uint32_t> picks;  // of each label, one a child
+    std::vector<std::uint32_t> picks;  // by label, one per child
   };
   struct Partial {  // a bucket's choice with labels of some of its children
     double seconds, bytes;
@@ -51,7 +51,7 @@ class ShardingFronts {
   const ShardingTables* bytes_;
   double price_, limit_;
   std::vector<Front> fronts_;
-  std::vector<std::pair<Label, std::vector<std::uint32_t>>> found_;  // of the state at hand
+  std::vector<std::pair<Label, std::vector<std::uint32_t>>> found_;  // of the current state
   std::optional<std::vector<int>> choice_;
   double seconds_ = 0;
   std::uint64_t labels_ = 0;

@@ -1,6 +1,5 @@
-// A sharding problem made ready for elimination: no strategy that cannot be in the best choice, one
-// edge for each pair of nodes, and the order in which nodes are eliminated. Of use inside
-// best_sharding only.
+// A sharding problem prepared for elimination: dominated strategies removed, one edge per pair of
+// nodes, and the elimination order. Internal to best_sharding.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ struct ShardingGraph {
   };
   struct Edge {
     int a = 0, b = 0;             // a < b
-    std::vector<double> seconds;  // a's strategy varying slowest; infinite where not together
+    std::vector<double> seconds;  // a's strategy varies slowest; infinite: incompatible
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
@@ -28,28 +27,28 @@ struct ShardingGraph {
   ShardingPrice price_of(const std::vector<int>& choice) const;
 };
 
-// Strategies that take for ever, and those that another of the same node betters in time, memory
-// and on every edge, are gone. The problem must make sense.
+// Removes strategies with infinite time and those dominated by another of the same node in time,
+// memory and on every edge. The problem must be well-formed (see senseless).
 ShardingGraph reduced(const ShardingProblem& problem);
 
-// A node on its way out: the least of what it adds is found for every choice of the neighbours it
-// still has (its scope).
+// A node being eliminated: the least cost that it adds is tabulated for every choice of its
+// remaining neighbours (its scope).
 struct ShardingBucket {
   int node = 0;
   std::vector<int> scope;     // nodes, ascending
-  std::vector<int> edges;     // of the graph, that leave with the node
+  std::vector<int> edges;     // edges of the graph, eliminated with the node
   std::vector<int> children;  // earlier buckets whose result depends on this node
-  int parent = -1;            // the bucket that takes in this one's; -1: the last bucket
-  std::size_t states = 1;     // choices of the scope
+  int parent = -1;            // the bucket that reads this one's result; -1: none
+  std::size_t states = 1;     // number of choices of the scope
 };
 
 struct EliminationOrder {
   std::vector<ShardingBucket> buckets;
   int width = 0;
-  double states = 0;  // choices of all scopes and their nodes
+  double states = 0;  // sum over buckets: choices of the scope and the node
 };
 
-// Least fill-in first, then least states, then the first node.
+// Greedy order: least fill-in, then fewest states, then the smallest node index.
 EliminationOrder elimination_order(const ShardingGraph& graph);
 
 }  // namespace planner

@@ -1,6 +1,6 @@
-// Elimination of a sharding graph's nodes with a price on memory: the least of
-// seconds + price · bytes, and for every bucket and choice of its scope what lies inside (the
-// bucket and those below it) and outside takes at least. Of use inside best_sharding only.
+// Elimination of a sharding graph's nodes with a price on memory: the minimum of seconds + price ·
+// bytes. For every bucket and every choice of its scope, the tables hold the least cost inside (the
+// bucket and those below it) and outside. Internal to best_sharding.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace planner {
 
-// A table that a bucket reads: for choices of the scope and of the bucket's own node, its cost lies
-// at (sum of the scope's choices times `strides`) + choice of the node times `own`.
+// A table that a bucket reads. The cost is at (sum of the scope's choices times `strides`) + (the
+// choice of the bucket's own node) times `own`.
 struct BucketInput {
   const double* values = nullptr;
   std::size_t own = 0;
-  std::vector<std::size_t> strides;  // by position in the scope; 0 where it does not matter
+  std::vector<std::size_t> strides;  // by position in the scope; 0: independent of it
 };
 
 struct BucketView {
-  std::vector<std::size_t> sizes;     // strategies of the scope's nodes
-  std::vector<BucketInput> edges;     // as ShardingBucket::edges
-  std::vector<BucketInput> children;  // as ShardingBucket::children
+  std::vector<std::size_t> sizes;     // number of strategies of the scope's nodes
+  std::vector<BucketInput> edges;     // same order as ShardingBucket::edges
+  std::vector<BucketInput> children;  // same order as ShardingBucket::children
 };
 
-// Visits all choices of the scope, the last node's varying fastest: their index, and for every
-// input where its row begins.
+// Visits all choices of the scope, the last node's varying fastest, with the index of the choice
+// and the row offset in every input.
 template <class Visit>
 void for_each_state(const std::vector<std::size_t>& sizes, const std::vector<BucketInput>& inputs,
                     Visit visit) {
@@ -46,17 +46,17 @@ void for_each_state(const std::vector<std::size_t>& sizes, const std::vector<Buc
 
 class ShardingTables {
  public:
-  // The graph and the order must outlive it.
+  // `graph` and `order` must outlive this object.
   ShardingTables(const ShardingGraph& graph, const EliminationOrder& order);
   ShardingTables(const ShardingTables&) = delete;
   ShardingTables& operator=(const ShardingTables&) = delete;
 
-  // Infinite when no choice is allowed.
+  // The minimum at a price; infinite when no choice is allowed.
   double solve(double price);
-  // The choice that solve() found.
+  // The choice found by solve().
   std::vector<int> choice() const;
 
-  // Readies `outside` after solve().
+  // Computes `outside`; call after solve().
   void complete();
   double inside(std::size_t bucket, std::size_t state) const { return inside_[bucket][state]; }
   double outside(std::size_t bucket, std::size_t state) const { return outside_[bucket][state]; }
@@ -77,7 +77,7 @@ class ShardingTables {
   std::vector<std::vector<std::uint32_t>> best_;       // the node's own choice there
 };
 
-// The same graph with bytes alone: time costs nothing, but what was not allowed still is not.
+// The same graph with zero time; forbidden pairs stay forbidden.
 ShardingGraph bytes_only(const ShardingGraph& graph);
 
 }  // namespace planner

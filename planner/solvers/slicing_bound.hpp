@@ -1,7 +1,7 @@
-// The Lagrangian half of stage slicing: for a limit T on stage times, the least sum of times is a
-// shortest path through the layers with a price on every device; the price that makes the paths use
-// as many devices as there are gives a lower bound, and often the answer. Of use inside
-// stage_slicing only.
+// The Lagrangian part of stage slicing. For a limit T on stage times, the least sum of stage times
+// with a price per device is a shortest path through the layers. The price at which the paths use
+// exactly the available devices gives a lower bound, and often the optimum. Internal to
+// stage_slicing.
 #pragma once
 
 #include <optional>
@@ -21,22 +21,22 @@ class SlicingBound {
  public:
   explicit SlicingBound(const SlicingGraph& graph) : graph_(&graph) {}
 
-  // The best bound on the sum of times of stages within the graph's limit; infinite when there is
-  // no such slicing. Where the bound is met, `met()` is the slicing.
+  // The best lower bound on the sum of stage times within the graph's limit; infinite when there is
+  // no slicing. When a slicing attains the bound, `met()` returns it.
   double solve();
   const std::optional<SlicingPath>& met() const { return met_; }
 
-  // Readies what follows, for a price that solve() found a finite bound with, at the graph's limit.
+  // Fills the tables below for a price at which solve() found a finite bound, at the graph's limit.
   void ready(double price);
   double price() const { return price_; }
-  // Least priced time of one stage of a kind at a level; of the layers from `layer` on in `level`
-  // stages (the last level: or more); of the layers before, given that level behind them.
+  // Least priced time of: one stage of a kind at a level; the layers from `layer` on in `level`
+  // stages (last level: or more); the layers before `layer`, if `level` stages follow.
   double best(int level, std::int32_t k) const { return best_[at(level, k)]; }
   double behind(int level, int layer) const { return behind_[at(level, layer)]; }
   double before(int level, int layer) const { return before_[at(level, layer)]; }
 
  private:
-  struct Line {  // the priced time of one path, as a function of the price
+  struct Line {  // the priced time of one path, as a linear function of the price
     double sum = 0;
     double devices = 0;
   };

@@ -1,6 +1,6 @@
-// The problem of stage slicing as a graph of layers and stages, for one limit on stage times at a
-// time: stages that take longer are left out, and with them most ranges of layers and, since it is
-// slow stages that are short of memory, most levels. Of use inside stage_slicing only.
+// The stage slicing problem as a graph of layers and stages for one limit on stage times. Slower
+// stages are removed, and with them most layer ranges and, since slow stages are the ones short of
+// memory, most levels. Internal to stage_slicing.
 #pragma once
 
 #include <span>
@@ -10,31 +10,31 @@
 
 namespace planner {
 
-// A stage with k stages behind it is at level min(k + 1, levels): from the last level on, memory
-// asks no more of it. Options that another of the same class and size makes useless are left out.
+// A stage followed by k stages is at level min(k + 1, levels): from the last level on, memory is no
+// constraint. Dominated options of the same class and size are removed.
 class SlicingGraph {
  public:
-  struct Range {  // of layers, from the one it is asked for
+  struct Range {  // a range of layers, given its first one
     std::int32_t end;
-    std::int32_t kind;  // its class, among those with options
+    std::int32_t kind;  // its class, numbered among those with options
   };
 
   explicit SlicingGraph(const SlicingProblem& problem);
 
-  // What follows is of options no longer than this many seconds.
+  // Restricts the results below to options of at most `seconds`.
   void limit(double seconds);
 
   int layers() const { return problem_->layers; }
   int devices() const { return problem_->devices; }
-  double longest() const { return longest_; }  // of all options, whatever the limit
+  double longest() const { return longest_; }  // over all options, ignoring the limit
   int levels() const { return levels_; }
-  int most_levels() const { return most_levels_; }  // whatever the limit
+  int most_levels() const { return most_levels_; }  // ignoring the limit
   std::size_t kinds() const { return first_.size() - 1; }
   std::span<const Range> ranges(int first) const {
     const auto at = static_cast<std::size_t>(first);
     return std::span(ranges_).subspan(ranges_at_[at], ranges_at_[at + 1] - ranges_at_[at]);
   }
-  // The options of kind k are those from first(k) to first(k + 1) - 1, highest level first.
+  // The options of kind k are first(k) .. first(k + 1) - 1, highest level first.
   std::size_t first(std::int32_t k) const { return first_[static_cast<std::size_t>(k)]; }
   double seconds(std::size_t option) const { return seconds_[option]; }
   double devices_of(std::size_t option) const { return devices_[option]; }
@@ -56,15 +56,15 @@ class SlicingGraph {
   void take(std::size_t problem_class, double seconds);
 
   const SlicingProblem* problem_;
-  int most_ = 1;  // micro-batches in flight, of any stage
+  int most_ = 1;  // most micro-batches in flight of a stage
   int most_levels_ = 1, levels_ = 1;
   double longest_ = 0;
-  std::vector<Use> uses_;  // of all classes, highest level first
+  std::vector<Use> uses_;  // all classes, highest level first
   std::vector<std::size_t> uses_at_;
-  std::vector<double> quickest_;  // of a class
+  std::vector<double> quickest_;  // by class
   double limit_ = -1;
-  // Within it:
-  std::vector<std::int32_t> kind_;  // of a class; -1: none
+  // For the current limit:
+  std::vector<std::int32_t> kind_;  // by class; -1: none
   std::vector<std::size_t> first_, ranges_at_;
   std::vector<Range> ranges_;
   std::vector<double> seconds_, devices_;

@@ -1,6 +1,6 @@
-// The exact half of stage slicing: the least sum of stage times for a limit on the longest, by a
-// dynamic program from the last layer to the first over (layer, stages behind, devices used), kept
-// to the states that the Lagrangian bound cannot rule out. Of use inside stage_slicing only.
+// The exact part of stage slicing: the least sum of stage times for a limit on the longest, by a
+// dynamic program from the last layer to the first over (layer, following stages, devices used),
+// restricted to states that the Lagrangian bound cannot rule out. Internal to stage_slicing.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class SlicingPaths {
   SlicingPaths(const SlicingGraph& graph, const SlicingBound& bound);
 
   enum class Outcome { found, none, expired };
-  // The best slicing within the graph's limit whose sum is at most `cutoff`; `bound` must be
+  // The best slicing within the graph's limit whose sum is at most `cutoff`. `bound` must be
   // ready().
   Outcome solve(double cutoff, const std::function<bool()>& expired);
   const SlicingPath& path() const { return path_; }
@@ -25,20 +25,20 @@ class SlicingPaths {
  private:
   struct Label {
     double seconds;        // of the stages from this layer on
-    double priced;         // the same with the price of their devices
+    double priced;         // the same, with the price of their devices
     std::int32_t devices;  // used
-    std::int32_t end;      // of the first of these stages
-    std::int32_t option;   // of that stage, counted within its kind
-    std::int32_t rest;     // label behind it
-    std::int8_t same;      // 1: the label behind it is on this level too
+    std::int32_t end;      // end of the first of these stages
+    std::int32_t option;   // option of that stage, index within its kind
+    std::int32_t rest;     // label of the following stages
+    std::int8_t same;      // 1: that label is on the same level
   };
-  struct Reach {  // the best way to a number of devices, while a layer is done
+  struct Reach {  // the best state for a number of devices, while a layer is processed
     double seconds;
     std::int32_t end, option, rest;
     std::int8_t same;
   };
   struct Priced {
-    double value;  // seconds and the price of the devices
+    double value;  // seconds plus the price of the devices
     std::int32_t index;
   };
 
@@ -54,10 +54,10 @@ class SlicingPaths {
 
   const SlicingGraph* graph_;
   const SlicingBound* bound_;
-  double spare_ = 0;  // cutoff with the price of all devices
-  double slack_ = 0;  // the most by which a priced path may exceed the best one
+  double spare_ = 0;  // cutoff plus the price of all devices
+  double slack_ = 0;  // largest excess of a priced path over the best one
   std::vector<std::vector<Label>> labels_;
-  std::vector<std::vector<Priced>> options_;  // by kind, cheapest first; made when first asked for
+  std::vector<std::vector<Priced>> options_;  // by kind, cheapest first; filled on first use
   std::vector<char> made_;
   std::vector<Reach> reach_;           // by devices
   std::vector<std::int32_t> touched_;  // devices reached

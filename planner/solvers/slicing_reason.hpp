@@ -1,4 +1,4 @@
-// Why a slicing problem has no answer, in a sentence. Of use inside stage_slicing only.
+// Explains why a slicing problem has no solution. Internal to stage_slicing.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace planner {
 
-// Of sizes that make no problem; empty when they do.
+// Why the sizes of a problem are inconsistent; empty when they are consistent.
 std::string senseless(const SlicingProblem& problem);
 
-// Of a problem that has been found to have no slicing.
+// Why a problem without a solution has none, in a sentence.
 std::string why_unsliceable(const SlicingProblem& problem);
 
 }  // namespace planner
