@@ -23,10 +23,11 @@ inline constexpr double equal_pct = 0.05;
 struct ExpertWorkload {
   std::string model;  // for people: "354.9 M gpt"
   std::string rest;   // "8 x v100-sxm2-16gb, batch 1,024 x 1,024, fp16, alpa-2022"
-  std::optional<costmodel::Estimate>
-      even;  // the grid's best plan; where devices differ, that of the search over meshes
-  std::optional<costmodel::Estimate> any;  // the best of any layout, if requested
-  std::string error;                       // why there is neither
+  // The grid's best plan; where devices differ, that of the search over meshes.
+  std::optional<costmodel::Estimate> even;
+  // The best plan of any layout, if requested.
+  std::optional<costmodel::Estimate> any;
+  std::string error;  // why there is neither
   const costmodel::Estimate* best() const { return any ? &*any : even ? &*even : nullptr; }
 };
 

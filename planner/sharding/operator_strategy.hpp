@@ -22,9 +22,8 @@ namespace planner {
 struct StagePrices {
   MeshPrices mesh;
   const costmodel::TrainingSpec* training;
-  costmodel::Pricing pricing,
-      // Without launches; pricing_zero3 is for ZeRO-3, which does not accumulate gradients.
-      pricing_zero3;
+  // Without launches; pricing_zero3 is for ZeRO-3, which does not accumulate gradients.
+  costmodel::Pricing pricing, pricing_zero3;
   double slowdown = 1;  // factor for devices that compute concurrently
   std::int64_t micro_batches = 1;
   double in_flight = 1;        // micro-batches in flight
