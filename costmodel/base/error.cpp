@@ -17,8 +17,8 @@ std::string to_string(const Mark& mark) {
 
 namespace {
 
-// One line, whatever bytes the input held: they are quoted in the message, and may be a terminal's
-// commands.
+// Makes the quoted input one line of printable text: it may contain line breaks or terminal
+// escapes.
 std::string message(const Mark& where, const std::string& wrong, const std::string& remedy) {
   std::string text = to_string(where);
   if (!text.empty()) text += ": ";
@@ -29,7 +29,7 @@ std::string message(const Mark& where, const std::string& wrong, const std::stri
   return text;
 }
 
-// Letters inserted, left out, replaced, or swapped with their neighbour ("modle").
+// Edit distance: insertions, deletions, replacements and swaps of neighbouring letters ("modle").
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});

@@ -12,7 +12,7 @@ namespace costmodel {
 
 namespace {
 
-// Where the bytes go: a link is followed, so that what it points at is replaced and not the link.
+// The file to write: a symbolic link is followed, so that its target is replaced and not the link.
 std::filesystem::path target_of(const std::string& path) {
   std::error_code status;
   const auto target = std::filesystem::canonical(path, status);

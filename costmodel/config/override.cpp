@@ -27,8 +27,7 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
                           "write key.path=value, such as plan.tp=8");
       }
       Value value = parse_yaml(assignment.substr(equals + 1), mark.file);
-      // A line and a column say where in a list or map the fault is; of a plain word they say
-      // nothing.
+      // Line and column are useful inside a list or map; for a plain word they are omitted.
       if (value.is_scalar() || value.kind == Value::Kind::null) value.mark = mark;
       at->set(key, std::move(value));
       return;

@@ -23,7 +23,7 @@ bool looks_like_path(const std::string& name) {
          name.ends_with(".json");
 }
 
-// "cluster" of the folder "clusters".
+// "cluster" for the folder "clusters".
 std::string singular(const std::string& kind) { return kind.substr(0, kind.size() - 1); }
 
 const Value& loaded(const ConfigPath& path, const std::string& file) {
@@ -85,7 +85,7 @@ std::vector<std::string> config_names(const ConfigPath& path, const std::string&
 std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,
                         const Mark& mark) {
   if (looks_like_path(name)) {
-    // Beside the file that names it, then from the working directory.
+    // First in the directory of the file that names it, then in the working directory.
     const fs::path beside = fs::path(mark.file).parent_path() / name;
     std::error_code status;
     if (fs::path(name).is_relative() && fs::exists(beside, status)) return beside.string();

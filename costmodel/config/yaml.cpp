@@ -70,7 +70,7 @@ struct Converter {
   }
 };
 
-// Windows ends lines with \r\n. Lines stay the same lines, so marks do too.
+// Converts Windows line ends (\r\n). The number of lines stays the same, so marks are correct.
 std::string with_plain_line_ends(const std::string& text) {
   std::string plain;
   plain.reserve(text.size());
@@ -122,7 +122,7 @@ void emit(YAML::Emitter& out, const Value& value) {
 
 Value parse_yaml(const std::string& text, const std::string& file) {
   try {
-    // Without the last newline: behind one, yaml-cpp takes an open double quote for closed.
+    // Without the last newline: after one, yaml-cpp accepts an unterminated double quote.
     const std::string plain = with_plain_line_ends(text);
     const auto documents = YAML::LoadAll(plain.substr(0, plain.find_last_not_of('\n') + 1));
     if (documents.size() > 1) {

@@ -18,7 +18,7 @@ double rounds(int n) { return n > 1 ? std::bit_width(static_cast<unsigned>(n - 1
 template <class Visit>
 void for_each_tier(const GroupLayout& group, Visit visit) {
   double rails = 1;
-  double outer = group.size;  // units of tier i-1 in the whole group
+  double outer = group.size;  // units of tier i-1 in the group
   for (std::size_t i = 0; i < group.tiers; ++i) {
     const double fan = group.fan[i];
     if (fan > 1) {
@@ -35,7 +35,7 @@ Seconds fixed_of(const GroupLayout& group, const ClusterSpec& cluster) {
   return outermost < 0 ? Seconds(0) : cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
 }
 
-// As measured, where one tier joins all ranks and nothing inside it does.
+// The measured time, if one tier connects all ranks and no inner tier does.
 std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const GroupLayout& group,
                                    const ClusterSpec& cluster) {
   const int tier = group.outermost();
@@ -44,7 +44,7 @@ std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const Gro
   return measured_collective(tables, kind, message, group.size);
 }
 
-// `sent` bytes pass over every edge of the ring, `laps` times round.
+// `sent` bytes travel over every edge of the ring, in `laps` laps.
 Seconds ring_time(Bytes sent, double laps, const GroupLayout& group, const ClusterSpec& cluster) {
   Seconds transfer, latency;
   for_each_tier(group, [&](std::size_t i, double rails, double hops, int fan) {
@@ -59,8 +59,8 @@ Seconds tree_time(Bytes message, const GroupLayout& group, const ClusterSpec& cl
   Seconds transfer, latency;
   for_each_tier(group, [&](std::size_t i, double rails, double, int fan) {
     const Tier& tier = cluster.tiers[i];
-    // Inside a node the tree is a chain cut at every member: each sends its pieces up and down but
-    // its own. Outside, the message goes up once and down once.
+    // Inside a node the tree is a chain: each member sends all pieces up and down except its own.
+    // Outside, the message goes up once and down once.
     const double share = i == 0 ? 2 * (fan - 1.0) / fan : 2;
     transfer = max(transfer, share * message / (tier.reached(fan) * rails));
     latency += 2 * (i == 0 ? fan - 1.0 : rounds(fan)) * tier.latency;
@@ -68,7 +68,7 @@ Seconds tree_time(Bytes message, const GroupLayout& group, const ClusterSpec& cl
   return fixed_of(group, cluster) + latency + transfer;
 }
 
-// Pairwise exchange: what leaves a unit of tier i-1 goes over every rank's own link of tier i.
+// Pairwise exchange: traffic out of a unit of tier i-1 uses every rank's own link of tier i.
 Seconds exchange_time(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
   Seconds transfer, latency;
   const double n = group.size;

@@ -10,9 +10,9 @@ namespace costmodel {
 
 namespace {
 
-// Tiles of the tensor-core kernels in cuBLAS and CUTLASS and the share of the rate they reach when
-// the device is full (larger tiles reuse more; shares after the CUTLASS profiler's published
-// ordering of tile sizes).
+// Tile shapes of the tensor-core kernels in cuBLAS and CUTLASS, and the fraction of the rate they
+// reach on a full device (larger tiles reuse more; the fractions follow the CUTLASS profiler's
+// published ordering of tile sizes).
 struct Tile {
   double rows, cols, share;
 };
@@ -23,13 +23,13 @@ Seconds bytes_time(const Work& work, const DeviceSpec& device) {
   return streaming_time(work.moved, std::max(work.kernels, 1), device);
 }
 
-// fp8 and narrower products leave attention and everything element-wise in 16 bits.
+// With fp8 and narrower products, attention and element-wise operators stay in 16 bits.
 Precision attention_precision(Precision p) {
   return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4 ? Precision::bf16
                                                                                : p;
 }
 
-// Operands narrower than 16 bits are made for each product: read in 16 bits, written once as they
+// Operands narrower than 16 bits are cast for each product: read in 16 bits, written once as they
 // are and once transposed for the backward products (Transformer Engine's cast-transpose). Forward
 // casts x and W, backward the output gradient.
 Seconds cast_time(double m, double n, double k, double matrices, Pass pass,
@@ -71,7 +71,7 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
   return {};
 }
 
-// The four products of a chunk, one after another, or the bytes.
+// The larger of the time of a chunk's four products in sequence and the time of the bytes.
 Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
              n = static_cast<double>(o.state), chunks = static_cast<double>(o.chunks());

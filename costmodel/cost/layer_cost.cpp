@@ -64,7 +64,7 @@ Bytes message_of(const Step& step, const OpList& list) {
       .bytes();  // gathered again
 }
 
-// The product that runs beside a collective, if the framework arranges for it.
+// The product that overlaps with a collective, if the framework supports it.
 Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   if (step.partner == nullptr) return alone;
   const Seconds window =
@@ -85,7 +85,7 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   return alone;
 }
 
-// The axis a step's collective runs along; what is gathered again belongs to tensor parallelism.
+// The axis of a step's collective; a regathered input belongs to tensor parallelism.
 Axis axis_of(const Step& step) {
   const auto* collective = std::get_if<Collective>(&step.node->op);
   return collective != nullptr ? collective->axis : Axis::tensor;
@@ -133,8 +133,8 @@ Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
 Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing) {
   Cost cost;
   for (const Step& step : steps) add_step(step, list, pricing, cost);
-  // The device works through kernels and collectives while the host launches those to come; what it
-  // waits for the host counts as computation.
+  // The device executes kernels and collectives while the host launches the next ones; time waiting
+  // for the host counts as computation.
   const Seconds communication = cost.time() - cost.compute;
   cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
   cost.compute += cost.kernels * pricing.blocked;

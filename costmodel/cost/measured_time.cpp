@@ -17,8 +17,8 @@ std::string_view norm_name(const Norm& o) {
   return o.kind == Normalization::layernorm ? "layernorm" : "rmsnorm";
 }
 
-// Parts of a ring, other keys than queries, values of another size, or rows without a causal mask
-// are measured nowhere.
+// No table covers blocks of a ring, cross-attention, a different value size, or attention without
+// causal mask.
 bool is_plain(const FlashAttention& o) {
   return o.causal_skip && o.blocks == 1 && o.key_count() == o.s && o.value_dim() == o.head_dim;
 }
@@ -48,7 +48,7 @@ MeasuredWork attended(const Attention& o, Pass pass) {
           work_of(o, pass, 4).executed.value};
 }
 
-// The bias of a product, unless the residual behind it adds it.
+// The time of a product's bias, unless the following residual adds it.
 Seconds bias_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto* o = std::get_if<Linear>(&op);
   if (o == nullptr || !o->bias || o->bias_in_residual) return {};

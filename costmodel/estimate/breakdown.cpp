@@ -10,7 +10,8 @@ namespace costmodel {
 
 namespace {
 
-// Of one micro-batch, where stages differ: sent on and back, and gathered of what came.
+// Transfers of one micro-batch between heterogeneous stages: sent forward and backward, and
+// gathered by the receiver.
 Traffic boundary_traffic(const PlanCost& c, std::size_t stage) {
   Traffic sum;
   if (stage < c.boundaries.size()) {

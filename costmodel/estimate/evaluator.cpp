@@ -76,13 +76,13 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
 
 namespace {
 
-// ZeRO-3 scatters a weight gradient at once.
+// ZeRO-3 reduce-scatters a weight gradient immediately.
 bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3; }
 
-// A weight gradient joins its buffer. In fp32 (and in 16 bits, where the framework has the kernel),
-// in the product's own epilogue: read 4 bytes and write 4 instead of 2, half of it not hidden
-// (measured on 136 A100 and 384 B200 products of SimuMax's tables). Else by a kernel of its own:
-// read both, write one.
+// Accumulation of a weight gradient into its buffer. In fp32 (and in 16 bits, if the framework has
+// the kernel) the product's own epilogue does it: read 4 bytes and write 4 instead of 2, half of it
+// exposed (measured on 136 A100 and 384 B200 products of SimuMax's tables). Otherwise a separate
+// kernel: read both, write one.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (!joins_buffer(plan)) return 0;
   const double gradient = gradient_bytes_per_parameter(training);
@@ -143,7 +143,7 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
   return layers_.emplace(key, cost).first->second;
 }
 
-// A split backward's schedule is made for the times of the plan cost() was last asked for.
+// A schedule with split backward is generated for the times of the last call of cost().
 const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::int64_t m) {
   if (splits_backward(plan.schedule)) {
     split_program_ = compile(
@@ -157,12 +157,12 @@ const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::in
   return programs_.emplace(key, compile(schedule)).first->second;
 }
 
-// Micro-batches to simulate: all, or so many that the schedule has long been periodic, congruent to
+// Micro-batches to simulate: all, or enough that the schedule has long been periodic, congruent to
 // m modulo p.
 std::int64_t Evaluator::simulated_micro_batches(const ParallelPlan& plan) const {
   const std::int64_t m = plan.micro_batches(training_.global_batch);
   const std::int64_t p = plan.pp;
-  // A split backward's schedule is made anew for every plan: it is shown shorter.
+  // A schedule with split backward is generated for every plan, so a shorter one is simulated.
   const std::int64_t most =
       splits_backward(plan.schedule) ? most_simulated_actions / 8 : most_simulated_actions;
   const std::int64_t enough = std::max(8 * p, most / (2 * p * plan.vpp) / p * p);
@@ -171,7 +171,7 @@ std::int64_t Evaluator::simulated_micro_batches(const ParallelPlan& plan) const 
 
 namespace {
 
-// By virtual stage, with the weight gradient where it runs apart.
+// By virtual stage, including a separate weight gradient.
 std::vector<Seconds> whole_backward(const PipelineTimes& times) {
   std::vector<Seconds> backward = times.backward;
   for (std::size_t k = 0; k < times.weight_gradient.size(); ++k)
@@ -179,7 +179,7 @@ std::vector<Seconds> whole_backward(const PipelineTimes& times) {
   return backward;
 }
 
-// What one micro-batch takes a rank.
+// The time of one micro-batch on a rank.
 Seconds busy_of(const PipelineTimes& times, const ParallelPlan& plan, int rank) {
   const auto backward = whole_backward(times);
   Seconds busy;

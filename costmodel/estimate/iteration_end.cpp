@@ -62,14 +62,14 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       layers += c.layers[k].layers();
     }
     layers = std::max(layers, 1.0);
-    // Interleaved, a chunk's last gradients are done p micro-batches before the next chunk's: its
-    // reduction has those to hide behind; parameters of a chunk are gathered likewise.
+    // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
+    // its reduction overlaps with those; likewise the gather of a chunk's parameters.
     if (plan.schedule == ScheduleKind::interleaved) {
       const auto rounds = static_cast<double>(std::min<std::int64_t>(plan.pp, c.micro_batches));
       forward = forward * rounds;
       backward = backward * rounds;
     }
-    // Hidden behind one micro-batch's pass, but for the last bucket (one layer's share).
+    // Overlaps with one micro-batch's pass, except the last bucket (one layer's part).
     const auto exposed = [layers](Seconds time, Seconds window, bool overlap) {
       return overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window)
                      : time;
@@ -85,7 +85,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
       c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size), forward,
                                     training_.overlap.overlap_param_gather);
     }
-    // All of a rank's in one message, when the micro-batches are through.
+    // One message with all gradients of a rank, after the last micro-batch.
     c.gradient_exposed[r] +=
         collective_time(CollectiveKind::all_reduce, Bytes(c.partial_weights[r] * gradient_size),
                         layout_of(Axis::tensor, plan, cluster_), cluster_);
@@ -93,9 +93,8 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   }
 }
 
-// The ranks with a copy of the token table: the first, the one where a decoder behind an encoder
-// starts, and, with tied embeddings, the last (Megatron-LM's embedding group: core/
-// parallel_state.py).
+// The ranks with a copy of the token table: the first; with an encoder, the one where the decoder
+// starts; with tied embeddings, the last (Megatron-LM's embedding group: core/parallel_state.py).
 void Evaluator::find_tables(int last) {
   PlanCost& c = cost_;
   c.table_ranks.clear();
@@ -112,7 +111,7 @@ void Evaluator::find_tables(int last) {
   if (c.table_ranks.size() == 1) c.table_ranks.clear();
 }
 
-// They sum its gradient; a ring of three is as slow as its longest way.
+// All-reduce of its gradient; a ring of three is as slow as its slowest link.
 void Evaluator::price_embedding(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.embedding_reduce = Seconds(0);
@@ -183,9 +182,9 @@ Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
 
 namespace {
 
-// No rank waits for another at the gradient norm (Qi et al. 2024, section 4): each starts its next
-// iteration when its own has ended, so that iterations follow one another at the longest rank's
-// time from first start to end.
+// Ranks do not synchronise at the gradient norm (Qi et al. 2024, section 4): each starts its next
+// iteration when its own has ended, so the iteration time is the longest span of a rank, from first
+// start to end.
 Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
   Ending end;
   Seconds longest(-1);
@@ -202,7 +201,7 @@ Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
   return end;
 }
 
-// All ranks meet at the gradient norm, then step, then gather parameters.
+// All ranks synchronise at the gradient norm, then run the optimizer, then gather parameters.
 Ending ending_together(const PlanCost& c, const SimulationResult& run) {
   Ending end;
   end.meeting = Seconds(-1);

@@ -27,7 +27,7 @@ std::string_view exchange_name(const ParallelPlan& p) {
   return p.cp > 1 ? context_exchange_names[static_cast<std::size_t>(p.cp_comm)] : "none";
 }
 
-// What each stage has of its own, and its devices within their group.
+// Each stage's own sizes, and its devices within their group.
 Json stages_json(const Estimate& e) {
   Json stages = Json::array();
   for (std::size_t k = 0; k < e.meshes.size(); ++k) {
@@ -65,7 +65,7 @@ Json replicas_json(const ParallelPlan& p) {
   return groups;
 }
 
-// What all groups of replicas have in common stands in the plan as well, the rest as null.
+// For replica groups the plan has the values common to all groups, and null for the others.
 void tell_replicas(const ParallelPlan& p, Json& plan) {
   const Json& groups = plan["replicas"] = replicas_json(p);
   for (const auto& [key, first] : groups.front().items()) {

@@ -12,8 +12,8 @@ namespace costmodel {
 
 namespace {
 
-// The schedule whose mixes of chunks a plan holds: they repeat with every p micro-batches, so four
-// groups show all.
+// The schedule from which the mixes of chunks in flight are counted. They repeat with every p
+// micro-batches, so 4·p micro-batches suffice.
 Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
   const std::int64_t shown =
       m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
@@ -24,7 +24,7 @@ Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
 
 }  // namespace
 
-// What a schedule holds, found once for each (p, v, m).
+// Micro-batches in flight of a schedule, cached by (p, v, m).
 template <class Held, class Find>
 const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
                                  Find find) {
@@ -37,7 +37,7 @@ const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const Paral
   return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
 }
 
-// The plan's layers, by kind: `again` is a recomputed one, `whole` one that keeps everything.
+// The plan's layers by kind: `again` is a recomputed one, `whole` one that keeps everything.
 struct Evaluator::Layers {
   struct Kind {
     const LayerGroup* group = nullptr;
@@ -107,10 +107,10 @@ Bytes Evaluator::micro_batch_on(const Layers& f, const ParallelPlan& plan, int r
   return kept;
 }
 
-// What a schedule with split backward may hold, forwards and waiting weight gradients together: the
-// limit it is generated for, where its forwards alone do not hold more and micro-batches are not
-// too few to reach it. Ranks in the middle may stay below. Behind a backward its own weight
-// gradient waits at least for a moment.
+// The most that a schedule with split backward may hold, forwards and pending weight gradients
+// together: the limit for which it is generated, unless its forwards alone hold more or there are
+// too few micro-batches to reach it. Ranks in the middle may stay below. After a backward its own
+// weight gradient is pending at least for a moment.
 Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank) {
   const auto m = static_cast<double>(cost_.micro_batches);
   const double limit = held_limit(plan.schedule, plan.pp);
@@ -132,7 +132,7 @@ Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank)
 
 namespace {
 
-// Micro-batches a rank holds at once when it has one chunk.
+// Micro-batches in flight on a rank with one chunk.
 std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
   switch (plan.schedule) {
     case ScheduleKind::serial: return 1;
@@ -149,7 +149,7 @@ std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
 
 }  // namespace
 
-// Chunks of any size: every maximal mix, weighed chunk by chunk.
+// For chunks of any size: every maximal mix, weighted chunk by chunk.
 Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int rank,
                                 double& in_flight) {
   Bytes most;
@@ -168,8 +168,7 @@ Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int r
   return most;
 }
 
-// The largest mix of chunks the schedule ever holds on this rank, and how many micro-batches that
-// is.
+// The largest mix of chunks in flight on this rank, and its number of micro-batches.
 Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
   if (splits_backward(plan.schedule)) {
     const Bytes held = held_split(f, plan, rank);
@@ -195,8 +194,8 @@ Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, do
   return most;
 }
 
-// The most that the layers of virtual stage k work with, beyond everything that is held when the
-// last of them begins its backward: a layer's own, less what the layers behind it had kept.
+// The largest working set of the layers of virtual stage k, above everything that is held when its
+// last layer begins its backward: the layer's own, less what the layers after it had kept.
 Bytes Evaluator::working_by(const Layers& f, const ParallelPlan& plan, int k) const {
   const LayerMix& mix = cost_.layers[static_cast<std::size_t>(k)];
   Bytes most, behind;
@@ -224,8 +223,8 @@ Bytes Evaluator::working_on(const Layers& f, const ParallelPlan& plan, int rank)
   return most;
 }
 
-// Transfers in both directions; ZeRO-3 holds the layer being computed and the one being gathered,
-// ZeRO-2 and -3 one layer's whole gradient.
+// Buffers: transfers in both directions; for ZeRO-3 the layer being computed and the one being
+// gathered; for ZeRO-2 and -3 one layer's unsharded gradient.
 Bytes Evaluator::buffers_of(const ParallelPlan& plan, int rank, double largest_layer) const {
   Bytes buffers;
   if (plan.pp > 1 && model_.encoder_decoder()) {
@@ -295,9 +294,10 @@ void Evaluator::price_memory(const ParallelPlan& plan) {
   }
 }
 
-// Activations kept in host memory: what does not fit is sent there in forward and fetched in
-// backward, layer by layer, beside the computation (Transformer Engine's get_cpu_offload_context;
-// Megatron-LM's --cpu-offloading-num-layers, whose rules are those below).
+// Activation offloading: what does not fit is sent to host memory in forward and fetched in
+// backward, layer by layer, concurrently with the computation (Transformer Engine's
+// get_cpu_offload_context; Megatron-LM's --cpu-offloading-num-layers, whose rules are applied
+// here).
 void Evaluator::price_offload(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.offloaded_layers = 0;
@@ -318,7 +318,7 @@ void Evaluator::price_offload(const ParallelPlan& plan) {
   s.activations -= away;
   s.buffers -= away * training_.stack.fragmentation;
   c.peak = s.total();
-  // A layer's activations leave while the next is computed, and come back likewise.
+  // A layer's activations are sent while the next layer is computed, and fetched likewise.
   const Seconds transfer = block.footprint.kept / link;
   const auto layers = static_cast<double>(c.offloaded_layers);
   const Seconds forward = layers * max(Seconds(0), transfer - block.forward.time());

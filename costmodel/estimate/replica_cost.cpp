@@ -17,7 +17,7 @@ namespace costmodel {
 
 namespace {
 
-// The gradients of `model` summed over the groups, each device sending its own part.
+// Time to sum the gradients of `model` over the groups; each device sends its own shard.
 Seconds sum_across(const ModelSpec& model, const ClusterSpec& cluster,
                    const TrainingSpec& training) {
   const auto groups = static_cast<double>(cluster.groups.size());
@@ -99,8 +99,7 @@ Seconds ReplicaEvaluator::iteration(const std::vector<ReplicaShare>& shares) {
 
 namespace {
 
-// A plan whose groups hold replicas of unequal shares: every group is estimated by itself, and what
-// they have together is added.
+// Estimates each replica group separately, then adds the terms that the groups share.
 ReplicaShare share_of(const ReplicaPart& part) { return {part.plan, part.micro_batches}; }
 
 std::vector<ReplicaEnd> ends_of(ReplicaEvaluator& groups, const std::vector<ReplicaPart>& parts) {
@@ -116,8 +115,8 @@ Seconds longest(const std::vector<ReplicaEnd>& ends, Field field) {
   return most;
 }
 
-// What a device of a pipeline rank sends of the sum over the groups: a ring over all of them of the
-// share that is its own once its group has summed and scattered its gradients.
+// Bytes that a device of a pipeline rank sends in the sum over the groups: a ring over all groups
+// with the shard that the device holds after its group's reduce-scatter.
 Bytes sent_across(const PlanCost& cost, const ParallelPlan& plan, const TrainingSpec& training,
                   std::size_t rank, std::size_t groups) {
   const double own = sharded(cost.weights[rank], cost.expert_weights[rank], plan);
@@ -131,7 +130,7 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// One group's pipeline ranks behind those before.
+// Appends one group's pipeline ranks to those of the groups before.
 void add_stages(const Estimate& own, const ReplicaPart& part, int group, Estimate& all) {
   append(all.stage_forward, own.stage_forward);
   append(all.stage_backward, own.stage_backward);
@@ -191,7 +190,7 @@ Estimate Evaluator::estimate_replicas(const ParallelPlan& plan) {
   return e;
 }
 
-// Each group's pipeline and reduction as it would be alone; what follows, when all have met.
+// Each group's pipeline and reduction as if alone; the rest after all have synchronised.
 Timeline Evaluator::timeline_of_replicas(const ParallelPlan& plan) {
   const auto parts = replica_parts(plan, training_.global_batch);
   ReplicaEvaluator groups(model_, cluster_, training_);

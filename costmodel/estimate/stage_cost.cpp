@@ -14,7 +14,8 @@
 
 namespace costmodel {
 
-// Layers are numbered through the virtual stages in order; the first of each are recomputed.
+// Layers are numbered consecutively through the virtual stages; the first ones of each stage are
+// recomputed.
 void Evaluator::place_layers(const ParallelPlan& plan) {
   const int stages = plan.virtual_stages();
   cost_.layers.resize(static_cast<std::size_t>(stages));
@@ -81,7 +82,8 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
 }
 
-// The encoder's final norm and the decoder's embedding, whose tables the stage may have already.
+// Adds the encoder's final norm and the decoder's embedding; the stage may already have their
+// tables.
 void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
   PlanCost& c = cost_;
   const LayerCost& start = layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
@@ -98,7 +100,7 @@ void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
   }
 }
 
-// The share of the time in which ranks wait in the pipeline's bubble, stages taken as equal.
+// The fraction of time that ranks idle in the pipeline's bubble, for equal stages.
 double Evaluator::idle_share(const ParallelPlan& plan) const {
   const double bubble =
       bubble_fraction(plan.schedule, plan.pp + between_, plan.vpp, cost_.micro_batches);
@@ -109,7 +111,8 @@ std::int64_t Evaluator::ranks_on_a_node() const {
   return std::min(cluster_.devices, cluster_.devices_per_node);
 }
 
-// Ranks on one node, which compute at once but for the pipeline's bubble.
+// The expected number of ranks on a node that compute concurrently while one does; the others may
+// idle in the pipeline's bubble.
 double Evaluator::computing_together(const ParallelPlan& plan) const {
   const std::int64_t ranks = ranks_on_a_node();
   return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan));
@@ -122,8 +125,8 @@ void Evaluator::share_node(const ParallelPlan& plan) {
     for (Cost& cost : *costs) cost.compute *= factor;
 }
 
-// A power-limited device that waits in the pipeline's bubble computes faster in the rest of the
-// time; not where the host's launches are what takes the time.
+// A power-limited device that idles in the pipeline's bubble computes faster in the rest of the
+// time, unless kernel launches are the bottleneck.
 void Evaluator::raise_clocks(const ParallelPlan& plan) {
   if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
   const double factor = 1 - cluster_.device.idle_boost * idle_share(plan);
@@ -138,7 +141,7 @@ void Evaluator::raise_clocks(const ParallelPlan& plan) {
 
 namespace {
 
-// The same cluster with one device's port to leave a node by instead of one for each.
+// The same cluster where a node has the port of one device instead of one port per device.
 ClusterSpec one_port(ClusterSpec cluster) {
   const auto ports = static_cast<double>(cluster.tiers.front().devices);
   for (std::size_t i = 1; i < cluster.tiers.size(); ++i)
@@ -170,8 +173,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
           ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute.granularity)).products)
           : 1;
   for (std::size_t k = 0; k < n; ++k) {
-    // Spread evenly over the layers of the stage: what is gathered is hidden behind the layer
-    // before it.
+    // Evenly over the layers of the stage: a gather overlaps with the layer before it.
     const double layers = std::max(1, c.layers[k].layers());
     const auto rank =
         static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
@@ -201,15 +203,15 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   }
 }
 
-// Hidden states of so many tokens of every sequence of a micro-batch.
+// Bytes of the hidden states of `tokens` tokens of every sequence of a micro-batch.
 Bytes Evaluator::passed(const ParallelPlan& plan, std::int64_t tokens) const {
   const std::int64_t rows = plan.micro_batch * tokens / plan.cp;
   return Bytes(static_cast<double>(rows) * static_cast<double>(model_.hidden) *
                storage_bytes(training_.precision));
 }
 
-// A micro-batch's activations (and in backward their gradients) to the next stage: bsh elements,
-// split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
+// Transfer of a micro-batch's activations (and in backward their gradients) to the next stage: bsh
+// elements, split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
 // (arXiv:2104.04473, section 4.1).
 StageTransfer Evaluator::transfer_of(const ParallelPlan& plan, std::int64_t tokens) const {
   const Mesh mesh(plan);
@@ -218,8 +220,8 @@ StageTransfer Evaluator::transfer_of(const ParallelPlan& plan, std::int64_t toke
   StageTransfer transfer;
   transfer.sent = whole / (split ? plan.tp : 1);
   const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
-  // The ranks of one stage send together; a stage narrower than a node leaves the node over fewer
-  // devices.
+  // The ranks of one stage send concurrently; a stage narrower than a node leaves the node over
+  // fewer devices.
   transfer.time = transfer_time(transfer.sent, tier, mesh.stride(Axis::pipeline), cluster_) +
                   training_.stack.collective_wait;
   if (split && !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
@@ -230,7 +232,7 @@ StageTransfer Evaluator::transfer_of(const ParallelPlan& plan, std::int64_t toke
   return transfer;
 }
 
-// The stages of an encoder-decoder model pass on what those behind them need.
+// The stages of an encoder-decoder model pass on what later stages need.
 void Evaluator::price_transfer(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   c.transfer_bytes = Bytes(0);
@@ -253,7 +255,7 @@ void Evaluator::price_transfer(const ParallelPlan& plan) {
   }
 }
 
-// What the framework makes of a plan: torchtitan's selective recomputation repeats every second
+// The plan as the framework runs it. torchtitan's selective recomputation repeats every second
 // layer; in a pipeline FSDP2 neither reshards after forward nor reduces before the last micro-batch
 // (torchtitan, parallelize_llama.py: reshard_after_forward; torch.distributed.pipelining, stage.py:
 // set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.

@@ -16,7 +16,7 @@ namespace costmodel {
 
 namespace {
 
-// The part of the network that two stages meet in, and which of its tiers they cross.
+// The network between two stages, and the tier that they cross.
 struct Crossing {
   ClusterSpec network;
   std::size_t tier = 0;
@@ -60,7 +60,7 @@ void Evaluator::copy_stage(const PlanCost& own, std::size_t k) {
   c.offload_exposed += own.offload_exposed;
 }
 
-// Stages that are cut alike on the same kind of devices are priced together.
+// Stages with identical sharding on the same kind of device are priced together.
 void Evaluator::price_meshes(const std::vector<StageMesh>& meshes,
                              const std::vector<LayerMix>& mixes) {
   std::vector<char> priced(meshes.size(), 0);
@@ -115,10 +115,11 @@ const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   return c;
 }
 
-// The devices of both stages send and take at the same time, so a transfer takes as long as the
-// slower side. Where the receiver cuts its input over its tensor group, no element is sent twice
+// The devices of both stages send and receive concurrently, so a transfer takes as long as the
+// slower side. If the receiver shards its input over its tensor group, no element is sent twice
 // (sequence parallelism; Megatron's scatter/gather; Alpa's cross-mesh resharding with local
-// all-gather, Zhuang et al. 2023, arXiv:2211.05322); else each tensor rank takes a whole copy.
+// all-gather, Zhuang et al. 2023, arXiv:2211.05322); otherwise each tensor rank receives a full
+// copy.
 void Evaluator::price_boundaries(const std::vector<StageMesh>& meshes) {
   PlanCost& c = cost_;
   const auto across = [&](const StageMesh& from, const StageMesh& to, std::int64_t tokens) {
@@ -152,8 +153,8 @@ void Evaluator::price_boundaries(const std::vector<StageMesh>& meshes) {
   }
 }
 
-// Copies of the token table; cut into more pieces by one stage, a piece of another is reduced with
-// several. Of three the slowest pair decides.
+// All-reduce of the copies of the token table. If one stage shards it into more pieces, a piece of
+// the other stage is reduced with several. Among three stages the slowest pair counts.
 void Evaluator::price_ends(const std::vector<StageMesh>& meshes) {
   PlanCost& c = cost_;
   c.embedding_reduce = Seconds(0);
@@ -175,7 +176,7 @@ void Evaluator::price_ends(const std::vector<StageMesh>& meshes) {
   }
 }
 
-// The bound of stages that are alike, with the shortest transfer everywhere.
+// The lower bound for identical stages, with the shortest transfer at every boundary.
 void Evaluator::bound_by_stage(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const Seconds longest = c.times.transfer;

@@ -42,7 +42,7 @@ ClusterSpec read_group(const Value& item, const Value& cluster, const ConfigPath
   return group;
 }
 
-// `join`, or the outermost of the cluster's tiers, for so many devices.
+// The join tier for `devices` devices: `join`, or the outermost of the cluster's tiers.
 Tier joining_tier(MapReader& reader, const Value& map, std::int64_t devices) {
   const Value* join = reader.optional("join");
   const Value* tiers = map.find("tiers");

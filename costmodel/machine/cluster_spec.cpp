@@ -55,7 +55,7 @@ DeviceSpec at_pace(DeviceSpec device, double pace) {
   return device;
 }
 
-// A scenario overrides `devices` or `devices_per_node` alone: the tiers follow.
+// A scenario may override only `devices` or `devices_per_node`; the tiers are then adjusted.
 void fit_tiers(ClusterSpec& cluster) {
   auto& tiers = cluster.tiers;
   if (tiers.size() > 1 && tiers.front().devices != cluster.devices_per_node) {

@@ -19,14 +19,14 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// What the classes of transformers take for granted, that is what config.json may leave out.
+// The defaults of the transformers classes, which config.json may omit.
 struct Family {
   std::string_view model_type;
   std::string_view architecture;
   bool llama;           // RMSNorm, rotary positions, gated MLP
   bool tied;            // tie_word_embeddings when absent
   bool attention_bias;  // of query, key, value and output when the class reads attention_bias
-  // Mixture of experts: what the class calls the number of experts and their width; empty: dense.
+  // Mixture of experts: the class's keys for the number of experts and their width; empty: dense.
   std::string_view experts_key{}, expert_width_key{};
 };
 
@@ -48,7 +48,8 @@ constexpr std::array<Family, 10> families{{
 
 constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olmoe", "glm4_moe"};
 
-// Our own keys beside Hugging Face's come from `base: config.json` with overrides; they win.
+// Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
+// take precedence.
 constexpr std::array<std::string_view, 30> our_keys{"qk_head_dim",
                                                     "encoder_layers",
                                                     "decoder_layers",
@@ -85,7 +86,7 @@ const Value* text_config(const Value& map) {
   return text != nullptr && text->is_map() ? text : nullptr;
 }
 
-// The scalar that names the family: model_type of the text model, else of the whole, else the
+// The scalar that names the family: the text model's model_type, else the top-level one, else the
 // first of `architectures`.
 const Value* type_of(const Value& map) {
   const Value* text = text_config(map);
@@ -128,7 +129,7 @@ const Value& language_model(const Value& whole) {
   return text != nullptr ? *text : whole;
 }
 
-// Reads Hugging Face's keys and writes ours, each with the place it was read at.
+// Translates Hugging Face's keys to Shardplan's; each keeps its place.
 class Translation : private HfTranslation {
  public:
   Translation(const Value& whole, const Family& family)
@@ -153,7 +154,7 @@ class Translation : private HfTranslation {
   }
 
  private:
-  // gpt2 has names of its own; its class takes the usual ones as aliases.
+  // gpt2 has its own key names; its class accepts the usual ones as aliases.
   std::string_view spelling(std::string_view usual, std::string_view gpt2) {
     if (family_.model_type != "gpt2") return usual;
     return reader_.optional(gpt2) == nullptr && reader_.optional(usual) != nullptr ? usual : gpt2;
@@ -220,7 +221,7 @@ class Translation : private HfTranslation {
 
   bool sparse() const { return !family_.experts_key.empty(); }
 
-  // The layers of mlp_only_layers are dense: ours are the first ones.
+  // The layers of mlp_only_layers are dense; Shardplan supports only the first ones.
   void experts() {
     size("experts", family_.experts_key, {1, 100'000});
     size("top_k", "num_experts_per_tok", {1, 100'000});
@@ -292,9 +293,9 @@ class Translation : private HfTranslation {
     put("normalization", family_.llama ? "rmsnorm" : "layernorm", "model_type");
   }
 
-  // attention_bias covers query, key, value and output; ours has one key for query, key and value,
-  // and one for output and MLP together. Where those two differ, the output projection's bias
-  // (hidden parameters a layer) follows the MLP's.
+  // attention_bias covers query, key, value and output; Shardplan has one key for query, key and
+  // value, and one for output and MLP. If those two differ, the output projection's bias (hidden
+  // parameters per layer) follows the MLP's.
   void biases() {
     const bool reads_attention = family_.model_type != "gpt2" && family_.model_type != "qwen2" &&
                                  family_.model_type != "mistral" && family_.model_type != "mixtral";

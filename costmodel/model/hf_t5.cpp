@@ -14,8 +14,8 @@ namespace costmodel {
 
 namespace {
 
-// `plain`: as published first, with one table for all and ReLU; else T5 1.1 and its multilingual
-// successor, whose output projection is their own and whose MLP is gated.
+// `plain`: the original T5, with tied embeddings and ReLU. Otherwise T5 1.1 and mT5, with an untied
+// output projection and a gated MLP.
 struct T5Class {
   std::string_view model_type, architecture;
   bool plain;
@@ -66,7 +66,7 @@ class T5Translation : private HfTranslation {
   }
 
  private:
-  // "relu", "gated-gelu": whether there is a gate, and the function.
+  // "relu", "gated-gelu": an optional gate, and the activation.
   void mlp() {
     const std::string word =
         reader_.text("feed_forward_proj").value_or(class_.plain ? "relu" : "gated-gelu");

@@ -10,7 +10,7 @@ namespace costmodel {
 
 namespace {
 
-// Applies a family default and records it, for keys whose value changes the answer.
+// Applies a family default and records it in `assumed`, for keys that affect the result.
 template <class T>
 T or_assumed(std::optional<T> given, T usual, std::string_view key, const std::string& shown,
              ModelSpec& model) {
@@ -19,7 +19,7 @@ T or_assumed(std::optional<T> given, T usual, std::string_view key, const std::s
   return usual;
 }
 
-// Whether there are keys of latent attention; then the heads' sizes are settled.
+// Reads the keys of latent attention; returns true, and sets the head sizes, if there are any.
 bool read_latent_attention(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange size{1, 65'536};
   const auto rank = reader.integer("kv_lora_rank", size);
@@ -37,7 +37,8 @@ bool read_latent_attention(MapReader& reader, ModelSpec& model) {
   return true;
 }
 
-// The scan's sizes; heads follow from an inner width of 2h, as in every published model.
+// Reads the scan's sizes; the number of heads follows from an inner width of 2h, as in every
+// published model.
 void read_scan(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange size{1, 65'536};
   model.state_size = reader.integer("state_size", size).value_or(128);
@@ -54,7 +55,7 @@ void read_scan(MapReader& reader, ModelSpec& model) {
   }
 }
 
-// Both stacks of an encoder-decoder model; one that is missing is as deep as the other (T5: Raffel
+// Reads both stacks of an encoder-decoder model; a missing one is as deep as the other (T5: Raffel
 // et al. 2020, arXiv:1910.10683, section 2.1).
 void read_stacks(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange count{1, 100'000};

@@ -8,7 +8,7 @@ double norm_parameters(const ModelSpec& model, double width) {
   return model.normalization == Normalization::layernorm ? 2 * width : width;
 }
 
-// Down to the latent vectors, their norms, up to the heads, and out.
+// Latent attention: down-projections, their norms, up-projections, output projection.
 double latent_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden), a = static_cast<double>(m.heads);
   const double q = static_cast<double>(m.query_size()), v = static_cast<double>(m.v_head_dim);
@@ -49,7 +49,7 @@ double mlp_parameters(const ModelSpec& m, std::int64_t width) {
   return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
 }
 
-// A layer with experts of which so many count.
+// A layer with experts, of which `experts` are counted.
 double moe_layer(const ModelSpec& m, std::int64_t counted) {
   const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
   double count = attention_parameters(m) + router;
@@ -58,12 +58,13 @@ double moe_layer(const ModelSpec& m, std::int64_t counted) {
   return count;
 }
 
-// Queries of the decoder's tokens, keys and values of the encoder's output, and the norm in front.
+// Cross-attention: queries from the decoder's tokens, keys and values from the encoder's output,
+// and the preceding norm.
 double cross_attention_parameters(const ModelSpec& m) {
   return attention_parameters(m) - norm_parameters(m, static_cast<double>(m.hidden));
 }
 
-// The layers of both stacks, the norm behind the encoder, and a table of relative positions each.
+// The layers of both stacks, the encoder's final norm, and a relative-position table per stack.
 double encoder_decoder_parameters(const ModelSpec& m) {
   double count = static_cast<double>(m.encoder_layers) * parameters_per_layer(m) +
                  static_cast<double>(m.decoder_layers) * parameters_per_decoder_layer(m) +

@@ -88,7 +88,7 @@ TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, 
   return add(name, Linear{rows, n, k, bias, regather}, {x}, rows, n, {kept});
 }
 
-// The residual adds the bias of the product that made `x`; a collective may lie between.
+// The residual adds the bias of the product that made `x`; a collective may be in between.
 void LayerBuilder::leave_bias(TensorId x) {
   for (auto node = list_.nodes.rbegin(); node != list_.nodes.rend(); ++node) {
     if (node->output != x) continue;

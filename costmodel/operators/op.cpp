@@ -13,7 +13,7 @@ Work product(double batch, double m, double n, double k, double element) {
   return {flops, flops, Bytes(batch * (m * n + n * k + m * k) * element), 1};
 }
 
-// An element-wise pass: bytes an element, elements, kernels.
+// An element-wise pass: bytes per element, elements, kernels.
 Work elementwise(double elements, double bytes_per_element, int kernels) {
   return {Flops(0), Flops(0), Bytes(elements * bytes_per_element), kernels};
 }
@@ -41,9 +41,10 @@ Work work(const Convolution& o, Pass pass, double e) {
   return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 4 * e, 1);
 }
 
-// Model FLOPs by Megatron-LM's convention: 7 a channel and state of a token. The kernels do C·Bᵀ in
-// every group, its product with x, each chunk's state and what the states add to the result, in
-// every head; backward does two for each of them and the first of them again.
+// Model FLOPs by Megatron-LM's convention: 7 per channel, state and token. The kernels execute C·Bᵀ
+// in every group, and in every head its product with x, each chunk's state and the contribution of
+// the states to the result; backward executes two products for each of these and recomputes the
+// first.
 Work work(const Scan& o, Pass pass, double e) {
   const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
              n = static_cast<double>(o.state), a = static_cast<double>(o.heads),
@@ -56,8 +57,8 @@ Work work(const Scan& o, Pass pass, double e) {
   return {Flops(2 * model), Flops(3 * executed), Bytes(2 * moved), 10};
 }
 
-// Cast to fp32, softmax, top-k, two scatters (probabilities, map), tokens per expert; backward the
-// first four of them.
+// Forward: cast to fp32, softmax, top-k, two scatters (probabilities, map), tokens per expert.
+// Backward: the first four of these.
 Work work(const Routing& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
   return pass == Pass::forward ? elementwise(n, e + 6 * 4, 6) : elementwise(n, e + 4 * 4, 4);
@@ -87,7 +88,7 @@ Work work(const Softmax& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
   const double read = o.triangular ? 0.5 : 1;
   if (o.fused) return elementwise(n, ((pass == Pass::forward ? 1 : 2) * read + 1) * e, 1);
-  // Apart, in fp32 as queries and keys scaled by the layer ask for (Megatron-LM,
+  // Unfused, in fp32, as the scaling of queries and keys by layer requires (Megatron-LM,
   // FusedScaleMaskSoftmax.forward_torch_softmax): cast, scale, mask, softmax, cast back.
   return pass == Pass::forward ? elementwise(n, 2 * e + 32, 5) : elementwise(n, 2 * e + 36, 5);
 }
@@ -101,11 +102,12 @@ Work work(const FlashAttention& o, Pass pass, double e) {
   const double scores = 2 * heads * s * keys * d, context = 2 * heads * s * keys * dv;
   const double executed = o.causal_skip ? 0.5 : 1.0;
   const double q = heads * s * d, out = heads * s * dv, kv = kv_heads * keys * (d + dv);
-  // Of every block but the first the result is added to what there is: out, or dQ, dK and dV.
+  // The result of every block except the first is added to the accumulated one: out, or dQ, dK and
+  // dV.
   const double again = 3 * (blocks - 1);
   const auto calls = static_cast<int>(o.blocks);
-  // Forward does QKᵀ and PV. Backward does five products (the scores again, dV, dP, dQ, dK); its
-  // model FLOPs are four.
+  // Forward computes QKᵀ and PV. Backward computes five products (the scores again, dV, dP, dQ,
+  // dK); its model FLOPs count four.
   if (pass == Pass::forward) {
     return {Flops(scores + context), Flops((scores + context) * executed),
             Bytes(((q + out) * blocks + kv + out * again) * e), 2 * calls - 1};

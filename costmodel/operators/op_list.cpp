@@ -21,7 +21,7 @@ bool in_region(const Node& node, Recomputed what) {
   return false;
 }
 
-// Live bytes as tensors come and go, and the highest mark.
+// Live bytes as tensors are allocated and freed, and their maximum.
 struct Meter {
   Bytes now;
   Bytes peak;
@@ -32,14 +32,13 @@ struct Meter {
   void drop(Bytes b) { now -= b; }
 };
 
-// An operator that changes nothing in this pass (the identity before a column-parallel product)
-// returns its input.
+// An operator that is the identity in this pass (before a column-parallel product) returns its
+// input.
 bool in_place(const Node& node) {
   return std::find(node.inputs.begin(), node.inputs.end(), node.output) != node.inputs.end();
 }
 
-// For every tensor the index of the last node that reads it (-1: none), over nodes that satisfy
-// `chosen`.
+// For every tensor, the index of the last node satisfying `chosen` that reads it; -1: none.
 template <class Chosen>
 std::vector<int> last_readers(const OpList& list, Chosen chosen) {
   std::vector<int> last(list.tensors.size(), -1);
@@ -55,7 +54,8 @@ bool is_shared(const OpList& list, TensorId id) {
   return list.tensors[static_cast<std::size_t>(id)].role == TensorRole::shared;
 }
 
-// Runs `chosen` nodes forward. Tensors in `kept` stay; the others die after their last reader.
+// Runs `chosen` nodes forward. Tensors in `kept` stay allocated; the others are freed after their
+// last reader.
 template <class Chosen>
 void walk_forward(const OpList& list, const std::vector<bool>& kept, Chosen chosen, Meter& meter) {
   const auto last = last_readers(list, chosen);
@@ -88,9 +88,9 @@ std::vector<bool> flags_of(const OpList& list, const std::vector<TensorId>& ids)
   return flags;
 }
 
-// Backward over all nodes with everything in `held` (kept or recomputed) and the output's gradient
-// present. Gradients of inputs appear when a node is differentiated, that of its output goes; a
-// held tensor goes when no earlier node saved it.
+// Runs backward over all nodes; everything in `held` (kept or recomputed) and the output's gradient
+// are allocated. Differentiating a node allocates the gradients of its inputs and frees that of its
+// output; a held tensor is freed when no earlier node saved it.
 void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   std::vector<bool> gradient(list.tensors.size(), false);
   const auto bytes = [&](TensorId id) {
@@ -116,7 +116,7 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
       meter.take(gathered);
       meter.drop(gathered);
     }
-    // Keys and values of other ranks come again.
+    // Keys and values of other ranks are received again.
     const auto* flash = std::get_if<FlashAttention>(&node.op);
     if (flash != nullptr && !flash->cross && node.inputs.size() > 1) {
       meter.take(bytes(node.inputs.back()));
@@ -141,7 +141,8 @@ bool is_linear(const OpList& list, std::size_t i) {
   return i < list.nodes.size() && std::holds_alternative<Linear>(list.nodes[i].op);
 }
 
-// A ring runs beside the attention it feeds, other context-parallel collectives beside nothing.
+// A ring overlaps with the attention that it feeds; other context-parallel collectives do not
+// overlap.
 bool off_tensor_axis(const OpList& list, std::size_t i, Step& step) {
   const auto& collective = std::get<Collective>(list.nodes[i].op);
   if (collective.axis == Axis::tensor) return false;
@@ -152,7 +153,7 @@ bool off_tensor_axis(const OpList& list, std::size_t i, Step& step) {
   return true;
 }
 
-// Forward: a collective feeds the product behind it, or drains the one before it.
+// Forward: a collective feeds the next product, or drains the previous one.
 Step forward_step(const OpList& list, std::size_t i) {
   Step step{&list.nodes[i], Pass::forward, collective_of(list.nodes[i], Pass::forward)};
   if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
@@ -164,7 +165,7 @@ Step forward_step(const OpList& list, std::size_t i) {
   return step;
 }
 
-// Backward: the collective behind an input gradient runs beside the weight gradient of the same
+// Backward: the collective after an input gradient overlaps with the weight gradient of the same
 // product; the one before an input gradient feeds it.
 Step backward_collective(const OpList& list, std::size_t i) {
   Step step{&list.nodes[i], Pass::input_gradient,
@@ -197,7 +198,7 @@ std::vector<Step> backward_steps(const OpList& list) {
     if (!has_pass(node.op, Pass::weight_gradient)) continue;
     const auto* linear = std::get_if<Linear>(&node.op);
     if (linear != nullptr &&
-        linear->regather) {  // beside the input gradient, which does not need it
+        linear->regather) {  // overlaps with the input gradient, which does not need it
       steps.push_back({&node, Pass::weight_gradient, CollectiveKind::all_gather, &node,
                        Pass::input_gradient, true});
     } else {
@@ -293,7 +294,7 @@ Footprint footprint(const OpList& list, Recomputed what) {
   walk_forward(list, kept, all, forward);
   result.forward_transient = max(Bytes(0), forward.peak - result.kept);
 
-  // The output's gradient comes in; recomputation brings back what its region saves; then backward
+  // The output's gradient arrives; recomputation restores what its region saves; backward then
   // consumes everything.
   std::vector<bool> held = kept;
   const Bytes incoming = list.tensors[static_cast<std::size_t>(list.output)].bytes();
@@ -304,7 +305,7 @@ Footprint footprint(const OpList& list, Recomputed what) {
     std::vector<bool> standing = held;
     walk_forward(
         list, standing, [what](const Node& node) { return in_region(node, what); }, backward);
-    backward.now = incoming;  // and what recomputation leaves behind: exactly the held tensors
+    backward.now = incoming;  // plus the recomputed tensors: exactly the held tensors
     for (std::size_t t = 0; t < held.size(); ++t) {
       if (held[t]) backward.now += list.tensors[t].bytes();
     }

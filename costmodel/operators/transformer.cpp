@@ -72,9 +72,9 @@ OpList LayerBuilder::decoder() {
   return finish(x, residual("MLP residual", join(mlp(split(normed_mlp), normed_mlp)), middle));
 }
 
-// Norm, projection in, convolution, scan, gated norm, projection out (arXiv:2405.21060, figure 6).
-// Kept as the authors' memory-efficient kernel keeps: the projection's result and the scan's; the
-// convolution is done again in backward, beside the scan's own.
+// Norm, input projection, convolution, scan, gated norm, output projection (arXiv:2405.21060,
+// figure 6). Keeps what the authors' memory-efficient kernel keeps: the results of the projection
+// and of the scan; backward recomputes the convolution, in addition to what the scan recomputes.
 OpList LayerBuilder::scan_block() {
   const std::int64_t heads = model_.heads / context_.tp, groups = model_.ssm_groups / context_.tp;
   const std::int64_t inner = heads * model_.head_dim;
@@ -114,7 +114,7 @@ OpList LayerBuilder::head() {
   const TensorId whole = split(normed);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
   const TensorId logits = linear("logits", whole, normed, vocab, model_.hidden, false);
-  // Maximum, exponential sum and loss of each row, and what it should have been.
+  // Maximum, exponential sum, loss and target of each row.
   const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
   const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
   TensorId loss = -1;
@@ -137,9 +137,9 @@ OpList LayerBuilder::head() {
   return finish(x, loss);
 }
 
-// Megatron makes the softmax, and in backward its gradient, in one fp32 buffer (core/
-// tensor_parallel/cross_entropy.py: exp(out=...), grad_input = softmax). PyTorch's cross-entropy of
-// fp32 logits makes three: log-softmax, its gradient, and that of the logits.
+// Megatron computes the softmax, and in backward its gradient, in one fp32 buffer
+// (core/tensor_parallel/cross_entropy.py: exp(out=...), grad_input = softmax). PyTorch's
+// cross-entropy of fp32 logits has three: log-softmax, its gradient, and that of the logits.
 TensorId LayerBuilder::unfused_loss(TensorId logits, std::int64_t vocab,
                                     std::vector<TensorId> saved) {
   const bool in_place = !context_.fp32_logits;
@@ -168,7 +168,7 @@ TensorId LayerBuilder::mlp(TensorId x, TensorId kept, std::int64_t width) {
 
 namespace {
 
-// An encoder attends without a mask; the decoder's layers and the loss are of its own tokens.
+// An encoder attends without a mask; the decoder's layers and the loss use the decoder's tokens.
 LayerContext stack_context(LayerKind kind, LayerContext context) {
   if (kind == LayerKind::encoder || kind == LayerKind::embedding) {
     context.causal_skip = context.triangular_softmax = false;

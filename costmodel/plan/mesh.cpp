@@ -70,10 +70,10 @@ GroupLayout Mesh::layout(Axis axis, const ClusterSpec& cluster) const {
 
 namespace {
 
-// Members of a group within one unit of `unit` devices, for the group that has it worst: the fewest
-// in any unit it touches. Groups that divide units, or units that divide groups, all lie alike;
-// others straddle (tp 6 on nodes of 8 gives 6, 2 + 4, 4 + 2, 6), and every collective waits for the
-// worst.
+// Members of a group within one unit of `unit` devices, for the worst-placed group: the fewest in
+// any unit it touches. If groups divide units, or units divide groups, all groups are equal;
+// otherwise some straddle (tp 6 on nodes of 8 gives 6, 2 + 4, 4 + 2, 6), and every collective waits
+// for the worst.
 std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std::int64_t devices) {
   const std::int64_t span = stride * size;
   if (unit % span == 0) return size;
@@ -98,7 +98,7 @@ std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std
 
 namespace {
 
-// `inside_unit(devices)`: members of the group within one unit of so many devices.
+// `inside_unit(devices)`: members of the group within one unit of `devices` devices.
 template <class InsideUnit>
 GroupLayout laid_out(int size, std::int64_t stride, const ClusterSpec& cluster,
                      InsideUnit inside_unit) {
@@ -134,7 +134,7 @@ GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
   if (d == 1) return layout_of(c, within, cluster);
   if (between == within * c) return layout_of(d * c, within, cluster);
   if (within == between * d) return layout_of(d * c, between, cluster);
-  // Another axis lies between the two: what a unit holds of both.
+  // Another axis lies between the two: count a unit's members of both.
   return laid_out(d * c, std::min(between, within), cluster, [&](std::int64_t unit) {
     return fewest_inside(d, between, unit, cluster.devices) *
            fewest_inside(c, within, unit, cluster.devices);

@@ -89,7 +89,7 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
   const std::int64_t rounds = std::min<std::int64_t>(
       std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));
-  // A schedule with split backward is made anew for every plan.
+  // A schedule with split backward is generated for every plan.
   const std::int64_t most = std::int64_t{1} << (splits_backward(p.schedule) ? 21 : 27);
   rules.require(
       std::int64_t{2} * p.pp * p.vpp * rounds <= most, "pp",
@@ -109,8 +109,7 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, or another micro_batch"); });
 }
 
-// Which schedules go with virtual stages: interleaved with any, zero-bubble-v with two, the others
-// with none.
+// The virtual stages of each schedule: interleaved any number, zero-bubble-v two, the others one.
 void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
   const bool chunks = p.schedule == ScheduleKind::interleaved     ? p.vpp > 1
                       : p.schedule == ScheduleKind::zero_bubble_v ? p.vpp == 2
@@ -185,7 +184,7 @@ void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules
       [] { return std::string("count the layers of one (virtual) stage"); });
 }
 
-// What the framework offers at all: a plan that its version cannot run is no plan.
+// The features that the framework's version offers: a plan that it cannot run is invalid.
 void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   const auto other = [] {
     return std::string("choose another training.stack (see `shardplan list stacks`)");
@@ -214,14 +213,14 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
 
 void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
   check_offered(p, training.stack, rules);
-  // Megatron: with two pipeline ranks the interleaved order needs transfers beside computation.
+  // Megatron: with two pipeline ranks the interleaved order needs overlapped transfers.
   rules.require(
       p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
       [] { return std::string("vpp > 1 with pp 2 needs overlapped pipeline transfers"); },
       [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }
 
-// The rules of every stage by itself; a reason says which stage it is about.
+// Checks every stage as a plan of its own; the reason names the stage.
 void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                       Rules& rules) {
   for (int k = 0; k < p.pp && !rules.stop(); ++k) {
@@ -237,7 +236,7 @@ void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const Train
       rules.found[i].key = "stages";
       rules.found[i].reason = fmt::format("stage {}: {}", k, rules.found[i].reason);
     }
-    if (p.stages.empty()) return;  // all are alike
+    if (p.stages.empty()) return;  // all are identical
   }
 }
 
@@ -293,7 +292,7 @@ bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpe
 UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
   const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
   if (model.layers % stages == 0) return UnevenSplit::none;
-  // An end chunk may be without layers, a whole rank not.
+  // A chunk at an end may have no layers, but not an entire rank.
   if (plan.pp == 1 || (plan.vpp == 1 && model.layers < stages)) return UnevenSplit::impossible;
   if ((model.layers + 2) % stages == 0) return UnevenSplit::embedding_and_loss;
   if ((model.layers + 1) % stages == 0) return UnevenSplit::loss;
@@ -311,7 +310,8 @@ int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stag
     case UnevenSplit::embedding_and_loss:
       return static_cast<int>((model.layers + 2) / stages) - (first ? 1 : 0) - (last ? 1 : 0);
     case UnevenSplit::balanced: {
-      // With less than two layers a stage the ends do not count: none is left without layers.
+      // With fewer than two layers per stage the ends do not count as layers, so none has zero
+      // layers.
       const bool ends_count = model.layers + 2 >= std::int64_t{2} * stages;
       const std::int64_t counted = model.layers + (ends_count ? 2 : 0);
       const int extra = virtual_stage < counted % stages ? 1 : 0;

@@ -17,8 +17,8 @@ std::string divisors_text(std::int64_t n, std::int64_t most) {
   return text;
 }
 
-// Megatron-LM and Transformer Engine: a causal sequence is cut into 2·cp chunks, of which a rank
-// takes one from either end; an all-to-all deals out whole heads.
+// Megatron-LM and Transformer Engine: a causal sequence is split into 2·cp chunks, of which a rank
+// takes one from either end; an all-to-all distributes complete heads.
 void check_context(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                    Rules& rules) {
   if (p.cp == 1) return;
@@ -67,8 +67,9 @@ void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
       });
 }
 
-// Megatron-LM's interleaved schedule refuses an encoder before a decoder (core/pipeline_parallel/
-// schedules.py); who would hold the encoder's output under the other schedules, no one has said.
+// Megatron-LM's interleaved schedule rejects an encoder before a decoder
+// (core/pipeline_parallel/schedules.py); for the other schedules it is not documented which ranks
+// would hold the encoder's output.
 void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                       Rules& rules) {
   if (!model.encoder_decoder()) return;
@@ -100,8 +101,8 @@ void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const Train
   }
 }
 
-// Megatron-LM: experts divide over ep, the ranks of a stage over etp x ep, and tokens are routed
-// where sequence parallelism left them.
+// Megatron-LM: ep divides the experts, etp x ep divides the ranks of a stage, and tokens are routed
+// as sharded by sequence parallelism.
 void check_experts(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
   const bool has = model.experts > 0;
   for (const auto& [key, size] : {std::pair{"ep", p.ep}, std::pair{"etp", p.etp}}) {

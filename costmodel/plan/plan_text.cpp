@@ -18,7 +18,7 @@ std::string to_string(const Recompute& r) {
 
 namespace {
 
-// "20+12", "1x94+2": equal neighbours told once.
+// "20+12", "1x94+2": equal neighbours are abbreviated.
 std::string runs_text(const std::vector<int>& layers) {
   std::string text;
   for (std::size_t i = 0; i < layers.size();) {
@@ -46,7 +46,7 @@ std::string context_and_experts_text(const ParallelPlan& p, std::string_view bet
 
 namespace {
 
-// Context and expert parallelism at each stage unless all stages share it.
+// Context and expert parallelism per stage, unless all stages have the same.
 std::string unlike_stages_text(const ParallelPlan& p) {
   std::vector<std::string> sizes, more;
   for (std::size_t k = 0; k < p.stages.size(); ++k) {

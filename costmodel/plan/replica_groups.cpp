@@ -13,7 +13,7 @@ namespace costmodel {
 
 namespace {
 
-// More devices or sequences than there are: sums stay below what an integer holds.
+// Larger than any number of devices or sequences, yet sums do not overflow.
 constexpr std::int64_t beyond_any = 1'000'000'000'000;
 
 std::int64_t devices_of(const ReplicaGroup& g, int cp) {
@@ -92,7 +92,7 @@ using GroupNames = std::vector<std::string>;
 
 std::string list_of(const GroupNames& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
-// An entry for each group, in their order.
+// Checks that there is one entry per group, in the cluster's order.
 bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   GroupNames has, listed;
   for (const ClusterSpec& group : cluster.groups) has.push_back(group.name);

@@ -103,7 +103,7 @@ void read_launch(const Value* map, StackSpec& stack) {
   reader.finish();
 }
 
-// How many times the best a group of kernels takes.
+// Reads the time of a group of kernels relative to the best.
 void read_factor(const Value* map, const std::string& group, double& factor) {
   if (map == nullptr) return;
   MapReader reader(*map, group);

@@ -13,7 +13,7 @@ namespace costmodel {
 
 namespace {
 
-// More devices than any cluster has: sums stay below what an integer holds.
+// Larger than any cluster, yet sums do not overflow.
 constexpr std::int64_t too_many = 1'000'000'000'000;
 
 }  // namespace
@@ -63,14 +63,15 @@ std::int64_t devices_of_stage(const ParallelPlan& plan, int stage) {
   return std::min(std::int64_t{own.tp} * own.dp, too_many) * own.cp;
 }
 
-// -1: there is none of that name.
+// The index of a group by name; -1: none.
 int group_named(const std::string& name, const ClusterSpec& cluster) {
   for (std::size_t g = 0; g < cluster.groups.size(); ++g)
     if (cluster.groups[g].name == name) return static_cast<int>(g);
   return -1;
 }
 
-// In the order of the pipeline, a stage that names no group on the first with devices left.
+// Assigns groups in pipeline order; a stage without a group name goes to the first group with free
+// devices.
 std::vector<Submesh> dealt_out(const ParallelPlan& plan, const ClusterSpec& cluster) {
   const int groups = std::max(1, static_cast<int>(cluster.groups.size()));
   std::vector<std::int64_t> left;
@@ -89,7 +90,7 @@ std::vector<Submesh> dealt_out(const ParallelPlan& plan, const ClusterSpec& clus
   return all;
 }
 
-// The largest first, so that nothing straddles nodes that need not.
+// Places the largest first, so that no submesh straddles nodes unnecessarily.
 void pack(std::vector<Submesh>& all) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -106,7 +107,8 @@ void pack(std::vector<Submesh>& all) {
   }
 }
 
-// Within a node and in equal parts of it, or in whole nodes: it is priced as one of many like it.
+// A submesh is an equal part of a node or complete nodes, because it is priced as one of many
+// identical ones.
 bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
   const ClusterSpec& own = group_of(cluster, s.group);
   const std::int64_t node = own.devices_per_node;
@@ -115,7 +117,7 @@ bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
          (node % s.devices == 0 || s.devices % node == 0);
 }
 
-// "tp x dp", or where a stage has context parallelism "tp x dp x cp".
+// "tp x dp", or with context parallelism "tp x dp x cp".
 std::string product_text(const ParallelPlan& p) {
   const bool context = p.stages.empty()
                            ? p.cp > 1

@@ -30,7 +30,7 @@ Recompute read_recompute(const Value& value) {
   return recompute;
 }
 
-// Keys of the contract whose axis this version does not model: accepted at their neutral value.
+// Keys that are reserved but not modelled: accepted only with their neutral value.
 void reject_unmodelled(MapReader& reader) {
   const Value* value = reader.optional("offload");
   if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
@@ -39,7 +39,7 @@ void reject_unmodelled(MapReader& reader) {
   }
 }
 
-// `none` is what is written of a plan without context parallelism.
+// `none` stands for a plan without context parallelism.
 std::optional<ContextExchange> read_exchange(MapReader& reader) {
   if (reader.text("cp_comm") == "none") return {};
   const auto at = reader.one_of("cp_comm", context_exchange_names);
@@ -237,7 +237,7 @@ void settle_stages(const PlanRequest& request, ParallelPlan& plan) {
 
 namespace {
 
-// As many replicas as the devices of the group of that name hold.
+// The number of replicas that fit on the devices of the named group.
 int replicas_on(const std::string& group, const ClusterSpec& cluster, std::int64_t devices_each) {
   for (const ClusterSpec& own : cluster.groups) {
     if (own.name == group)
@@ -287,7 +287,7 @@ Value exchange_value(ContextExchange exchange) {
   return scalar_value(std::string(context_exchange_names[static_cast<std::size_t>(exchange)]));
 }
 
-// What equals the plan's is left out.
+// Omits values equal to the plan's.
 void put_context_and_experts(const StagePlan& stage, const ParallelPlan& p, Value& map) {
   const auto put = [&map](const char* key, int size, int of_plan) {
     if (size != of_plan) map.set(key, scalar_value(fmt::format("{}", size)));

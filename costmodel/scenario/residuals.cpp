@@ -18,12 +18,12 @@ namespace costmodel {
 
 namespace {
 
-// Runs that weigh as much as what is known of all kinds.
+// The weight of the prior (all kinds), in runs.
 constexpr double prior_runs = 8;
 constexpr double normal_95 = 1.645;  // the normal distribution's 95th percentile
-// Shares of the variance between sources that a prediction still bears: the next run of a known
-// kind may come from a new source; of stack and device, one is new; both are. Chosen with
-// prior_runs so that 90 % of the runs of a source left out lie inside (docs/accuracy.md).
+// Fractions of the between-source variance that remain in a prediction: the next run of a known
+// kind may come from a new source; stack or device is new; both are new. Chosen together with
+// prior_runs so that 90 % of the runs of a left-out source are inside (docs/accuracy.md).
 constexpr double share_known = 0.5;
 constexpr double share_half_known = 1;
 constexpr double share_unknown = 2;
@@ -32,7 +32,7 @@ struct Normal {
   double mean = 0, variance = 0;
 };
 
-// A mean far from the expected one widens: either it or what was expected is wrong.
+// A mean far from the prior mean widens the interval: one of the two is wrong.
 Normal shrunk(const Residuals& own, const Normal& towards) {
   const double n = own.runs;
   const double whole = n + prior_runs;
@@ -43,7 +43,7 @@ Normal shrunk(const Residuals& own, const Normal& towards) {
               whole};
 }
 
-// 1 stays inside: the prediction lies in its own interval.
+// The interval always contains 1, the prediction itself.
 ErrorBand band(double low, double high, const ResidualTable& table, std::string basis) {
   return {std::exp(std::min(low, 0.0)), std::exp(std::max(high, 0.0)), table.pair_spread,
           std::move(basis)};
@@ -76,7 +76,7 @@ ErrorBand band_of(const ResidualTable& table, const std::string& stack, const st
     const std::string basis =
         fmt::format("interval: {} of {} on {}", runs_text(kind->runs), stack, device);
     if (kind->range) return band(kind->range->first, kind->range->second, table, basis);
-    // Towards the stack's mean where the stack has run elsewhere too.
+    // Shrinks towards the stack's mean if the stack has runs on other devices too.
     const bool elsewhere = of_stack != nullptr && of_stack->runs > kind->runs;
     const Normal towards{elsewhere ? stack_known.mean : all.mean, all.variance};
     return band(shrunk(*kind, towards), share_known * between / std::max(1, kind->sources), table,
@@ -129,7 +129,7 @@ std::string group_yaml(const Residuals& r) {
                      r.sources, r.mean, r.spread, range);
 }
 
-// A key as YAML reads it back.
+// Quotes a key so that YAML parses it back.
 std::string key_yaml(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.'; };
   if (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&

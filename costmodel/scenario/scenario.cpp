@@ -93,7 +93,7 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   }
 }
 
-// A list, or one value for a list of one.
+// Reads a list, or a single value as a list of one.
 std::vector<Value> listed(const Value& value, std::string_view key) {
   if (value.is_scalar()) return {value};
   if (value.is_map())
@@ -169,7 +169,7 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
       read_cluster(cluster.value, cluster.name, read_device(device.value, device.name));
 }
 
-// A learned table that says no length is as long as the longest sequence, of either stack.
+// A learned position table without a length is as long as the longest sequence of either stack.
 void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& model) {
   if (model.positions != Positions::learned) return;
   if (model.max_positions == 0) model.max_positions = std::max(t.sequence, t.decoder_sequence);

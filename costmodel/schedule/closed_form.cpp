@@ -8,14 +8,14 @@ namespace costmodel {
 
 namespace {
 
-// A zigzag through `depth` stages and back: `depth` forwards and backwards, and the transfers
-// between them.
+// A round trip through `depth` stages: `depth` forwards and backwards, and the transfers between
+// them.
 Seconds round_trip(double depth, Seconds s, Seconds transfer) {
   return depth * s + 2 * (depth - 1) * transfer;
 }
 
-// 1F1B: rank 0 starts micro-batch j + p when micro-batch j is back. Full round trips, then one for
-// the remainder.
+// 1F1B: rank 0 starts micro-batch j + p when micro-batch j has returned. Full round trips, then one
+// for the remainder.
 Seconds one_f_one_b_time(int p, long long m, Seconds s, Seconds transfer) {
   const long long trips = (m - 1) / p;
   const auto rest = static_cast<double>((m - 1) % p);
@@ -63,10 +63,10 @@ double bubble_fraction(ScheduleKind kind, int p, int v, long long m) {
 
 namespace {
 
-// What bounds one rank of a schedule whose backward is split.
+// The terms of the bound on one rank, for a schedule with split backward.
 struct SplitRank {
   Seconds fill;  // its first forward starts then
-  Seconds wait;  // idle before its first backward: only so many forwards stand before that
+  Seconds wait;  // idle before its first backward, which only few forwards can fill
   Seconds work;  // of all micro-batches
   Seconds weight_gradients;
 };
@@ -141,7 +141,7 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
   if (p > 1) all_forward += last * times.transfer;
   Seconds fill;    // forward of the stages before this rank's first
   Seconds before;  // drain: backward of the stages before this rank's first
-  Seconds behind;  // backward of the last chunk's stages behind this rank
+  Seconds behind;  // backward of the last chunk on the stages after this rank
   for (int r = p - 1; r > 0; --r) behind += times.backward[chunk(v - 1, r)] + times.transfer;
   for (int rank = 0; rank < p; ++rank) {
     Seconds work, forwards;
@@ -174,7 +174,7 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
       for (int c = 0; c < v && left > 0; ++c, left -= p)
         done_before += std::min<double>(left, p) * times.forward[chunk(c, rank)];
     }
-    // Either the rank waited for its first backward, or it worked all the time since the fill.
+    // Either the rank waited for its first backward, or it was busy all the time since the fill.
     bound = max(bound, max(first_backward - done_before, fill) + work + before);
     fill += times.forward[chunk(0, rank)] + times.transfer;
     before += times.backward[chunk(0, rank)] + times.transfer;

@@ -90,7 +90,7 @@ struct DoneTable {
   }
 };
 
-// Whether what an action needs from other stages (or its own forward) is done.
+// Whether the action's dependencies on other stages (or its own forward) are done.
 bool ready(const Action& action, int stages, DoneTable& done) {
   if (action.kind == ActionKind::forward) {
     return action.stage == 0 || done.at(ActionKind::forward, action.stage - 1, action.micro_batch);

@@ -56,7 +56,7 @@ namespace {
 
 using Item = SimulationProgram::Item;
 
-// What an item's input and result take on the way, and how long the rank waits for the latter.
+// The transfer times of an item's input and result, and how long the rank waits for the latter.
 struct AlikeTransfers {
   explicit AlikeTransfers(const PipelineTimes& times)
       : delay{0.0, times.transfer.value}, hold{0.0, times.blocking ? times.transfer.value : 0.0} {}
@@ -66,7 +66,7 @@ struct AlikeTransfers {
   double delay[2], hold[2];
 };
 
-// The same where each boundary between stages has its own: by what `Item::duration` says.
+// The same with transfer times per boundary, indexed by `Item::duration`.
 struct OwnTransfers {
   explicit OwnTransfers(const PipelineTimes& times)
       : from(3 * times.forward.size()), to(3 * times.forward.size()), blocking(times.blocking) {

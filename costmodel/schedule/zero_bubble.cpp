@@ -12,7 +12,7 @@ namespace {
 
 using Actions = std::vector<Action>;
 
-// Rounding of sums in another order is no bubble.
+// Gaps from rounding do not count as bubbles.
 constexpr double relative_slack = 1e-9;
 
 // `warm_up` forwards, then backward and forward in turn, then the remaining backwards.
@@ -69,7 +69,8 @@ class VOrder {
   int backwards_[2] = {0, 0};
 };
 
-// Puts weight gradients between the actions of a fixed order, which it runs as the simulator will.
+// Inserts weight gradients between the actions of a fixed order, which it executes with the
+// simulator's rules.
 class Filler {
  public:
   Filler(const Schedule& order, const PipelineTimes& times, const HeldShares& shares)
@@ -122,7 +123,7 @@ class Filler {
     return stage >= 0 && stage < order_.stages() && order_.home_of(stage) != rank;
   }
 
-  // When what an action needs has arrived; negative while it has not run.
+  // Time when an action's input has arrived; negative while that has not run.
   double ready(const Action& a, int rank) {
     const int from = a.kind == ActionKind::forward ? a.stage - 1 : a.stage + 1;
     if (from < 0) return 0;
@@ -144,8 +145,8 @@ class Filler {
     r.held -= shares_.pending[static_cast<std::size_t>(a.stage)];
   }
 
-  // Memory first; then gaps that hold a weight gradient; then smaller gaps that would make this
-  // rank's bubbles the largest of all.
+  // First where memory requires it; then in gaps that hold a weight gradient; then in smaller gaps
+  // that would otherwise make this rank's bubbles the largest.
   void fill(int rank, const Action& next, double ready) {
     Rank& r = at(rank);
     if (next.kind == ActionKind::forward) {

@@ -40,7 +40,7 @@ class Writer {
   MegatronExport& out_;
 };
 
-// Only the default division of the layers takes them; stage_layers says its own.
+// Only the default split of the layers uses these flags; stage_layers is exported as a layout.
 void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& out) {
   if (!p.stage_layers.empty()) return;
   const auto split = costmodel::uneven_split(p, model);
@@ -70,7 +70,7 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   out.put("--global-batch-size", s.training.global_batch);
 }
 
-// Which layers have experts, as --moe-layer-freq reads it.
+// The layers with experts, in the form of --moe-layer-freq.
 std::string expert_pattern(const ModelSpec& m) {
   if (m.moe_every == 1)
     return fmt::format("([0]*{}+[1]*{})", m.first_dense_layers, m.layers - m.first_dense_layers);
@@ -183,7 +183,7 @@ void write_precision(const TrainingSpec& t, Writer& out) {
   if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
 }
 
-// ZeRO 1 is the distributed optimizer; 2 and 3 are Megatron-FSDP, which brings it along.
+// ZeRO-1 is the distributed optimizer; ZeRO-2 and 3 are Megatron-FSDP, which includes it.
 void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
   out.put("--optimizer", t.sgd ? "sgd" : "adam");
   out.flag_if(p.zero == 1, "--use-distributed-optimizer");
@@ -224,8 +224,7 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
   out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
 }
 
-// Fusions of the stack; those that Megatron-LM switches on by itself are written when they are
-// off.
+// The stack's fusions; those that Megatron-LM enables by default are written when they are off.
 void write_kernels(const Scenario& s, Writer& out) {
   const auto& stack = s.training.stack;
   const bool flash = stack.attention != costmodel::AttentionKernel::unfused;
@@ -245,8 +244,8 @@ void write_kernels(const Scenario& s, Writer& out) {
 
 void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
                        MegatronExport& out) {
-  // One hardware queue keeps collectives ahead of the product they hide behind; Megatron-LM
-  // insists on it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
+  // One hardware queue keeps collectives ahead of the product that they overlap with; Megatron-LM
+  // requires it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
   // driver's default.
   out.environment.push_back(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", p.zero >= 2 ? 8 : 1));
   if (!overlap.cuda_graph)  // Megatron-LM refuses the two together

@@ -10,7 +10,7 @@ namespace planner {
 
 namespace {
 
-// A word of bash: bare when every character is harmless, else in single quotes.
+// Quotes a bash word: bare when every character is safe, else in single quotes.
 std::string quoted(const std::string& word) {
   constexpr std::string_view harmless =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
@@ -27,7 +27,7 @@ std::string line_of(const std::string& argument) {
   return fmt::format("  {} {}\n", argument.substr(0, space), quoted(argument.substr(space + 1)));
 }
 
-// A comment must stay one line, whatever a name holds.
+// Keeps a comment on one line, for any name.
 std::string comment(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');

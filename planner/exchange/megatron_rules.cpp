@@ -26,8 +26,8 @@ class Rules {
   std::vector<costmodel::Violation> found;
 };
 
-// arguments.py: world size % (TP · PP · CP), and DP is what remains. torchrun starts as many
-// processes on each node.
+// arguments.py: TP · PP · CP must divide the world size, and DP is the quotient. torchrun starts
+// equally many processes per node.
 void check_world(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!by_stage(p, s.cluster), "stages", "Megatron-LM's stages and devices are all alike",
                 "leave plan.stages out, and choose a cluster of one kind of device");
@@ -103,8 +103,9 @@ void check_sequence(const Scenario& s, const ParallelPlan& p, Rules& rules) {
       "shorten training.sequence");
 }
 
-// Transformer Engine's context parallelism: sequences in 2·cp chunks, whole heads in all-to-alls,
-// fused kernels only (transformer_engine, attention/dot_product_attention/context_parallel.py).
+// Transformer Engine's context parallelism: 2·cp chunks per sequence, complete heads in
+// all-to-alls, fused kernels only (transformer_engine,
+// attention/dot_product_attention/context_parallel.py).
 void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   if (p.cp == 1) return;
   const std::int64_t tokens = s.training.sequence;
@@ -126,8 +127,8 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "Megatron-LM: context parallelism needs fused or flash attention", "set cp: 1");
 }
 
-// transformer_config.py and moe_layer.py: grouped products have no bias, and the dispatcher wants
-// tokens as sequence parallelism leaves them.
+// transformer_config.py and moe_layer.py: grouped products have no bias, and the dispatcher needs
+// sequence-parallel tokens.
 void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   const auto& m = s.model;
   if (m.experts == 0) return;
@@ -203,7 +204,7 @@ void check_schedule(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                             least == 3 ? " when p2p communication is not overlapped" : ""),
                 "set vpp: 1, or another pp");
   const std::int64_t m = p.micro_batches(s.training.global_batch);
-  // The group of micro-batches is p: the remainder must be none, for it cannot reach p.
+  // The micro-batch group size is p, so there may be no remainder.
   rules.require(
       m >= p.pp && m % p.pp == 0, "micro_batch",
       fmt::format("Megatron-LM: {} micro-batches do not divide into groups of pp {}", m, p.pp),
@@ -237,7 +238,7 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "set overlap.cuda_graph: false, or recompute: selective");
 }
 
-// Choices of the model that change the shape of its parameters and that no argument expresses.
+// Model choices that change parameter shapes and that no argument can express.
 void check_model(const Scenario& s, Rules& rules) {
   const auto& m = s.model;
   rules.require(!m.embedding_norm, "model",

@@ -29,7 +29,7 @@ std::vector<Word> words_in(const std::string& line) {
   }
   while ((from = line.find_first_not_of(" \t\r", from)) != std::string::npos) {
     std::size_t end = std::min(line.find_first_of(" \t\r", from), line.size());
-    if (line[from] == '#' && words.empty()) end = from + 1;  // "#   size" and "#size" alike
+    if (line[from] == '#' && words.empty()) end = from + 1;  // both "#   size" and "#size"
     words.push_back({line.substr(from, end - from), static_cast<int>(from) + 1});
     from = end;
   }
@@ -173,7 +173,7 @@ class Reader {
     }
   }
 
-  // Where no line names the program: by the ratio of the bandwidths of the largest message.
+  // If no line names the program: inferred from the bandwidth ratio of the largest message.
   void infer_operation(NcclTable& table) const {
     if (!table.op.empty()) return;
     const auto& timing = table.rows.back().out_of_place;

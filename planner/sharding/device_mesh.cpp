@@ -48,12 +48,12 @@ Seconds MeshPrices::time(const std::vector<Exchange>& exchanges) const {
 
 namespace {
 
-// In the order in which they are best done: those that make the tensor smaller come first.
+// In order of execution: those that shrink the tensor come first.
 constexpr std::array in_order{CollectiveKind::none, CollectiveKind::reduce_scatter,
                               CollectiveKind::all_to_all, CollectiveKind::all_reduce,
                               CollectiveKind::all_gather};
 
-// What an axis has to do; `none` is a cut, which is free.
+// The exchange that an axis needs; `none` is a local slice, which is free.
 CollectiveKind step_of(Cut from, Cut to) {
   if (from == Cut::partial)
     return to == Cut::whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
@@ -61,8 +61,8 @@ CollectiveKind step_of(Cut from, Cut to) {
   return to == Cut::whole ? CollectiveKind::all_gather : CollectiveKind::all_to_all;
 }
 
-// The size of what a device holds before (reduce-scatter, all-to-all) or after (all-gather); `held`
-// becomes what it holds then.
+// The message: what a device holds before (reduce-scatter, all-to-all) or after (all-gather) the
+// exchange. Updates `held`.
 Exchange exchange(CollectiveKind kind, int axis, int ranks, Bytes& held) {
   Exchange e{kind, axis, held};
   if (kind == CollectiveKind::none || kind == CollectiveKind::reduce_scatter) held = held / ranks;
@@ -79,7 +79,7 @@ std::vector<Exchange> resharding(Bytes bytes, const TensorLayout& from, const Te
   Bytes held = bytes * local_share(from, mesh), held_jointly = held;
   bool same = from[0] == from[1] && to[0] == to[1];
   for (const CollectiveKind kind : in_order) {
-    // Gathers cross the slower axis while the tensor is small, scatters once it is.
+    // Gathers use the slower axis while the tensor is small, scatters once it is.
     const bool outer_first = kind == CollectiveKind::all_gather;
     for (const int a : {outer_first ? 0 : 1, outer_first ? 1 : 0}) {
       const auto i = static_cast<std::size_t>(a);

@@ -8,7 +8,7 @@ namespace planner {
 
 namespace {
 
-// What an axis does in a part of a layer, by its first product, its core and its last product.
+// How an axis splits a part of a layer: its first product, its core and its last product.
 enum class Scheme { replicated, batch, tensor, sequence, ulysses, expert, other };
 
 Scheme scheme_of(Split first, Split core, Split last) {
@@ -43,7 +43,7 @@ std::string words(Scheme scheme, int axis) {
   return {};
 }
 
-// A part of a layer: operators whose splits say what is done.
+// A part of a layer: the operators whose splits identify the scheme.
 struct Part {
   std::string name;
   const OperatorStrategy* first = nullptr;

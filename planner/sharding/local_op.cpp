@@ -6,7 +6,7 @@ namespace planner {
 
 namespace {
 
-// Divides `value` where that leaves no rest.
+// Divides `value` if there is no remainder.
 bool divide(std::int64_t& value, std::int64_t n) {
   if (value % n != 0) return false;
   value /= n;
@@ -22,7 +22,7 @@ struct Cutter {
   int n;
 
   bool rows(std::int64_t& tokens) const { return split == Split::rows && divide(tokens, n); }
-  // Sequences as a whole, or heads.
+  // Complete sequences, or heads.
   bool sequences() const { return split == Split::rows && divide(local.sequences, n); }
   bool heads() const { return split == Split::channels && divide(local.heads, n); }
   bool rows_or_channels(std::int64_t& tokens, std::int64_t& columns) const {
@@ -54,7 +54,7 @@ struct Cutter {
   bool operator()(costmodel::Softmax& o) const { return core(o.rows); }
   bool operator()(costmodel::FlashAttention& o) const {
     if (sequences()) return divide(o.sequences, n);
-    // Fewer key heads than ranks: each has a copy of its own.
+    // Fewer key heads than ranks: each rank has a copy.
     return heads() && divide(o.heads, n) &&
            (divide(o.kv_heads, n) || (n % o.kv_heads == 0 && (o.kv_heads = 1) == 1));
   }

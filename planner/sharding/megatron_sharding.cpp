@@ -11,8 +11,8 @@ namespace {
 
 using costmodel::Visitor;
 
-// What the experts' grid is on the mesh: the splits of their products; none where it is no grid of
-// whole axes.
+// The experts' grid on the mesh, as splits of their products; empty if it does not consist of
+// complete axes.
 std::optional<std::array<Split, 2>> expert_splits(const costmodel::ParallelPlan& plan,
                                                   const DeviceMesh& mesh) {
   if (plan.etp != 1) return std::nullopt;
@@ -29,7 +29,7 @@ bool is_by_token(std::string_view name) {
   return name == "router" || name == "Q down" || name == "K, V down";
 }
 
-// What the tensor ranks divide of an operator. `tokens`: of those between tensor-parallel regions.
+// How the tensor ranks split an operator. `tokens`: the split between tensor-parallel regions.
 Split tensor_split(const OperatorSite& site, Split tokens) {
   const bool sequence_parallel = tokens == Split::rows;
   return std::visit(Visitor{[&](const costmodel::Linear&) {
@@ -109,7 +109,7 @@ HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPla
   }
   for (std::size_t v = 0; v < graph.nodes.size() && hand.reason.empty(); ++v) {
     const OperatorSite& site = graph.site(v);
-    // Without tensor ranks the inner axis, if there is one, is data ranks too.
+    // Without tensor ranks the inner axis, if any, has data ranks too.
     std::array split{Split::rows, plan.tp > 1 ? tensor_split(site, tokens) : Split::rows};
     if (of_experts(site) && !between_tokens(site)) {
       if (!experts) hand.reason = "the experts' ranks are no axis of the mesh";

@@ -50,7 +50,7 @@ bool offers(const costmodel::Op& op, Split split) {
   return split != Split::gathered_columns || std::holds_alternative<costmodel::Linear>(op);
 }
 
-// The layout with `to` on the axes that are split so.
+// The layout with `to` on the axes that have this split.
 TensorLayout with(const TensorLayout& layout, const std::array<Split, 2>& split, Split which,
                   Cut to) {
   TensorLayout result = layout;
@@ -64,7 +64,7 @@ void append(std::vector<Exchange>& to, const std::vector<Exchange>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// What the operator itself sends in a micro-batch.
+// The operator's own communication per micro-batch.
 void add_exchanges(const OperatorSite& site, const LocalOp& local, OperatorStrategy& s,
                    const MeshPrices& mesh) {
   const Bytes in = site.inputs.empty() ? Bytes(0) : site.inputs.front();
@@ -124,7 +124,7 @@ Sharing sharing_of(const std::array<Split, 2>& split, const DeviceMesh& mesh) {
   return sharing;
 }
 
-// Share of the price of a message of so many operators' weights.
+// An operator's share of the price of a message with the weights of `operators` operators.
 Seconds shared_time(CollectiveKind kind, int axis, Bytes bytes, double operators,
                     const MeshPrices& mesh) {
   return bytes.value > 0 ? mesh.time({kind, axis, bytes * operators}) / operators : Seconds(0);
@@ -205,7 +205,7 @@ std::vector<OperatorStrategy> strategies_of(const OperatorSite& site, const Stag
 
 namespace {
 
-// The third input of latent attention's rotary is not cut by heads.
+// The third input of latent attention's rotary is not split by heads.
 bool shared_by_heads(const OperatorSite& site, int input) {
   return input == 2 && std::holds_alternative<costmodel::Rotary>(site.node.op);
 }

@@ -34,8 +34,8 @@ bool saves(const costmodel::Node& node, TensorId id) {
   return std::find(node.saved.begin(), node.saved.end(), id) != node.saved.end();
 }
 
-// The operator in whose layout a tensor is kept: the first that reads it, first among those that
-// save it; else the one that makes it.
+// The operator whose layout a kept tensor has: the first reader, preferably one that saves it; else
+// the producer.
 void keep(const OpList& list, TensorId id, std::vector<OperatorSite>& sites) {
   const Bytes bytes = list.tensors[at(id)].bytes();
   for (const bool saved : {true, false}) {
@@ -48,7 +48,7 @@ void keep(const OpList& list, TensorId id, std::vector<OperatorSite>& sites) {
   }
   for (std::size_t i = 0; i < list.nodes.size(); ++i) {
     if (!saves(list.nodes[i], id)) continue;
-    // Statistics and masks lie as the tokens they are of, and these as the input.
+    // Statistics and masks have the layout of their tokens, and these that of the input.
     sites[i].kept.push_back(
         {list.nodes[i].output == id || list.nodes[i].inputs.empty() ? -1 : 0, bytes});
     return;
@@ -66,7 +66,7 @@ bool made_by(const OpList& list, TensorId id) {
   return from >= 0 && std::holds_alternative<Operator>(list.nodes[at(from)].op);
 }
 
-// Columns of the rows that a product of experts gets from or hands to a permutation.
+// Columns of the rows that a product of experts exchanges with a permutation.
 std::int64_t sorted_columns(const OpList& list, const costmodel::Node& node) {
   if (!std::holds_alternative<costmodel::GroupedLinear>(node.op)) return 0;
   if (made_by<costmodel::Permute>(list, node.inputs.front()))
@@ -185,7 +185,7 @@ class Builder {
     before_ = {first + last, kind, last};
   }
 
-  // What comes from the stage before may come in any layout.
+  // The input from the previous stage may have any layout.
   void add_input(const LayerOperators& k) {
     const auto& tensor = k.list.tensors[at(k.list.input)];
     const LocalOp whole{costmodel::Dropout{tensor.rows, tensor.cols}};
@@ -217,7 +217,7 @@ class Builder {
     return layouts;
   }
 
-  // Seconds of an iteration for one triple of layouts: the tensor there, its gradient back.
+  // Seconds per iteration for a triple of layouts: resharding the tensor, and its gradient back.
   double moving(Bytes bytes, const TensorLayout& from, const TensorLayout& to,
                 const TensorLayout& gradient, bool again) {
     const auto key = std::tuple(bytes.value, from, to, gradient, again);

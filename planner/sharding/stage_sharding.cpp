@@ -16,8 +16,8 @@ using costmodel::Seconds;
 
 namespace {
 
-// Where time ran out before anything as quick was found, the plan's own is the best there is so
-// far; what has been proved stays as it is.
+// If time ran out before anything as fast was found, the plan's own choice is the best so far; the
+// proved bound stays.
 void adopt_quicker(const HandSharding& hand, double memory_limit, Sharding& found) {
   const bool fits = !hand.choice.empty() && hand.price.bytes <= memory_limit;
   if (!fits || hand.price.seconds >= found.seconds) return;

@@ -44,8 +44,8 @@ class Recurrence {
   const std::vector<double>& candidates() const { return candidates_; }
   std::uint64_t labels() const { return labels_; }
 
-  // The least sum of times of stages no longer than `longest`, below `most`; infinite when there is
-  // none.
+  // The least sum of stage times for stages no longer than `longest`, if below `most`; else
+  // infinite.
   double solve(double longest, double most) {
     const auto states = static_cast<std::size_t>(levels_ + 1) * plane();
     sums_.assign(states, infinity);
@@ -102,7 +102,7 @@ class Recurrence {
            static_cast<std::size_t>(used);
   }
 
-  // One more stage in front.
+  // Prepends a stage.
   void extend(const State& at, double sum, double longest, double most) {
     const std::size_t g = group_at_[static_cast<std::size_t>(at.used)];
     const SlicingProblem& group = (*groups_)[g];
@@ -128,8 +128,8 @@ class Recurrence {
   const std::vector<SlicingProblem>* groups_;
   std::int64_t m_ = 1;
   int layers_ = 0, devices_ = 0, levels_ = 1;
-  std::vector<int> starts_;            // of a group, devices behind it
-  std::vector<std::size_t> group_at_;  // of the device with so many behind it
+  std::vector<int> starts_;            // by group: devices in later groups
+  std::vector<std::size_t> group_at_;  // group of the device that has this many after it
   std::vector<double> candidates_;
   std::vector<double> sums_;
   std::vector<Step> from_;
@@ -178,8 +178,8 @@ class GroupSlicer {
     if (!closed(bound)) open_.push({bound, low, high});
   }
 
-  // What is found with the largest candidate is the best of all whose longest time is no less than
-  // its own; the others are left, in two halves.
+  // The result for the largest candidate is optimal among slicings whose longest time is at least
+  // its own; the other candidates remain, in two halves.
   void settle(const Interval& i) {
     const auto& times = recurrence_.candidates();
     ++best_.statistics.programs;

@@ -14,8 +14,8 @@ namespace planner {
 
 namespace {
 
-// A 0-1 variable for every strategy of a node and for every pair of an edge; a pair's variable is
-// summed to those of both its ends. Pairs that are not allowed have none.
+// A 0-1 variable per strategy of a node and per pair of an edge; a pair's variable is linked by
+// sums to those of both ends. Forbidden pairs have none.
 class Program {
  public:
   explicit Program(const ShardingProblem& problem) : problem_(problem) {
@@ -35,7 +35,7 @@ class Program {
     add_memory();
   }
 
-  // Of costs in the program, for a second: the solver's tolerances are absolute.
+  // Scale of the costs, per second: the solver's tolerances are absolute.
   double scale() const { return scale_; }
 
   void load(OsiClpSolverInterface& solver) const {
@@ -119,7 +119,7 @@ class Program {
     }
   }
 
-  // In shares of the largest strategy, for the solver's tolerances.
+  // As fractions of the largest strategy, for the solver's tolerances.
   void add_memory() {
     if (problem_.memory_limit == infinity) return;
     double largest = 1;

@@ -23,8 +23,8 @@ ShardingProblem without_edges(const ShardingGraph& graph) {
   return problem;
 }
 
-// The edges whose costs differ most stay; those that would make elimination too large go, each
-// leaving its least cost behind in `constant`.
+// Keeps the edges whose costs vary most; drops those that would make elimination too large and adds
+// each one's least cost to `constant`.
 ShardingProblem narrowed(const ShardingGraph& graph, double states, double& constant) {
   ShardingProblem problem = without_edges(graph);
   constant = 0;
@@ -49,8 +49,8 @@ ShardingProblem narrowed(const ShardingGraph& graph, double states, double& cons
   return problem;
 }
 
-// Changes one node at a time as long as that makes the choice faster within memory; from a choice
-// beyond it, first as long as memory shrinks.
+// Coordinate descent: changes one node at a time while that makes the choice faster within memory;
+// from a choice above the limit, first while that reduces memory.
 class Descent {
  public:
   Descent(const ShardingGraph& graph, std::vector<int> choice)
@@ -114,7 +114,7 @@ Sharding best_of_wide(const ShardingProblem& problem, const ShardingGraph& graph
   found.method = ShardingMethod::descent;
   found.statistics.width = order.width;
   found.statistics.states = order.states;
-  if (found.choice.empty()) return found;  // nor has the whole problem a choice, or time ran out
+  if (found.choice.empty()) return found;  // then the full problem has none either, or time ran out
   const double bound = found.lower_bound + constant;
   Descent descent(graph, found.choice);
   if (!descent.run(expired)) {

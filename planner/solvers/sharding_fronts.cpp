@@ -10,7 +10,8 @@ namespace planner {
 
 namespace {
 
-// Keeps of entries in the order of seconds and then bytes those with fewer bytes than all before.
+// The Pareto front: of entries sorted by seconds and then bytes, keeps those with fewer bytes than
+// all before.
 template <class Entry>
 void keep_front(std::vector<Entry>& entries, double (*seconds)(const Entry&),
                 double (*bytes)(const Entry&)) {
@@ -55,7 +56,7 @@ void ShardingFronts::combine(const Front& child, std::size_t state,
   }
 }
 
-// All labels of a state of the scope into found_.
+// Collects all labels of a state of the scope in found_.
 void ShardingFronts::extend(std::size_t b, std::size_t state,
                             const std::vector<std::size_t>& offset, double cutoff) {
   const ShardingBucket& bucket = tables_->order().buckets[b];
@@ -135,7 +136,7 @@ ShardingFronts::Outcome ShardingFronts::solve(double cutoff, double most,
   }
   const auto& root = fronts_.back();
   if (root.labels.empty()) return Outcome::finished;
-  // In the order of time: the first is the best.
+  // Sorted by time, so the first one is the best.
   choice_.emplace(tables_->graph().nodes.size(), 0);
   trace(fronts_.size() - 1, root.labels.front(), *choice_);
   seconds_ = root.labels.front().seconds;

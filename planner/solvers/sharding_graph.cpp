@@ -17,7 +17,7 @@ double allowed(double seconds) {
   return seconds;
 }
 
-// Nodes with the strategies that have finite costs.
+// The nodes, restricted to strategies with finite costs.
 std::vector<ShardingGraph::Node> finite_nodes(const ShardingProblem& problem) {
   std::vector<ShardingGraph::Node> nodes;
   for (const auto& choices : problem.nodes) {
@@ -33,7 +33,7 @@ std::vector<ShardingGraph::Node> finite_nodes(const ShardingProblem& problem) {
   return nodes;
 }
 
-// All edges between two nodes are one; those from a node to itself join its own costs.
+// Merges all edges between two nodes; edges from a node to itself are added to its costs.
 void add_edges(const ShardingProblem& problem, ShardingGraph& graph) {
   std::map<std::pair<int, int>, std::vector<double>> tables;
   for (const ShardingEdge& e : problem.edges) {
@@ -59,7 +59,7 @@ void add_edges(const ShardingProblem& problem, ShardingGraph& graph) {
     graph.edges.push_back({pair.first, pair.second, std::move(table)});
 }
 
-// Whether strategy i of node v is never worse than j; of equals the first is.
+// Whether strategy i of node v dominates strategy j; among equals the first one does.
 bool betters(const ShardingGraph& graph, const std::vector<int>& edges, int v, std::size_t i,
              std::size_t j) {
   const auto& node = graph.nodes[at(v)];
@@ -92,7 +92,7 @@ std::vector<std::size_t> unbettered(const ShardingGraph& graph, const std::vecto
   return kept;
 }
 
-// Keeps these strategies of node v, here and on its edges.
+// Restricts node v to these strategies, also on its edges.
 void keep(ShardingGraph& graph, const std::vector<int>& edges, int v,
           const std::vector<std::size_t>& kept) {
   auto& node = graph.nodes[at(v)];
@@ -243,7 +243,7 @@ class Eliminator {
       for (const int u : bucket.scope) {
         if (bucket.parent < 0 || position_[at(u)] < bucket.parent) bucket.parent = position_[at(u)];
       }
-      // What hangs together with nothing else hangs on the last bucket, so that there is one root.
+      // Separate components are attached to the last bucket, so that there is one root.
       if (bucket.parent < 0 && i + 1 < order_.buckets.size())
         bucket.parent = static_cast<int>(order_.buckets.size()) - 1;
       if (bucket.parent >= 0)

@@ -121,8 +121,8 @@ class Search {
     return l;
   }
 
-  // The price at which a choice within memory costs as much as one beyond it, until none is below
-  // both (the dual's highest point).
+  // Searches the maximum of the dual: the price at which a choice within memory costs as much as
+  // one above it, until none is below both.
   void close_in(Line beyond, Line within) {
     while (!met() && !out_of_time()) {
       price_ = (within.seconds - beyond.seconds) / (beyond.bytes - within.bytes);
@@ -135,8 +135,8 @@ class Search {
     }
   }
 
-  // The nearer the cutoff is to the bound the fewer labels there are; it is raised until the best
-  // choice lies below it.
+  // A cutoff nearer to the bound leaves fewer labels; it is raised until the best choice is below
+  // it.
   void close_gap() {
     constexpr double first_share = 1.0 / 64, growth = 4;
     tables_.solve(price_);
@@ -207,7 +207,7 @@ Sharding best_sharding(const ShardingProblem& problem, const std::function<bool(
   Sharding found = order.states > limits.states
                        ? best_of_wide(problem, graph, order, expired, limits)
                        : Search(graph, order, expired, limits).run();
-  // What is reported is the sum as the problem lists it.
+  // Reports the sum in the problem's order.
   if (!found.choice.empty()) {
     const bool proved = found.lower_bound == found.seconds;
     const ShardingPrice price = price_of(problem, found.choice);

@@ -110,8 +110,8 @@ std::vector<int> ShardingTables::choice() const {
   return choice;
 }
 
-// From the root down: the least of everything for each choice of a child's scope, less what lies
-// inside the child.
+// From the root down: the total minimum for each choice of a child's scope, less the cost inside
+// the child.
 void ShardingTables::complete() {
   std::vector<double> row;
   for (std::size_t b = views_.size(); b-- > 0;) {

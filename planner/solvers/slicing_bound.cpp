@@ -30,14 +30,14 @@ void SlicingBound::price_kinds(double price) {
   }
 }
 
-// Priced time of the layers from a range's first on, when it is a stage at this level.
+// Priced time of the layers from a range's first one on, if the range is a stage at this level.
 double SlicingBound::from(const SlicingGraph::Range& range, int level) const {
   const double fewer = behind(level - 1, range.end);
   const double same = level == graph_->levels() ? behind(level, range.end) : fewer;
   return best(level, range.kind) + std::min(fewer, same);
 }
 
-// behind_ from the last layer to the first.
+// Fills behind_ from the last layer to the first.
 void SlicingBound::walk_back() {
   const int layers = graph_->layers(), levels = graph_->levels();
   behind_.assign((static_cast<std::size_t>(layers) + 1) * row_, infinity);
@@ -56,7 +56,7 @@ void SlicingBound::walk_back() {
   }
 }
 
-// Follows what walk_back found least from the first layer.
+// Follows the minima of walk_back from the first layer on.
 SlicingPath SlicingBound::trace(double price) const {
   const int layers = graph_->layers(), levels = graph_->levels();
   SlicingPath path;
@@ -124,9 +124,9 @@ double SlicingBound::close_in(Line few, Line many) {
   }
 }
 
-// Moves the price away from where it started until there is a path on either side of the number of
-// devices: a little, as much again as it is, and so far that hardly anything else counts. False
-// when not even that brings one about.
+// Moves the price away from its start until there are paths on both sides of the number of devices:
+// first a little, then doubling, up to a price that dominates everything else. False when that
+// brackets nothing.
 bool SlicingBound::bracket(Line& few, Line& many) {
   const double devices = graph_->devices();
   const bool dearer = many.devices > devices;

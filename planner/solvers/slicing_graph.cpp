@@ -36,8 +36,8 @@ SlicingGraph::SlicingGraph(const SlicingProblem& problem) : problem_(&problem) {
   most_levels_ = levels_;
 }
 
-// Of options of one size, those that are quicker than all that fit at least as often; highest level
-// first.
+// Removes dominated options: among those of one size, keeps those faster than all that fit at least
+// as often; highest level first.
 void SlicingGraph::add(const std::vector<StageOption>& list, std::vector<std::uint32_t>& order) {
   order.clear();
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -63,8 +63,8 @@ void SlicingGraph::add(const std::vector<StageOption>& list, std::vector<std::ui
     uses_.push_back({list[i].seconds, room(i), static_cast<std::int32_t>(i)});
 }
 
-// Levels at which some option stops fitting, and one more; no stage has more in flight than there
-// are layers or micro-batches.
+// Levels at which some option stops fitting, plus one; a stage has at most as many micro-batches in
+// flight as there are layers or micro-batches.
 void SlicingGraph::find_levels(double seconds) {
   levels_ = 1;
   for (std::size_t c = 0; c < quickest_.size(); ++c) {
@@ -116,7 +116,7 @@ void SlicingGraph::limit(double seconds) {
   }
 }
 
-// Four at a time: one after another, each minimum would wait for the one before.
+// Four independent minima, for instruction-level parallelism.
 double SlicingGraph::least_priced(std::size_t begin, std::size_t end, double price) const {
   const double* seconds = seconds_.data();
   const double* devices = devices_.data();

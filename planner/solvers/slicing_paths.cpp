@@ -9,7 +9,7 @@ namespace planner {
 
 namespace {
 
-// Bounds are sums in another order: a path must be clearly above the cutoff to be dropped.
+// Bounds are sums in another order: a path is dropped only if clearly above the cutoff.
 
 }  // namespace
 
@@ -40,7 +40,7 @@ const std::vector<SlicingPaths::Priced>& SlicingPaths::options_of(std::int32_t k
   return list;
 }
 
-// Stages of a range at `level`, in front of the labels at its end.
+// Prepends stages of a range at `level` to the labels at its end.
 void SlicingPaths::extend(int level, int layer, const SlicingGraph::Range& range, bool same) {
   const auto& behind = at(same ? level : level - 1, range.end);
   if (behind.empty()) return;
@@ -68,8 +68,8 @@ void SlicingPaths::extend(int level, int layer, const SlicingGraph::Range& range
   }
 }
 
-// What was reached becomes the labels of (level, layer), least priced first; a label with no fewer
-// stages behind it and no less time than another is of no use.
+// Converts the reached states to the labels of (level, layer), least priced first. A label with at
+// least as many following stages and at least as much time as another is dominated.
 void SlicingPaths::collect(int level, int layer) {
   auto& labels = at(level, layer);
   for (const std::int32_t devices : touched_) {

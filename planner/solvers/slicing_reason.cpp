@@ -9,7 +9,8 @@ namespace planner {
 
 namespace {
 
-// The first layer that no range holds of which a stage option is as wanted; -1 when all are held.
+// The first layer that no range with a stage option satisfying the predicate covers; -1 if all are
+// covered.
 template <class Wanted>
 int uncovered(const SlicingProblem& p, Wanted wanted) {
   std::vector<char> good(p.options.size(), 0);

@@ -14,7 +14,7 @@ namespace planner {
 
 namespace {
 
-// Objectives nearer than this share of themselves count as equal: sums of the same times differ by
+// Objectives within this relative difference count as equal: sums of the same times may differ by
 // less.
 
 // Slicings whose longest time is within low .. high.
@@ -77,7 +77,7 @@ class Slicer {
   void add_bounded(double low, double high, double sum, double price) {
     push({sum + weight_ * low, sum, low, high, price, true, order_++});
   }
-  // What the best slicing up to a longest time leaves to be done: shorter longest times.
+  // The remaining candidates: longest times below that of the best slicing.
   void add_below(double low, const SlicingPath& path) {
     if (path.longest > low) add(low, std::nextafter(path.longest, low), path.sum);
   }
@@ -95,8 +95,9 @@ class Slicer {
     }
   }
 
-  // Halving raises the lower end of the one half and the least sum of the other. It is of no use
-  // once the longest times of the interval hardly count, nor where the program is small anyway.
+  // Splitting an interval raises the lower end of one half and the least sum of the other. It does
+  // not help once the longest times of the interval hardly matter, or when the program is small
+  // anyway.
   bool worth_halving(const TimeInterval& i) const {
     constexpr double small_gap = 0.0003, small_part = 0.3, small_interval = 0.03;
     const bool any = best_.objective < infinity;  // else no cutoff but a guess keeps programs small
@@ -115,9 +116,9 @@ class Slicer {
     best_.objective = objective;
   }
 
-  // The best slicing of the interval, if its sum is below a cutoff: the nearer the cutoff, the
-  // fewer states there are. Where none is, the interval waits for its turn with a sum proved larger
-  // and the next cutoff further up. False: out of time.
+  // The best slicing of the interval, if its sum is below a cutoff; a nearer cutoff leaves fewer
+  // states. If there is none, the interval is queued again with a larger proved sum and the next
+  // cutoff further up. False: out of time.
   bool settle(const TimeInterval& i) {
     constexpr double growth = 2, last_step = 16;
     const double most = best_.objective - weight_ * i.low;
