@@ -17,8 +17,8 @@ std::string to_string(const Mark& mark) {
 
 namespace {
 
-// Makes the quoted input one line of printable text: it may contain line breaks or terminal
-// escapes.
+// Makes the message one line of printable text: the quoted input may contain line breaks or
+// terminal escapes.
 std::string message(const Mark& where, const std::string& wrong, const std::string& remedy) {
   std::string text = to_string(where);
   if (!text.empty()) text += ": ";

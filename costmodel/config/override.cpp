@@ -27,7 +27,8 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
                           "write key.path=value, such as plan.tp=8");
       }
       Value value = parse_yaml(assignment.substr(equals + 1), mark.file);
-      // Line and column are useful inside a list or map; for a plain word they are omitted.
+      // Inside a list or map the parsed line and column are kept; a plain value gets the
+      // assignment's mark.
       if (value.is_scalar() || value.kind == Value::Kind::null) value.mark = mark;
       at->set(key, std::move(value));
       return;

@@ -49,7 +49,7 @@ double mlp_parameters(const ModelSpec& m, std::int64_t width) {
   return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
 }
 
-// A layer with experts, of which `experts` are counted.
+// A layer with experts, of which `counted` are counted.
 double moe_layer(const ModelSpec& m, std::int64_t counted) {
   const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
   double count = attention_parameters(m) + router;

@@ -21,9 +21,9 @@ namespace {
 // The weight of the prior (all kinds), in runs.
 constexpr double prior_runs = 8;
 constexpr double normal_95 = 1.645;  // the normal distribution's 95th percentile
-// Fractions of the between-source variance that remain in a prediction: the next run of a known
-// kind may come from a new source; stack or device is new; both are new. Chosen together with
-// prior_runs so that 90 % of the runs of a left-out source are inside (docs/accuracy.md).
+// Factors on the between-source variance: the next run of a known kind may come from a new source;
+// stack or device is new; both are new. Chosen together with prior_runs so that 90 % of the runs of
+// a left-out source are inside (docs/accuracy.md).
 constexpr double share_known = 0.5;
 constexpr double share_half_known = 1;
 constexpr double share_unknown = 2;

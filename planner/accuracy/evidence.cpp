@@ -17,7 +17,7 @@ using costmodel::Value;
 
 namespace {
 
-// Whether a file of a folder has runs in it, and is not what runs refer to.
+// Whether a file of a folder contains runs, and is not a file that runs refer to.
 bool has_runs(const fs::path& file) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
@@ -25,8 +25,8 @@ bool has_runs(const fs::path& file) {
   return false;
 }
 
-// Files as named, and those of folders that hold runs; of folders, the names of the others go to
-// `left_out`.
+// The named files, and the files with runs in named folders; the names of a folder's other files go
+// to `left_out`.
 std::vector<std::string> evidence_files(const std::vector<std::string>& operands,
                                         std::vector<std::string>* left_out) {
   std::vector<std::string> files;

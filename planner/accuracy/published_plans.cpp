@@ -27,7 +27,7 @@ using costmodel::Value;
 
 namespace {
 
-// The plan that the search may choose.
+// The scenario with its plan freed for the search.
 Scenario freed(const Scenario& of) {
   Scenario s = of;
   s.plan = {};
@@ -37,7 +37,7 @@ Scenario freed(const Scenario& of) {
   return s;
 }
 
-// Equal for runs that share a search. What is written alike but in other words is searched twice.
+// Equal keys share a search. Equivalent scenarios that are written differently are searched twice.
 std::string key_of(const EvidenceRun& run, const Scenario& free) {
   Value map;
   map.kind = Value::Kind::map;
@@ -89,7 +89,7 @@ void price_run(Scenario& s, ExpertRun& run) {
   }
 }
 
-// What is to be done for a comparison: scenarios read, searches shared.
+// The work of a comparison: scenarios read, searches shared.
 struct Agenda {
   std::vector<Task> prices, searches;
 };
@@ -113,7 +113,7 @@ void add_run(const EvidenceRun& run, const costmodel::ConfigPath& path, Agenda& 
   result.runs.push_back(std::move(priced));
 }
 
-// Sizes of one model beside one another.
+// Sorts the sizes of one model next to each other.
 void sort_workloads(const std::vector<Task>& searches, ExpertComparison& result) {
   std::vector<std::size_t> order(searches.size()), place(searches.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -134,7 +134,7 @@ void sort_workloads(const std::vector<Task>& searches, ExpertComparison& result)
   }
 }
 
-// Searches take longest: they go first.
+// Searches take longest, so they start first.
 void work_off(Agenda& agenda, const ComparisonRequest& request, ExpertComparison& result) {
   const std::size_t all = agenda.searches.size() + agenda.prices.size();
   std::size_t done = 0;

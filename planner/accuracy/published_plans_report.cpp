@@ -102,7 +102,7 @@ Table workload_table(const ExpertComparison& c) {
   return t;
 }
 
-// Of at most 100 characters.
+// Lines of at most 100 characters.
 std::vector<std::string> sentences(const ExpertComparison& c) {
   const ComparisonFigures f = figures_of(c);
   return {

@@ -100,7 +100,7 @@ RankGroup ranked(const Workload& group, const std::vector<Pair>& pairs) {
   return g;
 }
 
-// Of plans predicted equal the one measured slowest.
+// Among plans predicted equal, the one measured slowest.
 FirstChoice first_choice(const Workload& group) {
   const PlanTime *first = nullptr, *fastest = nullptr;
   for (const auto& [plan, time] : group.plans) {

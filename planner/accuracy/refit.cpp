@@ -74,7 +74,7 @@ double number_of(const Value& value, const std::string& key) {
                     "name a key that holds a number");
 }
 
-// Files that differ in a constant keep their ratio.
+// Files with different values of a constant keep their ratio.
 void set_constant(const FittedConstant& c, double value, const ConfigPath& path) {
   for (std::size_t f = 0; f < c.files.size(); ++f) {
     Value* at = at_key(loaded_file(c.files[f], path), c.key);
@@ -83,8 +83,8 @@ void set_constant(const FittedConstant& c, double value, const ConfigPath& path)
   }
 }
 
-// Runs with a measured time, their errors under the present constants, and what each constant
-// moves.
+// Runs with a measured time, their errors under the current constants, and the runs that each
+// constant affects.
 class Fit {
  public:
   Fit(const std::vector<std::string>& operands, std::vector<FittedConstant> constants,
@@ -102,7 +102,7 @@ class Fit {
     find_moved();
   }
 
-  // `step`: the first move of a constant's logarithm; it halves where neither way is better.
+  // `step`: the initial step in a constant's logarithm; it halves when neither direction improves.
   void search(std::optional<std::size_t> left_out, int rounds, double step) {
     left_out_ = left_out;
     forget();
@@ -180,7 +180,7 @@ class Fit {
     }
   }
 
-  // A constant that only the source left out decides is known from its prior alone.
+  // A constant that only the left-out source determines is set to its prior.
   void forget() {
     if (!left_out_) return;
     for (std::size_t c = 0; c < constants_.size(); ++c) {
@@ -197,7 +197,8 @@ class Fit {
                        [&](std::size_t i) { return source_[i] != *left_out_; });
   }
 
-  // Mean over sources of the mean |log error|, of one run near zero a parabola, plus the priors.
+  // Mean over sources of the mean |log error|, with a parabola near zero for each run, plus the
+  // priors.
   double objective() const {
     std::vector<double> sum(sources_.size()), count(sources_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -223,7 +224,7 @@ class Fit {
 
   bool improve(std::size_t c, double step) { return accept({{c, step}}) || accept({{c, -step}}); }
 
-  // Constants of one file trade against each other: a higher rate for a later start.
+  // Constants of one file compensate each other: a higher rate for a later start.
   bool improve_pairs(std::size_t c, const std::vector<double>& steps) {
     for (std::size_t o = c + 1; o < constants_.size(); ++o) {
       if (constants_[o].files != constants_[c].files || !touches(o)) continue;

@@ -43,7 +43,7 @@ Residuals summed_up(const Group& group) {
   return r;
 }
 
-// Each (source, stack, device) counts once, so that one source of many runs does not speak for all.
+// Each (source, stack, device) counts once, so that a source with many runs does not dominate.
 void pool(const std::map<std::string, Group>& cells, ResidualTable& table) {
   std::vector<double> means, variances;
   std::set<std::string> sources;
@@ -57,7 +57,7 @@ void pool(const std::map<std::string, Group>& cells, ResidualTable& table) {
   const costmodel::ErrorBand unknown;
   table.all.sources = static_cast<int>(sources.size());
   table.all.mean = mean_of(means);
-  // Where all are too few, what is assumed without any table.
+  // With too few runs overall, the default that applies without a table.
   const double assumed = std::log(unknown.high / unknown.low) / (2 * 1.645);
   table.all.spread = variances.empty() ? assumed : std::sqrt(mean_of(variances));
   table.between = means.size() > 1 ? robust_spread(means) : assumed;

@@ -20,7 +20,7 @@ using costmodel::Value;
 
 namespace {
 
-// Every figure of a model or a plan; where it was published is not one.
+// All values of a model or a plan, except where it was published.
 std::string in_full(const Value& map) {
   std::string text;
   for (const auto& entry : map.entries) {

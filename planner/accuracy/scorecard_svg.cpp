@@ -23,7 +23,8 @@ constexpr double legend_left = 744, legend_right = 1036;
 constexpr double legend_runs = 956;    // right edge of the numbers of runs
 constexpr double largest_ratio = 2.5;  // ratios beyond are drawn at the edge
 
-// Eight hues told apart by most eyes on white and on black; a second shape for the next eight.
+// Eight hues that most people can distinguish on white and on black; a second shape for the next
+// eight.
 constexpr std::array<std::string_view, 8> light{"#2a6fdb", "#d9730d", "#178a5b", "#c4307e",
                                                 "#7a4fd0", "#a8790a", "#0d8a9e", "#d1383d"};
 constexpr std::array<std::string_view, 8> dark{"#6ea8ff", "#ff9d4d", "#4cc38a", "#ff7ab8",
@@ -37,7 +38,7 @@ struct Scale {
   }
 };
 
-// Room about the values, so that no point sits on the frame.
+// Margin around the values, so that no point is on the frame.
 Scale time_scale(const std::vector<const ValidationRow*>& rows, double from, double to) {
   double low = 1e300, high = 1e-300;
   for (const auto* row : rows) {
@@ -52,7 +53,8 @@ struct Framework {
   ErrorFigures figures;
 };
 
-// The most runs first: they get the first colours and are drawn first, under the others.
+// Sorted by number of runs, descending: they get the first colours and are drawn first, below the
+// others.
 std::vector<Framework> frameworks_of(const FiguresByName& by_framework) {
   std::vector<Framework> list;
   for (const auto& [name, figures] : by_framework) list.push_back({name, figures});

@@ -38,7 +38,7 @@ void add_timed(Table& t, const std::string& name, const ErrorFigures& f) {
   t.rows.back().push_back(f.rows == 0 ? "" : whole(f.coverage));
 }
 
-// Coverage twice: by the table in use, and by one that has not seen the source.
+// Coverage twice: by the table in use, and by one fitted without the source.
 Table source_table(const Scorecard& card) {
   Table t = error_table("source");
   t.columns.push_back({"inside %"});
@@ -75,7 +75,7 @@ std::vector<std::string> fit_cells(const std::string& name, const FitFigures& f)
           fmt::format("{}", f.did_not_fit), fmt::format("{}", f.recognised)};
 }
 
-// Sources whose verdicts are all "it ran, and was called fitting" tell nothing.
+// Omits sources for which every run fitted and was predicted to fit.
 Table fits_table(const ValidationSummary& s) {
   Table t{{{"source", false},
            {"ran"},
@@ -154,7 +154,7 @@ Table choice_table(const RankAgreement& rank) {
   return t;
 }
 
-// Largest loss first; of all workloads or of those where the choice is wrong.
+// Largest loss first, of all workloads or only of those with a wrong choice.
 Table choices_table(const RankAgreement& rank, bool all) {
   std::vector<FirstChoice> choices;
   for (const auto& c : rank.choices) {
@@ -201,7 +201,7 @@ Table time_table(const std::vector<const ValidationRow*>& rows) {
   return t;
 }
 
-// The ten worst, on lines of a terminal: of a long name both ends.
+// The ten worst, abbreviated to terminal width: both ends of a long name.
 Table ten_worst(const std::vector<ValidationRow>& rows) {
   Table t = time_table(worst_rows(rows, 10));
   constexpr std::size_t end = 22;

@@ -105,7 +105,7 @@ namespace {
 
 using Rows = std::vector<ValidationRow>;
 
-// The same figures for each value of a fact, over predicted iteration times.
+// The same figures by value of a feature, over predicted iteration times.
 FiguresByName figures_by(const Rows& rows, std::string RunFacts::*fact) {
   std::map<std::string, Rows> groups;
   for (const auto& row : rows) {

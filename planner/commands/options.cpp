@@ -210,7 +210,7 @@ Format read_format(const std::string& word, const CommandRecord& command) {
   return static_cast<Format>(at - format_names.begin());
 }
 
-// Of 1 to 1,000; `what` says of what.
+// Reads a number from 1 to 1,000; `what` is the unit for the message.
 int read_number(const char* flag, const char* what, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
@@ -228,7 +228,7 @@ double read_positive(const char* flag, const char* what, const std::string& text
   return *parsed.value;
 }
 
-// What plans that were run are held against.
+// Checks the options of --against-planner.
 void check_comparison(const po::variables_map& values, const Options& options) {
   const auto given = [&](const char* name) {
     return values.count(name) != 0 && !values[name].defaulted();
@@ -250,7 +250,7 @@ void check_comparison(const po::variables_map& values, const Options& options) {
   }
 }
 
-// How `plan` searches, and the limits of that.
+// Checks the options of `plan`'s search and its limits.
 void read_strategy(const po::variables_map& values, Options& options) {
   const auto given = [&](const char* name) { return values.count(name) != 0; };
   options.strategy_given = given("strategy");

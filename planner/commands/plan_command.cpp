@@ -22,7 +22,7 @@ using costmodel::Scenario;
 
 namespace {
 
-// The grid has no plan, and whether layouts have one is not known: no diagnosis says that.
+// The grid has no plan, and it is unknown whether layouts have one, so no diagnosis applies.
 CommandResult out_of_time(const Session& session, const Scenario& s, const SearchResult& found,
                           double seconds) {
   if (session.options.format == Format::json)
@@ -30,7 +30,7 @@ CommandResult out_of_time(const Session& session, const Scenario& s, const Searc
   return told(session, unfinished_report(s, session.style));
 }
 
-// Stages of their own sizes, on devices of one kind or several.
+// The search over heterogeneous stages, on one or several kinds of devices.
 CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
                           int threads, const std::function<bool()>& expired) {
   MeshSearch found = search_meshes(s, threads, expired);
@@ -61,7 +61,7 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   return result;
 }
 
-// Which search a scenario without --strategy gets, its cluster and its plan say.
+// The cluster and the plan determine the search when --strategy is not given.
 void refuse_limits_of_grid(const Options& options) {
   const char* flag = options.time_limit > 0 ? "--time-limit" : "--threads";
   if (options.strategy != "grid" || (options.time_limit == 0 && options.threads == 0)) return;

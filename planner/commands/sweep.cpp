@@ -105,7 +105,7 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
       const auto cells = result_cells(scenario);
       row.insert(row.end(), cells.begin(), cells.end());
     } catch (const ConfigError& fault) {
-      // When not one point can be read, the axis or the scenario is at fault.
+      // If no point can be read, the axis or the scenario is wrong.
       if (!readable && ++unreadable == points) throw;
       row.insert(row.end(), 8, "");
       row.emplace_back(fault.what());

@@ -39,7 +39,7 @@ std::string read_text_file(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// --fail-above: the run of the program fails when `mean`, per cent, is larger.
+// --fail-above: the command fails when `mean`, in per cent, is larger.
 void limit_error(double mean, const std::string& what, const Session& session,
                  CommandResult& result) {
   if (session.options.fail_above <= 0 || mean <= session.options.fail_above) return;
@@ -69,7 +69,7 @@ CommandResult refit_constants(const Session& session) {
   return result;
 }
 
-// On one line that is written over.
+// Progress on one line, overwritten in place.
 std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
   if (quiet || isatty(STDERR_FILENO) == 0) return {};
   return [](std::size_t done, std::size_t all) {

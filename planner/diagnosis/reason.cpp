@@ -114,8 +114,8 @@ std::string difference(const Estimate& best, const Estimate& other) {
 
 namespace {
 
-// `dp: auto` is in no list of what is searched, as dp follows from the other sizes; what is written
-// of a plan without context parallelism or offloading leaves both open.
+// Entries that fix nothing: null, `auto` (including dp, which follows from the other sizes),
+// offload, and `cp_comm: none`.
 bool asks_for_nothing(const costmodel::Value::Entry& entry) {
   const costmodel::Value& value = entry.value;
   if (value.kind == costmodel::Value::Kind::null || entry.key == "offload") return true;
@@ -135,7 +135,7 @@ std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan) {
 
 namespace {
 
-// Makes dp, vpp and schedule follow after another knob moved; nullopt when no valid plan is near.
+// Adjusts dp, vpp and schedule after another knob moved; nullopt when no valid plan is near.
 std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
   const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
   if (s.cluster.devices % model_parallel != 0) return {};
@@ -240,7 +240,7 @@ class Stepper {
     }
   }
 
-  // Whether the change makes a valid plan; then it is priced and kept.
+  // Returns whether the change gives a valid plan; if so, prices and records it.
   template <class Apply>
   bool add(const char* knob, const std::string& change, Apply apply) {
     ParallelPlan wanted = from_.plan;

@@ -40,8 +40,7 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
                      largest_part(cost.memory[cost.fullest]));
 }
 
-// What is fixed of them takes the place of the usual sizes; a fixed dp leaves the rest to tp and
-// pp.
+// Fixed sizes replace the usual ones; a fixed dp leaves the rest to tp and pp.
 void settle_sizes(const Scenario& s, int tp, int pp, ParallelPlan& plan) {
   plan.cp = s.plan.cp.value_or(1);
   plan.tp = s.plan.tp.value_or(tp);
@@ -85,7 +84,7 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
   return plans;
 }
 
-// A changed scenario in which something fits, told as a remedy. Whether there is one.
+// Records a changed scenario as a remedy if something fits in it; returns whether it does.
 bool try_change(Scenario changed, const std::string& what, Diagnosis& diagnosis) {
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
@@ -105,7 +104,7 @@ void free_keys(const Scenario& s, Diagnosis& diagnosis) {
     (changed.plan.*request).reset();
     try_change(changed, fmt::format("free plan.{}", key), diagnosis);
   };
-  // The sizes multiply to the devices: where all are fixed, two must move.
+  // The product of the sizes is the number of devices: when all are fixed, two must change.
   const auto freed_size = [&](const char* key, auto request) {
     if (!(s.plan.*request)) return;
     Scenario changed = s;
@@ -130,7 +129,7 @@ std::string devices_remedy(const Scenario& s, std::int64_t devices) {
                      format_integer(s.cluster.devices));
 }
 
-// The fewest devices (times two, each step) on which the question has an answer.
+// The fewest devices, doubled in each step, with which a plan exists.
 void more_devices(const Scenario& s, Diagnosis& diagnosis) {
   constexpr int most = 64;
   for (int factor = 2; factor <= most && s.cluster.devices * factor <= 1'000'000; factor *= 2) {
@@ -158,8 +157,8 @@ std::int64_t half(std::int64_t n) {
   return n % 2 == 0 ? n / 2 : static_cast<std::int64_t>(std::bit_floor(std::uint64_t(n - 1)));
 }
 
-// The most devices, each step about half, that the rules let work on this batch; in multiples of
-// what the fixed sizes make.
+// The largest number of devices, about halved in each step, that the rules allow for this batch; in
+// multiples of the product of the fixed sizes.
 void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
   ParallelPlan fixed;
   fixed.tp = s.plan.tp.value_or(1);
@@ -178,7 +177,7 @@ void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
   diagnosis.tried.emplace_back("fewer devices");
 }
 
-// The batch nearest to the wanted one that some share of the devices divides.
+// The batch nearest to the requested one that some number of devices divides.
 void nearest_batch(const Scenario& s, Diagnosis& diagnosis) {
   const std::int64_t model_parallel =
       std::int64_t{s.plan.tp.value_or(1)} * s.plan.pp.value_or(1) * s.plan.cp.value_or(1);

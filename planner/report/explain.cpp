@@ -232,7 +232,7 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   return rows;
 }
 
-// The slowest virtual stage: what t_f and t_b are of, unless these are of two.
+// The slowest virtual stage, which gives t_f and t_b, unless they come from two stages.
 std::size_t slowest_stage(const Estimate& e) {
   std::size_t slowest = 0;
   const auto time = [&](std::size_t k) { return e.stage_forward[k] + e.stage_backward[k]; };
@@ -259,7 +259,7 @@ Table groups_table(const ParallelPlan& plan, const Scenario& s) {
   return rows.table;
 }
 
-// `each`: of one group as the plan it is by itself.
+// Calls `each` for every group as a plan of its own.
 void for_each_group(const ParallelPlan& plan, const Scenario& s,
                     const std::function<void(const ParallelPlan&, const Scenario&, Evaluator&,
                                              const std::string&)>& each) {

@@ -69,7 +69,7 @@ std::string told_name(const Node& node) {
                      costmodel::collective_names[static_cast<std::size_t>(c->backward)]);
 }
 
-// What the steps of a pass take, by operator.
+// Time of the steps of a pass, by operator.
 void add_steps(const std::vector<costmodel::Step>& steps, const OpList& list,
                const Pricing& pricing, Seconds OperatorTime::*pass,
                std::vector<OperatorTime>& operators) {
@@ -100,7 +100,7 @@ Passes sum_of(const std::vector<Part>& parts) {
   return sum;
 }
 
-// As a schedule runs backward: whole, or input and weight gradients apart.
+// Backward as the schedule runs it: one part, or separate input and weight gradients.
 Passes passes_of(const LayerCost& cost, bool split) {
   if (!split) return {cost.forward.time(), cost.backward.time()};
   return {cost.forward.time(), cost.input_gradient.time() + cost.weight_gradient.time()};
@@ -192,7 +192,7 @@ class StageParts {
     parts_.push_back({std::move(name), layers, passes.forward, passes.backward});
   }
 
-  // What is missing of a sum.
+  // The remainder to a sum.
   void rest(const char* name, const Passes& sum) {
     const Passes told = sum_of(parts_);
     const Passes missing{sum.forward - told.forward, sum.backward - told.backward};

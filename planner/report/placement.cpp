@@ -22,7 +22,7 @@ std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec
   return ranks;
 }
 
-// Each group's as it would be alone, behind those before it.
+// Each group's placement as if it were alone, after those of the groups before.
 std::vector<PlacedRank> placed_by_group(const ParallelPlan& plan, const ClusterSpec& cluster) {
   std::vector<PlacedRank> ranks;
   std::size_t group = 0;

@@ -41,7 +41,7 @@ std::string fact(const std::string& name, const std::string& value, const Report
   return fmt::format("{}{}\n", s.style.bold(fmt::format("{:<11}", name)), value);
 }
 
-// Whole from a hundred up, three digits below.
+// No decimals from a hundred up, else three digits.
 std::string rounded(double n) {
   return n >= 100 ? format_integer(std::llround(n)) : fmt::format("{:.3g}", n);
 }
@@ -51,7 +51,7 @@ std::string mfu_text(const Estimate& e) {
                      100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
 }
 
-// A prediction this near to the capacity is no promise.
+// A prediction this close to the capacity does not guarantee that the plan fits.
 constexpr double tight = 0.03;
 
 std::string fits_text(const Estimate& e, const ReportStyle& style) {
@@ -125,7 +125,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
 
 namespace {
 
-// What was found in the field's words, and then operator by operator.
+// The sharding found: a summary, then operator by operator.
 std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
   std::string text = title("Sharding inside a stage", style);
   for (const auto& sentence : sharding_sentences(s)) text += bullet(sentence, style);

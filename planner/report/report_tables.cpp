@@ -71,13 +71,13 @@ std::string experts_text(const costmodel::ParallelPlan& p) {
 bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
 bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
 
-// Whether that holds of any stage.
+// Whether `has` holds for any stage.
 bool any_stage(const Estimate& e, bool (*has)(const costmodel::ParallelPlan&)) {
   return std::any_of(e.meshes.begin(), e.meshes.end(),
                      [has](const costmodel::StageMesh& mesh) { return has(mesh.plan); });
 }
 
-// What a stage has of its own where stages differ; own_columns of these.
+// A stage's own sizes, for heterogeneous stages; own_columns are their columns.
 std::vector<std::string> own_cells(const Estimate& e, int rank) {
   if (e.meshes.empty()) return {};
   const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
@@ -136,7 +136,7 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
              backward = by_rank(e.stage_backward, e.plan);
   const auto layers = layers_by_rank(e, model);
   for (int r = 0; r < e.plan.pp;) {
-    int to = r;  // equal neighbours share a line
+    int to = r;  // equal neighbours share a row
     const auto& s = e.memory[static_cast<std::size_t>(r)];
     const auto equal = [&](int other) {
       return same(s, e.memory[static_cast<std::size_t>(other)]) &&

@@ -28,7 +28,7 @@ std::string compared(const Estimate& even, const Estimate& best) {
                      gain, difference(best, even));
 }
 
-// Stages with sizes of their own, against the best that shares one size.
+// Compares stages of different sizes with the best plan of equal sizes.
 std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& alike) {
   if (meshes.plans.empty())
     return fmt::format("Stages with sizes of their own: {}.", meshes.reason);

@@ -56,7 +56,7 @@ void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator
   fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
 }
 
-// Memory and bound of the members; those that fit, cheapest bound first.
+// Computes memory and bound of the members; returns those that fit, lowest bound first.
 std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order, Opening opening,
                                  const Scenario& scenario, Evaluator& evaluator,
                                  SearchResult& result) {
@@ -91,7 +91,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
   }
   std::sort(families.begin(), families.end(), earlier);
   Podium podium(static_cast<std::size_t>(scenario.search.top));
-  constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered behind their family
+  constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound)) break;
     const auto fitting = open_family({family.plan}, family.order * family_stride,

@@ -43,8 +43,8 @@ class LayoutTable {
         limit_(limit),
         evaluator_(&evaluator) {}
 
-  // What a range of layers holds besides embedding and loss. Layer 0 is the embedding, the last one
-  // the loss.
+  // The layer mix of a range without embedding and loss. Layer 0 is the embedding, the last one the
+  // loss.
   LayerMix content(int first, int end) const {
     const auto& model = evaluator_->model();
     const int from = std::max(first - 1, 0);
@@ -52,8 +52,8 @@ class LayoutTable {
     return layer_mix(model, from, layers, recompute_);
   }
 
-  // Asked once for a content: all stages hold it, so the first tells of ranges in front, the last
-  // of those at the back.
+  // Priced once per content, with all stages holding it: the first stage gives the option at the
+  // front, the last one that at the back.
   const std::array<StageOption, 3>& options(const LayerMix& content) {
     const auto [at, is_new] = known_.try_emplace(content);
     if (!is_new) return at->second;
@@ -65,7 +65,7 @@ class LayoutTable {
   }
 
  private:
-  // Of a stage that may lie on ranks from .. to.
+  // The option of a stage on one of the ranks from .. to.
   StageOption option(const PlanCost& cost, int from, int to) const {
     const auto fits = [&](int rank) {
       return cost.memory[static_cast<std::size_t>(rank)].total() <= limit_;
@@ -137,7 +137,7 @@ class Improver {
     return Layout{layers, evaluator_->iteration_time(plan_), peak};
   }
 
-  // What a micro-batch takes each rank, of the layout priced last.
+  // Time per micro-batch of each rank, for the layout priced last.
   std::vector<Seconds> rank_times(const std::vector<int>& layers) {
     plan_.stage_layers = layers;
     const PlanCost& cost = evaluator_->cost(plan_);
@@ -149,7 +149,7 @@ class Improver {
     return times;
   }
 
-  // The best layout one move away; nothing when none is better.
+  // The best layout one move away; empty when none is better.
   std::optional<Layout> step(const Layout& from) {
     const auto times = rank_times(from.stage_layers);
     const auto slow = std::max_element(times.begin(), times.end()) - times.begin();
@@ -181,7 +181,7 @@ class Improver {
   }
 
  private:
-  // By more than rounding.
+  // Better by more than rounding.
   static bool better(const Layout& a, const Layout& b) {
     return a.iteration.value < b.iteration.value * (1 - 1e-9);
   }

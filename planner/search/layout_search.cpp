@@ -30,36 +30,36 @@ Seconds work_of(const PlanCost& cost) {
   return work;
 }
 
-// Whether how much is recomputed depends on the layout: only the first layers of each stage are.
+// Whether the amount of recomputation depends on the layout, because only the first layers of each
+// stage are recomputed.
 bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& stack) {
   return recompute_as_run(plan.recompute, stack).layers > 0;
 }
 
-// The plan whose work no layout of `plan` falls short of: without recomputation where the layout
-// decides how much there is, else `plan` itself, whose work is that of all.
+// A plan whose work bounds that of every layout of `plan` from below: without recomputation if the
+// amount depends on the layout, else `plan` itself, whose work all layouts share.
 ParallelPlan least_work(ParallelPlan plan, const costmodel::StackSpec& stack) {
   if (recomputes_partly(plan, stack)) plan.recompute = {};
   return plan;
 }
 
-// What no layout takes less than, given the best slicing for T_sum + (m - 1) T_max. Where all
-// layouts have the same T_sum, that slicing has the least T_max, and a pipeline takes m T_max at
-// least. Where they do not, T_sum <= p T_max still holds for each, so each has
-// (p + m - 1) T_max >= the best objective.
+// A lower bound for all layouts from the optimal slicing for T_sum + (m - 1) T_max. If all layouts
+// have the same T_sum, that slicing has the least T_max, and a pipeline takes at least m T_max.
+// Otherwise T_sum <= p T_max still holds for each layout, so (p + m - 1) T_max >= the optimal
+// objective.
 Seconds slicing_bound(const Slicing& cut, double m, int ranks, bool same_work) {
   return m * Seconds(same_work ? cut.longest : cut.objective / (ranks + m - 1));
 }
 
-// The busiest rank has at least its share of the work, whatever the layout.
+// The busiest rank has at least the average work, for any layout.
 Seconds work_bound(const PlanCost& cost, int ranks) {
   return static_cast<double>(cost.micro_batches) / ranks * work_of(cost);
 }
 
-// The same of 1F1B with one chunk a rank. Rank r starts its first backward after a micro-batch has
-// gone to the last stage and back to it, and has done at most n = min(p - r, m) forwards by then;
-// so with W the work of all stages and t_r its own, T >= W + (m - 1) t_r - (n - 1) f_r
-// (pipeline_lower_bound), and f_r <= t_r. As the t_r add up to W, T >= W (1 + 1 / sum of
-// 1 / (m - n)).
+// The same for 1F1B with one chunk per rank. Rank r starts its first backward after a micro-batch
+// has travelled to the last stage and back, and has done at most n = min(p - r, m) forwards by
+// then. With W the work of all stages and t_r that of rank r, T >= W + (m - 1) t_r - (n - 1) f_r
+// (pipeline_lower_bound), and f_r <= t_r. As the t_r sum to W, T >= W (1 + 1 / sum of 1 / (m - n)).
 Seconds one_chunk_bound(const PlanCost& cost, int ranks) {
   const auto m = static_cast<double>(cost.micro_batches);
   double shares = 0;
@@ -71,8 +71,8 @@ Seconds one_chunk_bound(const PlanCost& cost, int ranks) {
   return max(work_bound(cost, ranks), (1 + 1 / shares) * work_of(cost));
 }
 
-// Whether weights, gradients and optimizer states alone leave no layout that fits: their sum over
-// the ranks is the same for all.
+// Whether weights, gradients and optimizer states alone rule out every layout: their sum over the
+// ranks is the same for all.
 bool states_overflow(const PlanCost& cost, Bytes limit) {
   Bytes states;
   for (const auto& rank : cost.memory) states += rank.weights + rank.gradients + rank.optimizer;
@@ -85,8 +85,8 @@ struct BoundedFamily {
   ParallelPlan plan;
 };
 
-// What became of a family: plans that may enter the ranking, and the least that one of its members
-// could still take.
+// The result of a family: plans that may enter the ranking, and a lower bound on the time that its
+// members could still reach.
 struct Opened {
   std::vector<Ranked> found;
   Seconds bound{std::numeric_limits<double>::infinity()};
@@ -94,7 +94,7 @@ struct Opened {
   bool expired = false;
 };
 
-// Chunks a rank that are tried; the most anyone has published is 12.
+// Chunks per rank to try; the largest published number is 12.
 std::vector<int> chunk_choices(const Scenario& s, const ParallelPlan& plan) {
   constexpr int most_published = 12;
   if (s.plan.vpp) return {*s.plan.vpp};
@@ -105,7 +105,7 @@ std::vector<int> chunk_choices(const Scenario& s, const ParallelPlan& plan) {
   return choices;
 }
 
-// The plan with so many chunks a rank, if the rules allow it.
+// The plan with this number of chunks per rank, if the rules allow it.
 std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, const Scenario& s) {
   plan.vpp = chunks;
   plan.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
@@ -149,7 +149,7 @@ class FamilySearch {
  private:
   bool out_of_time() const { return *expired_ && (*expired_)(); }
 
-  // Those that recompute a part of the layers, or the others.
+  // Members that recompute a part of the layers, or the others.
   void try_members(const std::vector<ParallelPlan>& all, std::uint64_t order, bool partial,
                    Opened& result) {
     for (std::size_t i = 0; i < all.size() && !result.expired; ++i) {
@@ -159,8 +159,8 @@ class FamilySearch {
     }
   }
 
-  // Whether there are members that recompute a part of the layers, and some layout of the leaner
-  // ones around them fits.
+  // Whether there are partially recomputing members, and some layout of the leaner members around
+  // them fits.
   bool layouts_fit(const std::vector<ParallelPlan>& all) {
     bool partial = false;
     for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
@@ -196,7 +196,7 @@ class FamilySearch {
     improve(std::move(member), order, result);
   }
 
-  // A layout much slower than the ranking as it starts is left as it is.
+  // A layout that starts much slower than the ranking is not improved.
   void improve(ParallelPlan member, std::uint64_t order, Opened& result) {
     constexpr double near = 0.9;
     if (evaluator_.cost(member).peak > limit_) return;
@@ -209,7 +209,7 @@ class FamilySearch {
     result.found.push_back({layout.iteration, layout.peak, order, plainly(std::move(member))});
   }
 
-  // Without stage_layers where they are what they would be without.
+  // Omits stage_layers when they equal the default.
   ParallelPlan plainly(ParallelPlan plan) const {
     ParallelPlan plain = plan;
     plain.stage_layers.clear();
@@ -261,7 +261,7 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
   result.families = families.size();
   result.lower_bound =
       even.plans.empty() ? Seconds(std::numeric_limits<double>::infinity()) : even.lower_bound;
-  // So many families at a time see the same ranking, whoever works on them.
+  // Each fixed batch of families sees the same ranking, for any number of threads.
   constexpr std::size_t batch = 16;
   std::vector<FamilySearch> workers;
   for (int i = 0; i < std::max(1, threads); ++i) workers.emplace_back(s, podium, expired);

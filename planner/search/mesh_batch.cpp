@@ -16,7 +16,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// Those of at least so many devices, or all of a group that has fewer.
+// Options with at least `least` devices, or with all devices of a smaller group.
 SlicingProblem of_devices(SlicingProblem problem, int least) {
   least = std::min(least, problem.devices);
   for (auto& list : problem.options)
@@ -51,7 +51,7 @@ MeshBatch MeshBatchSearch::run(const GroupOrders& orders, Seconds worst) {
   return std::move(result_);
 }
 
-// False: out of time.
+// Returns false when out of time.
 bool MeshBatchSearch::price(std::size_t groups) {
   for (std::size_t g = 0; g < groups; ++g) {
     if (out_of_time()) return false;
@@ -65,7 +65,7 @@ bool MeshBatchSearch::price(std::size_t groups) {
   return true;
 }
 
-// Alpa's objective leaves transfers out; larger submeshes make fewer stages and less of them.
+// Alpa's objective omits transfers; larger submeshes give fewer stages and so fewer transfers.
 void MeshBatchSearch::cut(const GroupOrders& orders) {
   int widest = 1;
   for (std::size_t g = 0; g < problems_.size(); ++g) {
@@ -98,7 +98,8 @@ Slicing MeshBatchSearch::sliced(const std::vector<int>& order, int least) {
                            : best_group_slicing(along, *expired_);
 }
 
-// Whether a slicing has no smaller submesh than that; one without stages has none.
+// Whether every submesh of a slicing has at least `least` devices; false for a slicing without
+// stages.
 bool MeshBatchSearch::allows(const Slicing& cut, int least) const {
   return std::all_of(cut.stages.begin(), cut.stages.end(), [&](const SlicedStage& stage) {
     const int most = problems_[at(choices_[at(stage.option.tag)].group)].devices;

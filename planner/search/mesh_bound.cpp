@@ -14,7 +14,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// Least time of devices of a stage, by class.
+// By class: the least (weighted) device-seconds of a stage.
 std::vector<double> least_device_seconds(const SlicingProblem& group, double weight) {
   std::vector<double> least;
   for (const auto& list : group.options) {
@@ -25,7 +25,7 @@ std::vector<double> least_device_seconds(const SlicingProblem& group, double wei
   return least;
 }
 
-// `path` holds the least of the layers in front of each.
+// `path[n]` is the least device-seconds of the first n layers.
 void add_group(const SlicingProblem& group, const std::vector<double>& least, int first,
                std::vector<double>& path) {
   for (int end = first + 1; end <= group.layers; ++end) {
@@ -35,8 +35,8 @@ void add_group(const SlicingProblem& group, const std::vector<double>& least, in
   }
 }
 
-// The share of its time in a pipeline of any length that a stage takes at least in one that is
-// longer or shorter.
+// A lower bound on the ratio of a stage's times in two pipelines of different length (idle boost,
+// sharing of a node).
 double quickest_share(const ClusterSpec& devices, int most_stages, std::int64_t micro_batches) {
   const double bubble = bubble_fraction(costmodel::ScheduleKind::one_f_one_b, most_stages, 1,
                                         static_cast<long long>(micro_batches));

@@ -19,7 +19,7 @@ bool fits(const PlanCost& cost, double margin) {
   return true;
 }
 
-// Keeps a plan that is valid, fits and is faster than the best so far, by more than rounding.
+// Keeps a plan that is valid, fits, and is faster than the best so far by more than rounding.
 bool MeshImprover::consider(const ParallelPlan& plan) {
   if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return false;
   const PlanCost& cost = evaluator_->cost(plan);
@@ -34,7 +34,8 @@ bool MeshImprover::consider(const ParallelPlan& plan) {
 
 namespace {
 
-// Of more stages only neighbours exchange layers, and those cut alike are cut otherwise together.
+// Above this number of stages, only neighbours exchange layers, and all stages with identical
+// sharding are changed together.
 constexpr int few_stages = 8;
 
 }  // namespace
@@ -60,8 +61,8 @@ void MeshImprover::move_layers() {
   }
 }
 
-// Considers the plan with the stages that are `now` from stage k on, or of few stages k alone, as
-// `then`.
+// Tries the plan in which stage k has the sharding `then`; with many stages, every stage with the
+// same sharding as stage k.
 void MeshImprover::cut_otherwise(std::size_t k, const StagePlan& then) {
   ParallelPlan plan = from_.plan;
   const StagePlan now = plan.stages[k];
@@ -87,7 +88,7 @@ std::int64_t node_of(const costmodel::ClusterSpec& cluster, const std::string& g
 
 }  // namespace
 
-// A tensor group stays within a node, as mesh_bound takes it to.
+// A tensor group stays within a node, as mesh_bound assumes.
 void MeshImprover::cut_stages() {
   const auto& stages = from_.plan.stages;
   const std::int64_t sequences = from_.plan.dp * from_.plan.micro_batch;

@@ -20,7 +20,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// Along the pipeline. Of more than four groups only theirs and its reverse.
+// Orders along the pipeline. For more than four groups, only the given one and its reverse.
 GroupOrders group_orders(int groups) {
   std::vector<int> order(static_cast<std::size_t>(groups));
   std::iota(order.begin(), order.end(), 0);
@@ -47,7 +47,7 @@ class MeshSearcher {
     const auto orders = group_orders(std::max<int>(1, static_cast<int>(s_->cluster.groups.size())));
     result_.orders = orders.size();
     const auto all = batches();
-    // So many at a time see the same best plans, whoever works on them.
+    // Each fixed batch sees the same best plans, for any number of threads.
     constexpr std::size_t together = 4;
     std::size_t next = 0;
     for (; next < all.size() && !out_of_time(); next = std::min(next + together, all.size())) {
@@ -69,8 +69,8 @@ class MeshSearcher {
     return result_.expired;
   }
 
-  // Sequences of a micro-batch, over all replicas: those with which stages, a layer each and their
-  // tensor and context groups as wide as they may be, use up the devices.
+  // Sequences per micro-batch, over all replicas: the sizes with which one-layer stages with the
+  // widest tensor and context groups can use all devices.
   std::vector<std::int64_t> batches() {
     if (s_->plan.dp && s_->plan.micro_batch) return {*s_->plan.dp * *s_->plan.micro_batch};
     std::int64_t node = 1;
@@ -90,7 +90,7 @@ class MeshSearcher {
     return all;
   }
 
-  // What a plan must not exceed to be told.
+  // The time that a plan must not exceed to be reported.
   Seconds worst_listed() const {
     const auto top = static_cast<std::size_t>(s_->search.top);
     if (started_.size() < top) return Seconds(infinity);
@@ -114,7 +114,7 @@ class MeshSearcher {
     }
   }
 
-  // The best as they were cut are improved; what comes of them is ranked with the others.
+  // Improves the best sliced plans, and ranks the results with the others.
   void finish() {
     std::stable_sort(started_.begin(), started_.end(), better);
     constexpr std::size_t most_improved = 12;
@@ -166,7 +166,7 @@ struct Refusal {
   const char* why;
 };
 
-// What this search cannot hold fixed.
+// The keys that this search cannot keep fixed.
 std::optional<Refusal> refusal(const Scenario& s) {
   const auto& listed = s.search.schedules;
   const auto plain = costmodel::ScheduleKind::one_f_one_b;

@@ -29,13 +29,13 @@ bool no_worse(const ReplicaEnd& a, const ReplicaEnd& b) {
   return a.meeting <= b.meeting && a.optimizer <= b.optimizer && a.gather <= b.gather;
 }
 
-// Of one share of one group, or of shares of the groups so far.
+// One share of one group, or the combined shares of the groups so far.
 struct Choice {
   ReplicaEnd end;
   std::vector<ReplicaShare> shares;
 };
 
-// Keeps a choice unless another is as good in everything, and drops those it beats.
+// Keeps a choice unless it is dominated, and drops those that it dominates.
 void keep(std::vector<Choice>& front, Choice choice) {
   for (const Choice& other : front)
     if (no_worse(other.end, choice.end)) return;
@@ -85,7 +85,7 @@ class ReplicaSearcher {
     return limit == 0 || value <= limit;
   }
 
-  // All plans of a group's devices, but for their micro-batch.
+  // All plans on a group's devices, except for their micro-batch.
   std::vector<ParallelPlan> plans_of(std::size_t g) const {
     const costmodel::ClusterSpec& group = s_->cluster.groups[g];
     std::vector<ParallelPlan> plans;
@@ -122,7 +122,7 @@ class ReplicaSearcher {
   Fronts of_group(std::size_t g) {
     Fronts fronts;
     for (const ParallelPlan& plan : plans_of(g)) {
-      // The other groups take a sequence each at least.
+      // Every other group takes at least one sequence.
       const std::int64_t most = batch() - static_cast<std::int64_t>(evaluator_.groups()) + 1;
       for (std::int64_t b = 1; b * plan.dp <= most; ++b) {
         if (!within(s_->search.max_micro_batch, b) || !open(s_->plan.micro_batch, b)) continue;
@@ -138,7 +138,7 @@ class ReplicaSearcher {
     return fronts;
   }
 
-  // False where more micro-batches make no sense either: the plan breaks a rule or does not fit.
+  // Returns false when more micro-batches cannot help: the plan breaks a rule or does not fit.
   bool consider(std::size_t g, const ReplicaShare& share, std::vector<Choice>& front) {
     if (!evaluator_.is_valid(g, share)) return false;
     const PlanCost& cost = evaluator_.cost(g, share);
@@ -157,7 +157,7 @@ class ReplicaSearcher {
     return true;
   }
 
-  // One more group; the last takes what is left.
+  // Adds a group; the last one takes the remaining sequences.
   Fronts added(const Fronts& all, const Fronts& own, bool last) const {
     Fronts sums;
     for (const auto& [before, choices] : all) {

@@ -28,7 +28,7 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
 
 namespace {
 
-// A fixed value alone, or all divisors of n that a limit (0: none) allows.
+// The fixed value only, or all divisors of n up to a limit (0: none).
 std::vector<std::int64_t> choices(std::optional<std::int64_t> fixed, std::int64_t n,
                                   std::int64_t most) {
   if (fixed) return {*fixed};
@@ -67,8 +67,8 @@ std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
   return kinds;
 }
 
-// With tp 1 there is nothing to cut: `true` as the scenario writes it asks for a larger tp, unless
-// tp is fixed as well (Megatron then switches it off).
+// With tp 1 sequence parallelism has no effect: a `true` in the scenario requires a larger tp,
+// unless tp is fixed as well (Megatron then disables it).
 std::vector<bool> sequence_choices(const Scenario& s, int tp) {
   if (tp == 1) {
     const bool asked =
@@ -79,8 +79,7 @@ std::vector<bool> sequence_choices(const Scenario& s, int tp) {
   return {false, true};
 }
 
-// A shorter piece of a sequence leaves a rank too little to hide an exchange behind; search.max_cp
-// asks for more.
+// With fewer tokens per rank the exchange cannot be overlapped; search.max_cp overrides.
 constexpr std::int64_t least_context_tokens = 4096;
 
 }  // namespace
@@ -133,8 +132,7 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
   return stages;
 }
 
-// A stage of more layers is tried at this many evenly spread counts of recomputed layers, not at
-// all of them.
+// For stages with more layers, only this many evenly spaced counts of recomputed layers are tried.
 constexpr int most_recompute_counts = 64;
 
 std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& plan) {
@@ -158,11 +156,11 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
   return list;
 }
 
-// The largest v anyone has published is 12; more than this many chunks a device are tried only when
-// search.max_vpp asks.
+// The largest published v is 12; more chunks per device than this are tried only if search.max_vpp
+// allows.
 constexpr std::int64_t most_virtual_stages = 128;
 
-// Virtual stages per device: every v that divides what pp leaves of the layers.
+// Virtual stages per device: every v that divides the layers per pipeline rank.
 std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   if (s.plan.vpp) return {*s.plan.vpp};
   if (!s.plan.stage_layers.empty())
@@ -204,7 +202,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   }
 }
 
-// Every vpp and micro-batch of a plan whose axes are settled.
+// Every vpp and micro-batch of a plan with fixed axes.
 void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   const std::int64_t share = s.training.global_batch / plan.dp;
   for (const auto vpp : vpp_choices(s, plan.pp)) {

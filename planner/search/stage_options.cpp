@@ -119,7 +119,7 @@ void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& subme
   }
 }
 
-// Stages of a way's size that the devices make.
+// The number of stages of this size that fit on the devices.
 int StageOptions::alike(const Way& way) const {
   return static_cast<int>(evaluator_.cluster().devices / way.devices);
 }
@@ -134,7 +134,7 @@ LayerMix StageOptions::mix_of(const Layers& layers, const Recompute& asked) cons
   return layer_mix(s_->model, layers.first, layers.count, recompute);
 }
 
-// Ranges of the same content cost the same, whichever way they are run.
+// Ranges with equal content have equal cost under every sharding.
 StageOptions::Content StageOptions::content(const Layers& layers) const {
   Content content;
   for (const Recompute& recompute : recompute_offered(*s_))
@@ -142,8 +142,8 @@ StageOptions::Content StageOptions::content(const Layers& layers) const {
   return content;
 }
 
-// Memory is linear in the micro-batches in flight. The stage at the back has one, so that it fits
-// or not, as one by itself does.
+// Memory is linear in the micro-batches in flight. The last stage has one in flight, so it either
+// fits or not; so does a stage that is the entire pipeline.
 StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size_t rank) const {
   StageOption option{.devices = way.devices, .tag = way.tag};
   const Seconds after =
@@ -162,8 +162,8 @@ StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size
   return option;
 }
 
-// As of a pipeline of stages like it that use up the devices; its first stages and its last one are
-// enough.
+// Priced in a pipeline of identical stages that uses all devices; its first stages and its last one
+// suffice.
 StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers) {
   constexpr std::size_t ends = 2, all = 3;  // stages
   const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
@@ -189,7 +189,7 @@ StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers) 
 
 namespace {
 
-// Of the options for one submesh those that nothing quicker beats in memory.
+// Keeps the Pareto-optimal options for each submesh, in time and memory.
 std::vector<StageOption> unbeaten(std::vector<StageOption> all) {
   std::stable_sort(all.begin(), all.end(), [](const StageOption& a, const StageOption& b) {
     return a.devices != b.devices ? a.devices < b.devices : a.seconds < b.seconds;
@@ -205,7 +205,7 @@ std::vector<StageOption> unbeaten(std::vector<StageOption> all) {
 
 }  // namespace
 
-// A stage that is the whole pipeline.
+// A stage that is the entire pipeline.
 std::vector<StageOption> StageOptions::alone(const Layers& layers) {
   std::vector<StageOption> all;
   for (const Way& way : ways_) {
