@@ -1,7 +1,8 @@
 // The installed library in one header: read a scenario, resolve its plan, evaluate it, print it.
 //
 //   const auto path = costmodel::config_path({});
-//   const auto s = costmodel::load_scenario(costmodel::scenario_file("tiny-gpt-cpu", path), path, {});
+//   const auto file = costmodel::scenario_file("tiny-gpt-cpu", path);
+//   const auto s = costmodel::load_scenario(file, path, {});
 //   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
 //   const costmodel::Estimate e = evaluator.estimate(costmodel::resolve_plan(s));
 //
