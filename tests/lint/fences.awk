@@ -220,11 +220,19 @@ function check_unit(file,    unit, source) {
     breach(file ":1", "test", "has no test of its name (tests/" unit "_test.cpp)")
 }
 
-# Lines "KIND WHAT: reason". Each must be needed, so that the list only shrinks; a reason may name a test, which must exist.
+# Lines "KIND WHAT: reason", and "limit KIND NUMBER": how many there are of a kind. A line that is not needed any more is
+# refused, and so is a limit that is not the number there is: it is lowered with them. A reason may name a test, which must
+# exist.
 function read_exceptions(file,    line, key, reason) {
   while ((getline line < file) > 0) {
     ++exception_line
     if (line ~ /^(#|$)/) continue
+    if (split(line, words, " ") == 3 && words[1] == "limit") {
+      limit[words[2]] = words[3]
+      limit_at[words[2]] = exception_line
+      continue
+    }
+    ++exceptions_of[words[1]]
     key = line
     sub(/: .*/, "", key)
     reason = substr(line, length(key) + 3)
@@ -243,7 +251,14 @@ function excepted(kind, what) {
   return 1
 }
 
-function check_exceptions(file,    i) {
+function check_exceptions(file,    i, n, kind, kinds) {
+  n = split("arrow header test", kinds, " ")
+  for (i = 1; i <= n; ++i) {
+    kind = kinds[i]
+    if (exceptions_of[kind] + 0 != limit[kind] + 0)
+      breach(file ":" limit_at[kind] + 0, "exception",
+             exceptions_of[kind] + 0 " exceptions of the kind `" kind "`, and the limit is " limit[kind] + 0 (exceptions_of[kind] + 0 < limit[kind] + 0 ? ": lower it" : ""))
+  }
   for (i = 1; i <= exception_line; ++i)
     if ((i in exception_at) && !(exception_at[i] in needed))
       breach(file ":" i, "exception", "`" exception_at[i] "` is not needed any more: take it out")
