@@ -1,5 +1,5 @@
-// Memory of one rank, counted: how much of each kind is in use, and the most that ever was. The
-// high-water marks are what the memory model is held against.
+// The memory allocator of one rank. It counts the bytes in use per kind of memory and the
+// high-water marks, which the tests compare with the predicted memory.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ enum class MemoryKind { weights, gradients, optimizer, activations, buffers };
 inline constexpr std::array<std::string_view, 5> memory_kind_names{
     "weights", "gradients", "optimizer", "activations", "buffers"};
 
-// More than the rank may use: what() says what was asked for, what is in use and the limit.
+// Thrown when an allocation would exceed the rank's limit. what() reports the request, the bytes in
+// use and the limit.
 class OutOfMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -26,7 +27,7 @@ class OutOfMemory : public std::runtime_error {
 
 class Arena;
 
-// A piece of memory, given back when it goes out of scope. Aligned to 64 bytes, not cleared.
+// One allocation; its destructor returns it to the arena. Aligned to 64 bytes, not zeroed.
 class Block {
  public:
   Block() = default;
@@ -52,15 +53,16 @@ class Block {
   std::size_t bytes_ = 0;
 };
 
-// Which of the blocks that were given back goes out again: the one that came back last, which
-// caches may still have, or the one at the lowest address, so that who takes and gives back the
-// same again has the same addresses again.
+// Which free block take() reuses: the one freed last, which caches may still hold, or the one at
+// the lowest address, so that an identical sequence of allocations gets identical addresses (CUDA
+// graphs need that).
 enum class Reuse { latest, lowest };
 
-// Used by one thread. Blocks given back are kept for the next of the same size; they do not count.
+// Not thread-safe. Freed blocks are cached for the next allocation of the same size; cached bytes
+// do not count as in use.
 class Arena {
  public:
-  // `limit` in bytes, 0: none. `memory` outlives this.
+  // `limit` in bytes; 0: unlimited. `memory` outlives this.
   explicit Arena(std::size_t limit = 0, Memory& memory = host_memory(), Reuse reuse = Reuse::latest)
       : limit_(limit), memory_(memory), reuse_(reuse) {}
   ~Arena();
@@ -72,8 +74,8 @@ class Arena {
   Block take(MemoryKind kind, std::size_t bytes);
   std::size_t in_use(MemoryKind kind) const { return used_[index(kind)]; }
   std::size_t peak(MemoryKind kind) const { return peaks_[index(kind)]; }
-  std::size_t peak() const { return peak_; }  // of all kinds together
-  // Marks start again from what is in use.
+  std::size_t peak() const { return peak_; }  // over all kinds
+  // Resets the high-water marks to the bytes in use.
   void restart_marks();
 
  private:
@@ -87,7 +89,7 @@ class Arena {
   const Reuse reuse_;
   std::array<std::size_t, memory_kind_names.size()> used_{}, peaks_{};
   std::size_t peak_ = 0;
-  std::map<std::size_t, std::vector<void*>> spare_;  // by size; the last goes out next
+  std::map<std::size_t, std::vector<void*>> spare_;  // free blocks by size, reused last first
 };
 
 }  // namespace runtime

@@ -1,5 +1,5 @@
-// The CUDA part of the program: a library of its own, loaded when it is asked for, so that nothing
-// else needs a GPU, a driver or CUDA's libraries.
+// Loads libshardplan-cuda.so, the CUDA part of the program, with dlopen when a command needs it, so
+// that everything else works without a GPU, a driver or CUDA's libraries.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Gpu {
   std::string bus;  // "0000:1b:00.0"
 };
 
-// Version numbers as each library encodes them (CUDA 13.0 is 13000); 0 where there is none.
+// Version numbers as each library encodes them (CUDA 13.0 is 13000); 0: not installed.
 struct CudaVersions {
   int driver = 0;  // the newest CUDA that the installed driver serves
   int runtime = 0;
@@ -30,45 +30,46 @@ struct CudaVersions {
 };
 
 struct CudaReport {
-  std::vector<Gpu> gpus;  // that this process sees
+  std::vector<Gpu> gpus;  // visible to this process
   CudaVersions versions;
-  std::string error;  // a sentence when they could not be listed, else empty
+  std::string error;  // one sentence when the GPUs could not be listed, else empty
 };
 
-// Why one of these GPUs has no products in fp8, with a remedy; "" where all have.
+// Why one of these GPUs has no fp8 matrix products (compute capability below 8.9), with a remedy;
+// "" when all have them.
 std::string fp8_missing(const std::vector<Gpu>& gpus);
 
 struct GpuOptions {
-  int index = 0;                // among the report's
+  int index = 0;                // index into CudaReport::gpus
   Number number = Number::f32;  // of weights and activations
-  bool tf32 = false;            // fp32 products round what they multiply to TF32
-  bool fp8 = false;             // bf16's layers multiply in fp8
-  // Of a GPU that is cut into virtual devices (virtual_devices.hpp): how many, the multiprocessors
-  // of each, and which of them.
+  bool tf32 = false;            // fp32 products round their operands to TF32
+  bool fp8 = false;             // layers in bf16 compute their products in fp8
+  // For a GPU split into virtual devices (virtual_devices.hpp): the number of parts, the
+  // multiprocessors per part, and the index of this part.
   int parts = 1, multiprocessors = 0, part = 0;
 };
 
-// What the library offers.
+// The functions that the library exports.
 struct CudaPlugin {
   CudaReport (*report)();
   // Throws std::runtime_error.
   std::unique_ptr<Device> (*make_device)(const GpuOptions& options);
-  // "" where NCCL can be used, else a sentence that says why not.
+  // "" when NCCL can be used, else a sentence with the reason.
   std::string (*nccl_missing)();
   FabricId (*make_fabric_id)();
-  // Of a device of make_device's, which outlives it. All ranks call it; it throws RunFault where
-  // one of them does not come, and std::runtime_error for what NCCL says.
+  // `device` comes from make_device and outlives the fabric. Collective: all ranks call it. Throws
+  // RunFault when a rank does not arrive and std::runtime_error for an error of NCCL.
   std::unique_ptr<Fabric> (*make_fabric)(Device& device, const FabricRequest& request);
 };
 
-// The library has one C function of this name, which takes the interface that the caller was
-// compiled with and returns a const CudaPlugin*, or null for another interface.
+// The library's only C symbol. It takes the interface version the caller was compiled with and
+// returns a const CudaPlugin*, or null for any other version.
 inline constexpr const char* cuda_plugin_entry = "shardplan_cuda_plugin";
 inline constexpr int cuda_plugin_interface = 5;
 inline constexpr const char* cuda_plugin_file = "libshardplan-cuda.so";
 
-// Loads it, from beside this program or from where it is installed. Throws RunFault, whose sentence
-// says what is missing: the library, a library that it needs, a driver, or a GPU.
+// Loads the library from the program's own folder or from where it is installed. Throws RunFault,
+// whose sentence names what is missing: the library, a library it depends on, a driver, or a GPU.
 const CudaPlugin& cuda_plugin();
 
 }  // namespace runtime

@@ -1,5 +1,6 @@
-// The seam between the engine and what computes: one pass of one operator over tensors in the
-// device's memory (memory.hpp). The CPU's is in cpu_device.hpp.
+// The interface between the engine and a compute device: it runs one pass (forward, input gradient,
+// weight gradient) of one operator on tensors in the device's memory (memory.hpp). Implementations:
+// devices/cpu_device.hpp for the CPU, kernels/kernel_device_class.hpp for GPUs.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace runtime {
 
-// A tensor of the op list; empty where it is not held or not wanted.
+// A tensor of the op list; empty when it is absent or not requested.
 struct Tensor {
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -29,19 +30,19 @@ struct Tensor {
   }
 };
 
-// Where a rank's share lies in the whole model and batch.
+// The coordinates of a rank's shard in the unsharded model and global batch.
 struct Place {
-  std::int64_t first_sample = 0;  // of the micro-batch, since training began
+  std::int64_t first_sample = 0;  // first sample of the micro-batch, counted since training began
   std::int64_t sequences = 1;     // b
   std::int64_t sequence = 0;      // s
-  std::int64_t first_row = 0;     // of the rank's tokens in its micro-batch (sequence parallel)
-  std::int64_t heads = 0, kv_heads = 0, first_head = 0, all_heads = 0;  // rank's, and the model's
+  std::int64_t first_row = 0;     // of the rank's tokens in the micro-batch (sequence parallel)
+  std::int64_t heads = 0, kv_heads = 0, first_head = 0, all_heads = 0;  // rank's, last the model's
   std::int64_t head_dim = 0;
-  std::int64_t first_token = 0;       // of the rank's share of the vocabulary
-  std::int64_t vocab = 0;             // of the model, not padded
-  std::uint64_t seed = 0, layer = 0;  // of the model's layers
+  std::int64_t first_token = 0;       // first token id of the rank's vocabulary shard
+  std::int64_t vocab = 0;             // of the model, unpadded
+  std::uint64_t seed = 0, layer = 0;  // layer: index in the model
   double dropout = 0;
-  double loss_scale = 1;  // gradient of the loss with respect to one token's
+  double loss_scale = 1;  // gradient of the batch loss with respect to one token's loss
 };
 
 struct OpCall {
@@ -51,14 +52,14 @@ struct OpCall {
   Tensor output;
   std::array<Tensor, 4> saved{};  // in the node's order
   std::array<Tensor, 4> input_gradients{};
-  std::array<bool, 4> accumulate{};  // whether to add to what the gradient holds
+  std::array<bool, 4> accumulate{};  // add to the input gradient instead of overwriting it
   Tensor output_gradient;
-  Vector matrix, bias;                              // of one format
-  std::span<float> matrix_gradient, bias_gradient;  // added to
+  Vector matrix, bias;                              // both in the same format
+  std::span<float> matrix_gradient, bias_gradient;  // accumulated into
   bool table_layout = false;                        // the matrix is [n, k]
 };
 
-// The same with another place, which outlives it.
+// A copy of the call with another place; `place` outlives it.
 inline OpCall at_place(const OpCall& call, const Place& place) {
   const auto& [node, its, inputs, output, saved, input_gradients, accumulate, output_gradient,
                matrix, bias, matrix_gradient, bias_gradient, table_layout] = call;
@@ -70,27 +71,28 @@ inline OpCall at_place(const OpCall& call, const Place& place) {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual Memory& memory() = 0;  // where its tensors live, as long as this
-  // Null where it has done what it was asked for when the call returns.
+  virtual Memory& memory() = 0;  // of its tensors; lives as long as this
+  // Null for a synchronous device, whose work is done when a call returns.
   virtual Streams* streams() { return nullptr; }
-  // Null where none of its work can be replayed.
+  // Null when the device's work cannot be captured and replayed as graphs.
   virtual GraphRecorder* graphs() { return nullptr; }
   virtual void forward(const OpCall& call) = 0;
-  // The gradient of the inputs, and of parameters of operators other than products.
+  // The gradients of the inputs, and of the parameters of all operators but products.
   virtual void input_gradient(const OpCall& call) = 0;
-  // Of a product; `call.inputs[0]` is what it read, whole.
+  // For products only. `call.inputs[0]` is the forward input, already gathered over the tensor
+  // ranks when the kept one is sharded along the sequence.
   virtual void weight_gradient(const OpCall& call) = 0;
 
-  // Whether a product and the GELU beside it are asked for in one call, as below; if so, what both
-  // make is held at once.
+  // Whether the engine calls a product and its adjacent GELU as one fused operation (below); both
+  // outputs are then held at once.
   virtual bool fuses_activations() const { return false; }
-  // A product and the activation of its result: what both make.
+  // Fused forward: a product and the activation of its result. Writes both outputs.
   virtual void forward_fused(const OpCall& linear, const OpCall& activation) {
     forward(linear);
     forward(activation);
   }
-  // A product of the activation's result: `linear.input_gradients[0]` becomes the gradient of what
-  // the activation read.
+  // Fused backward of a product whose input is the activation's output: writes the gradient of the
+  // activation's input to `linear.input_gradients[0]`.
   virtual void input_gradient_fused(const OpCall& linear, const OpCall& activation) {
     input_gradient(linear);
     OpCall behind = activation;
@@ -98,8 +100,9 @@ class Device {
     input_gradient(behind);
   }
 
-  // Vocabulary-parallel cross-entropy in three parts; the rank's maxima, sums and target logits are
-  // reduced between them. `rows` of each are in the logit statistics.
+  // Vocabulary-parallel cross-entropy in three parts. Between them the caller all-reduces the row
+  // maxima, the sums and the target logits over the tensor ranks. The logit statistics hold `rows`
+  // values of each.
   virtual void logits_maximum(const OpCall& call) = 0;
   virtual void logits_exponentials(const OpCall& call) = 0;
   virtual void logits_loss(const OpCall& call) = 0;

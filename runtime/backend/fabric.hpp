@@ -1,7 +1,8 @@
-// The seam to what moves tensors between ranks without the host: NCCL is one. It has the
-// communicators of a FabricPlan, which are called by their rounds, and puts work into streams.
-// What a communicator is given is done in that order; both ends of a message give it at some time,
-// and who comes first waits in its stream.
+// The interface to direct transfers between the devices of ranks, without staging through host
+// memory; NCCL implements it. A fabric holds the communicators of a FabricPlan, addressed by the
+// index of their round, and enqueues operations on streams. One communicator runs its operations in
+// the order enqueued; sender and receiver may enqueue a message at different times, and the first
+// to arrive waits in its stream.
 #pragma once
 
 #include <array>
@@ -20,21 +21,21 @@ namespace runtime {
 
 // A rank's place in one round.
 struct FabricSeat {
-  int group = -1;  // which of the round's groups; -1: in none
+  int group = -1;  // index among the round's groups; -1: in none
   int position = 0, size = 1;
   bool channel = false;
   std::string name;  // "the tensor group of ranks 0, 1"
 };
 
-// What the ranks of one fabric have in common, made by rank 0.
+// The shared identifier of one fabric, made by rank 0 (ncclUniqueId).
 using FabricId = std::array<std::byte, 128>;
 
 struct FabricRequest {
   int rank = 0, ranks = 1;
   std::vector<FabricSeat> seats;  // by round
   FabricId id{};
-  costmodel::Seconds patience{60};  // for the others while the communicators are made
-  std::function<void()> heed = {};  // called while waiting; what it throws ends that
+  costmodel::Seconds patience{60};  // timeout while the communicators are made
+  std::function<void()> heed = {};  // called while waiting; an exception ends the wait
 };
 
 class Fabric {
@@ -42,19 +43,18 @@ class Fabric {
   using Stream = Streams::Stream;
   virtual ~Fabric() = default;
 
-  // To and from the other rank of a channel.
+  // To and from the peer of a channel.
   virtual void send(int round, Stream stream, std::span<const std::byte> message) = 0;
   virtual void recv(int round, Stream stream, std::span<std::byte> message) = 0;
-  // As Communicator's, of this rank's group of the round.
+  // Like Communicator's (ranks/collectives.hpp), over this rank's group in the round.
   virtual void all_reduce(int round, Stream stream, const Vector& values, Reduction reduction) = 0;
   virtual void reduce_scatter(int round, Stream stream, const Vector& values,
                               Reduction reduction) = 0;
   virtual void all_gather(int round, Stream stream, const Vector& values) = 0;
 
-  // What went wrong beside the calls, as a sentence with the group it went wrong in; "" where
-  // nothing has.
+  // An asynchronous error as a sentence that names the group; "" when there is none.
   virtual std::string fault() = 0;
-  // Ends all that is under way and all that will come; nothing more is given afterwards.
+  // Aborts all pending operations. No call may follow.
   virtual void abort() noexcept = 0;
 };
 

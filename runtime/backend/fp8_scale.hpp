@@ -1,6 +1,6 @@
-// The formats of eight bits that fp8 products read, of the OCP 8-bit Floating Point Specification
-// (OFP8, revision 1.0, table 2): E4M3 for weights and activations, E5M2 for gradients (Micikevicius
-// et al. 2022, arXiv:2209.05433). No tensor is kept in them.
+// The 8-bit formats that fp8 products read, from the OCP 8-bit Floating Point Specification (OFP8,
+// revision 1.0, table 2): E4M3 for weights and activations, E5M2 for gradients (Micikevicius et al.
+// 2022, arXiv:2209.05433). No tensor is stored in them between operators.
 #pragma once
 
 #include <bit>
@@ -9,14 +9,14 @@
 
 namespace runtime {
 
-// `Largest`: the code of the largest number. Rounds to nearest, ties to even; what is larger, and
-// infinite, becomes the largest; NaN stays NaN. GPUs' cvt.rn.satfinite does the same (PTX ISA).
+// `Largest` is the code of the largest finite number. Rounds to nearest, ties to even; larger
+// values and infinities saturate; NaN stays NaN. GPUs' cvt.rn.satfinite does the same (PTX ISA).
 template <int Mantissa, int Bias, std::uint8_t Largest>
 class Fp8 {
  public:
   static constexpr float largest =
       std::bit_cast<float>((std::uint32_t{Largest} << (23 - Mantissa)) + ((127U - Bias) << 23U));
-  static constexpr float smallest =  // above 0
+  static constexpr float smallest =  // the smallest positive number
       std::bit_cast<float>(static_cast<std::uint32_t>(128 - Bias - Mantissa) << 23U);
 
   Fp8() = default;
@@ -53,7 +53,7 @@ class Fp8 {
       return static_cast<std::uint8_t>(sign | magnitude);
     };
     if (size > 0x7f800000U) return 0x7fU;
-    if (size < (128U - Bias) << 23U) {  // beside this a float's last bit is `smallest`
+    if (size < (128U - Bias) << 23U) {  // after adding this, a float's last bit is worth `smallest`
       constexpr auto beside = static_cast<std::uint32_t>(151 - Bias - Mantissa) << 23U;
       const float sum = std::bit_cast<float>(size) + std::bit_cast<float>(beside);
       return signed_by(std::bit_cast<std::uint32_t>(sum) - beside);
@@ -71,8 +71,8 @@ using E5M2 = Fp8<2, 15, 0x7b>;  // 57344 at most
 static_assert(sizeof(E4M3) == 1 && E4M3::largest == 448 && E4M3::smallest == 0x1p-9F);
 static_assert(sizeof(E5M2) == 1 && E5M2::largest == 57344 && E5M2::smallest == 0x1p-16F);
 
-// What a tensor is multiplied with before it is rounded, so that its largest magnitude becomes the
-// format's (Transformer Engine's current scaling); 1 where that is 0 or no finite number.
+// The factor that maps a tensor's largest magnitude to the format's largest number (Transformer
+// Engine's current scaling); 1 when that magnitude is 0, infinite or NaN.
 template <class Format>
 constexpr float fp8_scale(float largest_magnitude) {
   constexpr float most = std::numeric_limits<float>::max();

@@ -1,5 +1,5 @@
-// The seam to what a device makes of a stretch of its compute stream, to be started as one later: a
-// CUDA graph. It holds addresses and numbers as they were when it was recorded.
+// The interface to capturing a sequence of operations on a device's compute stream and replaying it
+// with one launch: a CUDA graph. A graph keeps the addresses and numbers it was captured with.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,17 @@ class GraphRecorder {
   using Graph = int;
 
   virtual ~GraphRecorder() = default;
-  // What the calling thread asks the device and its memory for from now on is noted, and not done.
-  // No memory is taken, and nothing waited for, until end().
+  // Starts a capture: the calling thread's operations on the device and its memory are recorded,
+  // not executed. Until end() no memory may be allocated and nothing waited for.
   virtual void begin() = 0;
-  // Throws std::runtime_error where what was asked for cannot be replayed; then nothing is recorded
-  // any more, as after cancel().
+  // Throws std::runtime_error when an operation cannot be captured; the capture is then cancelled.
   virtual Graph end() = 0;
   virtual void cancel() noexcept = 0;
-  // In the compute stream, behind all that it was given before.
+  // Launches the graph on the compute stream, after all earlier work.
   virtual void start(Graph graph) = 0;
   virtual void forget(Graph graph) noexcept = 0;
-  // Another number when memory of the device's own, which graphs have the address of, has moved:
-  // those made before are never started again.
+  // Changes when scratch memory that captured graphs refer to has moved; graphs of an older
+  // generation are never launched again.
   virtual std::int64_t generation() const = 0;
 };
 

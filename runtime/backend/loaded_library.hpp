@@ -1,5 +1,5 @@
-// Functions of a library that is loaded when it is asked for, and stays loaded. No fmt: nvcc reads
-// this too.
+// Functions of a library that is loaded on first use (dlopen) and stays loaded. Uses no fmt,
+// because nvcc compiles this file too.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@ namespace runtime {
 
 class LoadedLibrary {
  public:
-  // `name` is what people call it; `because` ends the sentence that it lacks a function.
+  // `name` appears in messages; `because` ends the sentence that reports a missing function.
   LoadedLibrary(std::string name, const char* file, std::string because = "")
       : name_(std::move(name)),
         because_(std::move(because)),
@@ -21,14 +21,14 @@ class LoadedLibrary {
     missing_ = name_ + " cannot be loaded: " + (why == nullptr ? "for no reason given" : why);
   }
 
-  // Null where it is not there.
+  // Sets `function` to null when the symbol is missing.
   template <class Function>
   void find(const char* symbol, Function& function) {
     function = handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, symbol));
     if (function == nullptr && missing_.empty()) missing_ = name_ + " has no " + symbol + because_;
   }
 
-  // What was missing first, the library or one of its functions; "" where nothing was.
+  // The first thing missing, the library or one of its functions; "" when nothing is.
   const std::string& missing() const { return missing_; }
 
  private:

@@ -1,7 +1,7 @@
-// The seam to where a rank's tensors live, and the arithmetic on whole vectors that belongs to no
-// operator: the engine never reads or writes a tensor by itself. Host memory is here; a GPU's is in
-// runtime/cuda. Operations are done in the order they are asked for, perhaps
-// later than the call returns: only read(), sum(), finite() and wait() wait for them.
+// The interface to the memory that holds a rank's tensors, with the vector arithmetic that belongs
+// to no operator; the engine never dereferences a tensor itself. Host memory is here, GPU memory in
+// runtime/cuda/gpu_memory.hpp. Operations run in the order of the calls but may be asynchronous:
+// only read(), sum(), finite() and wait() wait for them.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace runtime {
 
 enum class Reduction { sum, max };
 
-// What a step of the optimizer updates: vectors of one size. `rounded`, where not empty, gets the
-// parameters in its format.
+// The vectors of one size that an optimizer step updates. `rounded`, unless empty, receives the
+// updated parameters in its own format.
 struct AdamTensor {
   std::span<float> params;
   std::span<const float> grads;
@@ -29,30 +29,30 @@ struct AdamTensor {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Whether the host may read and write it.
+  // Whether the host may read and write it directly.
   virtual bool host() const = 0;
-  // Aligned to 64 bytes, not cleared. Throws std::bad_alloc where there is none left.
+  // Aligned to 64 bytes, not zeroed. Throws std::bad_alloc when out of memory.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data) noexcept = 0;
 
   virtual void clear(void* data, std::size_t bytes) = 0;  // to zero bytes
   virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
   virtual void read(const void* from, std::span<std::byte> host) = 0;
-  // What `write` puts into the bytes it is given, which hold nothing before.
+  // Copies to the device the bytes that `write` fills in; it gets an uninitialised host buffer.
   virtual void write(void* to, std::size_t bytes,
                      const std::function<void(std::span<std::byte>)>& write) = 0;
 
-  // values = values + other, or the larger, element by element; both of one format.
+  // values = values + other, or max(values, other), element by element; both of one format.
   virtual void reduce(Reduction reduction, const Vector& other, const Vector& values) = 0;
-  // In the format of `to`.
+  // Rounds to the format of `to`.
   virtual void round(std::span<const float> from, const Vector& to) = 0;
-  // In double, in an order that the size alone decides.
+  // Sums in double; the order depends only on the size.
   virtual double sum(std::span<const float> values) = 0;
-  // As cpu::adamw.
+  // See cpu::adamw.
   virtual void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
                      std::span<float> square, const cpu::AdamW& how, std::int64_t step,
                      double gradient_scale) = 0;
-  // Of all of them; they have nothing in common.
+  // Updates all tensors, which do not overlap.
   virtual void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
                      double gradient_scale) {
     for (const AdamTensor& t : tensors) {
@@ -60,13 +60,13 @@ class Memory {
       if (!t.rounded.empty()) round(t.params, t.rounded);
     }
   }
-  // Whether all of their gradients are. Waits.
+  // Whether all gradients are finite. Waits.
   virtual bool finite(std::span<const AdamTensor> tensors) {
-    for (const AdamTensor& t : tensors)  // in double the sum of floats has room
+    for (const AdamTensor& t : tensors)  // a sum of floats cannot overflow a double
       if (!std::isfinite(sum(t.grads))) return false;
     return true;
   }
-  // Returns when all that was asked for is done. Throws what went wrong since the last time.
+  // Waits for all earlier operations. Throws the errors since the last call.
   virtual void wait() = 0;
 
   void copy(std::span<const float> from, std::span<float> to) {
@@ -75,7 +75,7 @@ class Memory {
   void copy(const Vector& from, const Vector& to) { copy(from.data, to.data, from.bytes()); }
 };
 
-// The memory of this process. Any thread may use it.
+// Host memory. Thread-safe.
 Memory& host_memory();
 
 }  // namespace runtime

@@ -1,4 +1,4 @@
-// The formats in which tensors are kept. Arithmetic is done in float.
+// The number formats of tensors: fp32, bf16, fp16. Arithmetic is done in float.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ enum class Number { f32, bf16, f16 };
 
 constexpr std::size_t bytes_of(Number number) { return number == Number::f32 ? 4 : 2; }
 
-// Of weights and activations; what is narrower than 16 bits is made for products alone.
+// The format of weights and activations. Precisions below 16 bits exist only inside products.
 constexpr Number format_of(costmodel::Precision p) {
   if (p == costmodel::Precision::fp32) return Number::f32;
   return p == costmodel::Precision::fp16 ? Number::f16 : Number::bf16;
@@ -43,8 +43,8 @@ class Bf16 {
 };
 static_assert(sizeof(Bf16) == 2);
 
-// IEEE 754's binary16: five bits of exponent, ten of mantissa, 65504 at most. Rounds to nearest,
-// ties to even; what is too large becomes infinite; NaN stays NaN.
+// IEEE 754 binary16: 5 bits of exponent, 10 of mantissa, largest number 65504. Rounds to nearest,
+// ties to even; larger values become infinite; NaN stays NaN.
 class F16 {
  public:
   F16() = default;
@@ -83,7 +83,7 @@ class F16 {
     };
     if (size > 0x7f800000U) return signed_by(0x7e00U);
     if (size >= 0x477ff000U) return signed_by(0x7c00U);  // from 65520 on
-    if (size < 0x38800000U) {  // below 2^-14: beside 1/2 a float's last bit is `smallest`
+    if (size < 0x38800000U) {  // below 2^-14: after adding 1/2, a float's last bit is `smallest`
       const float beside = std::bit_cast<float>(size) + 0.5F;
       return signed_by(std::bit_cast<std::uint32_t>(beside) - std::bit_cast<std::uint32_t>(0.5F));
     }
@@ -102,7 +102,7 @@ inline constexpr Number number_of<Bf16> = Number::bf16;
 template <>
 inline constexpr Number number_of<F16> = Number::f16;
 
-// visit(zero) of the format's type.
+// Calls visit(zero) with a zero of the format's type.
 template <class Visit>
 decltype(auto) in_format(Number number, Visit visit) {
   switch (number) {
@@ -113,7 +113,7 @@ decltype(auto) in_format(Number number, Visit visit) {
   return visit(0.0F);
 }
 
-// Numbers in some memory, perhaps not the host's.
+// A vector of numbers in device or host memory.
 struct Vector {
   void* data = nullptr;
   std::size_t size = 0;  // elements
@@ -131,7 +131,7 @@ struct Vector {
   Vector subspan(std::size_t begin, std::size_t elements) const {
     return {static_cast<std::byte*>(data) + begin * bytes_of(number), elements, number};
   }
-  // As T, which is its format: empty where it is not.
+  // The vector as a span of T; empty when T is not its format.
   template <class T>
   std::span<T> as() const {
     return number == number_of<T> ? std::span<T>(static_cast<T*>(data), size) : std::span<T>();

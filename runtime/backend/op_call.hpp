@@ -1,5 +1,5 @@
-// What every device reads of a call in the same way: layouts, the streams of dropout, and the
-// pieces of tensors that hold several vectors.
+// What all devices derive from an OpCall in the same way: the qkv layout, the random streams of
+// dropout, and the parts of tensors that concatenate several vectors.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline double softmax_scale(const Place& place) {
   return 1 / std::sqrt(static_cast<double>(place.head_dim));
 }
 
-// Sites of dropout in a layer draw from streams of their own.
+// Each dropout site of a layer draws from its own random stream.
 enum class DropoutSite : std::uint64_t { embedding, attention, residual, last_residual };
 
 inline std::uint64_t stream_of(const Place& place, DropoutSite site) {
@@ -36,14 +36,14 @@ inline DropoutSite residual_site(const OpCall& call) {
   return call.node.name == "MLP residual" ? DropoutSite::last_residual : DropoutSite::residual;
 }
 
-// The rows of a rank's tokens in all samples ever seen.
+// The dropout key of a rank's tokens; rows count over all samples since training began.
 inline cpu::DropoutKey token_key(const Place& place, DropoutSite site, std::int64_t cols) {
   return {place.seed, stream_of(place, site), place.first_sample * place.sequence + place.first_row,
           0, cols};
 }
 
-// The dropout of attention probabilities, [sequences, heads, s, s]: visit(shape, key, first
-// element, elements) once a sequence, whose heads lie together in the whole.
+// The dropout of attention probabilities [sequences, heads, s, s]. Calls visit(shape, key, first
+// element, elements) once per sequence, whose heads are contiguous in the unsharded tensor.
 template <class Visit>
 void for_each_sequence(const Place& p, const costmodel::Dropout& op, Visit visit) {
   const std::int64_t rows = p.heads * p.sequence;
@@ -56,10 +56,10 @@ void for_each_sequence(const Place& p, const costmodel::Dropout& op, Visit visit
   }
 }
 
-// A norm of query and key heads, whose vectors hold the queries' and then the keys'.
+// Whether this normalises query and key heads; its vectors hold the queries' part, then the keys'.
 inline bool is_qk_norm(const costmodel::Norm& op) { return op.gains > 1; }
 
-// Three vectors behind one another: maximum, exponential sum, target logit (then the loss).
+// Three concatenated vectors: maximum, sum of exponentials, target logit (later the loss).
 struct LogitStatistics {
   std::span<float> maximum, sum, target;
 };
@@ -70,8 +70,8 @@ inline LogitStatistics logit_statistics(const OpCall& call) {
   return {all.first(rows), all.subspan(rows, rows), all.last(rows)};
 }
 
-// How many of the rank's columns are tokens; the others, the padding, are never chosen and never
-// trained.
+// The number of the rank's columns that are real tokens. The rest is vocabulary padding, which is
+// masked out of the softmax and never trained.
 inline std::int64_t real_columns(const Place& place, const costmodel::CrossEntropy& op) {
   return std::clamp<std::int64_t>(place.vocab - place.first_token, 0, op.cols);
 }

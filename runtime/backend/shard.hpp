@@ -1,4 +1,4 @@
-// How many elements are cut into parts.
+// Splits a number of elements into nearly equal shards.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 
 namespace runtime {
 
-// Part `index` of `count` elements cut into `parts`: sizes differ by one at most, the larger first.
+// Shard `index` of `count` elements split into `parts`: sizes differ by at most one, larger ones
+// first.
 struct Chunk {
   std::size_t begin = 0, size = 0;
 };

@@ -1,6 +1,6 @@
-// The seam to what a device does beside computing: streams, each of which does in order what it is
-// given, and events, which say how far a stream has come. Devices that compute when they are asked
-// have none (Device::streams()). No call but time() waits. Threads take turns.
+// The interface to a device's asynchronous streams and events, as in CUDA: a stream runs its
+// operations in order; an event marks a point in a stream. Synchronous devices have none
+// (Device::streams() is null). Only time() blocks. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ class Streams {
  public:
   using Stream = int;
   using Event = int;
-  // In which Memory and Device do what they are asked for.
+  // The stream on which Memory and Device enqueue their work.
   static constexpr Stream compute = 0;
 
   virtual ~Streams() = default;
   virtual Stream make_stream() = 0;
-  // Passed already; lives as long as this.
+  // A new event, already complete; lives as long as this.
   virtual Event make_event() = 0;
-  // It is passed when the stream has done all that it was given until now.
+  // The event completes when the stream has done all work enqueued so far.
   virtual void record(Stream stream, Event event) = 0;
-  // What the stream is given from now on waits for what the event was last recorded for.
+  // Later work on the stream waits for the event's last record().
   virtual void wait(Stream stream, Event event) = 0;
   virtual void copy(Stream stream, const void* from, void* to, std::size_t bytes) = 0;
-  // Throws what went wrong on the device.
+  // Whether the event has completed. Throws errors of the device.
   virtual bool passed(Event event) = 0;
-  // From when the one was passed to when the other was. Waits for both.
+  // The time from one event's completion to the other's, in seconds. Waits for both.
   virtual costmodel::Seconds time(Event since, Event event) = 0;
-  // Called again and again while Memory::wait() waits; what it throws ends the waiting. Empty:
+  // Registers a callback that Memory::wait() polls; an exception it throws ends the wait. Empty:
   // none.
   virtual void watch(std::function<void()> look) = 0;
 };

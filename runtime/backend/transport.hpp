@@ -1,6 +1,5 @@
-// The seam between ranks: messages from one to another. Threads of a process and MPI processes each
-// have their own; collectives and the pipeline's transfers are built on it, so that the bytes
-// counted are the bytes sent.
+// The interface for messages between ranks; ranks/ implements it for threads, MPI and TCP.
+// Collectives and pipeline transfers are built on it, so that the bytes counted are the bytes sent.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace runtime {
 
-// A rank could not go on: what, where. Ends the run with status 4.
+// A rank failed: which one, and a sentence with the cause. The program ends with exit status 4.
 class RunFault : public std::runtime_error {
  public:
   RunFault(int rank, const std::string& what) : std::runtime_error(what), rank_(rank) {}
@@ -25,29 +24,31 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // The same ranks for one other thread of this rank, whose tags differ from this one's: the same
-  // at every call, alive as long as this is. Null where one thread alone may send. All ranks make
-  // the first call; throws RunFault where another does not.
+  // A second transport between the same ranks, for one other thread of this rank, with tags of its
+  // own. The same object at every call; lives as long as this. Null when only one thread may
+  // communicate. The first call is collective and throws RunFault when another rank does not make
+  // it.
   virtual Transport* beside() { return nullptr; }
-  // From any thread: recv() throws RunFault from now on, where one waits too.
+  // Makes every pending and later recv() throw RunFault. Callable from any thread.
   virtual void stop() {}
-  // Returns when `message` may be used again; never waits for the receiver. Messages of one tag
-  // between two ranks arrive in order.
+  // Asynchronous: returns when the buffer may be reused and never waits for the receiver. Messages
+  // of one tag between two ranks arrive in order.
   virtual void send(int to, int tag, std::span<const std::byte> message) = 0;
-  // Waits for the message. Throws RunFault when it is of another size, when the run was given up,
-  // or when nothing came for too long.
+  // Waits for the message. Throws RunFault when its size differs, when the run was given up, or
+  // when the patience (timeout) is over.
   virtual void recv(int from, int tag, std::span<std::byte> message) = 0;
-  // That recv() will be called for this message, after those announced before it: room may be made
-  // for it now.
+  // Announces a later recv() of this message, in the order of the calls, so that the receive can be
+  // posted early.
   virtual void expect(int /*from*/, int /*tag*/, std::size_t /*bytes*/) {}
-  // Throws RunFault where the run was given up.
+  // Throws RunFault when the run was given up.
   virtual void heed() {}
-  // Helps sent messages on their way where nobody else does (MPI moves large ones only inside its
-  // calls), without waiting; true while some still are. For ranks that compute or sleep long.
+  // Advances pending sends without waiting, for transports without a progress thread (MPI moves
+  // large messages only inside its calls); true while some are pending. For ranks that compute or
+  // sleep long.
   virtual bool progress() { return false; }
 };
 
-// Throws RunFault when the world has another size than `ranks`, which `what` ("the plan") wants.
+// Throws RunFault when the number of ranks is not `ranks`, which `what` ("the plan") requires.
 void require_size(const Transport& transport, int ranks, const std::string& what);
 
 }  // namespace runtime

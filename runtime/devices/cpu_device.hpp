@@ -1,4 +1,4 @@
-// The CPU as a device: operators by the kernels of runtime/cpu, on the calling thread.
+// The CPU as a device: runs operators with the functions of runtime/cpu on the calling thread.
 #pragma once
 
 #include <map>

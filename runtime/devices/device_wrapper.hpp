@@ -1,5 +1,5 @@
-// A device that lets another do all the work, and does something around each call. It sees every
-// operator by itself: none is fused, unless it says that it takes them so.
+// A decorator: forwards every call to another device and does something around it. Operators arrive
+// one by one, unfused, unless a derived class accepts fused calls.
 #pragma once
 
 #include "costmodel/base/pass.hpp"
@@ -22,7 +22,6 @@ class DeviceAround : public Device {
   void logits_loss(const OpCall& call) final { around(Work::logits_loss, call); }
 
  protected:
-  // Which of the calls above.
   enum class Work {
     forward,
     input_gradient,
@@ -38,13 +37,13 @@ class DeviceAround : public Device {
     return costmodel::Pass::forward;
   }
 
-  // Every call comes here; to call through() once is its own part.
+  // Receives every call; it must call through() exactly once.
   virtual void around(Work work, const OpCall& call) = 0;
 
   Device& inner() { return device_; }
   const Device& inner() const { return device_; }
 
-  // The other device does it.
+  // Forwards the call to the wrapped device.
   void through(Work work, const OpCall& call) {
     switch (work) {
       case Work::forward: return device_.forward(call);

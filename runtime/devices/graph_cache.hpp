@@ -1,13 +1,14 @@
-// Which stretches of the compute stream are replayed from a graph. A stretch is known by two keys:
+// Decides which sequences of operations on the compute stream run from a captured graph. A sequence
+// ("stretch") has two keys:
 //
-//   its shape    which operations, of which layers, in which order
-//   its values   the shape, and every address and number that is given to them
+//   shape    its operations, their layers and their order
+//   values   the shape plus every address and number passed to them
 //
-// Until warmed_up() all is done by itself: memory is still being taken, and has other addresses
-// later. So is a shape the first time, so that the device has made whatever it makes once (chosen
-// algorithms, tables, scratch memory). Values of a shape that was done are captured, and replayed
-// whenever they come again. Other addresses, as of another micro-batch's tensors, are
-// other values: a graph is never changed, and never started for values that it was not made of.
+// Before warmed_up() every stretch runs operation by operation, because memory is still being
+// allocated and addresses will change. So does the first run of each shape, so that the device has
+// made what it makes once (chosen algorithms, tables, scratch memory). Later, values seen for the
+// first time are captured, and replayed whenever they recur. A graph is never updated and never
+// launched for other values: a micro-batch with other addresses gets a graph of its own.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +22,28 @@
 
 namespace runtime {
 
-// Equal keys mean equal stretches.
+// Equal keys mean identical stretches.
 using GraphKey = std::vector<std::uint64_t>;
 
 struct GraphCounts {
-  std::int64_t captured = 0;  // graphs made
-  std::int64_t replayed = 0;  // stretches started from a graph that was there
-  std::int64_t done = 0;      // stretches done operation by operation
-  std::string refused;        // why some shapes are not captured, of the first; "" where all are
+  std::int64_t captured = 0;  // graphs captured
+  std::int64_t replayed = 0;  // stretches launched from an existing graph
+  std::int64_t done = 0;      // stretches run operation by operation
+  std::string refused;        // why the first uncapturable shape was refused; "" when none was
 };
 
 class GraphCache {
  public:
-  // `recorder` outlives this. Of one shape so many graphs are kept, at least 1: as many sets of
-  // addresses as one iteration has.
+  // `recorder` outlives this. Keeps at most `graphs_of_shape` (at least 1) graphs per shape: one
+  // for each set of addresses that an iteration uses.
   GraphCache(GraphRecorder& recorder, std::size_t graphs_of_shape);
   ~GraphCache();
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
   void warmed_up() { warm_ = true; }
-  // Does a stretch of so many operations; `each` asks the device for them one after the other.
+  // Runs a stretch of `operations` operations, replayed or one by one; `each` issues them to the
+  // device.
   void run(const GraphKey& shape, const GraphKey& values, std::size_t operations,
            const std::function<void()>& each);
   const GraphCounts& counts() const { return counts_; }
@@ -49,12 +51,12 @@ class GraphCache {
  private:
   struct Made {
     GraphRecorder::Graph graph;
-    std::int64_t last = 0;  // when it was started, in stretches
-    bool again = false;     // more than once
+    std::int64_t last = 0;  // when it was last launched, counted in stretches
+    bool again = false;     // launched more than once
   };
   struct Shape {
     std::map<GraphKey, Made> made;
-    std::size_t wasted = 0;  // graphs given up that were never replayed
+    std::size_t wasted = 0;  // evicted graphs that were never replayed
     bool refused = false;
   };
 
@@ -70,7 +72,7 @@ class GraphCache {
   bool warm_ = false;
   std::int64_t generation_;
   std::int64_t stretches_ = 0;
-  std::map<GraphKey, Shape> shapes_;  // that were done
+  std::map<GraphKey, Shape> shapes_;  // shapes that have run
   GraphCounts counts_;
 };
 

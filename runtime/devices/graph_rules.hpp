@@ -1,5 +1,5 @@
-// Whether a run replays its launches from graphs where its scenario asks for it
-// (training.overlap.cuda_graph), and what is said of that.
+// Whether a run replays its launches from graphs when its scenario requests it
+// (training.overlap.cuda_graph), and the note that the run prints about it.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace runtime {
 // How the ranks of a run compute.
 struct GraphSetting {
   bool on_gpus = false;
-  int virtual_devices = 1;       // of each GPU
-  bool reducing_thread = false;  // gradients are summed by a thread beside the rank's
+  int virtual_devices = 1;       // per GPU
+  bool reducing_thread = false;  // a second thread reduces gradients concurrently
 };
 
-// Why none is replayed, with a remedy; "" where they are.
+// Why launches are not replayed, with a remedy; "" when they are.
 std::string graphs_refused(const GraphSetting& setting);
 
-// What came of it, of one rank.
+// One rank's result, as a sentence.
 std::string graphs_note(const GraphCounts& counts);
 
 }  // namespace runtime

@@ -1,12 +1,12 @@
-// A device that lets another do the work, in stretches that are replayed from graphs: what is asked
-// of it is kept until something needs it done (the host waits for it or reads it, another stream
-// is to follow it, memory is given back), and then done at once, by a GraphCache.
+// A decorator that batches operations into stretches and replays them from graphs
+// (graph_cache.hpp). Calls are queued until something needs their results (the host waits or reads,
+// another stream is to follow, memory is freed); then the queued stretch runs as a whole.
 //
-// What differs every time is no part of a stretch and is done by itself: dropout, which draws by a
-// sample's number, and the gradient of the loss, which fp16 scales. Collectives of tensor ranks go
-// through other streams, so that a stretch ends before one and the next begins behind it.
+// What differs in every iteration is excluded and runs by itself: dropout, which draws by the
+// sample's number, and the gradient of the loss, which fp16 scales. Collectives of tensor ranks run
+// on other streams, so that a stretch ends before one and the next stretch begins after it.
 //
-// One thread uses it, its memory and its streams.
+// Not thread-safe, including its memory and its streams.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace runtime {
 
 class GraphedDevice : public DeviceAround {
  public:
-  // Both outlive this; the recorder is the device's. Counts of graphs as GraphCache's.
+  // Both outlive this; the recorder belongs to the device. `graphs_of_shape`: see GraphCache.
   GraphedDevice(Device& device, GraphRecorder& recorder, std::size_t graphs_of_shape);
   ~GraphedDevice() override;
   GraphedDevice(const GraphedDevice&) = delete;
@@ -31,17 +31,18 @@ class GraphedDevice : public DeviceAround {
   bool fuses_activations() const override { return inner().fuses_activations(); }
   void forward_fused(const OpCall& linear, const OpCall& activation) override;
   void input_gradient_fused(const OpCall& linear, const OpCall& activation) override;
-  // After the first iteration: stretches are captured from then on.
+  // To be called after the first iteration; stretches are captured from then on.
   void warmed_up() { cache_.warmed_up(); }
   const GraphCounts& counts() const { return cache_.counts(); }
 
  private:
-  struct Call;   // of the device
-  struct Fused;  // of the device, two in one
-  struct Move;   // within its memory
+  struct Call;   // a call of the device
+  struct Fused;  // a fused pair of calls of the device
+  struct Move;   // a copy or clear in its memory
   struct Step;
 
-  // Does what was kept before all that it passes on but copies and clearing.
+  // Runs the queued stretch before every operation it forwards, except copies and clears, which
+  // join the queue.
   class KeptMemory : public Memory {
    public:
     KeptMemory(GraphedDevice& device, Memory& memory) : device_(device), memory_(memory) {}
@@ -70,7 +71,7 @@ class GraphedDevice : public DeviceAround {
     Memory& memory_;
   };
 
-  // Likewise, where the compute stream is concerned.
+  // The same for operations that involve the compute stream.
   class KeptStreams : public Streams {
    public:
     KeptStreams(GraphedDevice& device, Streams& streams) : device_(device), streams_(streams) {}
@@ -92,7 +93,7 @@ class GraphedDevice : public DeviceAround {
 
   void around(Work work, const OpCall& call) override;
   void keep(const Move& move);
-  void settle();  // does what was kept
+  void settle();  // runs the queued stretch
   void do_step(const Call& kept);
   void do_step(const Fused& fused);
   void do_step(const Move& move);

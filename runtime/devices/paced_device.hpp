@@ -1,7 +1,7 @@
-// A device that also says how fast its core was while it computed: it takes the yardstick between
-// operators, after so many calls that it does so about every three milliseconds. After a number
-// of calls and not a time, for then yardsticks stand at places that do not depend on the pace, and
-// their mean is as slow as the work is.
+// A decorator that measures the core's speed while it computes: it times the yardstick
+// (yardstick.hpp) between operators, after a fixed number of calls, about every 3 ms. It counts
+// calls instead of time, so that the samples do not depend on the pace and their mean slowdown is
+// that of the operators.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ class PacedDevice : public DeviceAround {
   // `device` outlives this.
   explicit PacedDevice(Device& device) : DeviceAround(device) {}
 
-  // Of the operators since the last call: their time by the wall's clock over what they would have
-  // taken at the pace where the yardstick takes `reference`; 1 when there were none.
+  // The slowdown of the operators since the last call: their wall time over the time they would
+  // take at the pace at which the yardstick takes `reference`; 1 when there were none.
   double slowdown(costmodel::Seconds reference);
-  // That the yardstick took by the wall's clock, so far.
+  // The wall time spent on yardsticks so far.
   costmodel::Seconds measuring() const { return measuring_; }
   std::int64_t yardsticks() const { return all_; }  // so far
 
@@ -28,9 +28,9 @@ class PacedDevice : public DeviceAround {
   void take();
 
   Yardstick yardstick_;
-  std::int64_t calls_ = 0, every_ = 0;  // since the last answer; 0: not settled yet
-  costmodel::Seconds wall_, own_;       // of operators, by either clock
-  costmodel::Seconds sticks_;           // of so many yardsticks
+  std::int64_t calls_ = 0, every_ = 0;  // since slowdown(); every_ 0: not decided yet
+  costmodel::Seconds wall_, own_;       // of operators, on the wall clock and on the thread's clock
+  costmodel::Seconds sticks_;           // of `taken_` yardsticks
   int taken_ = 0;
   std::int64_t all_ = 0;
   costmodel::Seconds measuring_;

@@ -1,6 +1,6 @@
-// How fast the calling thread's core computes just now. Neighbours on the same core, other tenants
-// and clocks change that by half within milliseconds and from hour to hour, so a time means little
-// without what a piece of work that is always the same took beside it.
+// Measures how fast the calling thread's core computes right now. Neighbours on the same core,
+// other tenants and clock frequencies change that by half within milliseconds and from hour to
+// hour, so timings are paired with the time of a fixed piece of work taken next to them.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace runtime {
 
-// Seconds, on two clocks: the wall's, and the calling thread's own, which stands still while the
-// thread does not run.
+// Seconds, on the wall clock and on the calling thread's CPU clock, which stops while the thread
+// does not run.
 costmodel::Seconds wall_time();
 costmodel::Seconds thread_time();
 
-// The time of one product of 64 x 64 x 64 in fp32 by runtime/cpu's own GEMM, about 5 us: its
-// operands are too small to drive anything out of the caches. For one thread.
+// The time of one 64 x 64 x 64 product in fp32 by the GEMM of runtime/cpu, about 5 us: its operands
+// are too small to evict anything from the caches. Not thread-safe.
 class Yardstick {
  public:
-  // By the thread's own clock: the middle one of three, so that neither an interruption nor a clock
-  // that jumps counts. Takes four times as long.
+  // On the thread's clock: the median of three, so that one interruption or clock jump does not
+  // count. Takes as long as four products.
   costmodel::Seconds now();
-  // The fastest fiftieth of ten thousand.
+  // The time of the machine at its best: the fastest 2 % of ten thousand products.
   costmodel::Seconds at_best();
 
  private:

@@ -1,9 +1,9 @@
-// The emulated stages on the machine's own clock: a stage waits as long as the cost model says it
-// computes, on a thread or process of its own, and its messages really travel. What it takes longer
-// than the simulator says is what the engine, its transport and the operating system add.
+// The emulated stages in real time: a stage sleeps for the modelled compute time on a thread or
+// process of its own, and messages really travel. The excess over the simulator's time is the
+// overhead of the engine, the transport and the operating system.
 //
-// A message carries when it was sent and is not taken before that plus the transfer time. Clocks
-// are compared between ranks, so that all of them must run on one machine.
+// A message carries its send time and is not delivered before that plus the transfer time. Ranks
+// compare clocks, so all of them must run on one machine.
 #pragma once
 
 #include <cstddef>
@@ -16,41 +16,39 @@
 namespace runtime {
 
 struct RealTimeOptions {
-  std::size_t message_bytes = sizeof(std::int64_t);  // of one transfer; at least those of the stamp
-  // The ranks, which sleep most of the time, take their turn before all ordinary work, where the
-  // system lets them (root, or a limit on RLIMIT_RTPRIO above 0); else as if this were not set.
+  std::size_t message_bytes = sizeof(std::int64_t);  // per transfer, at least the time stamp
   bool urgent = false;
-  costmodel::Seconds patience{60};  // emulate_threads: for one message
+  costmodel::Seconds patience{60};  // emulate_threads: timeout of one message
 };
 
-// One rank of a lowered schedule; every rank of the transport calls it, and all begin together.
-// Event times count from that beginning. Throws what the transport throws.
+// Runs one rank of a lowered schedule. Collective: every rank calls it, and all start together.
+// Event times count from that start. Throws what the transport throws.
 std::vector<costmodel::Event> emulate_rank(Transport& transport, const costmodel::Schedule& lowered,
                                            const costmodel::PipelineTimes& times,
                                            const RealTimeOptions& options);
 
-// All ranks as threads of this process.
+// Runs all ranks as threads of this process.
 costmodel::Timeline emulate_threads(const costmodel::Schedule& lowered,
                                     const costmodel::PipelineTimes& times,
                                     const RealTimeOptions& options);
 
-// What a run came to: its last end, and the share of all ranks' time in which they did not compute.
+// A run's makespan in seconds, and the fraction of all ranks' time in which they did not compute.
 struct Measured {
   costmodel::Seconds makespan;
   double bubble = 0;
 };
 Measured measured(const costmodel::Timeline& timeline);
-// Of the events each rank brings; every rank calls it and has the answer.
+// The same from each rank's own events. Collective; every rank gets the result.
 Measured measured(Transport& transport, std::span<const costmodel::Event> events);
 
-// What a stage takes longer than it should, from 1F1B runs of short even stages: waking up, and
-// handing over. The least of five runs, since other work on the machine is no overhead. Every rank
-// calls it and has the answer.
+// The overhead per action in seconds (wake-up and hand-over), from 1F1B runs of short equal stages:
+// the minimum of five runs, because other load on the machine is not overhead. Collective; every
+// rank gets the result.
 costmodel::Seconds task_overhead(Transport& transport, const RealTimeOptions& options);
-// On threads.
+// The same on threads of this process.
 costmodel::Seconds measure_task_overhead(int ranks, const RealTimeOptions& options);
 
-// The times that a run is predicted with: each action longer by `overhead`.
+// The times for predicting a run: each action longer by `overhead`.
 costmodel::PipelineTimes with_overhead(costmodel::PipelineTimes times, costmodel::Seconds overhead);
 
 }  // namespace runtime

@@ -1,9 +1,9 @@
-// Stages that compute nothing and take the time that costmodel::PipelineTimes says, so that the
-// engine can be held to the simulator. Here the clock is virtual and the outcome the simulator's to
-// the bit; runtime/engine/emulated_real_time.hpp waits in earnest.
+// Stages that compute nothing and take the time of costmodel::PipelineTimes, so that the engine can
+// be tested against the simulator. Here the clock is virtual and the times equal the simulator's to
+// the bit; emulated_real_time.hpp really waits.
 //
-// A transfer takes `transfer` seconds beside whatever the sender does next, or, where the times are
-// blocking, instead of it. A stage's rank in the pipeline is its rank in the transport.
+// A transfer takes `transfer` seconds concurrently with the sender's next action or, when the times
+// are blocking, delays it. A stage's rank in the pipeline is its rank in the transport.
 #pragma once
 
 #include "costmodel/schedule/schedule.hpp"
@@ -14,7 +14,7 @@
 
 namespace runtime {
 
-// Which durations and which messages the actions mean; clocks are the derived classes'.
+// Maps actions to durations and messages; derived classes provide the clock.
 class EmulatedStages : public StageBackend {
  public:
   // All three outlive this.
@@ -38,8 +38,7 @@ class EmulatedStages : public StageBackend {
   const costmodel::PipelineTimes& times_;
 };
 
-// Messages are the 8 bytes of when they arrive; a rank that accepts one later than it came has lost
-// nothing.
+// A message is its arrival time, 8 bytes; receiving it later than that costs nothing.
 class VirtualStages : public EmulatedStages {
  public:
   using EmulatedStages::EmulatedStages;
@@ -54,8 +53,8 @@ class VirtualStages : public EmulatedStages {
   double clock_ = 0;
 };
 
-// All ranks of a lowered schedule on the calling thread, each as far as its messages let it, in
-// turn. Throws RunFault when none can go on before all are done.
+// Runs all ranks of a lowered schedule on the calling thread, in turn, each until it waits for a
+// message. Throws RunFault on a deadlock.
 costmodel::Timeline emulate_virtual(const costmodel::Schedule& lowered,
                                     const costmodel::PipelineTimes& times);
 

@@ -1,5 +1,5 @@
-// Executes one pipeline rank's actions, in the order the schedule gives, and notes when each ran.
-// What an action is, a backend says: threads and MPI compute, the emulated backend waits.
+// Executes one pipeline rank's actions in the order of the schedule and records when each ran. A
+// StageBackend defines what an action does: training ones compute, emulated ones wait.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace runtime {
 
-// A moment of a backend: its time, or where that is known later only, a number that stands for it.
+// A point in time of a backend: its time or, when that is known only later, the number of an event.
 struct Moment {
   costmodel::Seconds time{};
   int event = -1;
 };
 
-// One rank's share of an iteration. `stage` is virtual, as in the schedule; a transfer's stage is
-// the one whose result travels.
+// Performs one rank's actions. `stage` is the virtual stage, as in the schedule; for a transfer,
+// the stage that produced the tensor.
 class StageBackend {
  public:
   virtual ~StageBackend() = default;
@@ -29,10 +29,10 @@ class StageBackend {
   virtual void recv_forward(int stage, int micro_batch) = 0;
   virtual void send_backward(int stage, int micro_batch) = 0;
   virtual void recv_backward(int stage, int micro_batch) = 0;
-  // Seconds since the iteration began, on this backend's clock.
+  // Seconds since the iteration began, on the backend's clock.
   virtual costmodel::Seconds now() const = 0;
-  // Before and after each action. Backends whose actions go on after the call has returned have
-  // moments that are known later: time_of() waits for them.
+  // The engine calls moment() before and after each action. Asynchronous backends return an event;
+  // time_of() then waits for it.
   virtual Moment moment() { return {now()}; }
   virtual costmodel::Seconds time_of(const Moment& moment) { return moment.time; }
 };
@@ -40,9 +40,9 @@ class StageBackend {
 // Performs one action of `rank`.
 costmodel::Event execute(const costmodel::Action& action, int rank, StageBackend& backend);
 
-// Runs the actions of `rank` in a lowered schedule (costmodel::lower): the events of its compute
-// and transfer streams, in order. A forward or backward that had to wait for its input starts when
-// it has it. `begins`, where given, hears of each action before it is performed.
+// Runs the actions of `rank` in a lowered schedule (costmodel::lower) and returns the events of its
+// compute and transfer streams, in order. A forward or backward that waited for its input starts
+// when the input has arrived. `begins`, if given, is called before each action.
 std::vector<costmodel::Event> execute(
     const costmodel::Schedule& lowered, int rank, StageBackend& backend,
     const std::function<void(const costmodel::Action&)>& begins = {});
