@@ -1,14 +1,14 @@
-// Tensors by way of a Fabric, for the engine: messages between stages as a Transport, and the
-// collectives of a group at once. All is put into streams of its own, beside the computation:
+// Tensor transfers over a Fabric, for the engine: pipeline messages as a Transport, and the
+// collectives of a group. All run asynchronously on streams of their own, concurrent with compute:
 //
-//   channel   a stream for each channel that the rank sends over or receives from
-//   tensor    collectives of the tensor group, and of the two ends of a pipeline
+//   channel   one stream per channel that the rank sends or receives on
+//   tensor    collectives of the tensor group and of the two ends of a pipeline
 //   replicas  collectives of the ranks that hold the same weights
 //
-// A message that is sent is copied beside the tensors first, so that its tensor may be used again
-// although the receiver takes it later; one that comes is received as soon as it is known that it
-// will be wanted (expect()), two ahead. The compute stream waits for what it needs and nothing
-// else. Memory for that is beside what a plan counts. One thread uses it.
+// A message is copied to a buffer before it is sent, so that its tensor can be reused before the
+// receiver takes it. Receives are posted as soon as they are announced (expect()), two ahead. The
+// compute stream waits only for what it needs. The plan's memory does not include these buffers.
+// Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -29,36 +29,35 @@ namespace runtime {
 
 class FabricTransport : public Transport {
  public:
-  // All outlive this. `host` carries no tensor; it says which rank this is, and whether the run was
-  // given up. The memory is that in which the fabric's tensors lie. Ranks may stand still for
-  // `patience`.
+  // All outlive this. `host` carries no tensors; it provides the rank and reports when the run is
+  // given up. `memory` holds the fabric's tensors. `patience`: the timeout without progress.
   FabricTransport(Transport& host, const FabricPlan& plan, Fabric& fabric, Streams& streams,
                   Memory& memory, costmodel::Seconds patience);
-  // Aborts the fabric where something is still under way.
+  // Aborts the fabric when operations are pending.
   ~FabricTransport() override;
   FabricTransport(const FabricTransport&) = delete;
   FabricTransport& operator=(const FabricTransport&) = delete;
 
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
-  // Of the pipeline's messages only.
+  // Pipeline messages only.
   void send(int to, int tag, std::span<const std::byte> message) override;
   void recv(int from, int tag, std::span<std::byte> message) override;
   void expect(int from, int tag, std::size_t bytes) override;
   void heed() override { look(); }
 
-  // Of the rank's group; null where it has none. Lives as long as this.
+  // The operations of the rank's group; null when it has none. Lives as long as this.
   GroupOperations* group(FabricUse use);
-  // Waits until nothing is under way.
+  // Waits until no operation is pending.
   void settle();
 
  private:
   class Group;
-  struct Slot {  // memory of one message
+  struct Slot {  // the buffer of one message
     void* data = nullptr;
     std::size_t bytes = 0;
-    Streams::Event event = 0;  // it has gone, or it has come
-    Streams::Event taken = 0;  // of one that came: it was copied to where it was wanted
+    Streams::Event event = 0;  // sent, or received
+    Streams::Event taken = 0;  // received and copied to its destination
   };
   struct Expected {
     int from, tag;
@@ -74,15 +73,15 @@ class FabricTransport : public Transport {
     Streams::Stream stream = 0;
     std::deque<Slot> slots;
     std::size_t received = 0;
-    std::deque<Expected> expected;  // not received yet
+    std::deque<Expected> expected;  // announced, not posted yet
     std::deque<Arriving> arriving;
   };
   struct Given {
     Streams::Event event;
     Streams::Stream stream;
     std::string what;
-    int other;     // the rank at fault where it does not come to an end
-    bool awaited;  // the computation, or settle(), goes on after it
+    int other;     // the rank to blame on a timeout
+    bool awaited;  // compute or settle() waits for it
   };
   using Clock = std::chrono::steady_clock;
 
@@ -104,13 +103,13 @@ class FabricTransport : public Transport {
   Streams& streams_;
   Memory& memory_;
   const costmodel::Seconds patience_;
-  const Streams::Event computed_;    // how far the compute stream has come
+  const Streams::Event computed_;    // marks the compute stream's progress
   std::map<int, Channel> channels_;  // by round
   std::map<FabricUse, std::unique_ptr<Group>> groups_;
   Streams::Stream tensor_stream_ = 0;  // 0: not made yet
   std::deque<Given> under_way_;
   std::vector<Streams::Event> spare_;
-  Clock::time_point moved_;  // when something last came to its end, or was first waited for
+  Clock::time_point moved_;  // last progress, for the timeout
 };
 
 }  // namespace runtime

@@ -1,4 +1,4 @@
-// Whether this process was started as one rank of several.
+// Detects whether a launcher (mpirun, srun, torchrun) started this process as one rank of several.
 #pragma once
 
 #include <optional>
@@ -6,32 +6,31 @@
 
 namespace runtime {
 
-// Which rank of how many this process is, as whoever started it says in the environment: mpirun
-// (Open MPI's or PMI variables) or a step of Slurm's srun. MPI is not called. Nothing where those
-// started torchrun, and that this process: where TORCHELASTIC_RUN_ID stands beside torchrun's other
-// variables, these hold here and below.
+// The rank and world size from the environment variables of mpirun (Open MPI or PMI) or of a step
+// of Slurm's srun; MPI is not called. Nothing when they launched torchrun, which launched this
+// process: when TORCHELASTIC_RUN_ID is set next to torchrun's other variables, torchrun's count,
+// here and in the functions below.
 struct Launched {
   int rank = 0, world = 1;
 };
 std::optional<Launched> launched();
 
-// The same as torchrun says it (RANK, WORLD_SIZE, MASTER_ADDR): such ranks find one another by
+// The same from torchrun's variables (RANK, WORLD_SIZE, MASTER_ADDR). Such ranks connect through
 // runtime/ranks/tcp_rendezvous.hpp.
 std::optional<Launched> launched_by_torchrun();
-// Either; torchrun's where the process is not alone.
+// Either of them; torchrun's when its world has more than one process.
 std::optional<Launched> one_of_several();
 
-// Which of the processes of its machine this one is, so that each takes a GPU of its own; 0 where
-// nobody says.
+// This process's index among those of its machine, which selects its GPU; 0 when unknown.
 int local_rank();
 
-// The ranks that run on this machine: as srun dealt them out (SLURM_STEP_TASKS_PER_NODE,
-// SLURM_DISTRIBUTION: block or cyclic), under mpirun and torchrun consecutive ones; this one alone
-// where nobody says.
+// The ranks on this machine: from srun's distribution (SLURM_STEP_TASKS_PER_NODE,
+// SLURM_DISTRIBUTION: block or cyclic); under mpirun and torchrun consecutive ones; only this rank
+// when unknown.
 std::vector<int> ranks_here();
 
-// To be called before a rank says a fault that the others find too and ends with a status: the
-// first to end has the others ended, so that the higher ranks wait a little for rank 0.
+// Call it before reporting a fault that other ranks find too and exiting: the launcher kills all
+// ranks when the first exits, so higher ranks wait briefly for rank 0 to report.
 void let_others_speak();
 
 }  // namespace runtime

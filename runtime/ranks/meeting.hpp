@@ -1,4 +1,5 @@
-// Which rank of which run a process that torchrun started is, and where it finds the others.
+// Where the ranks of a torchrun job meet: this process's rank, the run it belongs to, and the
+// address of rank 0.
 #pragma once
 
 #include <string>
@@ -6,17 +7,17 @@
 
 namespace runtime {
 
-// What the environment says of it.
+// Read from torchrun's environment variables.
 struct Meeting {
   int rank = 0, world = 1;
-  std::string host;        // MASTER_ADDR: rank 0's
-  std::vector<int> ports;  // where rank 0 listens: on the first that is free
-  std::string run;         // tells this run from others that use the same ports
+  std::string host;        // MASTER_ADDR, the host of rank 0
+  std::vector<int> ports;  // candidates: rank 0 listens on the first free one
+  std::string run;         // identifies this run among others that use the same ports
 };
 
-// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 listens on MASTER_PORT, or on one of the
-// eight behind it where torchrun's agent has its store there (TORCHELASTIC_USE_AGENT_STORE). Throws
-// RunFault when one of them is missing or no number.
+// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 listens on MASTER_PORT, or on one of
+// the eight ports after it when torchrun's agent has its own store there
+// (TORCHELASTIC_USE_AGENT_STORE). Throws RunFault when a variable is missing or not a number.
 Meeting meeting();
 
 }  // namespace runtime

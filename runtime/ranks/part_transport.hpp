@@ -1,4 +1,4 @@
-// Some neighbouring ranks of a world as a world of their own, numbered from 0.
+// A sub-world: consecutive ranks of a world, renumbered from 0.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace runtime {
 
 class PartTransport : public Transport {
  public:
-  // Ranks [first, first + size) of `whole`, which outlives this and is one of them.
+  // Ranks [first, first + size) of `whole`, which outlives this; its rank is one of them.
   PartTransport(Transport& whole, int first, int size)
       : whole_(whole), first_(first), size_(size) {}
 

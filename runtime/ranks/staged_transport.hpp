@@ -1,5 +1,5 @@
-// Messages of tensors that live where the transport cannot read: each goes by way of the host's
-// memory. Tensors of the host's own pass as they are.
+// Sends tensors in device memory over a transport that reads host memory only: each message is
+// staged through host memory. Tensors in host memory pass through unchanged.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace runtime {
 
 class StagedTransport : public Transport {
  public:
-  // Both outlive this. Messages given to this one lie in `memory`.
+  // Both outlive this. Messages lie in `memory`.
   StagedTransport(Transport& transport, Memory& memory) : transport_(transport), memory_(memory) {}
 
   int rank() const override { return transport_.rank(); }

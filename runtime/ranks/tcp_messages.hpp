@@ -1,5 +1,5 @@
-// Short words over TCP connections that are being made, each waited for until a moment: what
-// runtime/ranks/tcp_rendezvous.hpp speaks, on one thread.
+// Short messages with deadlines over TCP connections that are being set up, single-threaded: the
+// protocol layer of runtime/ranks/tcp_rendezvous.hpp.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -15,10 +15,10 @@
 
 namespace runtime {
 
-// What is said, with a text behind it.
+// The kinds of message; each is followed by a text.
 enum class TcpWord : char { welcome = 'w', table = 't', ready = 'r', begin = 'b', fault = 'f' };
 
-// What an error says, and where files ran out the remedy.
+// The error's message; with a remedy when the process is out of file descriptors.
 std::string message_of(const boost::system::error_code& code);
 
 class TcpWords {
@@ -27,9 +27,9 @@ class TcpWords {
   using Acceptor = boost::asio::ip::tcp::acceptor;
   using Code = boost::system::error_code;
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::seconds moment{2};  // how long one short message may take
+  static constexpr std::chrono::seconds moment{2};  // timeout of one short message
 
-  // A word that will come, or the end of its connection; how long the text behind it is.
+  // A pending message's kind or the end of its connection, and the length of its text.
   struct Coming {
     TcpWord word{};
     std::uint64_t size = 0;
@@ -39,30 +39,31 @@ class TcpWords {
 
   explicit TcpWords(boost::asio::io_context& io) : io_(io) {}
 
-  // Listens at the first of the addresses that can be, and returns what hindered it at the last.
-  // One of IPv6 hears IPv4 too.
+  // Listens on the first usable address; returns the last address's error when none is. An IPv6
+  // socket accepts IPv4 too.
   static Code listen(Acceptor& acceptor, const std::vector<boost::asio::ip::address>& addresses,
                      int port);
 
-  // Each returns what hindered it: timed_out where it was not done until the deadline, or where
-  // what is watched ended; its socket is then closed.
+  // Each returns an error code: timed_out when the deadline passed or the watched connection ended;
+  // the socket is then closed.
   Code read(Socket& from, boost::asio::mutable_buffer into, Time deadline);
   Code write(Socket& to, boost::asio::const_buffer bytes);
   Code accept(Acceptor& at, Socket& socket, Time deadline);
   Code connect(Socket& socket, const std::vector<boost::asio::ip::address>& hosts, int port,
                Time deadline);
 
-  // False where it could not be said.
+  // False when it could not be sent.
   bool say(Socket& to, TcpWord word, const std::string& text);
-  // The text behind a word; nothing where none came in time.
+  // Receives a message: its kind and its text; nothing when none arrived in time.
   std::optional<std::string> hear(Socket& from, TcpWord& word, Time deadline);
   std::optional<std::string> text_behind(const Coming& word, Socket& from);
 
-  // Begins to wait for a word, beside all else. Nobody else may read from the socket meanwhile.
+  // Starts an asynchronous wait for a message. Nothing else may read from the socket until it
+  // arrives.
   std::shared_ptr<Coming> next(Socket& from);
-  // False where the deadline was over before.
+  // Runs until `until` is true; false when the deadline passed first.
   bool wait(Time deadline, const std::function<bool()>& until);
-  // Whatever waits ends when this has; null: nothing is watched.
+  // All waits end when `watched` has a message or an error; null: watch nothing.
   void watch(std::shared_ptr<const Coming> watched) { watched_ = std::move(watched); }
 
  private:

@@ -1,7 +1,7 @@
-// How processes that torchrun started find one another: a TCP connection between each two of them.
-// Rank 0 listens, the others come with the port they listen on themselves, and rank 0 tells all
-// where everybody is. Whoever reaches the port may say that it is a rank: that is for networks
-// whose hosts trust one another, as torchrun's own store is.
+// Connects the processes that torchrun started: one TCP connection per pair of ranks. Rank 0
+// listens; the others report the port they listen on, and rank 0 sends everyone the table of
+// addresses. Nothing authenticates a rank: for networks whose hosts trust one another, as with
+// torchrun's own store.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,9 +13,9 @@
 
 namespace runtime {
 
-// The connections to the other ranks, by rank; that to this rank is closed. Returns on all ranks or
-// on none: throws RunFault within about twice `patience`, with the cause that the first of them
-// met: ranks are missing, or gone, have another WORLD_SIZE or the same RANK, or cannot be reached.
+// Returns the sockets to the other ranks, by rank; this rank's own is closed. Succeeds on all ranks
+// or on none: throws RunFault within about twice `patience`, with the first cause found: ranks are
+// missing or gone, have another WORLD_SIZE or the same RANK, or cannot be reached.
 std::vector<boost::asio::ip::tcp::socket> meet(boost::asio::io_context& io, const Meeting& meeting,
                                                costmodel::Seconds patience);
 

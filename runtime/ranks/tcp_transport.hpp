@@ -1,8 +1,8 @@
-// Ranks as processes that torchrun started, without MPI: messages go over a TCP connection between
-// each two ranks (runtime/ranks/tcp_rendezvous.hpp), collectives are our own
-// (runtime/ranks/collectives.hpp), so that the bytes counted are the bytes sent. A thread of its
-// own sends and receives, so that a rank that computes hears at once of another that is gone, and
-// answers one that asks what it waits for.
+// Ranks as processes that torchrun started, without MPI. Messages go over one TCP connection per
+// pair of ranks (runtime/ranks/tcp_rendezvous.hpp); collectives are those of
+// runtime/ranks/collectives.hpp, so that the bytes counted are the bytes sent. A background thread
+// sends and receives, so that a computing rank notices at once when another is gone, and answers a
+// rank that asks what it waits for.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 namespace runtime {
 
 struct TcpOptions {
-  // How long a rank waits for the others to come, for one message, and for the others' end.
+  // Timeout of the rendezvous, of one message, and of the other ranks' end.
   costmodel::Seconds patience{60};
-  // Hears, where given and on a thread of its own, why the run ends, although this rank may still
-  // compute and only find it later.
+  // Called, if given, on another thread with the cause that ends the run, possibly while this rank
+  // still computes and has not noticed it.
   std::function<void(const std::string&)> on_cause = {};
-  // Hears, where given, on a rank that fails why it does, before the others are told.
+  // Called, if given, on a failing rank with the cause, before the other ranks are informed.
   std::function<void(const std::string&)> on_fault = {};
 };
 
-// Runs `program` as this process's rank, which the environment says (meeting() of the rendezvous).
-// Throws RunFault when it throws, when another rank does, is gone, stops or does not come, on every
-// rank with the cause that the first of them found. Any thread may use the transport.
+// Runs `program` as this process's rank, read from the environment (meeting()). Throws RunFault
+// when it throws, or when another rank throws, exits, hangs or never arrives; on every rank with
+// the first cause found. The transport is thread-safe.
 void run_tcp(const TcpOptions& options, const std::function<void(Transport&)>& program);
 
 }  // namespace runtime

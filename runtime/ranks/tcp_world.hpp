@@ -1,6 +1,6 @@
-// One rank's ends of its TCP connections to the others, what has come by them, and the thread that
-// sends and receives. Messages of one tag between two ranks arrive in order. The first cause that
-// ends the run is every rank's: who finds it tells the others.
+// One rank's TCP connections to all others, its mailbox, and the thread that sends and receives.
+// Messages of one tag between two ranks arrive in order. The first cause of failure is broadcast,
+// so that all ranks report the same one.
 #pragma once
 
 #include <array>
@@ -32,11 +32,11 @@ class TcpWorld {
  public:
   using Bytes = std::vector<std::byte>;
 
-  // Hears, once and on the connections' thread, why the run ends, as soon as anything shows it; may
-  // not call the world.
+  // Called once, on the connections' thread, with the cause that ends the run, as soon as it is
+  // known. Must not call the world.
   using OnCause = std::function<void(const std::string&)>;
 
-  // Throws what meet() does.
+  // Throws what meet() throws.
   TcpWorld(const Meeting& meeting, costmodel::Seconds patience, OnCause on_cause = {});
   ~TcpWorld();
   TcpWorld(const TcpWorld&) = delete;
@@ -45,27 +45,27 @@ class TcpWorld {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  // From any thread; as Transport's. Each of a rank's two threads has a lane, 0 or 1, and waits
-  // until `stopped`, which stop() sets.
+  // Thread-safe; see Transport. Each of a rank's two threads has a lane, 0 or 1; recv() waits until
+  // the message arrives or stop() sets `stopped`.
   void send(int to, int tag, std::span<const std::byte> message);
   Bytes recv(int from, int tag, std::size_t lane, const bool& stopped);
   void stop(bool& stopped);
   void heed();
 
-  // No message comes after it. True when all others have said so too, false where they have not
-  // within the patience.
+  // Announces that this rank sends no more. True when all others have announced it too, false when
+  // the patience (timeout) is over first.
   bool part();
-  // The run ends with `sentence`, or with what another rank said first: tells the others, so that
-  // they hear it before they find this one gone, and gives them a moment to.
+  // Ends the run with `sentence`, or with an earlier cause from another rank. Informs the others
+  // and gives them a moment to read it before this process is gone.
   void give_up(const std::string& sentence);
 
  private:
-  // Before each message.
+  // The header of each message.
   struct Header {
     std::int64_t tag = 0;
     std::uint64_t size = 0;
   };
-  // What a thread waits for; nothing: from rank -1.
+  // The message a thread waits for; rank -1: none.
   struct Waiting {
     int rank = -1, tag = -1;
   };
@@ -76,7 +76,7 @@ class TcpWorld {
     Header header;
     Bytes coming;
     std::deque<Bytes> going;
-    bool last = false;  // nothing follows what is going
+    bool last = false;  // nothing more will be queued
     // The lock guards these.
     bool farewell = false, closed = false;
     std::size_t unsent = 0;  // messages
@@ -108,14 +108,14 @@ class TcpWorld {
   const OnCause on_cause_;
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  std::deque<Peer> peers_;  // by rank; its own is closed
+  std::deque<Peer> peers_;  // by rank; its own socket is closed
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<int, int>, std::deque<Bytes>> mail_;  // by sender and tag
   std::array<Waiting, 2> waits_;
   std::optional<RunFault> cause_;
-  std::optional<std::string> heard_;  // the cause, where it is another rank's word
-  bool ending_ = false;               // whoever goes now may
+  std::optional<std::string> heard_;  // the cause, when another rank reported it
+  bool ending_ = false;               // ranks may disconnect from now on
   std::thread thread_;
 };
 

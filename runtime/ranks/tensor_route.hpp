@@ -1,5 +1,5 @@
-// How the tensors of a run on devices of their own go from rank to rank: over a fabric, where every
-// rank has one and a device to itself, else by way of the host. All ranks decide alike.
+// Chooses how tensors in device memory travel between ranks: over a fabric when every rank has one
+// and a device to itself, else staged through host memory. All ranks make the same choice.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@
 
 namespace runtime {
 
-// What makes fabrics: the CUDA plug-in's functions, or a test's.
+// The factory of fabrics: the CUDA library's functions, or a test's.
 struct FabricMaker {
-  std::function<std::string()> missing;  // "" where it can, else a sentence
+  std::function<std::string()> missing;  // "" when fabrics are available, else the reason
   std::function<FabricId()> make_id;
   std::function<std::unique_ptr<Fabric>(Device&, const FabricRequest&)> make;
 };
@@ -25,26 +25,26 @@ struct FabricMaker {
 struct TensorWay {
   std::unique_ptr<FabricPlan> plan;
   std::unique_ptr<Fabric> fabric;
-  std::unique_ptr<FabricTransport> transport;  // null: by way of the host
-  std::string note;                            // which it is and why; "" for one rank
+  std::unique_ptr<FabricTransport> transport;  // null: staged through host memory
+  std::string note;                            // the choice and its reason; "" for one rank
 };
 
-// Where a rank's device is; ranks whose machine and bus are the same share it. `machine` is what
-// NCCL tells machines apart by (machine_id()), `host` what people call it.
+// A rank's device. Ranks with equal machine and bus share it. `machine` is NCCL's machine identity
+// (machine_id()), `host` a readable name.
 struct DevicePlace {
   std::string host, machine, bus;
 };
 
-// NCCL_HOSTID where it is set, else host name and boot id (NCCL 2.28, getHostHash in utils.cc).
+// NCCL_HOSTID if set, else host name and boot id (NCCL 2.28, getHostHash in utils.cc).
 std::string machine_id(const std::string& host);
 
-// What stands against a fabric of devices at these places, by rank: NCCL refuses two ranks of one
-// GPU ("Duplicate GPU detected"), whatever the others have. A sentence that names the ranks and
-// each GPU, with a remedy; "" where nothing does.
+// Why devices at these places, by rank, cannot form a fabric: NCCL refuses two ranks on one GPU
+// ("Duplicate GPU detected"), whatever the other ranks have. A sentence that names the ranks and
+// each GPU, with a remedy; "" when they can.
 std::string shared_device(const std::vector<DevicePlace>& places);
 
-// Every rank of `host` calls it. `place` is its device's. Throws RunFault where another rank does
-// not come, and what the maker throws.
+// Collective over `host`. `place` is the place of `device`. Throws RunFault when another rank does
+// not arrive, and what the maker throws.
 TensorWay tensor_way(const FabricMaker& maker, Transport& host, Device& device,
                      const DevicePlace& place, FabricPlan plan, costmodel::Seconds patience);
 

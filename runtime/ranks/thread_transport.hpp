@@ -1,5 +1,5 @@
-// Ranks as threads of one process: messages are copied into the receiver's mailbox, and who waits
-// sleeps. The first rank that cannot go on ends the run for all.
+// Ranks as threads of one process: a message is copied into the receiver's mailbox, and a waiting
+// receiver sleeps. The first rank that fails ends the run for all.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace runtime {
 
 struct ThreadOptions {
-  costmodel::Seconds patience{60};  // how long a rank waits for one message
+  costmodel::Seconds patience{60};  // timeout of one message
 };
 
 class ThreadWorld {
@@ -23,16 +23,17 @@ class ThreadWorld {
   ThreadWorld(const ThreadWorld&) = delete;
   ThreadWorld& operator=(const ThreadWorld&) = delete;
 
-  // The transport of one rank, alive as long as this world. Any thread may use it.
+  // The transport of one rank; lives as long as this world. Thread-safe.
   Transport& of(int rank);
 
-  // Ends the run: every rank that waits for a message, or sends or waits later, throws a RunFault
-  // that says "the run was given up: " and this cause. The first cause stands. A rank that waited
-  // in vain has given up by itself; as `by` it may still say more of that.
+  // Ends the run: every current or later send and recv throws a RunFault that says "the run was
+  // given up: " and the cause. The first cause is kept; rank `by`, whose own timeout was that
+  // cause, may replace it by a more detailed one.
   void give_up(const RunFault& cause, int by = -1);
   std::optional<RunFault> cause() const;
 
-  // This rank sends no more; who waits for a message from it that never came throws RunFault.
+  // Declares that this rank sends no more; a rank that waits for a message it never sent throws
+  // RunFault.
   void finished(int rank);
 
  private:
@@ -42,8 +43,8 @@ class ThreadWorld {
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
-// Runs `program` once a rank, each on a thread of its own, and joins them all. Throws the RunFault
-// of the rank that failed first; whatever a rank throws becomes one that names it.
+// Runs `program` once per rank, each on its own thread, and joins them. Throws the RunFault of the
+// first rank that failed; other exceptions become a RunFault that names the rank.
 void run_ranks(int ranks, const ThreadOptions& options,
                const std::function<void(Transport&)>& program);
 
