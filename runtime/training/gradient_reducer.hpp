@@ -1,7 +1,7 @@
-// Sums gradients over the ranks that hold the same, layer by layer: where asked for, on a thread of
-// its own as soon as a layer's are complete, beside the backward of the layers before it (bucketed
-// overlap, Li et al. 2020, arXiv:2006.15704, section 3.2.3; a bucket is a layer). Where a
-// communicator's collectives go beside the computation by themselves, no thread is needed.
+// Reduces gradients over the ranks that hold the same weights, layer by layer. Optionally on a
+// second thread as soon as a layer's gradients are complete, concurrent with the backward of
+// earlier layers (bucketed overlap, Li et al. 2020, arXiv:2006.15704, section 3.2.3; a bucket is a
+// layer). When the communicator's collectives are asynchronous (on a stream), no thread is needed.
 #pragma once
 
 #include <condition_variable>
@@ -25,20 +25,21 @@ struct TimeSpan {
 class GradientReducer {
  public:
   enum class How { alone, on_a_thread, in_a_stream };
-  // `now` is called by whoever reduces. `at_once`, of the replicas, is there for in_a_stream;
-  // `messages`, which the thread's reductions go by, for on_a_thread.
+  // `now` is called on the reducing thread. in_a_stream needs the replicas' `at_once`; on_a_thread
+  // needs `messages`, the transport of the thread's reductions.
   GradientReducer(How how, std::function<costmodel::Seconds()> now,
                   GroupOperations* at_once = nullptr, Transport* messages = nullptr);
-  // Ends what is not done.
+  // Stops the thread; pending reductions are dropped.
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
   bool beside() const { return how_ != How::alone; }
-  // The layer's gradients are complete. Layers come in the same order on all ranks of a group.
+  // Call when the layer's gradients are complete. The order of layers is the same on all ranks of a
+  // group.
   void add(LayerState& layer);
-  // Returns when all are reduced: when each was, since the last finish(). Throws what a reduction
-  // threw. Spans in a stream count from `since`.
+  // Waits until all are reduced; returns each reduction's start and end since the last finish().
+  // Throws what a reduction threw. Spans on a stream count from `since`.
   std::vector<TimeSpan> finish(Streams::Event since = 0);
 
  private:

@@ -1,5 +1,5 @@
-// An op list made ready to run: which tensors live how long. The same rules by which
-// costmodel::footprint counts, so that what is counted is what is held.
+// An op list prepared for execution: the lifetime of each tensor, by the same rules as
+// costmodel::footprint, so that the memory predicted is the memory held.
 #pragma once
 
 #include <vector>
@@ -11,27 +11,28 @@ namespace runtime {
 struct LayerProgram {
   costmodel::OpList list;
   costmodel::Recomputed recomputed = costmodel::Recomputed::nothing;
-  std::vector<bool> again;             // by node: forward runs again before backward
-  std::vector<bool> kept;              // by tensor: from forward to backward
-  std::vector<bool> held;              // by tensor: when backward begins, everything recomputed
-  std::vector<int> last_reader;        // by tensor: last node that reads it, -1 for none
-  std::vector<int> last_reader_again;  // the same among nodes that run again
-  std::vector<int> first_saver;        // by tensor: first node that keeps it for its backward
-  // By node: of a residual that adds the bias, the product whose bias it is; of that product, -2:
-  // it adds none itself. -1: neither.
+  std::vector<bool> again;             // by node: recomputed before backward
+  std::vector<bool> kept;              // by tensor: kept from forward to backward
+  std::vector<bool> held;              // by tensor: held when backward begins, after recomputation
+  std::vector<int> last_reader;        // by tensor: last node that reads it; -1: none
+  std::vector<int> last_reader_again;  // the same among recomputed nodes
+  std::vector<int> first_saver;        // by tensor: first node that saves it for its backward
+  // By node: for a residual that adds a product's bias, the index of that product; for such a
+  // product, -2, because it adds no bias itself; -1 for all others.
   std::vector<int> bias_of;
-  // By node: of a product whose bias a residual adds, whether what it sees of the gradient is what
-  // the residual sees of it, so that the bias's gradient can be summed with the weights'.
+  // By node: for a product whose bias a residual adds, whether both see the same output gradient
+  // (no collective between them changes it), so that the bias gradient can be summed with the
+  // weights'.
   std::vector<bool> sums_bias;
-  // By node: of a product, whether the next is the GELU of its result, or the one before the GELU
-  // that made its input; and nothing else reads what is between.
+  // By node: whether a product's next node is the GELU of its result (before_gelu), or its previous
+  // node the GELU that made its input (behind_gelu), and nothing else reads the tensor between.
   std::vector<bool> before_gelu, behind_gelu;
 };
 
-// Takes layers of gpt and llama models; see unsupported().
+// For layers of gpt and llama models only; see unsupported().
 LayerProgram layer_program(costmodel::OpList list, costmodel::Recomputed recomputed);
 
-// A node that returns its input as it is (the identity before a column-parallel product).
+// Whether the node returns its input unchanged (the identity before a column-parallel product).
 bool in_place(const costmodel::Node& node);
 
 }  // namespace runtime

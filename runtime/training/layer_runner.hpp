@@ -1,6 +1,6 @@
 // Runs one layer on one rank, forward or backward, for one micro-batch: the op list's nodes in
-// order, each tensor taken and given back exactly where costmodel::footprint says, and the
-// tensor-parallel collectives between.
+// order, with the tensor-parallel collectives between. Allocates and frees each tensor exactly
+// where costmodel::footprint says.
 #pragma once
 
 #include <vector>
@@ -13,29 +13,29 @@
 
 namespace runtime {
 
-// What one micro-batch leaves in a layer between forward and backward: tensors by id.
+// The tensors that a micro-batch keeps in a layer between forward and backward, by tensor id.
 using HeldTensors = std::vector<Block>;
 
-// One layer and the place of one micro-batch in it.
+// A layer and the coordinates of a micro-batch.
 struct LayerRun {
   const LayerProgram& program;
   LayerState& state;
-  LayerState* table;  // the token table its output projection borrows, or nullptr
+  LayerState* table;  // the tied token table for its output projection, or nullptr
   const Place& place;
   HeldTensors& held;
 };
 
 class LayerRunner {
  public:
-  // `tensor_group` over the tensor-parallel ranks, `number` of weights and activations. All outlive
-  // this.
+  // `tensor_group`: the communicator of the tensor-parallel ranks. `number`: the format of weights
+  // and activations. All outlive this.
   LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag, Arena& arena);
 
-  // Takes the layer's input (none for the embedding), returns its output (none of the head, whose
-  // losses add to loss_sum()).
+  // Takes the layer's input (none for the embedding) and returns its output (none for the head,
+  // whose losses are added to loss_sum()).
   Block forward(const LayerRun& run, Block input);
-  // Takes the gradient of the output (none of the head's), returns that of the input (none of the
-  // embedding's). Adds to the gradients of run.state and run.table.
+  // Takes the output's gradient (none for the head) and returns the input's (none for the
+  // embedding). Accumulates into the gradients of run.state and run.table.
   Block backward(const LayerRun& run, Block gradient);
 
   double loss_sum() const { return loss_sum_; }
@@ -58,7 +58,7 @@ class LayerRunner {
   void collective(costmodel::CollectiveKind kind, const Vector& in, const Vector& out);
   Block take(const costmodel::TensorInfo& info);
 
-  // Activations are of the format or, where the op list says so, fp32.
+  // Activations are in `number_` or, where the op list says so, in fp32.
   Vector vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const;
 
   Device& device_;

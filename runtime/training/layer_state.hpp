@@ -1,6 +1,7 @@
 // The weights, gradients and optimizer states of one layer on one rank, sharded over the ranks that
-// hold the same as ZeRO does (Rajbhandari et al. 2020, arXiv:1910.02054): stage 1 shards optimizer
-// states, 2 gradients too, 3 weights too. A rank's share is its chunk of the layer's flat memory.
+// hold the same weights as in ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): stage 1 shards the
+// optimizer states, stage 2 also the gradients, stage 3 also the weights. A rank's shard is its
+// chunk of the layer's flat buffer.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +16,33 @@ namespace runtime {
 
 class LayerState {
  public:
-  // `replicas`: the ranks that hold the same layer. Arena and communicator outlive this. Weights of
-  // another format than fp32 have fp32 ones beside them, which are the optimizer's. Gradients are
-  // fp32.
+  // `replicas`: the ranks that hold the same weights. Arena and communicator outlive this. Weights
+  // in 16 bits have fp32 master weights for the optimizer. Gradients are fp32.
   LayerState(LayerParameters layout, Number number, int zero, Communicator& replicas, int tag,
              Arena& arena, std::uint64_t seed);
 
   const LayerParameters& layout() const { return layout_; }
-  // The whole layer; with ZeRO-3 between gather() and release().
+  // The unsharded weights; with ZeRO-3 only between gather() and release().
   Vector weights() const;
-  // The whole layer's, to be added to; made (zeros) when there is none.
+  // The unsharded gradients, to accumulate into; allocated and zeroed when absent.
   std::span<float> gradients();
 
-  void gather();   // ZeRO-3: the other ranks' shares
-  void release();  // ZeRO-3: forgets them
+  void gather();   // ZeRO-3: all-gathers the weights
+  void release();  // ZeRO-3: frees the gathered weights
   void begin_iteration();
-  // The micro-batch's gradients of this layer are complete: ZeRO-2 and -3 sum them over the
-  // replicas and keep the rank's share.
+  // Call when the micro-batch's gradients are complete: ZeRO-2 and -3 reduce-scatter them over the
+  // replicas.
   void end_micro_batch();
-  // All micro-batches' are: sums them over the replicas, where that has not been done.
+  // Call when all micro-batches' gradients are complete: reduces them over the replicas unless that
+  // is done already.
   void reduce();
-  // The same in two halves, between which a rank's share is its own to add to.
+  // reduce() in two halves; between them the rank may change its shard, gradient_share().
   void reduce_to_share();
   std::span<float> gradient_share();
   void spread_share();
-  // The rank's share, which the optimizer updates.
+  // The rank's shard, for the optimizer.
   AdamTensor updated();
-  // It has: gathers the weights (ZeRO-1 and -2).
+  // Call after the optimizer step: all-gathers the weights (ZeRO-1 and -2).
   void end_update();
 
  private:
@@ -49,7 +50,7 @@ class LayerState {
   Vector weights_in(const Block& block) const {
     return {block.data(), block.bytes() / bytes_of(number_), number_};
   }
-  // The rank's share of something held whole, or all of what is held as a share.
+  // The rank's shard of an unsharded buffer, or all of a sharded one.
   Vector own(const Vector& vector, bool shared) const;
 
   LayerParameters layout_;
@@ -60,8 +61,8 @@ class LayerState {
   Arena& arena_;
   Chunk chunk_;
   Block weights_, gradients_, mean_, square_;
-  Block master_;                // fp32 weights, where the others are not: the share that is updated
-  Block gathered_, collected_;  // whole layer, for a while
+  Block master_;                // fp32 master weights of 16-bit weights: the shard that is updated
+  Block gathered_, collected_;  // the unsharded layer, temporarily
 };
 
 }  // namespace runtime

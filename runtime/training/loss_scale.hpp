@@ -1,8 +1,7 @@
-// The factor of the loss, and so of all gradients, in training whose gradients would be lost below
-// fp16's smallest number (Micikevicius et al. 2018, arXiv:1710.03740, section 3.2). Weight
-// gradients that overflow show that it is too large: that step is skipped. How it changes is
-// torch.amp.GradScaler's rule: from 2^16, halved where a step is skipped, doubled after 2000 in a
-// row that were not.
+// Dynamic loss scaling for fp16, whose smallest number small gradients would underflow
+// (Micikevicius et al. 2018, arXiv:1710.03740, section 3.2). A step whose gradients overflow is
+// skipped. The rule is torch.amp.GradScaler's: start at 2^16, halve when a step is skipped, double
+// after 2000 consecutive steps that were not.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +19,9 @@ class LossScale {
   explicit LossScale(const Rule& rule) : rule_(rule), value_(rule.first) {}
 
   double value() const { return value_; }
-  std::int64_t steps() const { return steps_; }  // that were taken
+  std::int64_t steps() const { return steps_; }  // optimizer steps taken
   std::int64_t skipped() const { return skipped_; }
-  // The end of an iteration: whether gradients overflowed on any rank.
+  // Call at the end of an iteration; `overflowed`: gradients overflowed on any rank.
   void note(bool overflowed);
 
  private:
@@ -31,7 +30,7 @@ class LossScale {
   std::int64_t steps_ = 0, skipped_ = 0, in_a_row_ = 0;
 };
 
-// "" where nothing was scaled (0).
+// A sentence for the report; "" when nothing was scaled (scale 0).
 std::string scaling_note(double scale, std::int64_t skipped);
 
 }  // namespace runtime

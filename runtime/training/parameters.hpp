@@ -1,6 +1,6 @@
-// The parameters of one layer on one rank: where each lies in the layer's flat memory, which part
-// of the whole tensor it is, and how it begins. Values come from the place in the whole, so that
-// every way of cutting a model starts from the same model.
+// The parameters of one layer on one rank: the offset of each in the layer's flat buffer, its part
+// of the unsharded tensor, and its initial values, which depend only on the position in the
+// unsharded tensor, so that every parallel plan starts from the same model.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace runtime {
 
-// Columns [local, local + count) of a rank are columns [global, ...) of the whole.
+// The rank's columns [local, local + count) are columns [global, global + count) of the unsharded
+// tensor.
 struct ColumnPart {
   std::int64_t local = 0, count = 0, global = 0;
 };
@@ -24,20 +25,21 @@ struct ColumnPart {
 enum class Initial { zeros, ones, normal };
 
 struct Parameter {
-  std::string name;  // of the whole tensor: "layer 3 QKV weight"
+  std::string name;  // of the unsharded tensor: "layer 3 QKV weight"
   std::int64_t rows = 0, cols = 0;
-  std::int64_t first_row = 0;    // in the whole
-  std::int64_t global_cols = 0;  // of the whole
+  std::int64_t first_row = 0;    // in the unsharded tensor
+  std::int64_t global_cols = 0;  // of the unsharded tensor
   std::vector<ColumnPart> columns;
   Initial initial = Initial::zeros;
   double spread = 0;       // standard deviation of Initial::normal
-  std::size_t offset = 0;  // in the layer's memory, elements
-  // Each tensor rank sees some of the tokens (or heads) only: gradients are summed over them.
+  std::size_t offset = 0;  // elements, in the layer's flat buffer
+  // Each tensor rank computes the gradient from a part of the tokens (or heads), so gradients are
+  // summed over the tensor ranks.
   bool partial = false;
   std::size_t size() const { return static_cast<std::size_t>(rows * cols); }
 };
 
-// Which parameters a node uses; -1: none.
+// The parameters of a node; -1: none.
 struct NodeParameters {
   int matrix = -1, bias = -1;
 };
@@ -46,25 +48,26 @@ struct LayerParameters {
   std::vector<Parameter> tensors;
   std::vector<NodeParameters> nodes;  // by node of the op list
   std::size_t size = 0;               // elements
-  bool borrows_table = false;         // its output projection is the token table of the same rank
+  bool borrows_table = false;         // its output projection is the same rank's token table (tied)
 };
 
 struct LayerPlace {
   costmodel::LayerKind kind = costmodel::LayerKind::block;
-  std::int64_t number = 0;  // among the blocks
+  std::int64_t number = 0;  // index among the transformer blocks
   int tp_rank = 0;
   bool borrows_table = false;
 };
 
-// Products are [k, n], row by row; token table and output projection [vocabulary, hidden]. `list`
-// is the rank's, `whole` the same layer without tensor parallelism.
+// Weight matrices are [k, n], row-major; the token table and the output projection [vocabulary,
+// hidden]. `list` is the rank's op list, `whole` that of the same layer without tensor parallelism.
 LayerParameters layer_parameters(const costmodel::OpList& list, const costmodel::OpList& whole,
                                  const costmodel::ModelSpec& model, const LayerPlace& place,
                                  bool sequence_parallel);
 
 inline constexpr std::string_view token_table_name = "token embedding table";
 
-// First values (normal ones as GPT-2's: 0.02, over sqrt(2·layers) before a residual).
+// Writes the initial values (normal ones as in GPT-2: deviation 0.02, before a residual 0.02 /
+// sqrt(2 · layers)).
 void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values);
 
 }  // namespace runtime

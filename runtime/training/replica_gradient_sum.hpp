@@ -1,12 +1,11 @@
-// Sums gradients over groups of ranks that hold replicas of unequal shares of the batch, each cut
-// over pipeline and data parallel ranks of its own; tensor groups are equally wide in all.
+// Sums gradients over groups of ranks that hold replicas and take unequal shares of the batch. Each
+// group has its own pipeline and data parallel sizes; the tensor parallel size is the same in all.
 //
-// A layer's gradients have then been summed within each group and scattered over its replicas. The
-// layer is cut into as many parts as there are groups; each group sends every part to the group
-// that sums it, and has the sums back: what a ring over the groups would send, 2 (G - 1) / G of a
-// rank's share. All groups get the same bits. A sample weighs the same wherever it was trained,
-// since the loss is divided by the tokens of the whole batch: a group's part of the gradient weighs
-// as its share of them.
+// Before the call a layer's gradients have been reduce-scattered within each group. The layer is
+// cut into as many parts as there are groups; each group sends every part to the group that sums it
+// and receives the sums: 2 (G - 1) / G of a rank's shard, as in a ring over the G groups. All
+// groups get identical bits. Every sample has the same weight, because the loss is divided by the
+// tokens of the global batch.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +25,15 @@ namespace runtime {
 
 class GroupSum {
  public:
-  // `world` has the ranks of all parts and outlives this, as `memory` does.
+  // `world` contains the ranks of all parts. It outlives this, and so does `memory`.
   GroupSum(std::vector<costmodel::ReplicaPart> parts, const costmodel::ModelSpec& model,
            Transport& world, Memory& memory);
   ~GroupSum();
   GroupSum(const GroupSum&) = delete;
   GroupSum& operator=(const GroupSum&) = delete;
 
-  // `share`: this rank's chunk of a layer of `size` elements, the block of that number or another
-  // kind. All ranks that hold the layer call it, layers in the order of the model.
+  // `share`: this rank's shard of a layer of `size` elements: block `number`, or a layer of another
+  // kind. Collective over all ranks that hold the layer, layers in the model's order.
   void sum(costmodel::LayerKind kind, std::int64_t number, std::size_t size,
            std::span<float> share);
   const TrafficCount& traffic() const { return traffic_; }

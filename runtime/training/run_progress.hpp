@@ -1,5 +1,5 @@
-// How far a run is: the measurements of all ranks, iteration by iteration, on rank 0. So a run that
-// ends before its time can still say what it saw.
+// The progress of a run on rank 0: all ranks' measurements, iteration by iteration, so that a run
+// that ends early can still report them.
 #pragma once
 
 #include <mutex>
@@ -9,13 +9,13 @@
 
 namespace runtime {
 
-// Any thread may use it.
+// Thread-safe.
 class RunProgress {
  public:
-  // One more iteration that all ranks have ended, by rank. Times of stages are kept as means over
-  // all iterations but the first, the rest as the last iteration had it.
+  // Adds an iteration that all ranks have completed; measurements by rank. Stage times become means
+  // over all iterations but the first; everything else is the last iteration's.
   void add(std::vector<RankMeasurement> iteration);
-  // By rank; empty before the first iteration has ended.
+  // By rank; empty before the first completed iteration.
   std::vector<RankMeasurement> so_far() const;
 
  private:

@@ -1,5 +1,5 @@
-// One rank of a plan, for real: its stages' layers forward and backward, ZeRO's gathers and
-// reductions around them, the pipeline's transfers between stages, and the end of an iteration.
+// The backend that trains: one rank of a plan with its stages' layers, forward and backward, ZeRO's
+// gathers and reductions, the pipeline transfers, and the end of an iteration.
 #pragma once
 
 #include <chrono>
@@ -27,44 +27,45 @@
 namespace runtime {
 
 struct ExecutorOptions {
-  // Where tensors go without the host; null: by way of it.
+  // For direct transfers between devices; null: staged through host memory.
   FabricTransport* fabric = nullptr;
-  // Where groups of devices hold replicas of unequal shares: the rank's own group, whose plan and
-  // transport the executor is given, and the sum over all of them. Null: there are no groups.
+  // For plan.replicas: the rank's own group, whose plan and transport the executor gets, and the
+  // sum over all groups. Null: no groups.
   const costmodel::ReplicaPart* part = nullptr;
   GroupSum* across = nullptr;
   std::uint64_t seed = 1;
-  Reuse reuse = Reuse::latest;   // of memory: lowest, where launches are replayed
+  Reuse reuse = Reuse::latest;   // lowest when launches are replayed from graphs
   std::size_t memory_limit = 0;  // bytes; 0: none
   cpu::AdamW optimizer{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
   LossScale::Rule loss_scale = {};  // in fp16
 };
 
-// Whether a plan's gradients are to be reduced beside the backward. ZeRO 2 and 3 reduce each
-// micro-batch's within it; groups that hold replicas of unequal shares reduce behind it.
+// Whether the plan reduces gradients concurrently with the backward. ZeRO 2 and 3 reduce within
+// each micro-batch instead; groups of replicas with unequal shares reduce after the backward.
 bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan);
 
 class StageExecutor : public StageBackend {
  public:
-  // The plan is valid and one that unsupported() takes, of training in fp32, bf16 or fp16;
-  // `evaluator` makes its op lists. All outlive this. Throws OutOfMemory when weights and states do
-  // not fit.
+  // Takes a valid plan that unsupported() accepts, with training in fp32, bf16 or fp16; `evaluator`
+  // provides the op lists. All arguments outlive this. Throws OutOfMemory when weights and states
+  // do not fit.
   StageExecutor(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                 Transport& transport, Device& device, const ExecutorOptions& options);
 
   const costmodel::Coordinates& coordinates() const { return at_; }
   void begin_iteration(std::int64_t number);  // from 0
-  // What this rank is going to receive in the iteration, in order.
+  // Announces the iteration's receives, in order (Transport::expect).
   void announce(const std::vector<costmodel::Action>& actions);
-  // Gradients summed over all that hold the same: when each layer's were, in the time of now().
+  // Reduces gradients over all ranks that hold the same weights; returns each layer's start and
+  // end, in the time of now().
   std::vector<TimeSpan> reduce_gradients();
-  // In fp16: whether gradients of this rank's share are infinite or no numbers; else false.
+  // In fp16: whether gradients in this rank's shard are infinite or NaN; otherwise false.
   bool overflowed();
-  // The optimizer's; none where gradients overflowed on any rank.
+  // The optimizer step; skipped when gradients overflowed on any rank.
   void step(bool overflowed_anywhere = false);
-  // In fp16.
+  // Null unless training in fp16.
   const LossScale* loss_scale() const { return number_ == Number::f16 ? &scale_ : nullptr; }
-  // Of the last stage: the iteration's losses summed over the tokens this rank has seen; else 0.
+  // On the last stage: the sum of the iteration's losses over this rank's tokens; else 0.
   double loss_sum() const { return runner_.loss_sum(); }
 
   void forward(int stage, int micro_batch) override;
@@ -80,13 +81,13 @@ class StageExecutor : public StageBackend {
 
   const Arena& arena() const { return arena_; }
   TrafficCount traffic() const;
-  void restart_counts();  // memory marks and traffic
+  void restart_counts();  // high-water marks and traffic
 
  private:
   struct Layer {
     const LayerProgram* program;
     LayerState* state;
-    LayerState* table;  // that its output projection borrows, or nullptr
+    LayerState* table;  // the tied token table of its output projection, or nullptr
     std::uint64_t number;
     std::map<int, HeldTensors> held;  // by micro-batch
   };
@@ -102,7 +103,7 @@ class StageExecutor : public StageBackend {
   std::vector<AdamTensor> updated();
   const LayerProgram& program_of(costmodel::LayerKind kind, bool recomputed);
   Place place_of(const Layer& layer, int micro_batch) const;
-  // What a layer needs of its weights around a pass, and its end.
+  // Gathers and releases the layer's weights around a pass.
   void enter(Layer& layer);
   void leave(Layer& layer, bool backward);
   Vector transferred(const Vector& result) const;
@@ -110,12 +111,13 @@ class StageExecutor : public StageBackend {
   Block receive(int from_stage, int tag);
   int rank_of_stage(int stage) const;
   bool splits_transfers() const;
-  // Gradients of what every tensor rank holds, but sees a part of the tokens for.
+  // Sums over the tensor ranks the gradients of parameters that all of them hold and that each
+  // computes from a part of the tokens.
   void reduce_partial(LayerState& state);
   void reduce_tied_table();
-  // The iteration's gradients of a layer are complete.
+  // Call when the iteration's gradients of a layer are complete.
   void finish_layer(LayerState& state);
-  // Over the replicas of all groups.
+  // Reduces over the replicas of all groups.
   std::vector<TimeSpan> reduce_across();
   bool is_tied_end(const LayerState& state) const;
 
@@ -125,13 +127,13 @@ class StageExecutor : public StageBackend {
   Memory& memory_;
   Streams* streams_;
   StagedTransport staged_;
-  Transport& transport_;  // of tensors
+  Transport& transport_;  // for tensors
   ExecutorOptions options_;
-  Transport* beside_;  // of the thread that reduces; null where there is none
+  Transport* beside_;  // of the reducing thread; null when there is none
   StagedTransport staged_beside_;
   costmodel::Mesh mesh_;
   costmodel::Coordinates at_;
-  TrafficCount traffic_, replica_traffic_;  // of two threads, where reductions run beside
+  TrafficCount traffic_, replica_traffic_;  // of two threads when reductions run concurrently
   Group tensor_group_, replica_group_, ends_group_;
   Communicator tensor_, replicas_, ends_;
   Arena arena_;
@@ -139,15 +141,15 @@ class StageExecutor : public StageBackend {
   std::map<std::pair<costmodel::LayerKind, bool>, LayerProgram> programs_;
   std::deque<LayerState> states_;                                     // of each layer, in order
   std::vector<std::pair<costmodel::LayerKind, std::int64_t>> names_;  // of states_
-  LayerState* table_ = nullptr;  // of this rank, with the token table, where it is tied
+  LayerState* table_ = nullptr;  // this rank's token table, when it is tied
   LayerState* table_copy_ = nullptr;
   std::map<int, std::vector<Layer>> stages_;
-  std::map<Key, Block> results_, gradients_;  // come, or to go
+  std::map<Key, Block> results_, gradients_;  // received, or to be sent
   GradientReducer reducer_;
   LossScale scale_;
   std::int64_t iteration_ = 0, micro_batches_ = 0;
-  std::int64_t first_sequence_ = 0;      // of its group's share of a batch
-  std::vector<Streams::Event> moments_;  // of the iteration; the first is its beginning
+  std::int64_t first_sequence_ = 0;      // first sequence of its group's share of the batch
+  std::vector<Streams::Event> moments_;  // of the iteration; the first is its start
   std::size_t used_moments_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };

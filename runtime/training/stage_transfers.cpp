@@ -1,7 +1,7 @@
 #include "runtime/training/stage_executor.hpp"
 
-// What travels between pipeline stages: a micro-batch's results and their gradients, of which each
-// tensor rank sends its part where they are cut.
+// StageExecutor's pipeline transfers: a micro-batch's activations and their gradients, of which
+// each tensor rank sends its part when they are split over the tensor ranks (scatter-gather).
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Trains for some iterations as one rank of a plan, and measures it.
+// Trains as one rank of a plan for some iterations and measures it.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,24 @@ namespace runtime {
 
 struct TrainingOptions {
   int iterations = 3;
-  int first = 0;  // the number of the first iteration, which says what samples it has
+  int first = 0;  // number of the first iteration, which selects its samples
   ExecutorOptions executor;
-  // After each iteration, on every rank: how fast it computed, for RankMeasurement::pace.
+  // Called after each iteration on every rank: the slowdown, for RankMeasurement::pace.
   std::function<double()> pace;
-  // After each iteration, on the calling rank: how many were before and what it took here.
+  // Called after each iteration on every rank: the number of iterations before it and its time
+  // here.
   std::function<void(int, costmodel::Seconds)> progress;
-  // After each iteration, on every rank and before the next one begins: what it was alone.
+  // Called after each iteration on every rank, before the next begins, with that iteration's
+  // measurement.
   std::function<void(const RankMeasurement&)> each;
 };
 
-// The schedule of a plan the runtime executes, transfers included.
+// The plan's schedule with its transfers, as the runtime executes it.
 costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
                                      std::int64_t micro_batches);
 
-// All ranks of the transport make the same call. Throws RunFault, which says which rank failed, of
-// which pipeline rank, in which iteration, and at what.
+// Collective over the transport. Throws RunFault, which names the failing rank, its pipeline rank,
+// the iteration and the action.
 RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       Transport& transport, Device& device, const TrainingOptions& options);
 
