@@ -1,4 +1,4 @@
-// shardplan-run, which `shardplan run` hands over to.
+// The executable shardplan-run, to which `shardplan run` delegates.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// All ranks of a run must have been started with the same scenario: each tells rank 0 what it runs,
-// and none begins before rank 0 has heard all.
+// Checks before a run that all ranks were started with the same scenario: each rank sends rank 0
+// what it is going to run, and none starts before rank 0 has compared them.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace runtime {
 
-// What two ranks may not differ in: a name ("plan") and its value as text.
+// What must be equal on all ranks: pairs of a name ("plan") and its value as text.
 using Statements = std::vector<std::pair<std::string, std::string>>;
 
-// Backend, model, training, plan, arithmetic, seed and iterations, as far as they decide what a
+// The backend, model, training, plan, arithmetic, seed and iterations, as far as they affect what a
 // rank computes and sends.
 Statements statements(const RunRequest& request, const costmodel::ParallelPlan& plan);
 
-// Every rank calls it with the same names. Throws RunFault on rank 0, so that one rank speaks: when
-// the world has another size than `ranks`, with wrong_world(ranks, plan, size); when a rank says
-// another thing, with both values of the first that differs.
+// Collective; all ranks pass the same names. Throws RunFault on rank 0 only, so that one rank
+// reports: wrong_world(ranks, plan, size) when the world has another size than `ranks`, else the
+// first value that differs, as both ranks state it.
 void require_agreement(Transport& transport, const Statements& own, std::int64_t ranks,
                        const std::string& plan);
 
-// That a plan of so many ranks cannot run on so few or many, and what to do.
+// The error that a plan needs `wanted` ranks but `started` were started, with a remedy.
 std::string wrong_world(std::int64_t wanted, const std::string& plan, int started);
 
 }  // namespace runtime

@@ -1,4 +1,4 @@
-// A scenario as the machine that executes it was measured.
+// Replaces a scenario's device and network by a calibrated profile of the machine that runs it.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace runtime {
 
-// Replaces the cluster's device by the profile, or, when the profile is a cluster, device and
-// tiers, and the constants of a training framework by none: times were measured with this runtime's
-// own, which overlaps transfers between stages and nothing else. Throws ConfigError: no such file,
-// or none that `shardplan calibrate` writes.
+// Replaces the cluster's device by the profile; by a cluster's profile also the tiers. Also removes
+// the overheads of the training framework, because the times were measured with this runtime, which
+// overlaps only the transfers between stages. Throws ConfigError when the file is missing or was
+// not written by `shardplan calibrate`.
 void use_calibrated(costmodel::Scenario& scenario, const std::string& profile,
                     const costmodel::ConfigPath& path);
 

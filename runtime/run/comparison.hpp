@@ -1,4 +1,4 @@
-// Prediction beside measurement, quantity by quantity.
+// Compares predictions with measurements, quantity by quantity.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ struct Compared {
   std::string title;  // "stage 0 forward"
   Unit unit = Unit::seconds;
   double predicted = 0, measured = 0;
-  // 100 · (predicted - measured) / measured; of fractions, the difference in points. Nothing where
-  // only one of the two is zero.
+  // 100 · (predicted - measured) / measured; for fractions, the difference in percentage points.
+  // Empty when exactly one of the two is zero.
   std::optional<double> error_pct;
-  // Of times and the bubble, where RunResult::at_pace is there.
+  // For times and the bubble, when RunResult::at_pace is set.
   std::optional<double> at_pace, at_pace_error_pct;
 };
 
-// Iteration, each stage's forward and backward, bubble, and, where it computed, memory by kind of
-// each stage and bytes by collective.
+// The rows: iteration time, each stage's forward and backward, bubble and, unless emulated, each
+// stage's memory by kind and the bytes per collective.
 std::vector<Compared> compare(const RunResult& result);
 
-// Of the pipeline rank whose devices send most, as costmodel::Estimate::traffic.
+// The traffic of the pipeline rank whose devices send most, as in costmodel::Estimate::traffic.
 costmodel::Traffic most_traffic(const RunSummary& measured);
 
 }  // namespace runtime

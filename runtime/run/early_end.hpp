@@ -1,4 +1,4 @@
-// What a run that ends before its time has seen: rank 0 says it once.
+// Reports, once and on rank 0, what a run measured before it ended early.
 #pragma once
 
 #include <chrono>
@@ -13,28 +13,28 @@
 
 namespace runtime {
 
-// Any thread may use it.
+// Thread-safe.
 class EarlyEnd {
  public:
-  // Both outlive this. `begun` is the result before the first iteration.
+  // Both outlive this. `begun`: the result before the first iteration.
   EarlyEnd(const RunRequest& request, const RunResult& begun) : request_(request), begun_(begun) {}
 
-  // One more iteration that all ranks have ended, by rank.
+  // Adds an iteration that all ranks have completed; measurements by rank.
   void add(std::vector<RankMeasurement> iteration);
-  // How the run goes, as it turned out; before its first iteration. "" is no note.
+  // Adds a note for the report; call before the first iteration. "": no note.
   void note(std::string text);
   RunResult result() const;
 
-  // To RunRequest::ended_early.
+  // Reports to RunRequest::ended_early.
   void tell(const std::string& cause);
 
-  // Why the run ends, as soon as it is known, which may be before anybody tells it; the first
-  // counts. Never waits for a report to be written.
+  // Records the cause as soon as it is known, possibly before anything is reported; the first one
+  // counts. Does not wait for a report being written.
   void note_cause(const std::string& cause);
-  // What was noted, or is within `moment`; "": nothing.
+  // The recorded cause, waiting up to `moment` for it; "": none.
   std::string noted_cause(costmodel::Seconds moment);
-  // A signal ends the process: tells what was noted, which the signal then follows from, or else
-  // the signal. A cause may come a little after the signal.
+  // Reports when a signal ends the process: the recorded cause, which explains the signal, or else
+  // the signal itself. Waits up to `moment` for a cause that arrives after the signal.
   void tell_signal(int number, costmodel::Seconds moment = {});
 
  private:

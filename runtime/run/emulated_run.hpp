@@ -1,4 +1,5 @@
-// `shardplan run --backend emulated`: the plan's pipeline on ranks that wait the modelled time.
+// `shardplan run --backend emulated`: the plan's pipeline on ranks that sleep for the modelled
+// times.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,8 @@
 
 namespace runtime {
 
-// On threads, on a virtual clock, or, where mpirun or srun started this process, on one process a
-// pipeline rank: then the result is rank 0's alone. Throws as `run` does.
+// Runs on threads, on a virtual clock, or, when mpirun or srun started this process, with one
+// process per pipeline rank; then only rank 0 returns a result. Throws like `run`.
 std::optional<RunResult> emulate(const RunRequest& request);
 
 }  // namespace runtime

@@ -1,4 +1,4 @@
-// How much memory a process may still take on this machine, and how much ranks want.
+// How much memory a process can still allocate on this machine, and how much the ranks need.
 #pragma once
 
 #include <filesystem>
@@ -11,29 +11,29 @@
 
 namespace runtime {
 
-// MemAvailable of /proc/meminfo's text; nothing where that line is missing.
+// MemAvailable from the text of /proc/meminfo; nothing when the line is missing.
 std::optional<costmodel::Bytes> available_memory(const std::string& meminfo);
 
-// Where a control group's memory is told of.
+// The files of a control group (cgroup).
 struct ControlGroup {
-  std::filesystem::path root;  // where groups are mounted
-  std::filesystem::path path;  // below it
+  std::filesystem::path root;  // mount point
+  std::filesystem::path path;  // below the mount point
 };
 
-// Of /proc/self/cgroup's text: the group of version 2, and of version 1 that for memory.
+// The groups in the text of /proc/self/cgroup: that of version 2, and the memory group of version
+// 1.
 std::vector<ControlGroup> memory_groups(const std::string& text);
 
-// What a control group and all above it leave, the smallest: its limit (memory.max, in version 1
-// memory.limit_in_bytes) less what is used, which is memory.current (memory.usage_in_bytes) without
-// what memory.stat says can be reclaimed at once (pages of files, the kernel's caches). Nothing
-// where no group has a limit.
+// The smallest amount left by a control group and its ancestors: the limit (memory.max; version 1:
+// memory.limit_in_bytes) minus the usage (memory.current; version 1: memory.usage_in_bytes), which
+// excludes what memory.stat counts as reclaimable (file pages, kernel caches). Nothing when no
+// group has a limit.
 std::optional<costmodel::Bytes> group_memory(const ControlGroup& group);
 
-// The smallest of all these for this process; nothing where the system does not say.
+// The minimum of the above for this process; nothing when the system reports none.
 std::optional<costmodel::Bytes> free_memory();
 
-// What these ranks of the predicted plan hold together, at their fullest; those that it does not
-// have hold nothing.
+// The predicted peak memory of these ranks together; ranks that the plan does not have count 0.
 costmodel::Bytes memory_of_ranks(const costmodel::Estimate& predicted,
                                  const std::vector<int>& ranks);
 

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM end a run at once, but not without a word.
+// Handles SIGINT and SIGTERM: the run ends at once, after a report.
 #pragma once
 
 #include <functional>
@@ -6,9 +6,9 @@
 
 namespace runtime {
 
-// While it lives, the two signals (where they are not ignored) no longer end the process: a thread
-// of its own calls `say` with the signal's number, then ends the process with 128 + that number.
-// Make it before any other thread is: threads inherit which signals are blocked.
+// While it lives, the two signals (unless ignored) no longer end the process directly: a thread
+// calls `say` with the signal's number and then ends the process with status 128 + number. Create
+// it before any other thread, because threads inherit the mask of blocked signals.
 class OnInterrupt {
  public:
   explicit OnInterrupt(std::function<void(int)> say);

@@ -1,4 +1,5 @@
-// A run as JSON: prediction and measurement in the same shapes, and the errors between them.
+// A run's result as JSON: prediction and measurement in the same layout, and the errors between
+// them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A run as text: what was run, a table of prediction against measurement, losses, notes.
+// A run's result as text: what ran, a table of prediction and measurement, losses, notes.
 #pragma once
 
 #include <string>

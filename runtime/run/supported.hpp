@@ -1,4 +1,4 @@
-// What of all plans the runtime executes.
+// Which valid plans the runtime can execute.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace runtime {
 
-// Why the runtime cannot execute a valid plan, each with a remedy; empty when it can.
+// The reasons why the runtime cannot execute a valid plan, each with a remedy; empty when it can.
 std::vector<costmodel::Violation> unsupported(const costmodel::ModelSpec& model,
                                               const costmodel::TrainingSpec& training,
                                               const costmodel::ParallelPlan& plan);
