@@ -1,4 +1,4 @@
-// Faults of CUDA's libraries as exceptions.
+// Turns error codes of CUDA's libraries into exceptions.
 #pragma once
 
 #include <cublasLt.h>
@@ -6,7 +6,7 @@
 
 namespace runtime::cuda {
 
-// Throw std::runtime_error with error_text() or the library's own words.
+// Throw std::runtime_error with error_text() or the library's own message.
 void check(cudaError_t status);
 void check(cublasStatus_t status);
 

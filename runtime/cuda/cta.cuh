@@ -1,4 +1,5 @@
-// A block of a GPU's threads, and its tensor cores, as runtime/kernels/flash.hpp wants them.
+// A GPU thread block (CTA) and its tensor cores, with the interface that runtime/kernels/flash.hpp
+// requires.
 #pragma once
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 namespace runtime::cuda {
 
-// The GPUs this process can see. Works, and says why there are none, on a machine without a driver.
+// The GPUs visible to this process. On a machine without a driver it reports why there are none.
 CudaReport query_devices();
 
 }  // namespace runtime::cuda

@@ -1,5 +1,4 @@
-// How cuBLASLt is asked for a product's ending: its numbers (cublasLtEpilogue_t), without its
-// header.
+// The numbers of cuBLASLt's epilogues (cublasLtEpilogue_t), without its header.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@ namespace runtime::cuda {
 inline constexpr std::uint32_t epilogue_default = 1, epilogue_bias = 4, epilogue_gelu = 32,
                                epilogue_dgelu = 64, epilogue_aux = 128, epilogue_bgrada = 256;
 
-// The row-major product's b is cuBLASLt's A, whose sums over the inner dimension BGRADA makes: the
-// gradient of a bias comes in fp32 with that of the weights, where DGELU_BGRAD's would be rounded
+// The row-major product's b is cuBLASLt's A, whose sums over the inner dimension BGRADA computes:
+// so the bias gradient comes in fp32 with the weight gradient, whereas DGELU_BGRAD would round it
 // to the activations' 16 bits.
 constexpr std::uint32_t epilogue_of(kernels::Epilogue kind, bool bias) {
   switch (kind) {

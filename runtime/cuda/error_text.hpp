@@ -6,7 +6,7 @@
 
 namespace runtime::cuda {
 
-// What went wrong, as a sentence for the user; empty for cudaSuccess.
+// The error as a sentence for the user; empty for cudaSuccess.
 std::string error_text(cudaError_t status);
 
 }  // namespace runtime::cuda

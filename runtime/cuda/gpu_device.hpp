@@ -1,4 +1,4 @@
-// A GPU as a device: the kernels of runtime/kernels and cuBLASLt's products on it.
+// A GPU as a device: the kernels of runtime/kernels, and products by cuBLASLt.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace runtime::cuda {
 
-// Throws std::runtime_error where there is no such GPU.
+// Throws std::runtime_error when there is no such GPU.
 std::unique_ptr<runtime::Device> make_gpu_device(const GpuOptions& options);
 
 }  // namespace runtime::cuda

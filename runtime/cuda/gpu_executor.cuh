@@ -1,4 +1,5 @@
-// Runs the kernels of runtime/kernels on one GPU.
+// The executor (kernels/kernel_device_class.hpp) that launches the kernels of runtime/kernels on
+// one GPU.
 #pragma once
 
 #include <map>
@@ -76,7 +77,7 @@ class GpuExecutor {
  private:
   void expect_no_capture(const char* what) const;
 
-  GpuMemory memory_;  // first: it makes the GPU the calling thread's
+  GpuMemory memory_;  // first: it makes the GPU current
   GpuStreams streams_{memory_};
   GpuGraphs graphs_{memory_};
   Products products_;

@@ -1,4 +1,4 @@
-// Stretches of a GPU's compute stream as CUDA graphs.
+// Captures sequences of operations on a GPU's compute stream as CUDA graphs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ class GpuGraphs : public GraphRecorder {
   GpuGraphs& operator=(const GpuGraphs&) = delete;
 
   bool recording() const { return recording_; }
-  // The device's own memory has moved.
+  // Call when the device's scratch memory has moved; it invalidates all graphs.
   void moved() { ++generation_; }
 
   void begin() override;

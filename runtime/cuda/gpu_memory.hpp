@@ -1,6 +1,6 @@
-// The memory of one GPU, and one stream in which all that is asked for is done in order. Memory is
-// taken and given back in that order too, where the GPU has pools, so that neither waits for other
-// streams. Any thread may use it.
+// The memory of one GPU and the compute stream, which runs all operations in order. Where the GPU
+// has memory pools, allocation and release are stream-ordered, so that they wait for no other
+// stream. Thread-safe.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,22 +18,22 @@ namespace runtime::cuda {
 
 class GpuMemory : public Memory {
  public:
-  // Throws std::runtime_error where there is no such GPU.
+  // Throws std::runtime_error when there is no such GPU.
   explicit GpuMemory(const GpuOptions& options);
   ~GpuMemory() override;
   GpuMemory(const GpuMemory&) = delete;
   GpuMemory& operator=(const GpuMemory&) = delete;
 
-  // Makes this GPU the calling thread's; returns the stream.
+  // Makes this GPU current for the calling thread and returns the compute stream.
   cudaStream_t stream() const;
-  // One more, of the same GPU or of the same part of it; the caller's.
+  // Another stream on the same GPU or the same part of it, owned by the caller.
   cudaStream_t new_stream() const;
-  // Called again and again while something is waited for; what it throws ends that.
+  // `look` is polled while something waits; an exception it throws ends the wait.
   void watch(std::function<void()> look) { look_ = std::move(look); }
   void wait_until(const std::function<bool()>& done);
 
   bool host() const override { return false; }
-  // Throws OutOfMemory, which says what is free.
+  // Throws OutOfMemory, which reports the free bytes.
   void* allocate(std::size_t bytes) override;
   void release(void* data) noexcept override;
   void clear(void* data, std::size_t bytes) override;
@@ -48,7 +48,7 @@ class GpuMemory : public Memory {
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const cpu::AdamW& how, std::int64_t step,
              double gradient_scale) override;
-  // In one launch. The list of tensors lies on the GPU, and is written where it has changed.
+  // In one launch. The list of tensors is kept on the GPU and uploaded only when it has changed.
   void adamw(std::span<const AdamTensor> tensors, const cpu::AdamW& how, std::int64_t step,
              double gradient_scale) override;
   bool finite(std::span<const AdamTensor> tensors) override;
@@ -60,9 +60,9 @@ class GpuMemory : public Memory {
   bool pools_ = false;
   std::function<void()> look_;
   cudaStream_t stream_ = nullptr;
-  double* result_ = nullptr;  // of sum() and finite()
+  double* result_ = nullptr;  // on the GPU, of sum() and finite()
   std::mutex summing_;
-  std::vector<kernels::AdamEntry> updated_;  // as in updated_list_
+  std::vector<kernels::AdamEntry> updated_;  // host copy of updated_list_
   kernels::AdamEntry* updated_list_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// A GPU's streams and events. The compute stream is its memory's.
+// A GPU's streams and events. Stream 0, the compute stream, belongs to GpuMemory.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ class GpuStreams : public Streams {
   GpuStreams& operator=(const GpuStreams&) = delete;
 
   GpuMemory& memory() { return memory_; }
-  // Makes the GPU the calling thread's.
+  // Makes the GPU current for the calling thread.
   cudaStream_t stream(Stream stream) const;
 
   Stream make_stream() override;
@@ -27,7 +27,7 @@ class GpuStreams : public Streams {
   void wait(Stream stream, Event event) override;
   void copy(Stream stream, const void* from, void* to, std::size_t bytes) override;
   bool passed(Event event) override;
-  // To half a microsecond (CUDA's words).
+  // Resolution: half a microsecond (CUDA's documentation).
   costmodel::Seconds time(Event since, Event event) override;
   void watch(std::function<void()> look) override { memory_.watch(std::move(look)); }
 
@@ -35,7 +35,7 @@ class GpuStreams : public Streams {
   cudaEvent_t at(Event event) const { return events_.at(static_cast<std::size_t>(event)); }
 
   GpuMemory& memory_;
-  std::vector<cudaStream_t> streams_;  // but the compute stream
+  std::vector<cudaStream_t> streams_;  // all but the compute stream
   std::vector<cudaEvent_t> events_;
 };
 

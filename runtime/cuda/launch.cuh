@@ -1,5 +1,5 @@
-// The kernels of runtime/kernels on a GPU: one __global__ function a shape of kernel, and teams of
-// a warp or a block.
+// Launches the kernels of runtime/kernels on a GPU: one __global__ function per shape of kernel
+// (element, row, column); a warp or a block is the team of a row.
 #pragma once
 
 #include "runtime/cuda/check.hpp"
@@ -16,7 +16,7 @@ __device__ T larger_of(T a, T b) {
   return a > b ? a : b;
 }
 
-// Every lane gets the result; lanes combine in the same order.
+// Every lane gets the result; all combine in the same order.
 template <class T, class Combine>
 __device__ T across_warp(T value, Combine combine) {
   __syncwarp();
@@ -38,7 +38,7 @@ class WarpTeam {
 
 class BlockTeam {
  public:
-  // `room` is shared memory of the block.
+  // `room`: shared memory of the block, one double per warp.
   __device__ explicit BlockTeam(double* room) : room_(room) {}
   __device__ int rank() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }

@@ -1,4 +1,4 @@
-// How many blocks of how many threads a kernel is launched with.
+// The launch configurations of the kernels: blocks, and threads per block.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@ struct LaunchShape {
 };
 
 inline constexpr int warp = 32;
-inline constexpr std::int64_t most_blocks = 1 << 20;  // kernels stride over what is more
+inline constexpr std::int64_t most_blocks = 1 << 20;  // kernels loop over the rest (grid stride)
 
 constexpr unsigned blocks_for(std::int64_t count, std::int64_t in_a_block) {
   const std::int64_t blocks = (count + in_a_block - 1) / in_a_block;
   return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, most_blocks));
 }
 
-// A thread an element.
+// One thread per element.
 constexpr LaunchShape element_shape(std::int64_t count) { return {blocks_for(count, 256), 256}; }
 
-// Rows up to so wide are a warp's, four of them in a block; others are a block's.
+// Rows up to this width take one warp each, four per block; wider rows take a block each.
 inline constexpr std::int64_t warp_width = 1024;
 inline constexpr int rows_of_block = 4;
 
@@ -32,11 +32,11 @@ constexpr LaunchShape row_shape(std::int64_t rows, std::int64_t width) {
   return {blocks_for(rows, 1), width <= 4096 ? 256U : 1024U};
 }
 
-// 32 columns a block, whose rows 32 warps share.
+// 32 columns per block; its 32 warps share their rows.
 constexpr LaunchShape column_shape(std::int64_t cols) { return {blocks_for(cols, warp), 1024}; }
 
-// The largest power of two, at most 256, that divides an address in bytes: what cuBLASLt must know
-// before it chooses an algorithm.
+// The largest power of two, at most 256, that divides an address in bytes; cuBLASLt's heuristic
+// needs it to choose an algorithm.
 constexpr std::uint32_t alignment_of(std::uint64_t bytes) {
   const std::uint64_t lowest = bytes & (~bytes + 1);
   return lowest == 0 || lowest > 256 ? 256U : static_cast<std::uint32_t>(lowest);

@@ -1,4 +1,4 @@
-// NCCL as a fabric. Its library is loaded when it is first asked for, so that one GPU does without.
+// NCCL as a fabric. Its library is loaded on first use, so that one GPU works without it.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,16 @@
 
 namespace runtime::cuda {
 
-// "" where NCCL can be used, else a sentence that says why not.
+// "" when NCCL can be used, else a sentence with the reason.
 std::string nccl_missing();
-// That the file of this name cannot be used as NCCL, and why; "" where it can.
+// Why the library in this file cannot be used as NCCL; "" when it can.
 std::string nccl_missing_in(const char* file);
-int nccl_version();  // as NCCL encodes it; 0 where there is none
+int nccl_version();  // as NCCL encodes it; 0: not installed
 
 FabricId make_nccl_id();
-// `streams` are a GPU's. Makes the communicators, and tries each once, so that no later call waits
-// for another rank. Throws RunFault where one does not come, std::runtime_error for what NCCL says.
+// `streams` belong to a GPU. Creates the communicators and exchanges once over each, so that no
+// later call blocks in connection setup. Throws RunFault when a rank does not arrive,
+// std::runtime_error for an error of NCCL.
 std::unique_ptr<Fabric> make_nccl_fabric(Streams& streams, const FabricRequest& request);
 
 }  // namespace runtime::cuda

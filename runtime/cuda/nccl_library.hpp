@@ -1,4 +1,4 @@
-// NCCL's functions, out of a library that is loaded when it is first asked for.
+// NCCL's functions, from a library loaded on first use.
 #pragma once
 
 #ifdef SHARDPLAN_WITH_NCCL
@@ -29,7 +29,7 @@ struct NcclLibrary {
   decltype(&ncclAllGather) all_gather = nullptr;
   decltype(&ncclReduce) reduce = nullptr;
   decltype(&ncclBroadcast) broadcast = nullptr;
-  std::string missing;  // a sentence where it cannot be used; then the functions are null
+  std::string missing;  // a sentence when it cannot be used; then the functions are null
 };
 
 NcclLibrary load_nccl(const char* file);

@@ -1,4 +1,4 @@
-// What the library shows to the program that loads it.
+// The entry point of libshardplan-cuda.so: the one C symbol that backend/cuda_library.cpp looks up.
 #include "runtime/backend/cuda_library.hpp"
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"

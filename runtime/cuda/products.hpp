@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt, summed in fp32: of fp32, with plain multiplications or, where asked
-// for, in TF32; of bf16; of fp16; and of fp8.
+// Matrix products by cuBLASLt, accumulated in fp32. Operands: fp32, multiplied in fp32 or on
+// request in TF32; bf16; fp16; fp8.
 #pragma once
 
 #include <cublasLt.h>
@@ -27,15 +27,15 @@ inline constexpr cudaDataType_t data_type<E5M2> = CUDA_R_8F_E5M2;
 
 class Products {
  public:
-  // On the calling thread's GPU, on so many of its multiprocessors; 0: on all.
+  // On the calling thread's current GPU, tuned for so many of its multiprocessors; 0: all.
   Products(bool tf32, int multiprocessors);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  // As cpu::gemm_batched: c = a · b, ended as kernels::Ending says. Operands are of one format,
-  // whose result is of that or fp32; or both of fp8, with scales on the device, and a result in
-  // bf16 or fp32. `sums` are of c's format.
+  // Like cpu::gemm_batched: c = a · b, with an epilogue (kernels::Ending). Operands have one format
+  // and the result that format or fp32; or both are fp8, with scales in device memory, and the
+  // result is bf16 or fp32. `sums` has c's format.
   struct Operands {
     const void* a;
     const void* b;
@@ -48,14 +48,14 @@ class Products {
     const float* a_scale = nullptr;
     const float* b_scale = nullptr;
   };
-  // False where cuBLASLt has no algorithm with such an ending: nothing has been done then. Throws
-  // std::runtime_error where it has none without one.
+  // False when cuBLASLt has no algorithm with that epilogue; nothing has been computed then. Throws
+  // std::runtime_error when it has none without an epilogue.
   bool multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
                 const Operands& operands);
 
  private:
   struct Plan;
-  using Key = std::array<std::int64_t, 19>;  // all that an algorithm is chosen by
+  using Key = std::array<std::int64_t, 19>;  // all that the choice of an algorithm depends on
   Plan& plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch,
                  const Operands& operands);
   void describe(Plan& plan, const cpu::Gemm& gemm, const cpu::Batch& batch,

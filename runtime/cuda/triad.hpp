@@ -5,10 +5,10 @@
 
 namespace runtime::cuda {
 
-// a[i] = b[i] + s * c[i] with one rounding: the smallest kernel that shows a device can compute.
+// a[i] = b[i] + s * c[i] with one rounding: a minimal kernel that shows that a device computes.
 struct TriadResult {
   std::vector<float> a;
-  std::string error;  // a sentence when the device could not do it, else empty
+  std::string error;  // one sentence when the device failed, else empty
 };
 
 TriadResult triad_on_device(const std::vector<float>& b, const std::vector<float>& c, float s);
