@@ -1,5 +1,5 @@
-// Attention's products as batches: in each of `calls`, one query head of every key head's group, so
-// that heads which share keys add their gradients one after the other.
+// Attention's products as batched GEMMs. Each call takes one query head of every key-head group, so
+// that query heads which share a key head accumulate their gradients in successive calls.
 #pragma once
 
 #include "runtime/cpu/gemm.hpp"
@@ -7,7 +7,8 @@
 
 namespace runtime::kernels {
 
-// The heads of one call: `count` of them, those of `layout.kv_heads` groups in one sequence.
+// The query heads of one call: the head `member` of each of the `layout.kv_heads` groups, in one
+// sequence; count() of them.
 struct HeadBatch {
   cpu::HeadLayout layout;
   std::int64_t sequence, member;  // of its group
@@ -15,15 +16,15 @@ struct HeadBatch {
   std::int64_t query() const { return layout.query(sequence, member); }
   std::int64_t key() const { return layout.key(sequence, 0); }
   std::int64_t value() const { return layout.value(sequence, 0); }
-  // In [tokens, heads · head_dim].
+  // Offset in [tokens, heads · head_dim], in elements.
   std::int64_t context() const {
     return sequence * layout.s * layout.context_columns() + member * layout.head_dim;
   }
-  // In [sequences, heads, s, s].
+  // Offset in [sequences, heads, s, s], in elements.
   std::int64_t scores() const { return (sequence * layout.heads + member) * layout.s * layout.s; }
-  // In [tokens, heads].
+  // Offset in [tokens, heads], in elements.
   std::int64_t figures() const { return sequence * layout.s * layout.heads + member; }
-  // From one group to the next, in elements.
+  // Strides from one group to the next, in elements.
   std::int64_t query_step() const { return layout.share() * layout.head_dim; }
   std::int64_t key_step() const { return layout.head_dim; }
   std::int64_t score_step() const { return layout.share() * layout.s * layout.s; }
@@ -41,8 +42,8 @@ struct BatchedProduct {
   cpu::Batch batch;
 };
 
-// scores[s, s] = q · kᵀ of a qkv tensor; also dP = dcontext · vᵀ, whose rows are `row` apart and
-// whose heads `step`.
+// scores[s, s] = q · kᵀ of a qkv tensor; also dP = dcontext · vᵀ. The first operand has row stride
+// `row` and head stride `step`, in elements.
 inline BatchedProduct product_with_keys(const HeadBatch& h, std::int64_t row, std::int64_t step,
                                         std::int64_t score_step) {
   const cpu::HeadLayout& l = h.layout;
@@ -51,9 +52,9 @@ inline BatchedProduct product_with_keys(const HeadBatch& h, std::int64_t row, st
       {h.count(), step, h.key_step(), score_step}};
 }
 
-// out[s, head_dim] = scores · rows of keys or values, or, `transposed`, keys' gradients += scoresᵀ
-// · rows of queries or dcontext. Rows of b and c are row_b and row_c apart, heads step_b and
-// step_c.
+// out[s, head_dim] = scores · (keys or values) or, `transposed`, += scoresᵀ · (queries or
+// dcontext), the gradients of keys and values. Row strides row_b, row_c and head strides step_b,
+// step_c of b and c, in elements.
 struct ScoreProduct {
   bool transposed = false, add = false;
   std::int64_t score_step, row_b, step_b, row_c, step_c;

@@ -1,5 +1,5 @@
-// Sums over the rows of a tensor, column by column: term(row, col) of each row below `rows`, and
-// add(col, their sum) once a column.
+// Column kernels: sums over the rows of a tensor. The executor sums term(row, col) over all rows
+// and calls add(col, sum) once per column.
 #pragma once
 
 #include "runtime/kernels/rows.hpp"
@@ -36,7 +36,7 @@ struct NormVectorGradients {
   bool centred;
   Index cols;
   const T* x;
-  const float* statistics;  // as NormForward kept them
+  const float* statistics;  // as written by NormForward
   const T* dy;
   float* dgain;
   float* dshift;  // null: none
@@ -52,15 +52,15 @@ struct NormVectorGradients {
   }
 };
 
-// Of the queries, or of the keys: rows are tokens · heads of that kind, columns head_dim.
+// For the query heads or for the key heads: rows are tokens · heads of that kind, columns head_dim.
 template <class T>
 struct QkVectorGradients {
   QkRows rows;
   bool queries;
   const T* x;
-  const float* statistics;  // [rows.rows(), 2], as QkNormGradient wrote them
+  const float* statistics;  // [rows.rows(), 2], as written by QkNormGradient
   const T* dy;
-  float* dgain;   // of this kind
+  float* dgain;   // [head_dim], of this kind
   float* dshift;  // null: none
   constexpr Index heads() const { return queries ? rows.layout.heads : rows.layout.kv_heads; }
   RUNTIME_PORTABLE Pair term(Index row, Index col) const {

@@ -1,5 +1,6 @@
-// Dropout by the counter of runtime/cpu/dropout.hpp: the same elements are dropped. Four elements
-// at a time, which one block of random numbers serves where rows begin at multiples of four.
+// Dropout with the counter-based generator of runtime/cpu/dropout.hpp: it drops the same elements.
+// Works on four elements at a time, which one block of random numbers covers when rows begin at
+// multiples of four.
 #pragma once
 
 #include "runtime/cpu/dropout.hpp"
@@ -10,10 +11,10 @@ namespace runtime::kernels {
 
 inline constexpr Index quad = 4;
 
-// How dropout falls on a tensor [rows, cols].
+// The parameters of dropout on a tensor [rows, cols].
 struct DropoutDraw {
   cpu::DropoutKey key;
-  std::uint64_t lowest_kept;  // of a 32-bit word; 0: all are kept
+  std::uint64_t lowest_kept;  // threshold of a 32-bit random word; 0: keep all
   float scale;                // 1 / (1 - p)
 };
 
@@ -21,11 +22,11 @@ inline DropoutDraw dropout_draw(const cpu::DropoutKey& key, double p) {
   return {key, static_cast<std::uint64_t>(p * 4294967296.0), static_cast<float>(1 / (1 - p))};
 }
 
-// visit(element, kept) for elements [quad · i, quad · (i + 1)) below rows · cols.
+// Calls visit(element, kept) for elements [quad · i, quad · (i + 1)) below rows · cols.
 template <class Visit>
 RUNTIME_PORTABLE void draw_quad(const DropoutDraw& draw, Index rows, Index cols, Index i,
                                 Visit visit) {
-  std::uint64_t drawn = ~std::uint64_t{0};  // the block that `words` is
+  std::uint64_t drawn = ~std::uint64_t{0};  // index of the block in `words`
   cpu::PhiloxCounter words{};
   const Index end = rows * cols < quad * (i + 1) ? rows * cols : quad * (i + 1);
   for (Index at = quad * i; at < end; ++at) {

@@ -1,5 +1,5 @@
-// Kernels whose elements do not know of one another: called with each index below the count that
-// stands beside them. Tensors, shapes and papers as in runtime/cpu.
+// Element kernels, whose elements are independent: kernel(i) is called for each i below the count
+// in the comment next to each. Tensors, shapes and papers as in runtime/cpu.
 #pragma once
 
 #include "runtime/cpu/head_layout.hpp"
@@ -63,13 +63,13 @@ struct SwiGluGradient {  // count: elements of dy[rows, cols]
   }
 };
 
-// The turn of a pair of a query or key head, or a copied value. out may be x.
+// Rotates a pair of a query or key head, or copies a value. y may be x.
 template <class T>
 struct Turn {  // count: tokens · per_token()
   cpu::HeadLayout layout;
   const float* cosine;
   const float* sine;
-  float direction;  // -1: back
+  float direction;  // 1: forward, -1: backward
   const T* x;
   T* y;
   constexpr Index half() const { return layout.head_dim / 2; }
@@ -103,7 +103,7 @@ struct EmbeddingRows {  // count: rows · cols
   }
 };
 
-// Each row of the table looks for its tokens, so that sums have one order.
+// Each table row scans all tokens for its own, so that the order of summation is fixed.
 template <class T>
 struct EmbeddingGradient {  // count: vocab · cols
   Index rows, cols, first_token;
@@ -160,7 +160,7 @@ struct CrossEntropyGradient {  // count: rows · cols
   }
 };
 
-// Values of key and value heads stay as they are where only norms of queries and keys change.
+// Copies the value heads of a qkv tensor, which a norm of queries and keys leaves unchanged.
 template <class T>
 struct CopyValues {  // count: tokens · kv_heads · head_dim
   cpu::HeadLayout layout;
@@ -198,7 +198,7 @@ struct Rounded {  // count: elements
   RUNTIME_PORTABLE void operator()(Index i) const { to[i] = T(from[i]); }
 };
 
-// Makes `found` 1 where a value is infinite or no number; all who write it write the same.
+// Sets `found` to 1 when a value is infinite or NaN. Concurrent writers write the same value.
 struct FindInfinite {  // count: elements
   const float* values;
   double* found;
@@ -207,7 +207,7 @@ struct FindInfinite {  // count: elements
   }
 };
 
-// One parameter's.
+// AdamW for one parameter.
 RUNTIME_PORTABLE float adam_step(const cpu::AdamFigures<float>& f, float gradient, float& param,
                                  float& m, float& v) {
   const float g = gradient * f.scale;
@@ -226,22 +226,23 @@ struct AdamStep {  // count: elements
   RUNTIME_PORTABLE void operator()(Index i) const { adam_step(f, grads[i], params[i], m[i], v[i]); }
 };
 
-// A tensor among those that one kernel updates: the elements from `begin` on, up to the next one's.
+// One of the tensors that a single kernel updates: elements from `begin` to the next entry's
+// `begin`.
 struct AdamEntry {
   Index begin;
   float* params;
   const float* grads;
   float* m;
   float* v;
-  void* rounded;  // in 16 bits, or null
-  Number number;  // of what is rounded
+  void* rounded;  // 16-bit copy of the parameters, or null
+  Number number;  // format of `rounded`
   bool operator==(const AdamEntry&) const = default;
 };
 
 struct AdamSteps {  // count: elements of all tensors
   cpu::AdamFigures<float> f;
   Index tensors;
-  const AdamEntry* list;  // by `begin`, the first of which is 0
+  const AdamEntry* list;  // sorted by `begin`, starting at 0
   RUNTIME_PORTABLE void operator()(Index i) const {
     Index low = 0, high = tensors;
     while (high - low > 1) {

@@ -1,11 +1,11 @@
-// Attention block by block on tensor cores, which keeps no scores (Dao 2023, arXiv:2307.08691): in
-// bf16 or fp16, T, for heads of D = 64 or 128. A block of threads is four warps; each has 16 rows
-// of a tile of 64, and multiplies 16 x 8 x 16 fragments (PTX ISA, mma.m16n8k16 and ldmatrix). The
-// backward is two kernels, one for queries and one for keys and values, which add nothing by atomic
-// operations, so that a sum has one order.
+// Blockwise attention on tensor cores that stores no scores (FlashAttention 2, Dao 2023,
+// arXiv:2307.08691), in bf16 or fp16 (T), for head dimensions D = 64 and 128. A thread block is
+// four warps; each has 16 rows of a 64-row tile and multiplies 16 x 8 x 16 fragments (PTX ISA,
+// mma.m16n8k16 and ldmatrix). The backward is two kernels, one for queries and one for keys and
+// values, without atomics, so that the order of summation is fixed.
 //
-// A Cta is the block: thread(), sync(), and, for the warp, mma(), load(), load_transposed(),
-// exchange(), pack(). A test's runs on the host.
+// A Cta is the thread block: thread() and sync() and, per warp, mma(), load(), load_transposed(),
+// exchange() and pack(). Tests provide one on the host.
 #pragma once
 
 #include "runtime/backend/number_format.hpp"
@@ -16,8 +16,8 @@ namespace runtime::kernels {
 
 inline constexpr int flash_tile = 64, flash_threads = 128, flash_warp_rows = 16;
 
-using Fragment = std::uint32_t[4];  // 16 x 16 of a first operand, or two 16 x 8 of a second
-using Sums = float[4];              // 16 x 8: rows g and g + 8, columns 2t and 2t + 1
+using Fragment = std::uint32_t[4];  // 16 x 16 of operand A, or two 16 x 8 of operand B
+using Sums = float[4];              // 16 x 8 accumulators: rows g, g + 8; columns 2t, 2t + 1
 
 template <class T>
 struct alignas(16) EightOf {
@@ -34,7 +34,7 @@ RUNTIME_PORTABLE float power_of_two(float x) {
 #endif
 }
 
-// Rows of heads: where they begin, and how far one is from the next, in elements.
+// The rows of a head: its first element and the row stride, in elements.
 template <class T>
 struct HeadRows {
   T* first;
@@ -44,11 +44,11 @@ struct HeadRows {
 template <int D, class T>
 struct FlashTiles {
   static_assert(D % 16 == 0 && sizeof(T) == 2);
-  static constexpr int width = D + 8;  // of a row in the room: other banks for other rows
+  static constexpr int width = D + 8;  // padded row stride in shared memory, against bank conflicts
   static constexpr int tile = flash_tile * width;
   static constexpr int steps = D / 16, parts = D / 8, key_parts = flash_tile / 8;
 
-  // Rows [first, first + 64) of `rows`; zeros from row `end` on.
+  // Loads rows [first, first + 64) into a tile; zeros from row `end` on.
   template <class Cta>
   static RUNTIME_PORTABLE void fetch(const Cta& cta, const HeadRows<const T>& rows, Index first,
                                      Index end, T* to) {
@@ -61,7 +61,7 @@ struct FlashTiles {
     }
   }
 
-  // The 16 x 16 from (row, col) of a tile as a first operand.
+  // Loads the 16 x 16 fragment at (row, col) of a tile as operand A.
   template <class Cta>
   static RUNTIME_PORTABLE void first_operand(const Cta& cta, const T* tile_rows, int row, int col,
                                              Fragment& to) {
@@ -69,7 +69,7 @@ struct FlashTiles {
     cta.load(to, tile_rows + (row + lane / 8 % 2 * 8 + lane % 8) * width + col + lane / 16 * 8);
   }
 
-  // sums[16, 64] += a[16, D] · tileᵀ, where a's fragments are given by a(step, to).
+  // sums[16, 64] += a[16, D] · tileᵀ; a(step, to) loads the fragments of a.
   template <class Cta, class FirstOperand>
   static RUNTIME_PORTABLE void multiply_rows(const Cta& cta, FirstOperand a, const T* tile_rows,
                                              Sums (&sums)[key_parts]) {
@@ -89,7 +89,7 @@ struct FlashTiles {
     }
   }
 
-  // sums[16, D] += values[16, 64] · tile, where values are what multiply_rows makes.
+  // sums[16, D] += values[16, 64] · tile; values are a result of multiply_rows.
   template <class Cta>
   static RUNTIME_PORTABLE void multiply_columns(const Cta& cta, const Sums (&values)[key_parts],
                                                 const T* tile_rows, Sums (&sums)[parts]) {
@@ -112,7 +112,8 @@ struct FlashTiles {
     }
   }
 
-  // Rows g and g + 8 of a warp's 16, from `first` on, times `factor` of each; those below `end`.
+  // Stores rows g and g + 8 of a warp's 16, from `first` on, each times its `factor`; skips rows
+  // from `end` on.
   template <class Cta>
   static RUNTIME_PORTABLE void store(const Cta& cta, const Sums (&sums)[parts],
                                      const float (&factor)[2], Index first, Index end,
@@ -132,7 +133,7 @@ struct FlashTiles {
   }
 };
 
-// What all three kernels know: a qkv tensor, and which keys a query sees.
+// The shapes that all three kernels share: the qkv tensor, and which keys a query sees.
 struct FlashShape {
   cpu::HeadLayout layout;
   bool causal;
@@ -143,7 +144,7 @@ struct FlashShape {
   constexpr Index tiles() const { return (layout.s + flash_tile - 1) / flash_tile; }
   constexpr Index heads() const { return layout.sequences * layout.heads; }
   constexpr Index kv_heads() const { return layout.sequences * layout.kv_heads; }
-  // Of `all` like qkv, by head among all sequences' heads.
+  // The rows of one head in `all`, a tensor laid out like qkv, by index among all sequences' heads.
   template <class T>
   constexpr HeadRows<T> queries(T* all, Index head) const {
     return {all + layout.query(head / layout.heads, head % layout.heads), layout.columns()};
@@ -164,7 +165,7 @@ struct FlashShape {
                 head % layout.heads * layout.head_dim,
             layout.context_columns()};
   }
-  // In [tokens, heads].
+  // Offset in [tokens, heads].
   constexpr Index figure(Index head, Index row) const {
     return (head / layout.heads * layout.s + row) * layout.heads + head % layout.heads;
   }

@@ -1,4 +1,4 @@
-// Attention on tensor cores, backward: scores are computed again in both kernels.
+// The backward of attention on tensor cores; both kernels recompute the scores.
 #pragma once
 
 #include "runtime/kernels/flash.hpp"
@@ -6,7 +6,7 @@
 
 namespace runtime::kernels {
 
-// levels[tokens, heads]: of each row of a head, sum(dout · out).
+// levels[tokens, heads] = sum(dout · out) over each row of a head (D in the paper).
 template <class T>
 struct FlashLevels {  // count: tokens · heads
   Index head_dim;
@@ -32,7 +32,7 @@ struct FlashGradientInputs {
   const float* log_sum_exp;  // [tokens, heads]
   const float* levels;       // [tokens, heads]
 
-  // exp(score - log-sum-exp) where the query sees the key, and the gradient of the score.
+  // The probability exp(score - log-sum-exp), 0 where masked, and the gradient of the score.
   RUNTIME_PORTABLE void weigh(bool seen, float figure, float level, float& score,
                               float& gradient) const {
     const float p = seen ? power_of_two((shape.scale * score - figure) * log2_of_e) : 0.0F;
@@ -41,11 +41,11 @@ struct FlashGradientInputs {
   }
 };
 
-// Blocks: (tile of queries, head).
+// dQ. Grid: (tile of queries, head).
 template <int D, class T>
 struct FlashQueryGradient {
   using Tiles = FlashTiles<D, T>;
-  using Element = T;  // of what is shared
+  using Element = T;  // in shared memory
   static constexpr int room = 2 * Tiles::tile;
   FlashGradientInputs<T> in;
   T* dqkv;
@@ -108,12 +108,13 @@ struct FlashQueryGradient {
   }
 };
 
-// Blocks: (tile of keys, key head). The query heads that share it come one after the other.
+// dK and dV. Grid: (tile of keys, key head). The query heads that share a key head are processed in
+// sequence.
 template <int D, class T>
 struct FlashKeyGradient {
   using Tiles = FlashTiles<D, T>;
-  using Element = T;  // of what is shared
-  // Keys, values, queries, dout; and two figures (float) a query.
+  using Element = T;  // in shared memory
+  // Shared memory: tiles of keys, values, queries, dout; and two floats per query.
   static constexpr int room = 4 * Tiles::tile + 4 * flash_tile;
   FlashGradientInputs<T> in;
   T* dqkv;

@@ -1,15 +1,15 @@
-// Attention on tensor cores, forward.
+// The forward of attention on tensor cores.
 #pragma once
 
 #include "runtime/kernels/flash.hpp"
 
 namespace runtime::kernels {
 
-// Blocks: (tile of queries, head).
+// Grid: (tile of queries, head).
 template <int D, class T>
 struct FlashForward {
   using Tiles = FlashTiles<D, T>;
-  using Element = T;  // of what is shared
+  using Element = T;  // in shared memory
   static constexpr int room = 2 * Tiles::tile;
   FlashShape shape;
   const T* qkv;
@@ -33,7 +33,7 @@ struct FlashForward {
     float most[2] = {lowest_float, lowest_float}, sum[2] = {0, 0};
     const Index kv_head = shape.kv_head_of(head), end = shape.causal ? tile + 1 : shape.tiles();
     for (Index k = 0; k < end; ++k) {
-      cta.sync();  // what lay there is read
+      cta.sync();  // the previous tile has been read
       Tiles::fetch(cta, shape.keys(qkv, kv_head), k * flash_tile, s, key_tile);
       Tiles::fetch(cta, shape.values(qkv, kv_head), k * flash_tile, s, value_tile);
       cta.sync();
@@ -52,8 +52,8 @@ struct FlashForward {
   }
 
  private:
-  // Scores become exponentials beside the largest of their row so far; what was summed beside
-  // another one before is brought to this one. Figures of rows are in powers of two.
+  // Online softmax: scores become exponentials relative to the largest of their row so far, and
+  // earlier sums are rescaled to it. Row maxima and sums are in base 2.
   template <class Cta>
   RUNTIME_PORTABLE void weigh(const Cta& cta, Index query, Index key,
                               Sums (&scores)[Tiles::key_parts], float (&most)[2], float (&sum)[2],
@@ -91,7 +91,7 @@ struct FlashForward {
         context[part][2 * half] *= shrink;
         context[part][2 * half + 1] *= shrink;
       }
-      sum[half] = sum[half] * shrink + more;  // of this lane's columns
+      sum[half] = sum[half] * shrink + more;  // over this lane's columns
       most[half] = largest;
     }
   }

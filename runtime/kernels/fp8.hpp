@@ -1,5 +1,5 @@
-// A tensor's cast for an fp8 product: its largest magnitude, the scale, and then its codes as it
-// lies, transposed, or both, in one pass.
+// Casts a tensor for an fp8 product: first its largest magnitude, then its scale, then, in one
+// pass, its codes in the original layout, transposed, or both.
 #pragma once
 
 #include <cstring>
@@ -10,9 +10,9 @@
 
 namespace runtime::kernels {
 
-// cuBLASLt's fp8 products want both operands to lie along the inner dimension on Hopper, and every
-// dimension and address a multiple of 16 (cuBLAS, cublasLtMatmul); what does not fit is multiplied
-// in 16 bits.
+// On Hopper cuBLASLt's fp8 products require both operands contiguous along the inner dimension, and
+// every dimension and address a multiple of 16 (cuBLAS, cublasLtMatmul); other products run in 16
+// bits.
 constexpr Index fp8_multiple = 16;
 
 inline bool fits_fp8(Index rows, Index cols, const void* values) {
@@ -20,7 +20,7 @@ inline bool fits_fp8(Index rows, Index cols, const void* values) {
          reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
 }
 
-// Values that are loaded and stored as one.
+// Values that one instruction loads or stores.
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) Pack {
   T of[Count];
@@ -40,7 +40,7 @@ RUNTIME_PORTABLE void store_pack(T* to, const Pack<T, Count>& pack) {
 
 RUNTIME_PORTABLE float magnitude(float x) { return x < 0 ? -x : x; }
 
-// Of each `part` elements, the largest magnitude; NaN counts for nothing.
+// The largest magnitude of each `part` elements; NaN is ignored.
 template <class T>
 struct LargestOfParts {  // rows: parts_of(count), of `part` elements
   static constexpr Index part = 4096;
@@ -62,7 +62,7 @@ struct LargestOfParts {  // rows: parts_of(count), of `part` elements
   }
 };
 
-// The tensor's scale, and the number that a code is multiplied with again.
+// Writes the tensor's scale and its inverse, which the product multiplies codes with.
 template <class Format>
 struct ScaleOfParts {  // rows: 1, of `parts` elements
   Index parts;
@@ -79,8 +79,9 @@ struct ScaleOfParts {  // rows: 1, of `parts` elements
   }
 };
 
-// x[rows, cols] as codes. An element is 16 rows of 4 columns, so that it reads 8 bytes and writes 4
-// beside its neighbour's in a row, and 16 in a row of the transposed.
+// Casts x[rows, cols] to codes. One element of the kernel is 16 rows x 4 columns: per row it reads
+// 8 bytes and writes 4, and per column of the transpose it writes 16, contiguous with its
+// neighbours'.
 template <class T, class Format>
 struct CastTo {  // count: elements()
   static constexpr int high = 16, wide = 4;
@@ -114,7 +115,7 @@ struct CastTo {  // count: elements()
   }
 };
 
-// A matrix of codes, and (on the device) what each is multiplied with.
+// A matrix of fp8 codes, and the device address of the inverse scale of each.
 template <class Format>
 struct Codes {
   const Format* codes;

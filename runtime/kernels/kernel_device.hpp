@@ -1,4 +1,4 @@
-// KernelDevice, with the bodies of its operators.
+// Include this for KernelDevice: the class and the bodies of its operators.
 #pragma once
 
 #include "runtime/kernels/kernel_device_attention.hpp"

@@ -1,6 +1,6 @@
-// The attention of a KernelDevice: products of heads with a softmax between them. Where a plan's
-// operator keeps no scores, it is flash_forward.hpp's and flash_backward.hpp's in 16 bits with
-// heads of 64 or 128; else scores lie in scratch memory, heads of one call at a time.
+// KernelDevice's attention: products of heads with a softmax between. An operator that keeps no
+// scores uses flash_forward.hpp and flash_backward.hpp in 16 bits with head dimension 64 or 128;
+// otherwise its scores are in scratch memory, one call's heads at a time.
 #pragma once
 
 #include "runtime/kernels/flash_backward.hpp"
@@ -11,7 +11,7 @@ namespace runtime::kernels {
 
 namespace detail {
 
-// Throws where the operator is another than the layout's.
+// Throws std::invalid_argument when the operator's shape is not the layout's.
 template <class AttentionOp>
 cpu::HeadLayout attention_layout(const AttentionOp& op, const Place& place) {
   const cpu::HeadLayout layout = layout_of(place);
@@ -162,7 +162,7 @@ void KernelDevice<Executor, T>::add_value_gradient(const HeadBatch& h, const T* 
   product(p, probabilities, dcontext + h.context(), dqkv + h.value());
 }
 
-// Adds to dqkv.
+// Accumulates into dqkv.
 template <class Executor, class T>
 void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::AttentionScores& op) {
   const auto l = detail::attention_layout(op, call.place);
@@ -174,7 +174,7 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::At
   });
 }
 
-// Writes dprobabilities, and all of dqkv: of queries and keys, zeros.
+// Writes dprobabilities and dqkv: dV, and zeros for queries and keys.
 template <class Executor, class T>
 void KernelDevice<Executor, T>::gradient(const OpCall& call,
                                          const costmodel::AttentionContext& op) {

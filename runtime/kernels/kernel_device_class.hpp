@@ -1,15 +1,15 @@
-// A device that computes by the kernels of this folder, wherever an executor runs them: on a GPU
-// (runtime/cuda), or, in tests, on the host. kernel_device.hpp has all of it.
+// A device that computes with the kernels of this folder on any executor: a GPU (runtime/cuda) or,
+// in tests, the host. Include kernel_device.hpp to use it.
 //
-// An Executor runs, in the order asked for:
+// An Executor runs, in the order of the calls:
 //   elements(count, kernel)        kernel(i) for each i below count
 //   rows(count, width, kernel)     kernel(team, row) for each row, of about `width` columns
 //   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
-//   product(gemm, batch, a, b, ending, c)   as cpu::gemm_batched, of T into T or float, ended as
-//                                  product.hpp says; false where there is no such ending, which
-//                                  there is of none and bias
-//   fp8_product(gemm, a, b, ending, c)   the same of two Codes, one matrix each, ended with none or
-//                                  bias; gemm.transpose_b alone is set
+//   product(gemm, batch, a, b, ending, c)   like cpu::gemm_batched, of T into T or float, with an
+//                                  epilogue (product.hpp); false when it lacks that epilogue;
+//                                  `none` and `bias` always exist
+//   fp8_product(gemm, a, b, ending, c)   the same for two Codes, one matrix each, with epilogue
+//                                  none or bias; of gemm's transpositions only transpose_b is set
 //   tiles(x, y, kernel)            kernel(cta, i, j, room) for each i below x and j below y, with
 //                                  Kernel::room of Kernel::Element in shared memory (flash.hpp)
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
@@ -32,8 +32,8 @@
 
 namespace runtime::kernels {
 
-// The first element of a vector, or of a tensor as T; throws std::invalid_argument when there are
-// not so many.
+// The first element of a vector, or of a tensor as T; throws std::invalid_argument when the number
+// of elements differs.
 template <class T>
 T* checked(std::span<T> values, Index elements, const char* name) {
   if (static_cast<Index>(values.size()) == elements) return values.data();
@@ -41,9 +41,9 @@ T* checked(std::span<T> values, Index elements, const char* name) {
                               " elements, not " + std::to_string(elements));
 }
 
-// Weights and activations are T: float, Bf16 or F16. What rows keep for backward and the gradients
-// of weights are float, and logits may be. With fp8 (and T Bf16), products whose shapes allow it
-// read E4M3, and E5M2 of gradients, but for the logits.
+// Weights and activations are T: float, Bf16 or F16. Row statistics and weight gradients are float,
+// and logits may be. With fp8 (T = Bf16), products of fitting shapes read weights and activations
+// in E4M3 and gradients in E5M2, except the logits' product.
 template <class Executor, class T = float>
 class KernelDevice : public Device {
  public:
@@ -115,7 +115,7 @@ class KernelDevice : public Device {
   static Value* checked(std::span<Value> values, Index elements, const char* name) {
     return kernels::checked(values, elements, name);
   }
-  // visit(the tensor's first element, which is T or, where its size says so, float).
+  // Calls visit(first element) as T or, when the tensor's size says so, as float.
   template <class Visit>
   static void in_its_format(const Tensor& tensor, Index elements, const char* name, Visit visit) {
     if (tensor.bytes == static_cast<std::size_t>(elements) * sizeof(float))
@@ -127,7 +127,7 @@ class KernelDevice : public Device {
     const Index in_a_float = sizeof(float) / sizeof(T);
     return reinterpret_cast<T*>(run_.scratch((elements + in_a_float - 1) / in_a_float));
   }
-  // False where it cannot be ended so: nothing has been done then.
+  // False when the epilogue is not available; nothing has been computed then.
   template <class Result>
   bool product(const cpu::Gemm& gemm, const T* a, const T* b, const Ending<T>& ending, Result* c) {
     return can_end(ending, number_of<T>, number_of<Result>, gemm) &&
@@ -136,7 +136,7 @@ class KernelDevice : public Device {
   void product(const BatchedProduct& p, const T* a, const T* b, T* c) {
     run_.product(p.gemm, p.batch, a, b, Ending<T>{}, c);
   }
-  // A matrix that an fp8 product reads as it lies or turned.
+  // An operand of an fp8 product, used as stored or transposed (`turned`).
   struct Operand {
     const T* values;
     Index rows, cols;
@@ -145,7 +145,8 @@ class KernelDevice : public Device {
     Index outer() const { return turned ? cols : rows; }
     Index inner() const { return turned ? rows : cols; }
   };
-  // c[a.outer, b.outer] = a · bᵀ + beta · c, as Codes of A and B; false where fp8 does not take it.
+  // c[a.outer, b.outer] = a · bᵀ + beta · c, cast to A and B; false when fp8 does not support the
+  // shapes.
   template <class A, class B, class Result>
   bool fp8_product(const OpCall& call, const Operand& a, const Operand& b, const Ending<T>& ending,
                    double beta, Result* c);
@@ -161,7 +162,7 @@ class KernelDevice : public Device {
   void turn(const OpCall& call, const costmodel::Rotary& op, float direction, const Tensor& from,
             const Tensor& to);
   void qk_norm_gradient(const OpCall& call, const costmodel::Norm& op);
-  // Gradients of q, k and v of some heads, from the scores' gradient and the probabilities.
+  // Accumulate the gradients of q and k from the scores' gradient, and of v from the probabilities.
   void add_score_gradients(const HeadBatch& h, const T* dscores, Index score_step, const T* qkv,
                            T* dqkv);
   void add_value_gradient(const HeadBatch& h, const T* probabilities, Index score_step,

@@ -1,5 +1,5 @@
-// The products of a KernelDevice in fp8: both operands are cast for each, with a scale of their
-// own, into memory that no plan counts.
+// KernelDevice's fp8 products: both operands are cast for each product, each with its own scale,
+// into memory that the plan does not count.
 #pragma once
 
 #include "runtime/kernels/kernel_device_class.hpp"

@@ -1,4 +1,4 @@
-// The products of a KernelDevice, with the activations that are computed with them.
+// KernelDevice's products, with the activations fused into them.
 #pragma once
 
 #include "runtime/kernels/kernel_device_class.hpp"
@@ -58,7 +58,7 @@ void KernelDevice<Executor, T>::input_gradient_fused(const OpCall& linear,
     Device::input_gradient_fused(linear, activation);
 }
 
-// Of a product's result, as T: one that is float is rounded into scratch memory.
+// The gradient of a product's result as T; a float one is rounded into scratch memory.
 template <class Executor, class T>
 const T* KernelDevice<Executor, T>::result_gradient(const OpCall& call, Index elements) {
   const Tensor& dy = call.output_gradient;
@@ -80,7 +80,8 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Li
     product(detail::input_gradient_product(call, op), dy, w, Ending<T>{}, dx);
 }
 
-// A table has no bias; nor has any other product a result in another format than T.
+// Only products with an [n, k] matrix (token table, output projection) can have a result in another
+// format than T, and they have no bias.
 template <class Executor, class T>
 void KernelDevice<Executor, T>::weight_gradient(const OpCall& call) {
   const auto& op = std::get<costmodel::Linear>(call.node.op);

@@ -1,4 +1,4 @@
-// Every operator of a KernelDevice but products and attention.
+// All operators of KernelDevice except products and attention.
 #pragma once
 
 #include "runtime/kernels/kernel_device_class.hpp"
@@ -71,7 +71,7 @@ inline bool is_centred(const costmodel::Norm& op) {
   return op.kind == costmodel::Normalization::layernorm;
 }
 
-// A vector that LayerNorm has and RMSNorm has not: null for the latter.
+// LayerNorm's shift; null for RMSNorm, which has none.
 template <class Value>
 Value* shift_of(const costmodel::Norm& op, std::span<Value> shift) {
   Value* data = checked(shift, is_centred(op) ? op.gains * op.cols : 0, "shift");

@@ -1,6 +1,6 @@
-// Kernel bodies are plain functions of one element, one row or one column, compiled for the GPU by
-// nvcc and for the host by any compiler, so that tests hold the very arithmetic that a GPU does
-// against the CPU's operators. Numbers are loaded as T and computed in float.
+// Basics of kernel bodies: plain functions of one element, row, column or tile that nvcc compiles
+// for GPUs and any compiler for the host, so that tests compare the GPU's arithmetic with the CPU's
+// operators. Numbers are loaded as T and computed in float.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #define RUNTIME_PORTABLE inline
 #endif
 
-// Before a loop whose variable chooses registers.
+// Put before loops that must unroll because their index selects registers.
 #if defined(__CUDA_ARCH__)
 #define RUNTIME_UNROLL _Pragma("unroll")
 #else
@@ -53,9 +53,9 @@ RUNTIME_PORTABLE float sigmoid(float x) { return 1.0F / (1.0F + exponential(-x))
 
 inline constexpr float lowest_float = -3.402823466e+38F;
 
-// A team is the threads that share a row: member `rank` of `size`. sum() and max() give every
-// member the result over all, and let none of them go on before all have come; what one wrote
-// before, all read after. The team of one is the host's.
+// A team is the threads that share a row: member `rank` of `size`. sum() and max() reduce over all
+// members and return the result to each; they are barriers, which make earlier writes visible.
+// Alone is the host's team of one.
 struct Alone {
   RUNTIME_PORTABLE int rank() const { return 0; }
   RUNTIME_PORTABLE int size() const { return 1; }
@@ -64,7 +64,7 @@ struct Alone {
   RUNTIME_PORTABLE float max(float value) const { return value; }
 };
 
-// What a column adds up.
+// The two sums of a column.
 struct Pair {
   float first = 0, second = 0;
 };

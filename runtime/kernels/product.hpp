@@ -1,5 +1,5 @@
-// Matrix products as libraries with column-major matrices take them: a row-major c = op(a) · op(b)
-// is, read column by column, cᵀ = op(b)ᵀ · op(a)ᵀ.
+// Matrix products for column-major libraries: a row-major c = op(a) · op(b), read column-major, is
+// cᵀ = op(b)ᵀ · op(a)ᵀ.
 #pragma once
 
 #include "runtime/backend/number_format.hpp"
@@ -8,12 +8,12 @@
 namespace runtime::kernels {
 
 // result[rows, cols] = op(first)[rows, inner] · op(second)[inner, cols], all column-major; `first`
-// is the row-major product's b and `second` its a.
+// is the row-major product's b, `second` its a.
 struct ColumnMajorProduct {
   std::int64_t rows, cols, inner;
   bool transpose_first, transpose_second;
   std::int64_t first_stride, second_stride, result_stride;  // from one stored column to the next
-  // A stored matrix is stored_rows · stored_columns.
+  // Stored sizes: stored_rows x stored_columns.
   std::int64_t first_rows() const { return transpose_first ? inner : rows; }
   std::int64_t first_cols() const { return transpose_first ? rows : inner; }
   std::int64_t second_rows() const { return transpose_second ? cols : inner; }
@@ -34,29 +34,29 @@ inline ColumnMajorProduct column_major(const cpu::Gemm& g) {
           .result_stride = dense(g.ldc, g.n)};
 }
 
-// What happens to a product's result before it is written (cuBLASLt's epilogues), so that nothing
-// has to read it again.
+// The epilogue of a product (as in cuBLASLt): what is applied to the result before it is written,
+// so that no kernel reads it again.
 enum class Epilogue {
   none,
-  bias,  // c = a · b + bias[n]
-  gelu,  // before = a · b, + bias[n] where not null; c = GELU(before), not rounded between
+  bias,           // c = a · b + bias[n]
+  gelu,           // before = a · b (+ bias[n] unless null); c = GELU(before), not rounded between
   gelu_gradient,  // c = (a · b) · GELU'(before)
-  bias_gradient,  // c as without; sums[n] = the sums of b's columns
+  bias_gradient,  // c = a · b; sums[n] = column sums of b
 };
 
-// `before` is of c's shape and format, bias of b's format.
+// `before` has c's shape and format, bias has b's format.
 template <class T>
 struct Ending {
   Epilogue kind = Epilogue::none;
   const T* bias = nullptr;
-  T* before = nullptr;  // the gradient's is only read
+  T* before = nullptr;  // read-only for gelu_gradient
   float* sums = nullptr;
 };
 
-// Whether cuBLASLt may be asked for it; there may still be no algorithm. GELU's are asked for in 16
-// bits only, because fp32's bounds leave no room for a tanh of the hardware's (2^-11, PTX ISA),
-// with `before` in rows of 8 elements and on 16 bytes (cublasLt.h, EPILOGUE_AUX_LD and _POINTER).
-// The gradient of a bias has the format of c, and is kept in fp32.
+// Whether to ask cuBLASLt for the epilogue; it may still have no algorithm. GELU epilogues only in
+// 16 bits, because fp32's error bounds leave no room for the hardware's tanh (2^-11, PTX ISA), with
+// rows of `before` in multiples of 8 elements and its address a multiple of 16 bytes (cublasLt.h,
+// EPILOGUE_AUX_LD and _POINTER). The bias gradient has c's format and must be fp32.
 template <class T>
 bool can_end(const Ending<T>& ending, Number operand, Number result, const cpu::Gemm& g) {
   const bool dense = g.ldc == 0 || g.ldc == g.n;

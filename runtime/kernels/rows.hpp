@@ -1,5 +1,5 @@
-// Kernels of one row that a team shares: called with each row below the count that stands beside
-// them. Tensors, shapes and papers as in runtime/cpu.
+// Row kernels: kernel(team, row) is called for each row below the count in the comment next to
+// each, with a team of threads that share the row. Tensors, shapes and papers as in runtime/cpu.
 #pragma once
 
 #include "runtime/backend/number_format.hpp"
@@ -8,7 +8,7 @@
 
 namespace runtime::kernels {
 
-// visit(col) for each column that is this member's.
+// Calls visit(col) for each of this member's columns.
 template <class Team, class Visit>
 RUNTIME_PORTABLE void for_columns(const Team& team, Index cols, Visit visit) {
   for (Index col = team.rank(); col < cols; col += team.size()) visit(col);
@@ -84,13 +84,13 @@ struct NormForward {  // count: rows
   }
 };
 
-// What NormForward kept of a row.
+// The statistics that NormForward wrote for a row.
 RUNTIME_PORTABLE NormFigures kept_figures(bool centred, const float* statistics, Index row) {
   if (centred) return {statistics[2 * row], statistics[2 * row + 1]};
   return {0, statistics[row]};
 }
 
-// dx may be dy where nothing is accumulated.
+// dx may be dy unless `accumulate`.
 template <class T>
 struct NormInputGradient {  // count: rows
   bool centred, accumulate;
@@ -119,7 +119,7 @@ struct QkRows {
   constexpr bool query(Index row) const { return row % heads() < layout.heads; }
 };
 
-// Gains and shifts hold the queries' and then the keys'.
+// Gains and shifts: the queries' [head_dim], then the keys'.
 template <class T>
 struct QkNormForward {  // count: rows.rows()
   bool centred;
@@ -137,7 +137,7 @@ struct QkNormForward {  // count: rows.rows()
   }
 };
 
-// Also writes the statistics [rows, 2] that the gradients of the vectors want.
+// Also writes the statistics [rows, 2] that the gradients of the gains and shifts need.
 template <class T>
 struct QkNormGradient {  // count: rows.rows()
   bool centred;
@@ -160,7 +160,7 @@ struct QkNormGradient {  // count: rows.rows()
   }
 };
 
-// Where the log-sum-exp of a row of scores stands: rows are [blocks, cols], a block a head.
+// The position of a row's log-sum-exp: rows are [blocks, cols], one block per head.
 struct RowPlaces {
   Index cols, block_step, row_step;
   constexpr Index at(Index row) const { return row / cols * block_step + row % cols * row_step; }
@@ -173,7 +173,7 @@ struct CausalSoftmax {  // count: rows
   float scale;
   const T* x;
   T* y;
-  float* log_sum_exp = nullptr;  // null: not kept
+  float* log_sum_exp = nullptr;  // null: not written
   RowPlaces places{};
   template <class Team>
   RUNTIME_PORTABLE void operator()(const Team& team, Index row) const {
@@ -193,7 +193,7 @@ struct CausalSoftmax {  // count: rows
   }
 };
 
-// The same again from what was kept.
+// Recomputes the probabilities from the log-sum-exp.
 template <class T>
 struct CausalProbabilities {  // count: rows
   Index cols;
@@ -240,7 +240,7 @@ inline constexpr float lowest_of<Bf16> = -3.3895314e+38F;
 template <>
 inline constexpr float lowest_of<F16> = -65504.0F;
 
-// Columns from `real` on become the lowest there is.
+// Row maxima; sets the padding columns, from `real` on, to the lowest number.
 template <class T>
 struct LogitMaximum {  // count: rows
   Index cols, real;
