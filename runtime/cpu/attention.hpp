@@ -1,7 +1,7 @@
-// Attention in three kernels that keep the scores: products with the queries, keys and values of
-// one qkv tensor; the softmax between them is softmax.hpp's. Scores and probabilities are
-// [sequences, heads, s, s], neither scaled nor masked here. op.batch = sequences · heads. All throw
-// std::invalid_argument on a tensor of another size or a layout that is not the operator's.
+// Attention that materialises the scores: the products with the queries, keys and values of one qkv
+// tensor; the softmax between them is in softmax.hpp. Scores and probabilities are [sequences,
+// heads, s, s], neither scaled nor masked here. op.batch = sequences · heads. All throw
+// std::invalid_argument on a tensor of the wrong size or a layout that does not match the operator.
 #pragma once
 
 #include "costmodel/operators/op.hpp"

@@ -1,7 +1,7 @@
-// Dropout by a counter: whether an element is kept depends on the seed, the stream and the
-// element's row and column in the whole tensor, so that a tensor cut over ranks draws what the
-// whole one would. mask: one byte an element, 1 kept, 0 dropped; kept elements are divided by 1 -
-// p. All throw std::invalid_argument on a tensor of another size or a p outside [0, 1).
+// Dropout by a counter-based generator: whether an element is kept depends on the seed, the stream
+// and the element's row and column in the unsharded tensor, so that shards draw the same mask as
+// the unsharded tensor. mask: one byte per element, 1 kept, 0 dropped; kept elements are divided by
+// 1 - p. All throw std::invalid_argument on a tensor of the wrong size or a p outside [0, 1).
 #pragma once
 
 #include "costmodel/operators/op.hpp"
@@ -9,8 +9,9 @@
 
 namespace runtime::cpu {
 
-// Where this tensor stands in the whole one, which has `global_cols` columns. `stream` tells apart
-// the dropouts of one iteration (layer, site, micro-batch) and the iterations.
+// The position of this tensor in the unsharded one, which has `global_cols` columns. `stream`
+// distinguishes dropout sites (layer, site); rows count over all samples, so micro-batches and
+// iterations differ in first_row (backend/op_call.hpp).
 struct DropoutKey {
   std::uint64_t seed, stream;
   std::int64_t first_row, first_col, global_cols;
@@ -21,7 +22,7 @@ using MaskIn = std::span<const std::uint8_t>;
 
 void dropout_mask(std::int64_t rows, std::int64_t cols, double p, const DropoutKey& key, Mask mask);
 
-// y = x · mask / (1 - p); p = 0 keeps all. y may be x. Writes the mask.
+// y = x · mask / (1 - p); p = 0 keeps all. Writes the mask. y may alias x.
 template <class T = float>
 void dropout_forward(const costmodel::Dropout& op, In<T> x, double p, const DropoutKey& key,
                      Out<T> y, Mask mask);
@@ -29,16 +30,16 @@ void dropout_forward(const costmodel::Dropout& op, In<T> x, double p, const Drop
 template <class T = float>
 void dropout_gradient(const costmodel::Dropout& op, In<T> dy, MaskIn mask, double p, Out<T> dx);
 
-// y = skip + dropout(x + bias), where op.dropout; else y = skip + x + bias, and mask is empty.
-// bias[cols] may be empty. y may be x or skip.
+// y = skip + dropout(x + bias) if op.dropout, else y = skip + x + bias with an empty mask.
+// bias[cols] may be empty. y may alias x or skip.
 template <class T = float>
 void bias_dropout_add_forward(const costmodel::BiasDropoutAdd& op, In<T> x, In<T> bias, In<T> skip,
                               double p, const DropoutKey& key, Out<T> y, Mask mask);
-// dx as of dropout; the gradient of skip is dy itself. dx may be dy.
+// dx as in dropout_gradient; the gradient of skip is dy itself. dx may alias dy.
 template <class T = float>
 void bias_dropout_add_input_gradient(const costmodel::BiasDropoutAdd& op, In<T> dy, MaskIn mask,
                                      double p, Out<T> dx);
-// dbias[cols] += sums of the columns of dx.
+// dbias[cols] += column sums of dx.
 template <class T = float>
 void bias_dropout_add_weight_gradient(const costmodel::BiasDropoutAdd& op, In<T> dy, MaskIn mask,
                                       double p, Out<T> dbias);

@@ -1,4 +1,4 @@
-// How flash attention goes over its blocks, the same in both directions.
+// The traversal of blocks that the forward and the backward of flash attention share.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace runtime::cpu {
 
-// Throws as flash_attention_forward says.
+// Throws like flash_attention_forward.
 void expect_flash_shapes(const costmodel::FlashAttention& op, std::size_t qkv, std::size_t out,
                          std::size_t log_sum_exp);
 
-// One head of one sequence, and a block of `queries` rows from `first` of it.
+// A block of `queries` rows from row `first` on, of one head of one sequence.
 struct QueryBlock {
   std::int64_t sequence, head, first, queries;
 };
@@ -22,8 +22,8 @@ struct KeyBlock {
   std::int64_t first, keys;
 };
 
-// What both directions know: the tensors that lie still, and scratch for two blocks of scores and
-// two figures a query. Scores are [queries, keys] with rows of flash_block.
+// The state of both directions: the qkv tensor, the scale, and scratch memory for one block of
+// scores, [queries, keys] with row stride flash_block.
 template <class T>
 class Walk {
  public:
@@ -34,7 +34,7 @@ class Walk {
         scores_(flash_block * flash_block) {}
 
  protected:
-  // visit(block) over all heads of all sequences.
+  // Calls visit(block) for all query blocks of all heads of all sequences.
   template <class Visit>
   void for_each_query_block(Visit visit) const {
     for (std::int64_t head = 0; head < layout_.sequences * layout_.heads; ++head) {
@@ -45,7 +45,7 @@ class Walk {
     }
   }
 
-  // visit(block) over the keys that some query of the block sees.
+  // Calls visit(block) for the key blocks that some query of the block sees.
   template <class Visit>
   static void for_each_key_block(const QueryBlock& q, Visit visit) {
     const std::int64_t end = q.first + q.queries;
@@ -53,7 +53,7 @@ class Walk {
       visit(KeyBlock{first, std::min(flash_block, end - first)});
   }
 
-  // How many keys of the block query `row` of its block sees: the causal mask.
+  // The number of keys of the block that query `row` sees (the causal mask).
   static std::int64_t visible(const QueryBlock& q, const KeyBlock& k, std::int64_t row) {
     return std::min(k.keys, q.first + row + 1 - k.first);
   }
@@ -71,7 +71,7 @@ class Walk {
     return static_cast<std::size_t>(layout_.value(q.sequence, kv_head(q)) +
                                     k.first * layout_.columns());
   }
-  // In out and dout; and of one row in the log-sum-exp.
+  // Offsets in out and dout, and in log_sum_exp.
   std::size_t out_at(const QueryBlock& q, std::int64_t row = 0) const {
     return static_cast<std::size_t>((q.sequence * layout_.s + q.first + row) *
                                         layout_.context_columns() +
@@ -82,7 +82,7 @@ class Walk {
                                     q.head);
   }
 
-  // scores_ = a[queries, head_dim] · b[keys, head_dim]ᵀ, into `scores`.
+  // scores = a[queries, head_dim] · b[keys, head_dim]ᵀ.
   void multiply_heads(const QueryBlock& q, const KeyBlock& k, In<T> a, std::int64_t lda, In<T> b,
                       std::vector<T>& scores) const {
     gemm<T>({.m = q.queries,

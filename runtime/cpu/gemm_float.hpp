@@ -1,5 +1,5 @@
-// What gemm.cpp asks of the provider of float products; one of gemm_eigen.cpp, gemm_openblas.cpp
-// and gemm_onednn.cpp is in a build.
+// The interface of gemm.cpp to the provider of float products. A build contains one of
+// gemm_eigen.cpp, gemm_openblas.cpp and gemm_onednn.cpp.
 #pragma once
 
 #include "runtime/cpu/gemm.hpp"
@@ -8,8 +8,8 @@ namespace runtime::cpu {
 
 extern const char* const float_provider;
 
-// lda, ldb and ldc are given. Runs on the calling thread alone. Throws std::runtime_error where the
-// provider fails.
+// lda, ldb and ldc must be set. Runs on the calling thread alone. Throws std::runtime_error when
+// the provider fails.
 void multiply_floats(const Gemm& g, const float* a, const float* b, float* c);
 
 }  // namespace runtime::cpu

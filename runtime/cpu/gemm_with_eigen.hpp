@@ -1,4 +1,4 @@
-// A product by Eigen, which has no transposition at run time: the four cases are four types.
+// Products by Eigen. Transposition is part of Eigen's types, so the four cases are four instances.
 #pragma once
 
 #include <Eigen/Core>
@@ -25,7 +25,7 @@ void eigen_multiply(const Gemm& g, const T* a, const T* b, T* c) {
   out.noalias() += static_cast<T>(g.alpha) * (left * right);
 }
 
-// lda, ldb and ldc are given.
+// lda, ldb and ldc must be set.
 template <class T>
 void eigen_multiply(const Gemm& g, const T* a, const T* b, T* c) {
   constexpr int rows = Eigen::RowMajor, columns = Eigen::ColMajor;

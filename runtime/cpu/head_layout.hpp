@@ -1,6 +1,6 @@
-// The one tensor that holds queries, keys and values: qkv[tokens, (heads + 2 · kv_heads) ·
+// The layout of the tensor of queries, keys and values: qkv[tokens, (heads + 2 · kv_heads) ·
 // head_dim]. Rows are ordered [sequence][position]; columns are all heads' queries, then all keys,
-// then all values. Query head h reads keys and values of head h / (heads / kv_heads) (grouped-query
+// then all values. Query head h reads key-value head h / (heads / kv_heads) (grouped-query
 // attention, Ainslie et al. 2023, arXiv:2305.13245).
 #pragma once
 
@@ -14,7 +14,7 @@ struct HeadLayout {
   constexpr std::int64_t columns() const { return (heads + 2 * kv_heads) * head_dim; }
   constexpr std::int64_t context_columns() const { return heads * head_dim; }
   constexpr std::int64_t share() const { return heads / kv_heads; }
-  // Where in qkv the first element of a head stands, at position 0 of the sequence.
+  // Offset in qkv of a head's first element at position 0 of the sequence.
   constexpr std::int64_t query(std::int64_t sequence, std::int64_t head) const {
     return sequence * s * columns() + head * head_dim;
   }
@@ -26,8 +26,9 @@ struct HeadLayout {
   }
 };
 
-// Which position of its sequence a row holds: rows of a tensor cut along the sequence begin at
-// `first_row` of the whole; `offset` is added where a rank holds a later part of every sequence.
+// The position of a row in its sequence. Rows of a tensor sharded along the sequence begin at
+// `first_row` of the unsharded tensor; `offset` is added when a rank holds a later part of every
+// sequence.
 struct RowPositions {
   std::int64_t s;
   std::int64_t first_row = 0;

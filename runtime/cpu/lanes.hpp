@@ -1,5 +1,5 @@
-// Sums and maxima over a row in sixteen lanes, which a compiler can keep in vector registers; the
-// order of the sum depends on its length alone.
+// Reductions over a row in sixteen lanes, which compilers keep in vector registers; the order of
+// the reduction depends only on the length.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace runtime::cpu {
 
 inline constexpr int lanes = 16;
 
-// combine(so far, term(i)) over i in [0, n), beginning with `start` in each lane.
+// Reduces term(i) over i in [0, n) with `combine`; each lane starts from `start`.
 template <class T, class Term, class Combine>
 [[gnu::always_inline]] inline T lane_reduce(std::int64_t n, T start, Term term, Combine combine) {
   T lane[lanes];

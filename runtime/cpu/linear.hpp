@@ -1,5 +1,5 @@
 // y[m, n] = x[m, k] · w[k, n] + bias[n] and its gradients. All throw std::invalid_argument on a
-// tensor of another size.
+// tensor of the wrong size.
 #pragma once
 
 #include "costmodel/operators/op.hpp"
@@ -7,8 +7,8 @@
 
 namespace runtime::cpu {
 
-// `bias` may be empty: then nothing is added, whatever op.bias says (the bias of a row-split
-// product is added once, after the sum over ranks).
+// `bias` may be empty; then none is added, regardless of op.bias (the bias of a row-parallel
+// product is added once, after the all-reduce).
 template <class T = float>
 void linear_forward(const costmodel::Linear& op, In<T> x, In<T> w, In<T> bias, Out<T> y);
 
@@ -20,7 +20,7 @@ void linear_input_gradient(const costmodel::Linear& op, In<T> dy, In<T> w, Out<T
 template <class T = float>
 void linear_weight_gradient(const costmodel::Linear& op, In<T> x, In<T> dy, Out<T> dw);
 
-// dbias[cols] += sums of the columns of dy[rows, cols].
+// dbias[cols] += column sums of dy[rows, cols].
 template <class T = float>
 void bias_gradient(std::int64_t rows, std::int64_t cols, In<T> dy, Out<T> dbias);
 

@@ -1,5 +1,5 @@
-// Functions that loops over floats can call and still be vectorised: no branches, no library, the
-// same bytes on every machine. In double they are the library's.
+// Functions that loops over floats can call and still vectorise: no branches, no library calls,
+// identical bytes on every machine. The double versions call the standard library.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The norm of one row of n elements, which norm.cpp and qk_norm.cpp share. T is float or double.
+// The norm of one row of n elements, shared by norm.cpp and qk_norm.cpp. T is float or double.
 #pragma once
 
 #include "costmodel/model/model_spec.hpp"
@@ -19,13 +19,13 @@ template <class T>
 void norm_row_forward(std::int64_t n, const RowStatistics<T>& statistics, const T* x, const T* gain,
                       const T* shift, T* y);
 
-// dx may be dy. `accumulate`: adds to dx.
+// Adds to dx if `accumulate`. dx may alias dy.
 template <class T>
 void norm_row_input_gradient(costmodel::Normalization kind, std::int64_t n,
                              const RowStatistics<T>& statistics, const T* x, const T* gain,
                              const T* dy, T* dx, bool accumulate = false);
 
-// Adds to dgain and, where it is not null, dshift.
+// Accumulates into dgain and, unless null, dshift.
 template <class T>
 void norm_row_weight_gradient(std::int64_t n, const RowStatistics<T>& statistics, const T* x,
                               const T* dy, T* dgain, T* dshift);

@@ -1,5 +1,6 @@
-// One update of a shard of parameters. Spans of one call have one size, or std::invalid_argument is
-// thrown. gradient_scale multiplies the gradients first (clipping, averages).
+// Optimizer steps on a shard of the parameters. The spans of a call must have one size, or
+// std::invalid_argument is thrown. gradient_scale multiplies the gradients first (clipping,
+// averaging).
 #pragma once
 
 #include <cmath>
@@ -14,7 +15,7 @@ struct AdamW {
   double lr;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
-// The figures of one step, in the type of the parameters.
+// The coefficients of one AdamW step, in the parameters' type.
 template <class T>
 struct AdamFigures {
   T beta1, rest1, beta2, rest2;  // rest: 1 - beta
@@ -38,7 +39,7 @@ AdamFigures<T> adam_figures(const AdamW& how, std::int64_t step, double scale) {
           t(scale)};
 }
 
-// step counts from 1. m and v start as zeros.
+// step counts from 1; m and v start at zero.
 template <class T = float>
 void adamw(Out<T> params, In<T> grads, Out<T> m, Out<T> v, const AdamW& how, std::int64_t step,
            double gradient_scale = 1);
@@ -48,11 +49,11 @@ struct Sgd {
   double lr;
   double momentum = 0, weight_decay = 0;
 };
-// velocity starts as zeros, and may be empty where momentum is 0.
+// velocity starts at zero; it may be empty when momentum is 0.
 template <class T = float>
 void sgd(Out<T> params, In<T> grads, Out<T> velocity, const Sgd& how, double gradient_scale = 1);
 
-// For the norm of the gradients; summed in double, in an order that depends on the size alone.
+// For the gradient norm; summed in double, in an order that depends only on the size.
 template <class T = float>
 double sum_of_squares(In<T> grads);
 

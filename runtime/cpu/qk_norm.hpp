@@ -1,8 +1,8 @@
-// The norm of every query and key head by itself (Henry et al. 2020, arXiv:2010.04245, as later
+// Normalises every query and key head separately (Henry et al. 2020, arXiv:2010.04245, as later
 // models use it: a norm with gains over head_dim), on a qkv tensor. Queries share one gain, keys
-// another; values are copied. op.rows = tokens · (heads + kv_heads), op.cols = head_dim. Nothing is
-// kept but the input: backward computes the statistics again. All throw std::invalid_argument on a
-// tensor of another size.
+// another; values are copied. op.rows = tokens · (heads + kv_heads), op.cols = head_dim. The
+// backward keeps only the input and recomputes the statistics. All throw std::invalid_argument on a
+// tensor of the wrong size.
 #pragma once
 
 #include "costmodel/operators/op.hpp"
@@ -21,13 +21,13 @@ template <class T = float>
 void qk_norm_forward(const costmodel::Norm& op, const HeadLayout& layout, In<T> qkv,
                      const std::type_identity_t<QkVectors<const T>>& weights, Out<T> y);
 
-// Writes all of dqkv (values: a copy of dy); dqkv may be dy.
+// Writes all of dqkv (values: a copy of dy); dqkv may alias dy.
 template <class T = float>
 void qk_norm_input_gradient(const costmodel::Norm& op, const HeadLayout& layout, In<T> qkv,
                             const std::type_identity_t<QkVectors<const T>>& weights, In<T> dy,
                             Out<T> dqkv);
 
-// Adds to the gradients of the vectors.
+// Accumulates into the gradients of the gains and shifts.
 template <class T = float>
 void qk_norm_weight_gradient(const costmodel::Norm& op, const HeadLayout& layout, In<T> qkv,
                              In<T> dy, const std::type_identity_t<QkVectors<T>>& gradients);

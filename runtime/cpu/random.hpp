@@ -1,5 +1,5 @@
-// Random figures by counter: each is a function of its seed and its place, whoever asks and in
-// whatever order. Integer and plain IEEE arithmetic only, so they are the same on every machine.
+// Counter-based random numbers: each depends only on its seed and position, not on the order of the
+// calls. Integer and plain IEEE arithmetic only, so they are identical on every machine.
 #pragma once
 
 #include <array>
@@ -31,11 +31,11 @@ constexpr PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream,
   return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
 }
 
-// Element `index` of a stream of normal figures, mean 0 and variance 1 (Box and Muller 1958).
+// Element `index` of a stream of normal numbers, mean 0, variance 1 (Box and Muller 1958).
 float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 
-// Synthetic text to learn: a sample counts upwards from a random token, modulo learnable_tokens or
-// vocab where that is less, and one token in eight is random instead.
+// Synthetic text that can be learned: a sample counts upwards from a random token, modulo
+// min(learnable_tokens, vocab), and one token in eight is random instead.
 inline constexpr std::int32_t learnable_tokens = 256;
 std::int32_t token(std::uint64_t seed, std::uint64_t sample, std::int64_t position,
                    std::int32_t vocab);

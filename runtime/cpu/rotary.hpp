@@ -1,6 +1,6 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) of the query and key heads of a qkv
-// tensor; values are copied. Element i of a head is paired with i + head_dim / 2 (not interleaved),
-// and the pair turns by position · base^(-2i / head_dim).
+// tensor; values are copied. Element i of a head pairs with i + head_dim / 2 (not interleaved); the
+// pair rotates by position · base^(-2i / head_dim).
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace runtime::cpu {
 
 inline constexpr double rotary_base = 10000;
 
-// By how much pair i of a head turns at a position.
+// The angle of pair i of a head at a position, in radians.
 inline double rotary_angle(std::int64_t position, std::int64_t i, std::int64_t head_dim,
                            double base = rotary_base) {
   const double frequency =
@@ -33,13 +33,13 @@ struct RotaryTable {
   std::vector<T> cosine, sine;
 };
 
-// Writes all of `out`, which may be qkv. op.rows = tokens, op.cols = (heads + kv_heads) · head_dim.
-// Throws std::invalid_argument on a tensor or table of another size.
+// Writes all of `out`, which may alias qkv. op.rows = tokens, op.cols = (heads + kv_heads) ·
+// head_dim. Throws std::invalid_argument on a tensor or table of the wrong size.
 template <class T = float>
 void rotary_forward(const costmodel::Rotary& op, const HeadLayout& layout,
                     const std::type_identity_t<RotaryTable<T>>& table, In<T> qkv, Out<T> out);
 
-// The turn back: dqkv from dout; dqkv may be dout.
+// The inverse rotation: dqkv from dout; dqkv may alias dout.
 template <class T = float>
 void rotary_gradient(const costmodel::Rotary& op, const HeadLayout& layout,
                      const std::type_identity_t<RotaryTable<T>>& table, In<T> dout, Out<T> dqkv);

@@ -1,5 +1,5 @@
 // probabilities = softmax(scale · scores) over the rows of [batch · s, s]: op.rows = batch · s,
-// op.cols = s. Both throw std::invalid_argument on a tensor of another size.
+// op.cols = s. Both throw std::invalid_argument on a tensor of the wrong size.
 #pragma once
 
 #include "costmodel/operators/op.hpp"
@@ -7,13 +7,13 @@
 
 namespace runtime::cpu {
 
-// Causal: row i of each block of s rows sees columns 0 ... i, and the others get probability 0.
-// probabilities may be scores.
+// Causal: row i of each block of s rows sees columns 0 ... i; the others get probability 0.
+// probabilities may alias scores.
 template <class T = float>
 void softmax_forward(const costmodel::Softmax& op, double scale, bool causal, In<T> scores,
                      Out<T> probabilities);
 
-// dscores = scale · p · (dp - sum(dp · p)) from the saved probabilities; dscores may be dp.
+// dscores = scale · p · (dp - sum(dp · p)) from the saved probabilities; dscores may alias dp.
 template <class T = float>
 void softmax_gradient(const costmodel::Softmax& op, double scale, In<T> probabilities,
                       In<T> dprobabilities, Out<T> dscores);

@@ -1,6 +1,6 @@
-// The arguments of every kernel: contiguous memory of one element type, row-major. T is never
-// deduced: kernels are called as f(...) for float and as f<double>(...) by tests, which compare
-// gradients with finite differences in double.
+// The argument types of all kernels: contiguous row-major spans of one element type. T is never
+// deduced: f(...) is the float kernel; tests call f<double>(...) to compare gradients with finite
+// differences.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ template <class T>
 using Out = std::type_identity_t<std::span<T>>;
 using Tokens = std::span<const std::int64_t>;
 
-// Throws std::invalid_argument with the name of the tensor when it has not that many elements.
+// Throws std::invalid_argument, naming the tensor, when the number of elements differs.
 void expect_size(std::size_t elements, std::int64_t expected, const char* tensor);
 
 }  // namespace runtime::cpu
