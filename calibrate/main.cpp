@@ -1,4 +1,4 @@
-// shardplan-calibrate, which `shardplan calibrate` hands over to.
+// The executable shardplan-calibrate, to which `shardplan calibrate` delegates.
 #include <fmt/format.h>
 #include <unistd.h>
 

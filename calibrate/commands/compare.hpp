@@ -1,4 +1,4 @@
-// Predictions held against what the runtime takes, operator by operator and stage by stage.
+// Compares predictions with the runtime's measured times, per operator and per stage.
 #pragma once
 
 #include <string>
@@ -11,24 +11,23 @@ namespace calibrate {
 
 struct Compared {
   std::string name;
-  costmodel::Seconds predicted, measured;  // of a micro-batch
+  costmodel::Seconds predicted, measured;  // seconds per micro-batch
   double error_pct() const;
 };
 
-// Every operator of a model on one device, layers together, in the order of their time; then both
-// passes of the stage and the optimizer. At one pace, as calibrations take
-// them.
+// Every operator of a model on one device, summed over its layers, slowest first; then the stage's
+// forward, its backward and the optimizer. At the reference pace (measure/pace.hpp).
 std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
                                   const costmodel::ParallelPlan& plan, const StopRule& rule);
 
-// Forward and backward of a stage alone.
+// Forward and backward of a small model's stage only.
 std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::DeviceSpec& device,
                                     const StopRule& rule);
 
 std::string table_of(const std::vector<Compared>& rows);
 
 struct ErrorSpread {
-  double median = 0, most = 0;  // of absolute errors, per cent
+  double median = 0, most = 0;  // of absolute errors, in per cent
 };
 ErrorSpread spread_of(const std::vector<Compared>& rows);
 

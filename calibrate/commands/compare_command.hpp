@@ -1,4 +1,5 @@
-// Reports that hold predictions against this machine: an operator, or models never calibrated with.
+// `shardplan calibrate --compare` and `--check`: reports that compare predictions with this
+// machine, for one model's operators or for models held out of the calibration.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace calibrate {
 
-// Of the scenario's model on one device, in fp32; `profile`: a device's name or file, "" for the
-// scenario's own. Throws ConfigError.
+// Compares the scenario's model on one device, in fp32. `profile`: a device's name or file; "": the
+// scenario's device. Throws ConfigError.
 std::string compare_scenario(const std::string& scenario, const std::string& profile,
                              const costmodel::ConfigPath& path);
 
-// Of held_out_models(), with the median and the largest error. Throws ConfigError.
+// Compares held_out_models(); reports the median and the largest error. Throws ConfigError.
 std::string check_profile(const std::string& profile, const costmodel::ConfigPath& path);
 
 }  // namespace calibrate

@@ -10,23 +10,23 @@
 namespace calibrate {
 
 struct CpuRequest {
-  std::string out;          // the device's file
-  std::string cluster_out;  // the cluster's; "": none
+  std::string out;          // output file of the device
+  std::string cluster_out;  // output file of the cluster; "": none
   bool quick = false;
-  double minutes = 3;          // about: a task begun is ended
-  std::string command;         // as the profile tells it
-  std::optional<Ranks> ranks;  // whose messages; not said: threads', one a core
-  // Before each task: how many are done, of how many, its name, seconds left.
+  double minutes = 3;          // approximate: a started task is finished
+  std::string command;         // recorded in the profile
+  std::optional<Ranks> ranks;  // whose messages are measured; default: threads, one per core
+  // Called before each task: tasks done, tasks in all, the task's name, seconds left.
   std::function<void(std::size_t, std::size_t, const std::string&, double)> progress;
 };
 
-// Runs the tasks that `part` has not, each with its share of the time that is left.
+// Runs the tasks missing in `part`, each for its share of the remaining time.
 void run_tasks(const std::vector<Task>& tasks, costmodel::Seconds time, PartFile& part,
                const Clock& clock,
                const std::function<void(std::size_t, const std::string&, double)>& progress);
 
-// Writes the profiles; raw measurements stand in `out`.part until then. Throws ConfigError when a
-// file cannot be written. Returns a sentence on what was measured.
+// Measures and writes the profiles; until then raw measurements are in `out`.part. Throws
+// ConfigError when a file cannot be written. Returns a sentence on what was measured.
 std::string calibrate_cpu(const CpuRequest& request);
 
 }  // namespace calibrate

@@ -1,4 +1,4 @@
-// The models that operators are measured in, and those that predictions are held against.
+// The small models inside which operators are measured, and those that only test predictions.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace calibrate {
 
-// In the quick form fewer and smaller ones.
+// With `quick` fewer and smaller ones.
 std::vector<SmallModel> probed_models(bool quick);
-// No shape of them is in the others.
+// None of their shapes occurs in probed_models().
 std::vector<SmallModel> held_out_models();
 
 }  // namespace calibrate

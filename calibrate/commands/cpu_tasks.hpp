@@ -1,5 +1,6 @@
-// What is measured of this machine: products over a grid, attention over sequences and head sizes,
-// everything else inside small models, memory, and messages between threads.
+// The measurement tasks of this machine: products over a grid of shapes, attention over sequence
+// lengths and head dimensions, all other operators inside small models, memory bandwidth, and
+// messages between ranks.
 #pragma once
 
 #include <functional>
@@ -15,17 +16,17 @@ namespace calibrate {
 
 struct Task {
   std::string name;
-  double share = 1;  // of the time, against other tasks
+  double share = 1;  // share of the time, relative to other tasks
   std::function<std::vector<Record>(const StopRule&)> run;
-  bool repeated = false;  // left out when time is up: another round has measured the same
+  bool repeated = false;  // skipped when time is up, because an earlier round measured the same
 };
 
-// `quick` has fewer shapes and smaller ones. Everything in rounds, so that a time when the machine
-// did other things does not spoil one measurement in all its repetitions.
+// `quick` has fewer and smaller shapes. Tasks come in rounds, so that a disturbance of the machine
+// does not affect all repetitions of one measurement.
 std::vector<Task> cpu_tasks(bool quick, int cores, const Ranks& ranks);
 
-// Every operator of a model that has a curve over bytes, and the optimizer, as one stage's times
-// say.
+// Measures the optimizer and every operator of a model whose rate is a curve over bytes, inside one
+// stage.
 std::vector<Record> probe(const SmallModel& model, const StopRule& rule);
 
 }  // namespace calibrate

@@ -1,4 +1,5 @@
-// `shardplan calibrate`: measurement files in, a fitted profile and its report out.
+// `shardplan calibrate --from`: reads microbenchmark files, fits constants, returns a profile and a
+// report.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@ namespace calibrate {
 
 struct Request {
   std::vector<std::string> from;     // files of microbenchmarks
-  std::vector<std::string> devices;  // as the sources name them; empty: the only one there is
-  std::vector<std::string> sources;  // only measurements whose source's title holds one of these
-  std::string base;                  // a device's or a cluster's name or file
+  std::vector<std::string> devices;  // as the sources name them; empty: the only one in the files
+  std::vector<std::string> sources;  // keep only sources whose title contains one of these
+  std::string base;                  // name or file of a device or a cluster
   costmodel::ConfigPath path;
 };
 
@@ -22,7 +23,7 @@ struct Answer {
   bool fitted = false;  // false: no constant could be fitted
 };
 
-// Throws ConfigError for bad input.
+// Throws ConfigError on invalid input.
 Answer calibrate(const Request& request);
 
 }  // namespace calibrate

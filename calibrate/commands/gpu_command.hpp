@@ -5,8 +5,8 @@
 
 namespace calibrate {
 
-// As calibrate_cpu, of the first GPU in bf16. Throws runtime::RunFault, whose sentence says what is
-// missing, where none can be measured.
+// Like calibrate_cpu, for the first GPU, in bf16. Throws runtime::RunFault, whose sentence names
+// what is missing, when no GPU can be measured.
 std::string calibrate_gpu(const CpuRequest& request);
 
 }  // namespace calibrate

@@ -1,6 +1,6 @@
-// What is measured of a GPU: products over a grid, attention over sequences and head sizes, every
-// operator of some models' layers in the shapes it has there, the optimizer, copies, and calls,
-// each alone and replayed from a graph.
+// The measurement tasks of a GPU: products over a grid of shapes, attention over sequence lengths
+// and head dimensions, every operator of some models' layers in the shapes it has there, the
+// optimizer, copies, and launches, alone and replayed from a graph.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace calibrate {
 
-// What the tasks run on, as long as they do.
+// The device that the tasks use; outlives them.
 struct GpuBench {
   runtime::Device& device;
-  costmodel::Precision precision;  // fp32, bf16 or fp16: the device's
+  costmodel::Precision precision;  // of the device: fp32, bf16 or fp16
   Clock clock;
   runtime::Number number() const { return runtime::format_of(precision); }
 };
@@ -24,7 +24,7 @@ struct GpuShapes {
   std::vector<std::int64_t> rows, sides;         // of products: m; n and k
   std::vector<std::int64_t> lengths, head_dims;  // of attention
   std::vector<SmallModel> models;
-  std::vector<std::int64_t> vectors;  // elements copied, and stepped by the optimizer
+  std::vector<std::int64_t> vectors;  // elements of copies and of optimizer steps
 };
 GpuShapes gpu_shapes(bool quick);
 

@@ -1,5 +1,5 @@
-// Fitting one formula's constants to measured times, and what the fit was worth: errors before and
-// after, and which constants the data show at all.
+// Fits one formula's constants to measured times, and reports the errors before and after and which
+// constants the data determine.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace calibrate {
 
-// A constant of the formula: its present value and its range. `always` constants are fitted; of the
-// others those that the data show: each must lower the Bayesian information criterion for errors
-// with a Laplace distribution (Schwarz 1978), 2n·ln(mean |error|) + ln n a constant.
+// A constant of the formula: its present value and its range. `always` constants are always fitted;
+// others only if they lower the Bayesian information criterion (Schwarz 1978) for errors with a
+// Laplace distribution: 2n · ln(mean |error|) + ln n per constant.
 struct Knob {
   std::string name;
   double start, least, most;
@@ -27,19 +27,19 @@ struct FitTask {
   std::string what;  // "bf16 products"
   std::vector<Knob> knobs;
   std::vector<Measurement> points;
-  // The predicted time with these values of the knobs.
+  // The predicted time of a point for given values of the knobs, in seconds.
   std::function<costmodel::Seconds(const std::vector<double>&, const Measurement&)> model;
 };
 
-struct ErrorSummary {  // of |predicted / measured - 1|, per cent
+struct ErrorSummary {  // of |predicted / measured - 1|, in per cent
   double median = 0, p90 = 0;
 };
 
 struct FittedConstant {
   std::string name;
   double before, after;
-  bool fitted;            // false: kept, the data do not show it
-  bool at_bound = false;  // the data ask for more than the range allows
+  bool fitted;            // false: unchanged, because the data do not determine it
+  bool at_bound = false;  // the best value lies outside the range
 };
 
 struct FittedGroup {

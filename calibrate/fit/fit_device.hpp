@@ -1,5 +1,5 @@
-// A device's constants from its copies, matrix products and attention kernels, by the formulas of
-// costmodel/cost/device_time.
+// Fits a device's constants to its copies, matrix products and attention kernels, with the formulas
+// of costmodel/cost/device_time.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace calibrate {
 
-// One group of constants a kind of measurement (products: one a precision, most points first).
-// Groups without points are left out; products in a precision the device has no rate for are
-// counted in `unused`. FlashAttention 2 has constants of its own where the device has, or the
-// measurements show, a better kernel (`separate_flash2`: the device has).
+// One group of constants per kind of measurement (products: one per precision, most points first).
+// Groups without points are omitted; products in a precision without a peak rate are added to
+// `unused`. FlashAttention 2 gets constants of its own when the device has them (`separate_flash2`)
+// or the measurements include a better kernel.
 std::vector<FittedGroup> fit_device(const costmodel::DeviceSpec& base,
                                     const std::vector<Measurement>& measurements,
                                     bool separate_flash2, std::vector<Unused>& unused);

@@ -1,5 +1,6 @@
-// A network's constants from collectives, by the formulas of costmodel/collective: of every tier
-// the efficiency, and where the data show them the latency of a hop and the fixed time.
+// Fits a network's constants to collectives, with the formulas of costmodel/cost/collective: the
+// efficiency of every tier and, when the data determine them, its latency per hop and its fixed
+// time.
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace calibrate {
 
-// One group a tier that is the outermost of some collective, from the innermost out; an outer tier
-// is fitted with the inner ones already fitted.
+// One group per tier that is the outermost tier of some collective, from the innermost out; inner
+// tiers are fitted before outer ones.
 std::vector<FittedGroup> fit_network(const costmodel::ClusterSpec& base,
                                      const std::vector<Measurement>& measurements,
                                      std::vector<Unused>& unused);

@@ -1,5 +1,5 @@
-// A fitted profile: the base's own YAML with the fitted constants, their source rewritten, and
-// under `fit` what every constant rests on.
+// Writes a fitted profile: the base's own YAML with the fitted constants, new sources and, under
+// `fit`, the evidence for every constant.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace calibrate {
 
-// `base` is a device's or a cluster's map; constants are named by their path ("gemm.half_k",
-// "tiers.nvlink.latency_s"). Where several groups fit the same constant (products of several
-// precisions) the first one's value is taken, as the formulas have one.
+// `base`: the map of a device or a cluster. Constants are named by their path ("gemm.half_k",
+// "tiers.nvlink.latency_s"). When several groups fit one constant (products of several precisions),
+// the first group's value is taken, because the formulas have only one.
 costmodel::Value fitted_profile(const costmodel::Value& base, const std::string& base_name,
                                 const std::vector<FittedGroup>& groups);
 

@@ -1,5 +1,5 @@
-// Microbenchmarks as data: one measured figure an entry, each with its source. The files in
-// configs/microbench and what `shardplan import nccl-tests` writes have this shape.
+// Microbenchmarks as data: one measured value per entry, with its source. This is the format of the
+// files in configs/microbench and of what `shardplan import nccl-tests` writes.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace calibrate {
 
-struct Product {  // batch x [m, k] · [k, n]
+struct Product {  // batch products of [m, k] · [k, n]
   double batch, m, n, k;
   costmodel::Precision precision;
 };
@@ -27,13 +27,13 @@ struct AttentionRun {
 
 struct CollectiveRun {
   costmodel::CollectiveKind kind;
-  costmodel::Bytes message;  // as in collective.hpp
+  costmodel::Bytes message;  // bytes as in costmodel/cost/collective.hpp
   int ranks;
   int nodes;
 };
 
-struct Copy {              // inside one device
-  costmodel::Bytes moved;  // read and written
+struct Copy {              // within one device
+  costmodel::Bytes moved;  // bytes read plus written
 };
 
 struct Measurement {
@@ -41,11 +41,11 @@ struct Measurement {
   std::string device;  // as the source names it
   std::variant<Product, AttentionRun, CollectiveRun, Copy> what;
   costmodel::Seconds time;
-  std::string title;     // of the source
+  std::string title;     // title of the source
   std::string measured;  // the date, "" where the source has none
 };
 
-// An entry that is read but not priced, and why.
+// An entry that is valid but that no formula predicts, and why.
 struct Unused {
   std::string id;
   std::string reason;
@@ -57,8 +57,8 @@ struct Microbenchmarks {
   Microbenchmarks& operator+=(const Microbenchmarks& other);
 };
 
-// Reads the list of entries. Throws ConfigError: not a list, an unknown key, a missing or
-// impossible value.
+// Reads the list of entries. Throws ConfigError on anything but a list, on an unknown key, and on a
+// missing or impossible value.
 Microbenchmarks read_microbenchmarks(const costmodel::Value& list);
 
 }  // namespace calibrate

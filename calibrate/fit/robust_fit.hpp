@@ -1,6 +1,6 @@
-// Fitting the constants of a formula to measurements of which some are wrong: Huber's estimator
-// (Huber 1964) by Levenberg-Marquardt (Marquardt 1963) with bounds, reweighted (Holland and Welsch
-// 1977). No randomness: the same input gives the same constants.
+// Fits the constants of a formula to measurements with outliers: Huber's estimator (Huber 1964) by
+// bounded Levenberg-Marquardt (Marquardt 1963) with iterative reweighting (Holland and Welsch
+// 1977). Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ struct RobustFit {
   double mean_error = 0;  // mean of |residual|
 };
 
-// Starts at `start` of every parameter. Points further off than 1.345 robust standard deviations
-// (from the median absolute residual) pull with constant force only.
+// Starts from each parameter's `start`. Points beyond 1.345 robust standard deviations (from the
+// median absolute residual) have constant influence.
 RobustFit fit_robustly(const std::vector<Bounded>& parameters, std::size_t points,
                        const Residual& residual);
 
-// The q-th quantile, 0 to 1, linear between the two nearest; 0 for none.
+// The q-quantile, q in [0, 1], by linear interpolation; 0 when empty.
 double quantile(std::vector<double> values, double q);
 
 }  // namespace calibrate

@@ -1,5 +1,5 @@
-// Clocks and power of a GPU while it is measured, by NVIDIA's management library, which comes with
-// the driver and is loaded when it is asked for. Nothing is set.
+// Reads the clocks and the power of a GPU while it is measured, through NVIDIA's management library
+// (NVML), which comes with the driver and is loaded on first use. Changes no settings.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace calibrate {
 
-// NVML's functions, of its public ABI. Each returns 0 when it succeeds.
+// NVML's functions, by its public ABI. Each returns 0 on success.
 struct Nvml {
   int (*init)() = nullptr;
   int (*shut_down)() = nullptr;
@@ -19,22 +19,22 @@ struct Nvml {
   int (*clock)(void* device, int kind, unsigned* megahertz) = nullptr;
   int (*power)(void* device, unsigned* milliwatts) = nullptr;
   int (*driver)(char* text, unsigned size) = nullptr;
-  std::string missing;  // a sentence where it cannot be used; then the functions are null
+  std::string missing;  // a sentence when it cannot be used; then the functions are null
 };
 Nvml load_nvml(const char* file = "libnvidia-ml.so.1");
 
-// The median, the least and the most of what was read: "1980 (1410 to 1980)". "unknown" of none.
+// Median, minimum and maximum of the samples: "1980 (1410 to 1980)"; "unknown" without samples.
 std::string range_text(std::vector<double> values);
 
 class GpuGauge {
  public:
-  // Reads the GPU at a bus every `period` on a thread of its own until stop().
+  // Samples the GPU at PCI address `bus` every `period` seconds on a thread until stop().
   GpuGauge(const Nvml& nvml, const std::string& bus, costmodel::Seconds period);
   ~GpuGauge();
   GpuGauge(const GpuGauge&) = delete;
   GpuGauge& operator=(const GpuGauge&) = delete;
 
-  // What a profile says: the driver's version, clocks and power, or why they are unknown.
+  // Entries for the profile: the driver's version, clocks and power, or why they are unknown.
   std::vector<std::pair<std::string, std::string>> stop();
 
  private:

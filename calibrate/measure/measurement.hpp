@@ -1,4 +1,4 @@
-// One measurement: run again and again until the median is known well enough, or time is up.
+// One measurement: repeats a run until the median is accurate enough or time is up.
 #pragma once
 
 #include <functional>
@@ -11,36 +11,38 @@ namespace calibrate {
 
 using Clock = std::function<costmodel::Seconds()>;
 Clock wall_clock();
-// Counts only while the calling thread computes: what else the machine does meanwhile costs caches,
-// but not turns.
+// CPU time of the calling thread: other load on the machine affects its caches but not its clock.
 Clock thread_clock();
 
 struct StopRule {
-  double relative_error = 0.02;   // of the median: the rule is met when it is no larger
-  int warm_up = 1;                // runs that do not count
-  int least = 5, most = 1000;     // runs that do
-  costmodel::Seconds longest{2};  // after which nothing is started any more; two runs always are
+  double relative_error = 0.02;   // target: standard error of the median over the median
+  int warm_up = 1;                // uncounted runs
+  int least = 5, most = 1000;     // counted runs
+  costmodel::Seconds longest{2};  // seconds; starts no run after it, but two always run
 };
 
 struct Timing {
   costmodel::Seconds least, median;
   int repeats = 0;
-  double relative_error = 0;  // the median's standard error over it
+  double relative_error = 0;  // the median's standard error over the median
 };
 
-// The standard error is that of a normal distribution as wide as the median absolute deviation
-// says: 1.2533 · 1.4826 · MAD / sqrt(n). Of no times: all zero.
+// Summarises times in seconds. The standard error of the median assumes a normal distribution with
+// the width of the median absolute deviation: 1.2533 · 1.4826 · MAD / sqrt(n). All zero without
+// times.
 Timing summarised(std::vector<double> times);
 
-// The same at the reference's pace: in the place of the median all time over all slowdown, those
-// left out that an interruption made several times as long as most. As many of one as of the other.
+// The same at the reference pace: instead of the median, the sum of the times over the sum of the
+// slowdowns, without outliers that an interruption made several times as long as most. Both vectors
+// have one size.
 Timing at_reference(const std::vector<double>& times, const std::vector<double>& slowdowns);
 
-// At the reference's pace, where a pace is given.
+// At the reference pace if `pace` is given.
 Timing measure(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
                const Pace& pace = {});
 
-// The same where a run notes times of its own: `done` is asked after every run.
+// The same for runs that record their own times: stops when relative_error(), called after every
+// run, meets the rule. Returns the number of runs.
 int repeat(const std::function<void()>& run, const StopRule& rule, const Clock& clock,
            const std::function<double()>& relative_error);
 

@@ -1,4 +1,4 @@
-// Copies in memory, and messages between ranks: threads, or processes under MPI.
+// Measures copies in memory and collectives between ranks, which are threads or MPI processes.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace calibrate {
 
-// Copies `bytes` from one place to another, on the thread's own clock.
+// Copies `bytes`, timed on the thread's CPU clock.
 Timing time_copy(std::int64_t bytes, const StopRule& rule);
-// a[i] = b[i] + s · c[i]; `bytes` of each.
+// a[i] = b[i] + s · c[i]; `bytes` per vector.
 Timing time_triad(std::int64_t bytes, const StopRule& rule);
 
-// The time of one collective of so many ranks, in the mean of its repetitions' slowest ranks; a
-// message of so many bytes as costmodel/cost/collective.hpp has it. Takes all_reduce, all_gather,
+// Times one collective over `ranks` ranks: the mean over repetitions of the slowest rank's time.
+// `bytes` is the message as in costmodel/cost/collective.hpp. Supports all_reduce, all_gather,
 // reduce_scatter and send.
 using CollectiveTimer = std::function<Timing(costmodel::CollectiveKind kind, std::int64_t bytes,
                                              int ranks, const StopRule& rule)>;
 
-// Of threads.
+// Between threads of this process.
 Timing time_collective(costmodel::CollectiveKind kind, std::int64_t bytes, int ranks,
                        const StopRule& rule);
 
-// Whose messages are measured.
+// The ranks whose messages are measured.
 struct Ranks {
   std::string are = "threads";  // or "processes"
   int count = 1;
   CollectiveTimer time = time_collective;
 };
 
-// Of the first ranks of a world that is there already (MPI's processes): rank 0 has a timer of it
-// while `lead` runs, and all others take part as it asks them to. Every rank makes the call.
+// Measures on an existing world (MPI processes): rank 0 gets a timer while `lead` runs, which uses
+// the first ranks; the others serve its requests. Collective.
 void with_ranks(runtime::Transport& transport,
                 const std::function<void(const CollectiveTimer&)>& lead);
 

@@ -1,5 +1,5 @@
-// One operator of an op list alone on any device, with random data: what it reads, keeps and writes
-// as the list says.
+// Runs one operator of an op list in isolation, on any device, with random data in the tensors that
+// the list says it reads, keeps and writes.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ struct NodeWeights {
 
 class NodeBench {
  public:
-  // `number`: of weights and of activations of two bytes' list. All outlive this.
+  // `number`: the format of the weights and of the 2-byte tensors of the list. All arguments
+  // outlive this.
   NodeBench(runtime::Device& device, runtime::Number number, const costmodel::OpList& list,
             std::size_t node, const NodeWeights& weights, const runtime::Place& place);
   ~NodeBench();
@@ -37,12 +38,12 @@ class NodeBench {
   runtime::OpCall call_;
 };
 
-// The time of one run, as many of which go between two waits as take a millisecond: a device works
-// behind the calls, and a wait costs more than a small kernel.
+// Times one run. It issues as many runs between two waits as take a millisecond, because a device
+// runs asynchronously and a wait costs more than a small kernel.
 Timing time_runs(const std::function<void()>& run, runtime::Memory& memory, const StopRule& rule,
                  const Clock& clock);
 
-// A list of one product, and one of flash attention, with elements of so many bytes.
+// An op list with a single product, or a single flash attention; `element`: bytes per element.
 costmodel::OpList product_list(std::int64_t m, std::int64_t n, std::int64_t k, double element);
 costmodel::OpList attention_list(const costmodel::FlashAttention& op, double element);
 

@@ -1,4 +1,4 @@
-// A device that notes how long each pass of each operator takes on the device behind it.
+// A decorator that records the time of every pass of every operator on the wrapped device.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ class OpRecorder : public runtime::DeviceAround {
     std::string node;
     costmodel::Op op;
     costmodel::Pass pass = costmodel::Pass::forward;
-    std::vector<double> times;      // seconds, one a call
-    std::vector<double> slowdowns;  // of each
+    std::vector<double> times;      // seconds, one per call
+    std::vector<double> slowdowns;  // one per call
     Timing timing() const { return at_reference(times, slowdowns); }
   };
 
@@ -27,11 +27,11 @@ class OpRecorder : public runtime::DeviceAround {
   OpRecorder(runtime::Device& device, Clock clock, Pace pace)
       : DeviceAround(device), clock_(std::move(clock)), pace_(std::move(pace)) {}
 
-  // What passes between two operators (memory taken, ids drawn, data copied) belongs to the second;
-  // of the first after this, from here on.
+  // Time between two operators (allocation, random ids, copies) counts for the second; for the
+  // first operator after this call, from the call on.
   void begin();
-  void forget();  // all times so far
-  // By layer and position; the op lists they came from need not live any more.
+  void forget();  // discards all times so far
+  // One entry per node and pass, by position within a layer; the op lists may be gone by now.
   std::vector<Entry> entries() const;
 
  private:

@@ -1,10 +1,10 @@
-// Times brought to one pace of the machine, whatever it was when they were taken: the pace at which
-// the yardstick (runtime/devices/yardstick.hpp) takes the reference.
+// Normalises times to one pace of the machine: the pace at which the yardstick
+// (runtime/devices/yardstick.hpp) takes the reference time.
 //
 // The pace jumps by half within milliseconds (a neighbour on the same core comes and goes), often
-// within what is timed, so no single time can be put right by the yardsticks beside it. Sums can:
-// yardsticks between pieces of work stand at places that do not depend on the pace, so over many
-// repeats their sum is slowed down as much as the work's.
+// within a timed run, so a single time cannot be corrected by the yardsticks next to it. Sums can:
+// yardsticks are placed between runs independently of the pace, so over many repeats their sum is
+// slowed down as much as that of the runs.
 #pragma once
 
 #include <functional>
@@ -14,27 +14,27 @@
 
 namespace calibrate {
 
-// The yardstick just now over the reference: how many times as slow as at that pace.
+// Returns the slowdown right now: the yardstick's time over the reference.
 using Pace = std::function<double()>;
 
-// Of this process: what was set, or else the best that the first call to need it sees.
+// The reference of this process in seconds: the one set, or else the best seen at the first call.
 costmodel::Seconds pace_reference();
-// For the times of this process that come after; a profile's, where they are held against it.
+// Sets the reference for later times, for instance a profile's, to compare with it.
 void set_pace_reference(costmodel::Seconds reference);
 
-// By a yardstick of the calling thread's own; takes about 25 us.
+// Measures with a yardstick of the calling thread; takes about 25 us.
 Pace yardstick();
 
-// A pace that says how the core computes: one that a neighbour cannot explain, because the core was
-// taken away meanwhile, is asked for again, three times at most.
+// Repeats a measurement, at most three times in all, whose slowdown no neighbour can explain,
+// because the core was taken away meanwhile.
 double undisturbed(const Pace& pace);
 
-// The mean of two paces around a sample.
+// The slowdown of a sample: the mean of the paces before and after it.
 class PaceAround {
  public:
   explicit PaceAround(Pace pace) : pace_(std::move(pace)) {}
   void begin() { last_ = now(); }
-  // Of what ran since begin() or the last call.
+  // Of the work since begin() or the last call.
   double slowdown() {
     const double before = last_;
     begin();

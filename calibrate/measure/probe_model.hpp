@@ -1,4 +1,5 @@
-// Small models of the two families that the runtime executes, for one rank to be measured with.
+// Small models of the two families that the runtime executes (gpt, llama), to be measured on one
+// rank.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@ struct SmallModel {
   bool llama = false;  // else gpt
   std::int64_t hidden = 256, heads = 4, kv_heads = 4, ffn = 1024, layers = 2, vocab = 1024;
   std::int64_t sequence = 128, micro_batch = 1;
-  double dropout = 0;        // gpt
-  bool flash = true;         // else scores, softmax and context apart
+  double dropout = 0;        // gpt only
+  bool flash = true;         // else separate scores, softmax and context
   std::string name() const;  // "gpt h 256 s 128 b 1"
 };
 
-// By this project's own stack, on a machine of one such device; in fp32, or in bf16 beside fp32
-// gradients and weights of the optimizer's.
+// The evaluator with this project's own stack, on a machine with one such device; in fp32, or in
+// bf16 with fp32 gradients and master weights.
 costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
                                   costmodel::Precision precision = costmodel::Precision::fp32);
 costmodel::ParallelPlan plan_of(const SmallModel& model);

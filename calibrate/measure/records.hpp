@@ -1,5 +1,5 @@
-// Raw measurements of a calibration under way: a line each, written to disk whole after every task,
-// so that the next call with the same command goes on where this one was ended.
+// Raw measurements of a running calibration: a line per record, the file rewritten after every
+// task, so that the next call with the same command resumes an interrupted one.
 #pragma once
 
 #include <string>
@@ -10,32 +10,33 @@
 
 namespace calibrate {
 
-// One pass of one operator at one shape: a point of its rate table. Figures that are no operator's
-// ("copy", "all-reduce") stand under names of their own.
+// One pass of one operator at one shape: a point of its rate table. Measurements that belong to no
+// operator ("copy", "all-reduce") use names of their own.
 struct Record {
-  std::string task;  // which measured it
+  std::string task;  // the task that measured it
   std::string op;
   costmodel::Pass pass = costmodel::Pass::forward;
-  std::vector<double> point;  // the table's coordinates
-  double amount = 0;          // of the table's work: rate = amount / time
+  std::vector<double> point;  // the coordinates in the table
+  double amount = 0;          // work in the table's unit: rate = amount / time
   Timing time;
 };
 
 std::string to_line(const Record& record);
-// Throws ConfigError on a line that is none.
+// Throws ConfigError on an invalid line.
 Record read_line(const std::string& line);
 
 class PartFile {
  public:
-  // Takes up what `path` holds if its first line is `header`; anything else there is left out.
+  // Resumes from the records in `path` if its first line is `header`, else ignores the file. Throws
+  // ConfigError on an invalid line.
   PartFile(std::string path, std::string header);
 
   bool has(const std::string& task) const;
   const std::vector<Record>& records() const { return records_; }
   std::size_t taken_up() const { return taken_up_; }  // records found on disk
-  // All that a task measured. Throws ConfigError when the file cannot be written.
+  // Adds all of a task's records. Throws ConfigError when the file cannot be written.
   void add(const std::vector<Record>& records);
-  void remove();  // the file, when all is done
+  void remove();  // deletes the file
 
  private:
   std::string path_, header_;

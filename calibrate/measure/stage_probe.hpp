@@ -1,6 +1,6 @@
-// A whole model on one rank, executed by the runtime's own stage executor and timed operator by
-// operator: in a real layer an operator finds its input where the one before it left it, its
-// weights where nobody has been for a while, and its result's memory wherever the arena has some.
+// Times a complete model on one rank with the runtime's stage executor, operator by operator: so an
+// operator finds its input where the previous one left it, its weights not recently used, and its
+// result's memory wherever the arena has some.
 #pragma once
 
 #include <vector>
@@ -12,25 +12,26 @@
 namespace calibrate {
 
 struct StageTimes {
-  Timing forward, backward;  // of a micro-batch, through the whole model
+  Timing forward, backward;  // of a micro-batch through all layers
   Timing optimizer;          // one step
   std::vector<OpRecorder::Entry> ops;
 };
 
-// `evaluator`'s model with a plan of one device; times by the thread's own clock. Throws
-// ConfigError when the runtime does not take the model.
+// Runs the evaluator's model with a plan of one device; timed on the thread's CPU clock. Throws
+// ConfigError when the runtime does not support the model.
 StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       const StopRule& rule);
 
-// A micro-batch's passes as the sum of their operators' medians, which hold what lies between them
-// too. A yardstick after each operator knows the pace of each; of a whole pass it would not.
+// The passes of a micro-batch as sums of the operators' medians, which include the time between
+// them. The pace is measured after each operator, so it is known better than that of a complete
+// pass.
 struct PassTimes {
   costmodel::Seconds forward, backward;
 };
 PassTimes by_ops(const StageTimes& times);
 
-// Forward and backward of a micro-batch while `ranks` threads do the same, the mean by the wall's
-// clock; and how many times as slowly as at the reference's pace their cores did it.
+// The mean wall time of a micro-batch's forward and backward while `ranks` threads do the same, and
+// the slowdown of their cores against the reference pace.
 struct Together {
   costmodel::Seconds passes;
   double pace = 0;

@@ -1,4 +1,4 @@
-// The device and the cluster that a calibration of this machine writes.
+// The profiles of this machine: a device and a cluster.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace calibrate {
 
-// One core. Constants of the formulas are what the records say of them where a table has no answer.
+// The device, one core. Where the tables have no answer, the formulas' constants come from the
+// records too.
 costmodel::Value device_profile(const std::vector<Record>& records, const Machine& machine,
                                 const std::string& command);
 
-// As many such cores as there are ranks, joined by what their messages went through. `device`: the
-// device's file as the cluster's file names it.
+// The cluster: one such core per rank, connected by what their messages went through. `device`: the
+// device's file, as the cluster's file refers to it.
 costmodel::Value cluster_profile(const std::vector<Record>& records, const Machine& machine,
                                  const Ranks& ranks, const std::string& command,
                                  const std::string& device);

@@ -1,4 +1,4 @@
-// The device that a calibration of a GPU writes.
+// The profile of a GPU: a device.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace calibrate {
 
-// `state` is what else is known of the machine (gpu_gauge.hpp). Constants of the formulas are what
-// the records say of them where a table has no answer.
+// `state`: further entries on the machine (measure/gpu_sensors.hpp). Where the tables have no
+// answer, the formulas' constants come from the records too.
 costmodel::Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
                              const runtime::CudaReport& report, const std::string& date,
                              const std::string& command,

@@ -1,4 +1,4 @@
-// Records of a calibration turned into rate tables.
+// Converts the records of a calibration to rate tables.
 #pragma once
 
 #include <string>
@@ -11,20 +11,19 @@
 
 namespace calibrate {
 
-// The name of records of an operator with a grid that was timed inside a model: points of no grid.
+// The record name of an operator with a grid table that was timed inside a model: not a grid point.
 std::string in_a_layer(std::string_view op);
 
-// One table an operator and pass, of the records that are operators'. Points measured
-// more than once count with their median; of a curve over bytes, points closer together than an
-// eighth are one. A grid that lacks points is cut
-// to the rows that have all; and as its operator is timed alone, with inputs that the run before
-// left in the caches, its rates are brought to what they are in a layer, by the median ratio of the
-// records that are.
+// One table per operator and pass, from the records of operators. Points measured more than once
+// count with their median; on a curve over bytes, points within a factor of 1.125 are merged. A
+// grid with missing points is cut to its complete rows. Its operator was timed in isolation, with
+// inputs left in the caches by the previous run, so its rates are scaled by the median ratio to
+// those inside a layer.
 std::vector<costmodel::RateTable> tables_of(
     const std::vector<Record>& records,
     costmodel::Precision precision = costmodel::Precision::fp32);
 
-// The same of those that are collectives': a table a kind and number of ranks.
+// The same for records of collectives: one table per kind and number of ranks.
 std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records);
 
 }  // namespace calibrate
