@@ -1,5 +1,5 @@
-// Golden files: text that is compared with a file of tests/golden, to the byte.
-// SHARDPLAN_UPDATE_GOLDEN=1 writes the files anew; read the difference before committing it.
+// Golden files: compares text with a file of tests/golden, byte by byte. SHARDPLAN_UPDATE_GOLDEN=1
+// rewrites the files; read the diff before committing it.
 #pragma once
 
 #include <cstdlib>

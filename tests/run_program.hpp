@@ -1,5 +1,5 @@
-// The shardplan executable, run as a user runs it: arguments in; standard output, standard error
-// and status out.
+// Runs the shardplan executable as a user does: arguments in; standard output, standard error and
+// exit status out.
 #pragma once
 
 #include <fcntl.h>

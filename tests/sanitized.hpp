@@ -1,4 +1,4 @@
-// Whether this is a build with sanitizers, where tests that search for long look at less.
+// Whether this build has sanitizers; slow tests then check fewer cases.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

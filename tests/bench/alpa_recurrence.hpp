@@ -1,6 +1,6 @@
-// Alpa's dynamic program as its paper writes it (arXiv:2201.12023, section 5.2, equation 3), with
-// no thought of speed: the base that stage slicing is compared with. For every candidate of the
-// longest stage time, F(stages, first layer, devices) over all cuts and submeshes.
+// Alpa's dynamic program exactly as in its paper (arXiv:2201.12023, section 5.2, equation 3), not
+// optimised: the baseline for stage slicing. For every candidate of the longest stage time it
+// computes F(stages, first layer, devices) over all cuts and submeshes.
 #pragma once
 
 #include <algorithm>

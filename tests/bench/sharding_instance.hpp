@@ -1,4 +1,4 @@
-// Sharding problems made by seed: random ones, and some like a transformer's.
+// Sharding problems generated from a seed: random ones, and ones shaped like a transformer.
 #pragma once
 
 #include <random>
@@ -7,9 +7,9 @@
 #include "planner/solvers/sharding_problem.hpp"
 
 struct RandomSharding {
-  int nodes = 6, choices = 3, extra_edges = 2;  // beside a chain through all nodes
-  double forbidden = 0.1;                       // share of pairs that are not allowed
-  bool rounded = false;                         // small whole numbers, so that many are equal
+  int nodes = 6, choices = 3, extra_edges = 2;  // in addition to a chain through all nodes
+  double forbidden = 0.1;                       // fraction of forbidden pairs
+  bool rounded = false;                         // small integers, so that many are equal
 };
 
 inline double drawn(std::mt19937_64& random) {  // the same with every standard library

@@ -1,5 +1,5 @@
-// Stage slicing of a made-up transformer on made-up nodes, of any size: what the benchmark and the
-// tests cut. Times and memory have the usual shape: work divides over a submesh at a price that
+// Stage slicing of a synthetic transformer on synthetic nodes, of any size, for the benchmark and
+// the tests. Times and memory have the usual shape: work divides over a submesh at an overhead that
 // grows with it, more so between nodes; a stage runs with or without recomputation.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The graph of a GPT's stage with memory for only a share of what the fastest sharding takes.
+// The graph of a GPT's stage whose memory holds only part of what the fastest sharding takes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Measurements made up from known constants, with noise or outliers that are the same every time.
+// Synthetic measurements from known constants, with reproducible noise or outliers.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Estimates of plans of GPTs of several sizes, on the machines of fixtures.hpp.
+// Estimates of plans for GPTs of several sizes on the machines of fixtures.hpp.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Models, machines and training that the tests of costmodel/ share.
+// Models, machines and training settings shared by the tests of costmodel/.
 #pragma once
 
 #include <algorithm>

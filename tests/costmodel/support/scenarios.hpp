@@ -1,4 +1,4 @@
-// Scenarios that tests write down themselves.
+// Builds scenarios from YAML text inside a test.
 #pragma once
 
 #include <string>

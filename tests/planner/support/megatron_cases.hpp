@@ -1,4 +1,5 @@
-// Plans of small models, what they are exported as and what they are refused for.
+// Plans of small models, the Megatron-LM arguments they export to, and the reasons for refusing
+// others.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Every slicing there is, tried: the witness of stage slicing over one group of devices or more.
+// Enumerates all slicings: the reference for stage slicing over one or more groups of devices.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What the tests of the CPU kernels share: random tensors, and gradients by finite differences.
+// Shared by the tests of the CPU kernels: random tensors, and gradients by finite differences.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Memory that the host may not touch, as a GPU's: its pages are closed, and a read or write by
-// anything but its own operations (or what runs while it is Open) ends the program. After some
-// iterations of training it stays open: an engine that has not touched it by then does not, and
-// closing pages is most of the time of a test.
+// Memory that the host must not touch, like a GPU's: its pages are protected, and a read or write
+// by anything but its own operations (or code that runs while it is Open) ends the program. After
+// two iterations or more of training it stays open: an engine that has not touched it by then never
+// does, and protecting pages takes most of a test's time.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// A block of four warps on the host, with tensor cores: fragments lie in lanes as the PTX ISA says
-// of mma.m16n8k16 and ldmatrix.
+// A thread block of four warps with tensor cores, on the host: fragments are distributed over lanes
+// as the PTX ISA specifies for mma.m16n8k16 and ldmatrix.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Runs the kernels of runtime/kernels on the host, over memory that only they may touch.
+// Runs the kernels of runtime/kernels on the host, on memory that only they may touch.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// Streams and a fabric on the host, with the rules of a GPU's: a stream is a thread that does what
-// it is given in order, a send waits in its stream until it is received, a collective until the
-// whole group has come. What is asked of compute is done by the calling thread at once, so that a
-// missing wait shows as a wrong number; streams dawdle, so that it does show.
+// Streams and a fabric on the host, with a GPU's rules: a stream is a thread that runs its work in
+// order; a send waits in its stream until it is received, a collective until the complete group has
+// arrived. The calling thread runs the compute stream's work at once, so that a missing wait shows
+// as a wrong number; other streams are delayed, so that it does show.
 //
-// Each thing in a stream must follow all that compute has been given until then (the events say
-// what follows what): it may read and write what compute does.
+// Everything enqueued on a stream must be ordered after all earlier compute work (checked through
+// the events), because it may read and write what compute does.
 #pragma once
 
 #include <doctest/doctest.h>

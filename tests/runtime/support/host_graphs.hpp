@@ -1,6 +1,6 @@
-// Graphs on the host, with the rules of a GPU's: what is asked for between begin() and end() is
-// noted with the addresses and numbers that it has then, and done when the graph is started.
-// Whatever waits or takes memory meanwhile is a fault.
+// Graphs on the host, with a GPU's rules: calls between begin() and end() are recorded with their
+// addresses and numbers, and run when the graph is launched. Waiting or allocating during a
+// recording is an error.
 #pragma once
 
 #include <functional>

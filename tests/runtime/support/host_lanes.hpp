@@ -1,7 +1,7 @@
-// The threads of a block, on the host. They meet after every few operations, which threads of the
-// system take hundreds of times as long for as the operations themselves: here they are fibers of
-// one thread, in turn. The thread sanitizer, which looks for a meeting that is missing, sees real
-// threads.
+// The threads of a thread block, on the host. They synchronise every few operations, which costs
+// operating system threads hundreds of times as much as the operations; so here they are fibers of
+// one thread. Builds with the thread sanitizer use real threads, so that it finds a missing
+// synchronisation.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

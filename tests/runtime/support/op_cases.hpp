@@ -1,5 +1,5 @@
-// Every operator in shapes that are hard on kernels (odd widths, rows wider than a block, shared
-// heads, parts of a vocabulary), with the numbers it reads.
+// Every operator in shapes that are hard for kernels (odd widths, rows wider than a block, shared
+// key heads, vocabulary shards), with its input data.
 #pragma once
 
 #include <cstddef>

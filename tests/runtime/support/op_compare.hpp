@@ -1,4 +1,4 @@
-// The operators of op_cases.hpp, run by a device and by the CPU on the same numbers.
+// Runs the operators of op_cases.hpp on a device and on the CPU with the same data, and compares.
 #pragma once
 
 #include <doctest/doctest.h>

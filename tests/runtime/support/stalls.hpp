@@ -1,5 +1,5 @@
-// Whether the machine itself stood still while something was timed: a thread that only sleeps, a
-// millisecond at a time, and how much later than usual it woke.
+// Detects whether the machine itself stalled during a timing: a thread sleeps a millisecond at a
+// time and measures how late it wakes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Ranks that find one another over TCP: threads here, each with connections of its own.
+// Ranks that connect over TCP, as threads of the test, each with its own connections.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Small models trained for real on threads, a device of one's choice a rank.
+// Trains small models on threads, with a chosen device per rank.
 #pragma once
 
 #include <doctest/doctest.h>
