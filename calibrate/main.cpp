@@ -103,14 +103,14 @@ double minutes(const po::variables_map& values, bool quick, double usual) {
                     "give a number above zero, 600 at most");
 }
 
-// Where the words came from a shell, as it would read them again.
+// The command line as typed in a shell, if no word needed quotes.
 std::string command_line(int count, char** arguments) {
   std::string text = "shardplan calibrate";
   for (int i = 1; i < count; ++i) text += fmt::format(" {}", arguments[i]);
   return text;
 }
 
-// Only on one that reads it.
+// Shows progress only on a terminal.
 void show_progress(std::size_t done, std::size_t all, const std::string& name, double left) {
   if (isatty(STDERR_FILENO) == 0) return;
   fmt::print(stderr, "\r{} of {}, {:.0f} s left: {:<48}", done, all, left, name);
@@ -158,7 +158,7 @@ int measure_gpu(const po::variables_map& values, const std::string& command) {
   return 0;
 }
 
-// Rank 0 of mpirun or srun measures, and with the others the messages between them.
+// Under mpirun or srun rank 0 measures, and the messages together with the others.
 int measure_between_processes(const po::variables_map& values, calibrate::CpuRequest& request,
                               const std::function<void()>& measure) {
   if (values.count("then-run") != 0) {

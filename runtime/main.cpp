@@ -93,7 +93,7 @@ po::variables_map parsed(int count, char** arguments) {
   return runtime::parsed(count, arguments, "shardplan run", all, positions, flags());
 }
 
-// One of `names`, by its place.
+// The index of a value among `names`.
 template <std::size_t N>
 std::size_t chosen(const std::string& given, const char* flag,
                    const std::array<std::string_view, N>& names) {
@@ -140,7 +140,7 @@ costmodel::Scenario scenario_of(const po::variables_map& values) {
   return scenario;
 }
 
-// A switch that one backend knows, and that no other leaves unheard.
+// A switch that only one backend has; an error with any other.
 bool switch_of(const po::variables_map& values, const std::string& name, runtime::BackendKind given,
                runtime::BackendKind its) {
   const bool set = values[name].as<bool>();
@@ -206,14 +206,14 @@ int run(int count, char** arguments) {
   request.ended_early = [&](const runtime::RunResult& result) {
     write_early_end(result, request, output);
   };
-  // Where it is written over, a file also outlives what ends rank 0 itself.
+  // When the report overwrites a file, that file also survives the death of rank 0.
   if (!output.out.empty() && !std::filesystem::is_other(output.out)) {
     request.so_far = [&](const runtime::RunResult& result) {
       write_report(result, request.scenario, output);
     };
   }
   const auto result = runtime::run(request);
-  if (!result) return 0;  // another rank speaks
+  if (!result) return 0;  // another rank reports
   write_report(*result, request.scenario, output);
   const double error = std::abs(*runtime::compare(*result).front().error_pct);
   if (error <= limit) return 0;

@@ -18,7 +18,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// An operator's samples are of all micro-batches and of all its layers.
+// An operator's samples cover all micro-batches and all its layers.
 double calls_a_micro_batch(const OpRecorder::Entry& entry, int micro_batches) {
   return static_cast<double>(entry.times.size()) / micro_batches;
 }
@@ -66,7 +66,7 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
 
 std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::DeviceSpec& device,
                                     const StopRule& rule) {
-  costmodel::DeviceSpec at_best = device;  // as time_stage() has it
+  costmodel::DeviceSpec at_best = device;  // as in time_stage()
   at_best.together.clear();
   auto evaluator = evaluator_of(model, at_best);
   const auto plan = plan_of(model);

@@ -26,7 +26,7 @@ std::string device_beside(const std::string& device, const std::string& cluster)
                     .string();
 }
 
-// What a profile may rest on: other measurements than these are begun anew.
+// The header of the part file; measurements under another header are not reused.
 std::string header_of(const CpuRequest& request, const Machine& machine, const Ranks& ranks) {
   return fmt::format("shardplan calibrate --backend cpu{}; {}; {} cores; {} {}; {}; {}",
                      request.quick ? " --quick" : "", machine.processor, machine.cores, ranks.count,

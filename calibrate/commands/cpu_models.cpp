@@ -56,7 +56,7 @@ std::vector<SmallModel> probed_models(bool quick) {
     all.push_back(make(512, 8, 256, 1));
     all.push_back(make(512, 8, 512, 2));
     all.push_back(thin(make(1024, 16, 512, 4)));
-    all.push_back(make(352, 22, 144, 2));  // no power of two divides these well
+    all.push_back(make(352, 22, 144, 2));  // not divisible by large powers of two
     all.push_back(make(704, 22, 208, 1));
     all.push_back(make(832, 26, 112, 3));
   }

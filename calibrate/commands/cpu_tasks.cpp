@@ -40,7 +40,7 @@ Record streamed(const std::string& task, const char* what, Pass pass, double byt
 
 void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
             const std::vector<Pass>& passes) {
-  // A pass of a nanosecond a product's hundred operations, and what any task costs.
+  // One nanosecond per hundred operations and pass, plus a constant per task.
   const double share = 1e-2 + 1e-11 * costmodel::work_of(op, Pass::forward, 4).executed.value *
                                   static_cast<double>(passes.size());
   tasks.push_back({name, share, [=](const StopRule& rule) {
@@ -53,14 +53,15 @@ void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
                    }});
 }
 
-// Where one pass of products is measured.
+// The grid on which one pass of products is measured.
 struct Grid {
   Pass pass;
   Sizes rows, outputs, inputs;
 };
 
-// How deep a forward product is hardly matters, how many rows it has does, and whether its outputs
-// are a multiple of 512, whose rows meet in the caches: such widths stand beside their neighbours.
+// A forward product's rate hardly depends on its depth, but on its rows, and on whether its outputs
+// are a multiple of 512, whose rows collide in the caches: such widths are measured next to their
+// neighbours.
 std::vector<Grid> product_grids(bool quick) {
   if (quick) {
     const Sizes rows{64, 512}, sides{128, 512, 2048};
@@ -146,7 +147,7 @@ void add_memory(std::vector<Task>& tasks, bool quick) {
        }});
 }
 
-// Ranks wake one another: a few repetitions say little.
+// Ranks wake one another, so a few repetitions are not enough.
 StopRule long_enough(StopRule rule) {
   rule.longest = max(rule.longest, costmodel::Seconds(0.1));
   return rule;
@@ -194,7 +195,7 @@ void add_together(std::vector<Task>& tasks, bool quick, int cores) {
     tasks.push_back({name, 2, [=](const StopRule& rule) {
                        const Together seen = time_together(model, ranks, rule);
                        const Timing passes{seen.passes, seen.passes, ranks, 0};
-                       // What the yardstick took in the mean.
+                       // The yardstick's mean time.
                        const costmodel::Seconds stick = seen.pace * pace_reference();
                        return std::vector{streamed(name, "together", Pass::forward, ranks, passes),
                                           streamed(name, "yardstick together", Pass::forward, ranks,
@@ -203,7 +204,7 @@ void add_together(std::vector<Task>& tasks, bool quick, int cores) {
   }
 }
 
-// First of all: what every other time is brought to.
+// The first task: the reference of all other times.
 Task pace_task() {
   const std::string name = "pace";
   return {name, 0.05, [=](const StopRule&) {

@@ -71,7 +71,7 @@ struct Base {
   costmodel::ResolvedConfig config;
 };
 
-// A name may be a cluster's or a device's; a file says by its keys which it is.
+// A name may be that of a cluster or a device; the keys of the file decide.
 Base load_base(const Request& request) {
   const costmodel::Mark mark{"--base", 0, 0};
   const auto clusters = costmodel::config_names(request.path, "clusters");

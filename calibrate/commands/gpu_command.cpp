@@ -16,7 +16,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// What a profile may rest on: other measurements than these are begun anew.
+// The header of the part file; measurements under another header are not reused.
 std::string header_of(const CpuRequest& request, const runtime::CudaReport& report) {
   return fmt::format("shardplan calibrate --backend cuda{}; {}; driver {}; runtime {}; cuBLASLt {}",
                      request.quick ? " --quick" : "", report.gpus.front().name,

@@ -28,7 +28,7 @@ Record record_of(const GpuBench& bench, const std::string& task, const costmodel
   return {task, std::string(costmodel::measured_name(op)), pass, work.point, work.amount, time};
 }
 
-// One operator in each of its passes, with an equal share of the time.
+// One operator in each of its passes, with equal time.
 std::vector<Record> time_node(const GpuBench& bench, const std::string& task, const OpList& list,
                               std::size_t node, const NodeWeights& weights, const Place& place,
                               const StopRule& rule) {
@@ -97,7 +97,7 @@ Place place_of(const SmallModel& m) {
           .loss_scale = 1.0 / static_cast<double>(m.sequence * m.micro_batch)};
 }
 
-// The parameters that a node uses; those of a borrowed table are its own here.
+// The parameters of a node; a tied table counts as its own here.
 NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::LayerProgram& program,
                        std::size_t node) {
   const auto size = [&](int parameter) {
@@ -113,7 +113,7 @@ NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::La
   return weights;
 }
 
-// Products are of the grid, and attention of its own.
+// Products and attention have tasks of their own.
 bool is_timed_in_layers(const Node& node) {
   const auto name = costmodel::measured_name(node.op);
   return !name.empty() && costmodel::keys_of(name).axes.size() == 1;
@@ -147,7 +147,7 @@ std::vector<Record> time_layers(const GpuBench& bench, const SmallModel& model,
   return records;
 }
 
-// Two vectors, and what an optimizer has beside them.
+// Two vectors, and the optimizer's states.
 std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
                                  std::int64_t elements, const StopRule& rule) {
   runtime::Memory& memory = bench.device.memory();
@@ -170,8 +170,7 @@ std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
           {task, "optimizer", Pass::forward, {bytes}, bytes, step}};
 }
 
-// As "call", of which this is the same work: so many of it as one graph, of which each has its
-// share.
+// The same work as "call", `together` of them as one graph; the time is divided by their number.
 std::vector<Record> time_graph(const GpuBench& bench, const std::string& task,
                                const StopRule& rule) {
   constexpr int together = 256;

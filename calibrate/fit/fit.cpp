@@ -14,7 +14,7 @@ namespace {
 
 using Chosen = std::vector<std::size_t>;  // indices of knobs
 
-constexpr double smallest_error = 1e-7;  // exact data: no further constant is worth anything
+constexpr double smallest_error = 1e-7;  // exact data: no further constant lowers the error
 
 double log_error(const FitTask& task, const std::vector<double>& values, std::size_t point) {
   const Measurement& m = task.points[point];
@@ -47,7 +47,8 @@ bool has_influence(const FitTask& task, std::size_t knob) {
   return false;
 }
 
-// The chosen knobs from several starts, as times of tiers and trees have more than one valley.
+// Fits the chosen knobs from several starts, because times of tiers and trees have several local
+// minima.
 RobustFit fit_chosen(const FitTask& task, const Chosen& chosen) {
   std::optional<RobustFit> best;
   for (const double factor : {1.0, 0.3, 3.0}) {
@@ -79,7 +80,7 @@ double information(const RobustFit& fit, std::size_t points, std::size_t knobs) 
          static_cast<double>(knobs) * std::log(std::max(n, 2.0));
 }
 
-// Adds the knob that tells most, as long as one is worth it.
+// Adds the knob that lowers the criterion most, as long as one does.
 Chosen choose(const FitTask& task) {
   Chosen chosen, others;
   for (std::size_t j = 0; j < task.knobs.size(); ++j) {

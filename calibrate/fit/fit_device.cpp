@@ -84,7 +84,7 @@ FitTask attention(const DeviceSpec& base, const std::vector<Measurement>& all, b
   const bool better = std::any_of(task.points.begin(), task.points.end(),
                                   [&](Measurement& m) { return !generation(m); });
   for (auto& m : task.points) generation(m) = generation(m) && (separate || better);
-  for (const bool second : {false, true}) {  // forward and backward together show one constant
+  for (const bool second : {false, true}) {  // forward and backward together determine one constant
     const auto shows = [&](Measurement& m, bool both) {
       const auto passes = std::get<AttentionRun>(m.what).passes;
       return generation(m) == second && (passes == AttentionRun::Passes::both) == both;

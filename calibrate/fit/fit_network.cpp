@@ -17,7 +17,7 @@ using costmodel::Tier;
 
 namespace {
 
-// How the run's ranks lie over the tiers; none where the cluster has no such place.
+// The distribution of the run's ranks over the tiers; none when the cluster has no such place.
 std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec& cluster) {
   const auto unit = cluster.tiers.front().devices;
   if (run.ranks % run.nodes != 0) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec
   return layout;
 }
 
-// With room for the largest run, and without measured times.
+// The cluster with room for the largest run, without measured times.
 ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>& measurements) {
   std::int64_t most = base.devices;
   for (const auto& m : measurements) {

@@ -15,7 +15,7 @@ using costmodel::Value;
 
 namespace {
 
-// As a person writes it in a configuration.
+// Formats a number as a person writes it in a configuration.
 std::string with_unit(const std::string& constant, double value) {
   if (constant.ends_with("_s")) return fmt::format("{:.4g} us", value * 1e6);
   if (constant.ends_with("_bytes")) return fmt::format("{:.4g} kB", value * 1e-3);
@@ -25,7 +25,7 @@ std::string with_unit(const std::string& constant, double value) {
 std::string last_word(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 std::string all_but_last(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
-// The map a constant lives in: a group of a device, a tier of a cluster.
+// The map that contains a constant: a group of a device, a tier of a cluster.
 Value& home_of(Value& root, const std::string& constant) {
   const std::string path = all_but_last(constant);
   if (!path.starts_with("tiers.")) {

@@ -31,7 +31,7 @@ struct NotPriced {
   std::string reason;
 };
 
-// What an entry says besides its shape.
+// The fields of an entry other than its shape.
 struct Figures {
   std::string op;
   int nodes = 1;

@@ -105,7 +105,7 @@ class GpuGauge::Thread {
   const costmodel::Seconds period_;
   void* device_ = nullptr;
   std::string driver_;
-  const std::string missing_;  // behind what opened() writes
+  const std::string missing_;  // declared after what opened() writes
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;

@@ -62,7 +62,7 @@ Timing at_reference(const std::vector<double>& times, const std::vector<double>&
   }
   timing.median = Seconds(ratio);
   timing.repeats = static_cast<int>(n);
-  // Of a ratio of sums: the residuals' standard error over the mean time.
+  // The error of a ratio of sums: the residuals' standard error over the mean time.
   if (n > 1) timing.relative_error = std::sqrt(squares / (n - 1) / n) / (time / n);
   return timing;
 }

@@ -24,7 +24,7 @@ std::size_t floats_in(std::int64_t bytes) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(bytes) / sizeof(float));
 }
 
-// Keeps the compiler from leaving out what nobody reads.
+// Keeps the compiler from removing unused results.
 void read_once(const Floats& values) { asm volatile("" : : "r"(values.data()) : "memory"); }
 
 class Rank {
@@ -38,7 +38,7 @@ class Rank {
 
   void meet() { communicator_.barrier(runtime::control_tag(1)); }
 
-  // On rank 0 the longest of all ranks' times; its own elsewhere.
+  // On rank 0 the maximum over all ranks' times; elsewhere the rank's own.
   Seconds slowest(Seconds own) {
     if (transport_.rank() != 0) {
       tell(0, own.value);
@@ -48,7 +48,7 @@ class Rank {
     return own;
   }
 
-  // What rank 0 decided.
+  // Rank 0's decision.
   bool agreed(bool more) {
     if (transport_.rank() != 0) return heard(0) != 0;
     for (int other = 1; other < ranks_; ++other) tell(other, more ? 1 : 0);
@@ -68,7 +68,7 @@ class Rank {
     }
   }
 
-  // Sums would grow without end.
+  // Resets the values, because sums would grow without bound.
   void settle() { std::fill(values_.begin(), values_.end(), 1e-3F); }
 
  private:
@@ -101,7 +101,7 @@ class Rank {
   Floats values_;
 };
 
-// As one of the ranks that take part; rank 0's answer counts.
+// Runs as one of the participating ranks; rank 0's result counts.
 Timing time_as_rank(runtime::Transport& transport, CollectiveKind kind, std::int64_t bytes,
                     int ranks, const StopRule& rule) {
   std::vector<double> times;
@@ -122,7 +122,7 @@ Timing time_as_rank(runtime::Transport& transport, CollectiveKind kind, std::int
   }
 }
 
-// What rank 0 asks the others for.
+// Rank 0's request to the others.
 struct Request {
   CollectiveKind kind = CollectiveKind::send;
   std::int64_t bytes = 0;

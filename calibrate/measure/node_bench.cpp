@@ -35,7 +35,7 @@ bool holds_ids(const Node& node) {
 
 }  // namespace
 
-// Memory of the device, filled, as long as this.
+// Device memory with data, owned by this.
 class NodeBench::Room {
  public:
   explicit Room(runtime::Memory& memory) : memory_(memory) {}
@@ -95,7 +95,7 @@ NodeBench::NodeBench(runtime::Device& device, Number number, const OpList& list,
       device_(device),
       room_(std::make_unique<Room>(device.memory())),
       call_{.node = node_, .place = place_} {
-  std::map<TensorId, Tensor> tensors;  // a tensor that is kept and read is one
+  std::map<TensorId, Tensor> tensors;  // a tensor that is both kept and read exists once
   const auto info = [&](TensorId id) { return list.tensors[static_cast<std::size_t>(id)]; };
   const auto tensor = [&](TensorId id) {
     const auto [found, fresh] = tensors.try_emplace(id);

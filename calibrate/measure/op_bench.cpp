@@ -20,13 +20,13 @@ using runtime::Tensor;
 
 namespace {
 
-// Weights in turn: 64 MB, as in a model, whose next use of a matrix comes a micro-batch later.
+// Rotating weights, 64 MB: in a model a matrix is used again only a micro-batch later.
 constexpr std::size_t in_turn_floats = std::size_t{16} << 20;
 
-// Aligned as the runtime's memory is.
+// Aligned like the runtime's memory.
 using AlignedFloats = std::vector<float, boost::alignment::aligned_allocator<float, 64>>;
 
-// Their values matter to no product's time, but zeros and denormal numbers would.
+// The time of a product does not depend on values, except zeros and denormals.
 AlignedFloats random_floats(std::int64_t count) {
   constexpr std::size_t period = 65521;
   std::minstd_rand generator(static_cast<unsigned>(count));
@@ -37,7 +37,7 @@ AlignedFloats random_floats(std::int64_t count) {
   return values;
 }
 
-// Weights and their gradients of all products, drawn once: to draw them takes longer than a
+// The weights and gradients of all products, drawn once, because drawing them takes longer than a
 // product.
 std::span<float> weights(std::size_t count) {
   static AlignedFloats all;
@@ -47,7 +47,7 @@ std::span<float> weights(std::size_t count) {
 
 Tensor view(AlignedFloats& values) { return {values.data(), values.size() * sizeof(float)}; }
 
-// What an operator's tensors hold, in floats.
+// The sizes of an operator's tensors, in floats.
 struct Sizes {
   std::vector<std::int64_t> inputs;
   std::int64_t output = 0;
@@ -127,7 +127,7 @@ class Bench {
       call.input_gradients[i] = view(input_gradients_[i]);
     }
     for (std::size_t i = 0; i < saved_.size(); ++i) call.saved[i] = view(saved_[i]);
-    // A kept tensor that is input or output is that tensor.
+    // A kept tensor that is also an input or output is the same tensor.
     if (saved_.size() == 3) {
       call.saved[0] = call.inputs[0];
       call.saved[2] = view(output_);
@@ -163,7 +163,7 @@ class Bench {
 
 Timing time_op(const Op& op, Pass pass, const StopRule& rule) {
   Bench bench(op);
-  bench.run(Pass::forward);  // what backward needs of forward
+  bench.run(Pass::forward);  // what the backward needs from the forward
   return measure([&] { bench.run(pass); }, rule, thread_clock(), yardstick());
 }
 

@@ -43,7 +43,7 @@ Pace yardstick() {
 }
 
 double undisturbed(const Pace& pace) {
-  constexpr double neighbour = 3;  // none makes a core slower than this: something took it away
+  constexpr double neighbour = 3;  // a neighbour slows a core less than this: it was taken away
   constexpr int tries = 3;
   double slowdown = pace();
   for (int again = 1; again < tries && slowdown > neighbour; ++again) slowdown = pace();

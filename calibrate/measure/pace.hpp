@@ -19,7 +19,7 @@ using Pace = std::function<double()>;
 
 // The reference of this process in seconds: the one set, or else the best seen at the first call.
 costmodel::Seconds pace_reference();
-// Sets the reference for later times, for instance a profile's, to compare with it.
+// Sets the reference of this process, for instance a profile's, for all later times.
 void set_pace_reference(costmodel::Seconds reference);
 
 // Measures with a yardstick of the calling thread; takes about 25 us.

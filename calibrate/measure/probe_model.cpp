@@ -29,7 +29,7 @@ costmodel::ModelSpec spec_of(const SmallModel& m) {
   return spec;
 }
 
-// As configs/stacks/shardplan-cpu.yaml has it.
+// The same as configs/stacks/shardplan-cpu.yaml.
 costmodel::StackSpec own_stack(bool flash) {
   costmodel::StackSpec stack;
   stack.name = "shardplan-cpu";

@@ -109,7 +109,7 @@ double sum_of(const std::vector<double>& times) {
   return std::accumulate(times.begin(), times.end(), 0.0);
 }
 
-// One of several ranks, as long as time is left.
+// One of several ranks, until the time is over.
 Together one_together(const SmallModel& model, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {});
   runtime::CpuDevice cpu;
@@ -131,7 +131,7 @@ Together one_together(const SmallModel& model, const StopRule& rule) {
 
 Together time_together(const SmallModel& model, int ranks, const StopRule& rule) {
   std::vector<Together> all(static_cast<std::size_t>(ranks));
-  pace_reference();  // before the ranks disturb one another
+  pace_reference();  // before the ranks disturb each other
   runtime::run_ranks(ranks, {}, [&](runtime::Transport& transport) {
     all[static_cast<std::size_t>(transport.rank())] = one_together(model, rule);
   });

@@ -44,8 +44,8 @@ std::vector<double> medians_of(const std::vector<Record>& records, std::string_v
   return all;
 }
 
-// What ranks that compute at once take, one alone too, against one at the pace of the tables, which
-// the machine seldom keeps; and its pace meanwhile.
+// The slowdown of ranks that compute concurrently, one rank alone included, against one rank at the
+// tables' pace, which the machine seldom keeps; and the pace during the measurement.
 Value together_value(const std::vector<Record>& records, const std::string& by) {
   struct Seen {
     std::vector<double> passes, sticks;

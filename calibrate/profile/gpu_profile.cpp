@@ -38,7 +38,7 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
   return map;
 }
 
-// With and without a graph, of the same kernel.
+// Launch times with and without a graph, of the same kernel.
 Value launch_of(const std::vector<Record>& records, const std::string& by) {
   Entries entries{{"kernel_s", figure(call_time(records))}};
   std::string source = by + ": one kernel of many that wait for none but the one before";

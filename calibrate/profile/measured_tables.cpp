@@ -28,7 +28,7 @@ double median_rate(std::vector<double> values) {
   return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
 }
 
-// Neighbours become one: the geometric mean of their sizes, the median of their rates.
+// Merges neighbouring points: the geometric mean of their sizes, the median of their rates.
 void fill_curve(const Rates& rates, RateTable& table) {
   table.axes = {{}};
   for (auto at = rates.begin(); at != rates.end();) {
@@ -80,19 +80,19 @@ void fill_grid(const Rates& rates, RateTable& table) {
   for (const Point& point : points) table.rates.push_back(median_rate(rates.at(point)));
 }
 
-// An operator's size: the base-2 logarithm of its coordinates' product.
+// The size of a point: the base-2 logarithm of the product of its coordinates.
 double octaves(const Point& point) {
   double sum = 0;
   for (const double x : point) sum += std::log2(x);
   return sum;
 }
 
-// Rate in a layer over rate alone.
+// The rate in a layer over the rate in isolation.
 struct InALayer {
   double size, ratio;
 };
 
-// The median of the ratios, those of like size weighing most: small operators find their inputs in
+// The median of the ratios, weighted towards similar sizes: small operators find their inputs in
 // the caches, large ones do not.
 double ratio_near(double size, const std::vector<InALayer>& in_order_of_ratio) {
   constexpr double bandwidth = 3;  // octaves

@@ -37,7 +37,7 @@ namespace {
 
 using Spare = std::map<std::size_t, std::vector<void*>>;
 
-// Whether there was any.
+// Releases all free blocks; false when there were none.
 bool release_all(Spare& spare, Memory& memory) {
   bool any = false;
   for (const auto& [bytes, list] : std::exchange(spare, {})) {
@@ -47,7 +47,7 @@ bool release_all(Spare& spare, Memory& memory) {
   return any;
 }
 
-// Where there is no room, what is spare makes some.
+// Allocates; when out of memory, releases the free blocks and tries again.
 void* allocate(std::size_t bytes, Spare& spare, Memory& memory) {
   try {
     return memory.allocate(bytes);

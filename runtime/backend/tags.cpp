@@ -8,8 +8,8 @@ namespace runtime {
 
 namespace {
 
-// Three bits of kind, then twelve of stage and sixteen of micro-batch, or 28 of a number: MPI
-// promises no more than 31 bits.
+// Layout: three bits of kind, then twelve of stage and sixteen of micro-batch, or 28 of a number.
+// MPI guarantees no more than 31 bits.
 enum Kind { forward, backward, collective, control };
 
 constexpr int number_bits = 28;

@@ -11,7 +11,7 @@ using costmodel::AttentionScores;
 
 namespace {
 
-// Where one head of one sequence begins in the tensors of attention.
+// The offsets of one head of one sequence in the tensors of attention.
 struct HeadPlace {
   std::size_t query, key, value;  // in qkv
   std::size_t scores;             // in [sequences, heads, s, s]

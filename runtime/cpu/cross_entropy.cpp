@@ -11,7 +11,7 @@ using costmodel::CrossEntropy;
 
 namespace {
 
-// The column of row `row`'s target, or -1 where it is of another rank.
+// The column of the target of row `row`, or -1 when it belongs to another rank.
 std::int64_t target_column(const CrossEntropy& op, Tokens targets, std::int64_t first_token,
                            std::int64_t row) {
   const std::int64_t column = targets[static_cast<std::size_t>(row)] - first_token;

@@ -18,7 +18,7 @@ void expect_probability(double p) {
   if (!(p >= 0 && p < 1)) throw std::invalid_argument("dropout needs a probability in [0, 1)");
 }
 
-// Kept where the element's 32-bit word is not among the p · 2^32 lowest.
+// Keeps an element unless its 32-bit random word is among the p · 2^32 lowest.
 void mask_row(std::int64_t cols, double p, const DropoutKey& key, std::int64_t row,
               std::uint8_t* mask) {
   const auto lowest_kept = static_cast<std::uint64_t>(p * 4294967296.0);

@@ -53,7 +53,7 @@ class Backward : Walk<T> {
             dscores_, keys, dqkv_.subspan(query));
   }
 
-  // Scores become probabilities, and their gradient that of the scores.
+  // Turns scores into probabilities, and their gradient into the gradient of the scores.
   void weigh(const QueryBlock& q, const KeyBlock& k, std::int64_t row) {
     T* p = this->scores_.data() + row * flash_block;
     T* dp = dscores_.data() + row * flash_block;

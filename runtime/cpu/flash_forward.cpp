@@ -44,8 +44,8 @@ class Forward : Walk<T> {
             this->scores_, this->qkv_.subspan(this->value_at(q, k)), out_.subspan(this->out_at(q)));
   }
 
-  // Scores of one row become exponentials beside the largest score so far; what was summed beside
-  // another one before is brought to this one.
+  // Online softmax: scores of one row become exponentials relative to the largest score so far, and
+  // earlier sums are rescaled to it.
   void weigh(const QueryBlock& q, const KeyBlock& k, std::int64_t row) {
     T* scores = this->scores_.data() + row * flash_block;
     const std::int64_t seen = this->visible(q, k, row);

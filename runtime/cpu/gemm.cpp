@@ -17,7 +17,7 @@ Gemm with_strides(Gemm g) {
   return g;
 }
 
-// Elements from the first of a stored matrix to its last, both counted.
+// The number of elements from a stored matrix's first to its last, inclusive.
 std::int64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t stride) {
   return (rows - 1) * stride + cols;
 }

@@ -8,7 +8,7 @@
 
 #include "runtime/cpu/gemm_float.hpp"
 
-// Of the OpenMP library that oneDNN uses; its <omp.h> would have to be this compiler's.
+// From the OpenMP library that oneDNN uses; its <omp.h> would have to be this compiler's.
 extern "C" void omp_set_num_threads(int threads);
 
 namespace runtime::cpu {
@@ -17,7 +17,7 @@ const char* const float_provider = "oneDNN";
 
 namespace {
 
-// OpenMP keeps the figure for each thread that calls: every rank says it once.
+// OpenMP keeps the number of threads per calling thread: every rank sets it once.
 void stay_on_this_thread() {
 #ifdef RUNTIME_CPU_OPENMP
   thread_local const bool alone = (omp_set_num_threads(1), true);
@@ -34,22 +34,22 @@ void multiply_as_stored(const Gemm& g, const float* a, const float* b, float* c)
     throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
 }
 
-// With few rows oneDNN reads b where it lies. Rows of b in steps of half a page or more fall upon
-// the same few places of the first cache, and the product takes up to twice as long (Zen 3, b
+// With few rows oneDNN reads b in place. Rows of b at strides of half a page or more map to the
+// same few sets of the first-level cache, and the product takes up to twice as long (Zen 3, b
 // aligned to 32 bytes or more; 64 to 512 rows).
 bool collides(const Gemm& g) {
   constexpr std::int64_t half_a_page = 2048 / sizeof(float);
   return !g.transpose_b && g.ldb % half_a_page == 0 && g.m >= 64 && g.m < 512 && g.k > 0;
 }
 
-// Columns of b at a time: what is copied of them stays in a cache until it is multiplied.
+// Columns of b per step: their copy stays in a cache until it is multiplied.
 std::int64_t panel_of(const Gemm& g) {
   constexpr std::int64_t floats = std::int64_t{1} << 18, step = 64;
   return std::clamp<std::int64_t>(floats / g.k / step * step, step, 4 * step);
 }
 
 void multiply_panels(const Gemm& g, const float* a, const float* b, float* c) {
-  constexpr std::int64_t aside = 16;  // a cache line beside each row
+  constexpr std::int64_t aside = 16;  // a cache line of padding per row
   const std::int64_t width = std::min(panel_of(g), g.n), stride = width + aside;
   thread_local std::vector<float> copied;
   copied.resize(std::max(copied.size(), static_cast<std::size_t>(g.k * stride)));

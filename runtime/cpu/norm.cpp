@@ -9,7 +9,7 @@ using costmodel::Normalization;
 
 namespace {
 
-// A vector that LayerNorm has and RMSNorm has not: null for the latter.
+// LayerNorm's shift; null for RMSNorm, which has none.
 template <class Span>
 auto* shift_of(const Norm& op, Span shift) {
   expect_size(shift.size(), op.kind == Normalization::layernorm ? op.cols : 0, "shift");

@@ -8,14 +8,14 @@ namespace runtime::cpu {
 
 namespace {
 
-// (a, b) as a figure in (0, 1], of 53 bits.
+// (a, b) as a number in (0, 1] with 53 bits.
 double uniform(std::uint32_t a, std::uint32_t b) {
   const std::uint64_t bits = (std::uint64_t{a} << 32U | b) >> 11U;
   return static_cast<double>(bits + 1) * 0x1p-53;
 }
 
-// ln x for x in (0, 1], by the series of the inverse hyperbolic tangent; the library's may differ
-// between machines in the last bit.
+// ln x for x in (0, 1], by the series of the inverse hyperbolic tangent; the standard library's may
+// differ between machines in the last bit.
 double logarithm(double x) {
   int exponent = 0;
   double m = std::frexp(x, &exponent);  // in [1/2, 1)

@@ -12,7 +12,7 @@ using costmodel::Rotary;
 
 namespace {
 
-// (first, second) times the turn by the angle; `direction` -1 turns back.
+// Rotates (first, second) by the angle; `direction` -1 rotates back.
 template <class T>
 RUNTIME_CLONES void turn(std::int64_t half, T direction, const T* cosine, const T* sine, const T* x,
                          T* y) {

@@ -18,7 +18,7 @@ GpuExecutor::~GpuExecutor() {
   if (scratch_ != nullptr) memory_.release(scratch_);
 }
 
-// Taking memory and waiting would end a capture.
+// Allocating and waiting would invalidate a capture.
 void GpuExecutor::expect_no_capture(const char* what) const {
   if (graphs_.recording())
     throw std::runtime_error(std::string(what) + " in the middle of a graph");

@@ -5,7 +5,7 @@ namespace runtime::cuda {
 
 namespace {
 
-// What the stream was given since the capture began; it is the caller's.
+// The graph captured on the stream, owned by the caller.
 cudaGraph_t captured(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream, &graph));
@@ -18,7 +18,8 @@ GpuGraphs::~GpuGraphs() {
   for (const auto& [graph, made] : made_) cudaGraphExecDestroy(made);
 }
 
-// Other threads of this process are other ranks, which may take memory meanwhile.
+// Thread-local mode: other threads of this process are other ranks, which may allocate
+// concurrently.
 void GpuGraphs::begin() {
   check(cudaStreamBeginCapture(memory_.stream(), cudaStreamCaptureModeThreadLocal));
   recording_ = true;
@@ -45,12 +46,12 @@ void GpuGraphs::cancel() noexcept {
     cudaStreamEndCapture(stream, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
   }
-  cudaGetLastError();  // the reason has been told, and no later call is at fault
+  cudaGetLastError();  // reported already; clears the error for later calls
 }
 
 void GpuGraphs::start(Graph graph) { check(cudaGraphLaunch(made_.at(graph), memory_.stream())); }
 
-// One that is under way ends first: the driver frees it then.
+// The driver frees a running graph only after it has ended.
 void GpuGraphs::forget(Graph graph) noexcept {
   const auto found = made_.find(graph);
   if (found == made_.end()) return;

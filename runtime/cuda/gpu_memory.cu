@@ -42,7 +42,7 @@ void expect_equal(std::size_t a, std::size_t b) {
   if (a != b) throw std::invalid_argument("vectors of one operation differ in length");
 }
 
-// What is given back stays this process's, for the next who asks. False where there are no pools.
+// Freed memory stays in the process's pool for later allocations. False when there are no pools.
 bool keep_pool(int device) {
   int supported = 0;
   check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device));
@@ -120,7 +120,7 @@ void* GpuMemory::allocate(std::size_t bytes) {
   const cudaError_t status =
       pools_ ? cudaMallocAsync(&data, wanted, stream_) : cudaMalloc(&data, wanted);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // it is told below, and no later call is at fault
+    cudaGetLastError();  // reported below; clears the error for later calls
     throw OutOfMemory(no_room(device_, bytes));
   }
   check(status);
@@ -156,7 +156,7 @@ void GpuMemory::write(void* to, std::size_t bytes,
   std::vector<std::byte> staged(bytes);
   write(staged);
   check(cudaMemcpyAsync(to, staged.data(), bytes, cudaMemcpyHostToDevice, stream()));
-  wait();  // `staged` goes
+  wait();  // `staged` is destroyed
 }
 
 void GpuMemory::reduce(Reduction reduction, const Vector& other, const Vector& values) {

@@ -14,7 +14,7 @@ namespace runtime::cuda {
 
 namespace {
 
-// The driver's library is not linked: a machine without one gets a sentence.
+// The driver's library is loaded, not linked: a machine without one gets an error message.
 template <class Function>
 Function* driver_function(const char* name, Function*) {
   void* found = nullptr;

@@ -51,8 +51,8 @@ ncclRedOp_t operation_of(Reduction reduction) {
   return reduction == Reduction::sum ? ncclSum : ncclMax;
 }
 
-// Nothing here waits inside NCCL: communicators are non-blocking, and whatever is in progress is
-// asked about until it is done, the patience is over, or the run was given up.
+// Nothing here blocks inside NCCL: communicators are non-blocking, and an operation in progress is
+// polled until it is done, the timeout is over, or the run was given up.
 class NcclFabric : public Fabric {
  public:
   NcclFabric(GpuStreams& streams, const FabricRequest& request)
@@ -67,7 +67,7 @@ class NcclFabric : public Fabric {
     }
   }
   ~NcclFabric() override {
-    if (std::uncaught_exceptions() > 0) abort();  // the others may be gone
+    if (std::uncaught_exceptions() > 0) abort();  // the other ranks may be gone
     for (ncclComm_t& one : communicators_) end(one);
     end(world_);
   }
@@ -141,7 +141,8 @@ class NcclFabric : public Fabric {
     return v.size % static_cast<std::size_t>(seat(round).size) == 0;
   }
 
-  // NCCL's own want equal parts: of others, one operation a part, all at once.
+  // NCCL's own collectives require equal parts; for others, one operation per part, all in one
+  // group.
   template <class Operation>
   void each_chunk(int round, const Vector& v, Operation operation) {
     call(round, nccl().group_start());
@@ -156,7 +157,7 @@ class NcclFabric : public Fabric {
     settle(of(round), status, seat(round).name, wait);
   }
 
-  // Until the communicator has done what a call began.
+  // Polls until the communicator has completed a call.
   void settle(ncclComm_t communicator, ncclResult_t status, const std::string& name,
               bool wait = true) {
     const auto deadline =
@@ -184,12 +185,12 @@ class NcclFabric : public Fabric {
     std::memcpy(&id, request_.id.data(), sizeof id);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    streams_.stream(Streams::compute);  // its GPU is this thread's
+    streams_.stream(Streams::compute);  // makes its GPU current for this thread
     const ncclResult_t status = nccl().init(&world_, request_.ranks, id, request_.rank, &config);
     settle(world_, status, "all ranks");
   }
 
-  // The communicator is there when the one it is split from has done so.
+  // The new communicator is ready when its parent has completed the split.
   void make_round(std::size_t round) {
     const FabricSeat& own = request_.seats[round];
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -200,8 +201,8 @@ class NcclFabric : public Fabric {
     if (communicators_[round] != nullptr) settle(communicators_[round], ncclInProgress, own.name);
   }
 
-  // NCCL connects two ranks when they first exchange something, and then each waits for the other:
-  // that happens here, in the order of the rounds, and not in the middle of a schedule.
+  // NCCL connects two ranks at their first exchange, for which each waits for the other. That
+  // happens here, in the order of the rounds, and not in the middle of a schedule.
   void try_round(std::size_t round) {
     const FabricSeat& own = request_.seats[round];
     if (own.group < 0) return;
@@ -233,7 +234,7 @@ class NcclFabric : public Fabric {
     try {
       settle(communicator, nccl().finalize(communicator), "the end");
       nccl().destroy(communicator);
-    } catch (const std::exception&) {  // the run is over, and nobody could mend it
+    } catch (const std::exception&) {  // the run is over; there is nothing to recover
       nccl().abort(communicator);
     }
     communicator = nullptr;
@@ -247,7 +248,7 @@ class NcclFabric : public Fabric {
   GpuStreams& streams_;
   const FabricRequest request_;
   ncclComm_t world_ = nullptr;
-  std::vector<ncclComm_t> communicators_;  // by round; its elements stay where they are
+  std::vector<ncclComm_t> communicators_;  // by round; its elements are never moved
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Epilogue;
 
-constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA advises for Hopper
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // NVIDIA's advice for Hopper
 
 static_assert(epilogue_of(Epilogue::none, false) == CUBLASLT_EPILOGUE_DEFAULT);
 static_assert(epilogue_of(Epilogue::bias, true) == CUBLASLT_EPILOGUE_BIAS);
@@ -51,7 +51,8 @@ cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64
   return made;
 }
 
-// The heuristic reads alignments from these, the product the tensors.
+// Sets the pointers of epilogue and scales: the heuristic reads their alignment, the product their
+// data.
 void point(cublasLtMatmulDesc_t descriptor, const Products::Operands& o) {
   const void* const vector = o.sums != nullptr ? o.sums : o.bias;
   if (vector != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
@@ -60,7 +61,7 @@ void point(cublasLtMatmulDesc_t descriptor, const Products::Operands& o) {
   if (o.a_scale != nullptr) set(descriptor, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.a_scale);
 }
 
-// Of a batch's every matrix.
+// The alignment of all matrices of a batch.
 std::int64_t alignment(cudaDataType_t type, const void* first, std::int64_t step) {
   return alignment_of(reinterpret_cast<std::uintptr_t>(first) |
                       static_cast<std::uint64_t>(step * bytes_of(type)));

@@ -39,7 +39,7 @@ void GraphCache::refuse(Shape& shape, const std::string& reason) {
   if (counts_.refused.empty()) counts_.refused = reason;
 }
 
-// The one that was not started for longest goes.
+// Evicts the graph that was launched least recently.
 void GraphCache::make_room(Shape& shape) {
   if (shape.made.size() < graphs_of_shape_) return;
   const auto oldest =
@@ -68,7 +68,7 @@ void GraphCache::capture(Shape& shape, const GraphKey& values, const std::functi
 void GraphCache::run(const GraphKey& shape_key, const GraphKey& values, std::size_t operations,
                      const std::function<void()>& each) {
   if (operations == 0) return;
-  if (operations == 1) return one_by_one(each);  // a graph of it saves nothing
+  if (operations == 1) return one_by_one(each);  // a graph would save nothing
   ++stretches_;
   if (generation_ != recorder_.generation()) {
     forget_all();

@@ -10,7 +10,7 @@ namespace runtime {
 
 namespace {
 
-// A key is the sequence of these words.
+// A key is a sequence of these words.
 void put_in(GraphKey& key, const void* address) {
   key.push_back(reinterpret_cast<std::uintptr_t>(address));
 }
@@ -45,7 +45,7 @@ void put_in(GraphKey& key, const Place& place) {
   for (const double value : {dropout, loss_scale}) put_in(key, value);
 }
 
-// Nothing of a stretch reads the two numbers that differ every time.
+// No operation of a stretch reads the two numbers that differ every time.
 Place constant_part(Place place) {
   place.first_sample = 0;
   place.loss_scale = 0;
@@ -79,7 +79,7 @@ struct GraphedDevice::Fused {
 };
 
 struct GraphedDevice::Move {
-  const void* from;  // null: clears
+  const void* from;  // null: clear
   void* to;
   std::size_t bytes;
 };
@@ -100,7 +100,7 @@ GraphedDevice::GraphedDevice(Device& device, GraphRecorder& recorder, std::size_
   if (device.streams() != nullptr) streams_.emplace(*this, *device.streams());
 }
 
-// What is still kept has nobody who wants it: a run that ends well has waited for all.
+// Drops what is still queued: a run that ends well has waited for everything.
 GraphedDevice::~GraphedDevice() = default;
 
 void GraphedDevice::around(Work work, const OpCall& call) {
@@ -124,7 +124,7 @@ void GraphedDevice::input_gradient_fused(const OpCall& linear, const OpCall& act
 
 void GraphedDevice::keep(const Move& move) { kept_.emplace_back(move); }
 
-// `visit` each call of a step, or its move.
+// Visits each call of a step, or its move.
 template <class VisitCall, class VisitMove>
 void GraphedDevice::look_at(const Step& step, VisitCall visit, VisitMove visit_move) {
   if (const Move* const move = std::get_if<Move>(&step.what)) return visit_move(*move);
@@ -211,17 +211,17 @@ void GraphedDevice::settle() {
   try {
     cache_.run(shape(), values(), kept_.size(), [this] { do_steps(); });
   } catch (...) {
-    kept_.clear();  // nobody does it twice
+    kept_.clear();  // never run twice
     throw;
   }
   kept_.clear();
 }
 
-// Memory that is given back while a run ends by a fault may be what kept work would have written.
+// Queued work may still write to the memory that is freed, while a run ends by a fault.
 void GraphedDevice::KeptMemory::release(void* data) noexcept {
   try {
     device_.settle();
-  } catch (const std::exception&) {  // what is wrong with the device, the next call tells too
+  } catch (const std::exception&) {  // the next call reports the device's error too
   }
   memory_.release(data);
 }

@@ -10,7 +10,7 @@ using costmodel::Seconds;
 namespace {
 
 constexpr Seconds apart{0.003};
-constexpr std::int64_t to_settle = 50;  // calls, at least
+constexpr std::int64_t to_settle = 50;  // at least so many calls
 
 }  // namespace
 

@@ -32,7 +32,7 @@ double Yardstick::once() {
 }
 
 Seconds Yardstick::now() {
-  once();  // its operands come back to the caches
+  once();  // brings its operands back into the caches
   std::array<double, 3> times{once(), once(), once()};
   std::sort(times.begin(), times.end());
   return Seconds(times[1]);

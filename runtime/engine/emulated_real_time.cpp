@@ -41,15 +41,15 @@ void sleep_until(Nanoseconds until) {
   }
 }
 
-// While messages are on their way, they are helped along every millisecond.
+// Sleeps, and every millisecond advances pending messages.
 void wait_until(Nanoseconds until, Transport& transport) {
   constexpr Nanoseconds step = 1'000'000;
   while (transport.progress() && clock_now() + step < until) sleep_until(clock_now() + step);
   sleep_until(until);
 }
 
-// Timers of this thread without the kernel's usual slack of 50 us, and its priority; as before
-// when it ends.
+// Shortens this thread's timer slack (50 us by default) and, if `urgent`, raises its priority;
+// restores both when it ends.
 class SharpTimers {
  public:
   explicit SharpTimers(bool urgent) : slack_(prctl(PR_GET_TIMERSLACK)) {
@@ -126,7 +126,8 @@ Value get(Transport& transport, int from, Control what) {
   return value;
 }
 
-// Rank 0 hears of all ranks, then says to all what `combine` makes of it, in their order.
+// An all-reduce through rank 0: combines the values in the order of the ranks and sends the result
+// to all.
 template <class Value, class Combine>
 Value agree(Transport& transport, Control up, Control down, Value mine, Combine combine) {
   if (transport.rank() != 0) {
@@ -139,7 +140,7 @@ Value agree(Transport& transport, Control up, Control down, Value mine, Combine 
   return mine;
 }
 
-// When all ranks have come, a moment that is soon for all of them.
+// After all ranks have arrived: a start time shortly in the future, the same for all.
 Nanoseconds agreed_beginning(Transport& transport) {
   constexpr Nanoseconds soon = 30'000'000;
   if (transport.rank() != 0) {

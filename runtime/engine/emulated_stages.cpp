@@ -67,7 +67,8 @@ void VirtualStages::accept(int from, int tag) {
 
 namespace {
 
-// The mail of ranks that share a thread: nobody can wait, but one may look first.
+// The mailbox of ranks that share a thread: a rank cannot wait, but can look whether a message is
+// there.
 class Post {
  public:
   using Message = std::vector<std::byte>;
@@ -116,7 +117,7 @@ class PostOffice : public Transport {
   const int rank_, size_;
 };
 
-// One rank and how far it is.
+// One rank and its progress.
 class Walker {
  public:
   Walker(Post& post, int rank, const costmodel::Schedule& lowered,
@@ -129,7 +130,7 @@ class Walker {
 
   bool done() const { return next_ == actions_.size(); }
 
-  // True when it could do anything.
+  // Runs the rank until it waits for a message; true when it made progress.
   bool walk(std::vector<costmodel::Event>& events) {
     const std::size_t start = next_;
     for (; !done() && ready(actions_[next_]); ++next_)

@@ -73,7 +73,7 @@ Communicator::Communicator(Transport& transport, Group group, TrafficCount& traf
   SHARDPLAN_CHECK(at_once == nullptr || at_once->ranks() == group_.ranks);
 }
 
-// A rank sends every part once, but for the one it keeps: what a ring of messages counts.
+// A rank sends every part once except the one it keeps: what a ring of messages counts.
 void Communicator::count_ring(const Vector& values, int kept, CollectiveKind kind) {
   traffic_.add(kind, values.bytes() - part(values, group_.size(), kept).bytes());
 }
@@ -92,7 +92,7 @@ Vector Communicator::room(const Vector& like) {
   return {incoming_, like.size, like.number};
 }
 
-// Nothing travels for an empty part: both ends know that it is empty.
+// An empty part is not sent: both ends know that it is empty.
 void Communicator::send(int position, const Vector& values, CollectiveKind kind, int tag) {
   if (values.empty()) return;
   transport_.send(group_.ranks[static_cast<std::size_t>(position)], tag,
@@ -113,7 +113,8 @@ void Communicator::recv_reduce(int position, const Vector& values, Reduction red
   memory_.reduce(reduction, incoming, values);
 }
 
-// Part c starts at the rank behind its owner and gathers every rank's share on its way round.
+// Part c starts at the rank after its owner and accumulates every rank's contribution around the
+// ring.
 void Communicator::ring_reduce(const Vector& values, Reduction reduction, CollectiveKind kind,
                                int tag) {
   const int n = group_.size(), me = group_.position;
@@ -158,7 +159,7 @@ void Communicator::all_gather(const Vector& values, int tag, CollectiveKind coun
   ring_gather(values, counted_as, tag);
 }
 
-// Position i hands its sum to i without its lowest set bit, after those it got itself.
+// Position i sends its sum to i without its lowest set bit, after receiving from its children.
 void Communicator::tree_reduce(const Vector& values, Reduction reduction, int tag) {
   const int n = group_.size(), me = group_.position;
   for (int bit = 1; bit < n; bit *= 2) {
@@ -205,7 +206,8 @@ void Communicator::all_to_all(std::span<const std::span<const float>> out,
   }
 }
 
-// Dissemination (Hensgen et al. 1988): after round k everyone has heard of 2^k ranks behind it.
+// Dissemination barrier (Hensgen et al. 1988): after round k each rank knows that the 2^k ranks
+// before it have arrived.
 void Communicator::barrier(int tag) {
   const int n = group_.size(), me = group_.position;
   for (int distance = 1; distance < n; distance *= 2) {

@@ -31,13 +31,13 @@ bool goes_back(const Action& a) {
   return a.kind == ActionKind::send_backward || a.kind == ActionKind::recv_backward;
 }
 
-// The send that a receive waits for.
+// The send that matches a receive.
 Action sent_for(const Action& a) {
   return {goes_back(a) ? ActionKind::send_backward : ActionKind::send_forward, a.stage,
           a.micro_batch};
 }
 
-// Where what is sent goes: a transfer's stage is the one whose result travels.
+// The destination of a send; a transfer's stage is the one that produced the tensor.
 int receiver_of(const Schedule& s, const Action& send) {
   return s.home_of(goes_back(send) ? send.stage - 1 : send.stage + 1);
 }
@@ -47,7 +47,7 @@ int tag_of(const Action& send, int micro_batch) {
                          : forward_tag(send.stage, micro_batch);
 }
 
-// What one rank sends to the other, or receives from it, of one channel, in order.
+// The messages of one channel that one rank sends or receives, in order.
 std::vector<Action> messages(const Schedule& s, const FabricChannel& channel, bool sending) {
   std::vector<Action> found;
   for (const Action& a : s.actions[static_cast<std::size_t>(sending ? channel.from : channel.to)]) {
@@ -184,7 +184,7 @@ void FabricPlan::add_ends(const costmodel::ParallelPlan& plan) {
   rounds_.push_back(std::move(round));
 }
 
-// Channels without a rank in common share a round: the first that has room for both.
+// Channels without a common rank share a round: the first one that is free for both ranks.
 void FabricPlan::add_channels(const Schedule& lowered) {
   struct Room {
     std::set<int> taken;

@@ -13,13 +13,12 @@ namespace runtime {
 
 namespace {
 
-// Messages of one channel that are received before they are asked for: one to compute with, one to
-// come meanwhile.
+// How many receives of one channel are posted ahead: one to compute with, one in transit.
 constexpr std::size_t ahead = 2;
 
 }  // namespace
 
-// A group's collectives, in a stream that begins where the compute stream is.
+// A group's collectives, on a stream ordered after the compute stream.
 class FabricTransport::Group : public GroupOperations {
  public:
   Group(FabricTransport& transport, int round, Streams::Stream stream)
@@ -111,7 +110,7 @@ FabricTransport::~FabricTransport() {
   const bool over = std::ranges::all_of(under_way_, [&](const Given& given) {
     try {
       return streams_.passed(given.event);
-    } catch (const std::exception&) {  // what it would say has been said, or matters no more
+    } catch (const std::exception&) {  // the error was reported, or no longer matters
       return false;
     }
   });
@@ -134,14 +133,15 @@ FabricTransport::Slot FabricTransport::new_slot(std::size_t bytes) {
   return {memory_.allocate(bytes), bytes, streams_.make_event(), streams_.make_event()};
 }
 
-// One whose message has gone: the sender never waits for the receiver.
+// A slot whose message has been sent; otherwise a new one, so that the sender never waits for the
+// receiver.
 FabricTransport::Slot& FabricTransport::sending_slot(Channel& channel, std::size_t bytes) {
   for (Slot& slot : channel.slots)
     if (slot.bytes >= bytes && streams_.passed(slot.event)) return slot;
   return channel.slots.emplace_back(new_slot(bytes));
 }
 
-// In turn, so that the one before it may be read meanwhile.
+// Round robin, so that the previous slot can be read concurrently.
 std::size_t FabricTransport::receiving_slot(Channel& channel, std::size_t bytes) {
   const std::size_t index = channel.received++ % ahead;
   if (index == channel.slots.size()) channel.slots.push_back(new_slot(bytes));
@@ -150,7 +150,7 @@ std::size_t FabricTransport::receiving_slot(Channel& channel, std::size_t bytes)
   return index;
 }
 
-// The stream goes on where the compute stream is now.
+// Orders the stream after the compute stream's work so far.
 void FabricTransport::after_compute(Streams::Stream stream) {
   streams_.record(Streams::compute, computed_);
   streams_.wait(stream, computed_);
@@ -179,7 +179,7 @@ void FabricTransport::receive_ahead(Channel& way) {
     const bool fresh = way.slots.size() < ahead;
     const std::size_t index = receiving_slot(way, next.bytes);
     Slot& slot = way.slots[index];
-    if (fresh) after_compute(way.stream);  // which may have had that memory before
+    if (fresh) after_compute(way.stream);  // compute may have used that memory before
     streams_.wait(way.stream, slot.taken);
     fabric_.recv(way.round, way.stream, {static_cast<std::byte*>(slot.data), next.bytes});
     streams_.record(way.stream, slot.event);
@@ -256,8 +256,8 @@ void FabricTransport::forget_passed() {
   if (under_way_.size() < before) moved_ = Clock::now();
 }
 
-// Ends the run where the fabric has failed, where others have given up, and where nothing has moved
-// for too long while the rank waits for something.
+// Ends the run when the fabric has failed, when other ranks have given up, or on a timeout without
+// progress.
 void FabricTransport::look() {
   forget_passed();
   host_.heed();

@@ -32,12 +32,12 @@ std::optional<Launched> named_by(const char* rank, const char* world) {
   return Launched{static_cast<int>(*r), static_cast<int>(*w)};
 }
 
-// srun's and mpirun's variables are there too where they started torchrun, of which they speak.
+// When srun or mpirun started torchrun, their variables are set too, but describe torchrun.
 bool torchruns_word_holds() {
   return std::getenv("TORCHELASTIC_RUN_ID") != nullptr && launched_by_torchrun();
 }
 
-// The first that says a number: torchrun's own before or behind the others.
+// The first variable with a number: torchrun's own first or last.
 std::optional<long> first_told(std::vector<const char*> variables, const char* torchruns) {
   variables.insert(torchruns_word_holds() ? variables.begin() : variables.end(), torchruns);
   for (const char* const variable : variables)
@@ -49,7 +49,7 @@ std::optional<long> number_of_mpiruns_or_torchruns() {
   return first_told({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, "LOCAL_WORLD_SIZE");
 }
 
-// "4(x2),3": the tasks of each node of a step; empty where that is not what stands there.
+// Parses "4(x2),3", the tasks per node of a step; empty when the text has another form.
 std::vector<int> tasks_per_node() {
   const char* const text = std::getenv("SLURM_STEP_TASKS_PER_NODE");
   std::istringstream list(text == nullptr ? "" : text);
@@ -66,7 +66,7 @@ std::vector<int> tasks_per_node() {
   return tasks;
 }
 
-// By rank: the node that srun dealt it to.
+// The node of each rank, by srun's distribution.
 std::vector<std::size_t> dealt_out(std::vector<int> tasks) {
   const char* const way = std::getenv("SLURM_DISTRIBUTION");
   const bool in_turn = way != nullptr && std::string_view(way).starts_with("cyclic");
@@ -82,7 +82,8 @@ std::vector<std::size_t> dealt_out(std::vector<int> tasks) {
   return nodes;
 }
 
-// Empty where srun says nothing of it, or mpirun or torchrun has the say.
+// The ranks on this node under srun; empty when srun's variables are missing, or mpirun's or
+// torchrun's count.
 std::vector<int> ranks_of_sruns_node() {
   const auto node = number_in("SLURM_NODEID"), own = number_in("SLURM_PROCID");
   if (!node || !own || number_of_mpiruns_or_torchruns()) return {};
@@ -99,7 +100,8 @@ std::optional<Launched> launched() {
   if (torchruns_word_holds()) return std::nullopt;
   if (const auto by = named_by("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) return by;
   if (const auto by = named_by("PMI_RANK", "PMI_SIZE")) return by;
-  // A batch script and an interactive shell of Slurm have the highest step numbers, and are none.
+  // Slurm's batch scripts and interactive shells have the highest step numbers; they are not steps
+  // of srun.
   constexpr long first_special_step = 0xfffffff0;
   const auto step = number_in("SLURM_STEP_ID");
   if (!step || *step >= first_special_step) return std::nullopt;

@@ -46,7 +46,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where MPI says that it failed, this rank says so.
+// Throws RunFault, which names this rank, on an error of MPI.
 void check(int code, int rank, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -56,8 +56,8 @@ void check(int code, int rank, const char* what) {
                                    std::string_view(text, static_cast<std::size_t>(length))));
 }
 
-// Calls `done` until it is true, soon at first and then every 50 us, since ranks may share cores.
-// False when that took longer than `patience`.
+// Polls `done` until it is true, eagerly at first and then every 50 us, because ranks may share
+// cores. False on a timeout.
 template <class Done>
 bool poll(costmodel::Seconds patience, Done done) {
   constexpr int eager = 100;
@@ -71,21 +71,22 @@ bool poll(costmodel::Seconds patience, Done done) {
   return true;
 }
 
-// A message goes as segments of this size and a last one that is shorter: MPI sends them at once.
-// For longer ones it asks the receiver first, whose answer then waits behind what the receiver
-// itself is sending (over TCP, that halves the rate of two ranks that exchange large messages).
+// A message is sent as segments of this size and a shorter last one, which MPI sends eagerly. For
+// longer ones it asks the receiver first (rendezvous), and the reply queues behind what the
+// receiver itself is sending (over TCP, that halves the rate of two ranks that exchange large
+// messages).
 constexpr std::size_t segment = 60'000;
 
-// What a rank waits for; nothing: from rank -1.
+// The message a rank waits for; rank -1: none.
 struct Waiting {
   int rank = -1, tag = -1;
 };
 
-// What the transports of a rank have in common: the first is for the thread that called MPI_Init,
-// the second for one beside it. Each has messages in a communicator of its own; questions go in the
-// first, and answers in that of who asked.
+// The state that the two transports of a rank share: the first is for the thread that called
+// MPI_Init, the second for one other thread. Each has a communicator of its own; questions go over
+// the first, and answers over the asker's.
 struct Lanes {
-  bool several = false;  // threads may call MPI at the same time
+  bool several = false;  // MPI_THREAD_MULTIPLE
   std::array<MPI_Comm, 2> communicators{MPI_COMM_WORLD, MPI_COMM_NULL};
   std::array<std::atomic<Waiting>, 2> waits{};
 };
@@ -96,7 +97,7 @@ class MpiTransport : public Transport {
       : options_(options), lanes_(lanes), lane_(lane) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    prctl(PR_SET_TIMERSLACK, 1UL);  // a pause of 50 us is not one of 100
+    prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise a pause of 50 us takes 100
   }
 
   int rank() const override { return rank_; }
@@ -153,8 +154,8 @@ class MpiTransport : public Transport {
     return !sent_.empty();
   }
 
-  // Where several ranks fail at once, one speaks for all: each gives those below it time to. A word
-  // that was just sent takes a while where ranks share cores.
+  // When several ranks fail at once, one reports for all: each gives lower ranks time to. A message
+  // takes a while when ranks share cores.
   bool others_gave_up() const {
     MPI_Status status;
     return poll(costmodel::Seconds(0.2 + 0.2 * std::min(rank_, 10)), [&] {
@@ -165,7 +166,7 @@ class MpiTransport : public Transport {
     });
   }
 
-  // Says `sentence` for all ranks.
+  // Reports `sentence` for all ranks.
   void give_up(const std::string& sentence) const {
     std::vector<MPI_Request> words(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
     for (int other = 0; other < size_; ++other) {
@@ -175,15 +176,15 @@ class MpiTransport : public Transport {
     }
     fmt::print(stderr, "shardplan: {}\n", sentence);
     std::fflush(nullptr);
-    poll(costmodel::Seconds(1), [&] {  // who does not hear it is none to wait for
+    poll(costmodel::Seconds(1), [&] {  // not for ranks that do not receive it
       int done = 0;
       return MPI_Testall(size_, words.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
              done != 0;
     });
   }
 
-  // All ranks have come to their end and all messages are gone: MPI_Finalize, which has no
-  // patience, finds nobody missing.
+  // Waits until all ranks have ended and all messages are delivered, so that MPI_Finalize, which
+  // has no timeout, does not block.
   void end() {
     for (int distance = 1; distance < size_; distance *= 2) {
       send((rank_ + distance) % size_, end_tag(), {});
@@ -229,7 +230,7 @@ class MpiTransport : public Transport {
     return done != 0;
   }
 
-  // Returns how many bytes came; what does not fit `into` is thrown away.
+  // Returns the number of bytes received; discards what does not fit `into`.
   std::size_t recv_segment(int from, int tag, std::span<std::byte> into) {
     MPI_Message found = MPI_MESSAGE_NULL;
     MPI_Status status;
@@ -252,8 +253,9 @@ class MpiTransport : public Transport {
                                       other, size_));
   }
 
-  // Waits until `arrived`. A rank that loses patience asks `from` whether it waits itself. If it
-  // does, the fault is not its own, and who waits for the one at fault has as long again to say so.
+  // Waits until `arrived`. On a timeout it asks `from` whether that rank waits itself. If so,
+  // `from` is not at fault, and the rank that waits for the culprit gets another timeout to report
+  // it.
   template <class Arrived>
   void wait_for(int from, int tag, Arrived arrived) {
     const auto done = [&] {
@@ -287,7 +289,7 @@ class MpiTransport : public Transport {
                                                             tag_text(other.tag), other.rank)));
   }
 
-  // Takes a message that is there from whoever else may look for it; false where none is.
+  // Claims a pending message before another thread can; false when there is none.
   bool take(int from, int tag, MPI_Comm in, MPI_Message& found, MPI_Status& status) const {
     int there = 0;
     check(MPI_Improbe(from, tag, in, &there, &found, &status), rank_, "MPI_Improbe");
@@ -302,8 +304,8 @@ class MpiTransport : public Transport {
     return true;
   }
 
-  // Tells who asks what this rank waits for, in the asker's lane or, where nobody waits in that, in
-  // the other, which keeps it.
+  // Answers a question with what this rank waits for in the asker's lane or, when it does not wait
+  // in that lane, in the other.
   void answer() {
     MPI_Status status;
     int lane = 0;
@@ -336,7 +338,7 @@ class MpiTransport : public Transport {
   std::_Exit(4);
 }
 
-// What `program` throws, as a sentence that names this rank.
+// The exception of `program` as a sentence that names this rank.
 std::string run(MpiTransport& transport, const std::function<void(Transport&)>& program) {
   const int rank = transport.rank();
   try {
@@ -363,7 +365,7 @@ int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& pr
     fmt::print(stderr, "shardplan: MPI_Init_thread failed\n");
     return 4;
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a copy of it has the same
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // duplicates inherit it
   Lanes lanes{.several = options.beside && provided >= MPI_THREAD_MULTIPLE};
   MpiTransport transport(options, lanes, 0);
   const std::string fault = run(transport, program);

@@ -34,7 +34,7 @@ TcpWords::Code TcpWords::listen(Acceptor& acceptor, const std::vector<asio::ip::
   return code;
 }
 
-// Begins something on `object` and waits for its end.
+// Starts an asynchronous operation on `object` and waits for its end.
 template <class Object, class Begin>
 TcpWords::Code TcpWords::done(Object& object, Time deadline, Begin begin) {
   std::optional<Code> end;
@@ -101,7 +101,7 @@ std::optional<std::string> TcpWords::text(Socket& from, std::uint64_t size) {
   return text;
 }
 
-// Whole: a connection that is closed before all has been read takes with it what was said last.
+// Reads the complete text: closing a connection with unread data discards what was sent last.
 std::shared_ptr<TcpWords::Coming> TcpWords::next(Socket& from) {
   auto coming = std::make_shared<Coming>();
   const std::array<asio::mutable_buffer, 2> parts{asio::buffer(&coming->word, 1),

@@ -27,9 +27,9 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto a_word = TcpWords::moment;
-constexpr std::chrono::milliseconds settling{250};  // until causes that come at once have come
+constexpr std::chrono::milliseconds settling{250};  // to collect causes that occur together
 
-// What a process says first. All ranks run the same program on the same kind of machine.
+// A process's first message. All ranks run the same program on the same kind of machine.
 struct Hello {
   std::array<char, 8> magic{'s', 'h', 'a', 'r', 'd', 'p', 'l', '1'};
   std::uint64_t run = 0;  // a hash of Meeting::run
@@ -46,7 +46,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Where a rank listens; "-": on rank 0's host.
+// A rank's address; "-": on rank 0's host.
 struct Address {
   std::string host = "-";
   int port = 0;
@@ -90,13 +90,13 @@ class Rendezvous {
     return fmt::format("{}, port {}{}", meeting_.host, meeting_.ports.front(), last);
   }
 
-  // Ranks that are all on one host listen to nobody else.
+  // When all ranks are on one host, only that host is listened to.
   bool on_one_host() const {
     return meeting_.host == "localhost" || meeting_.host == "::1" ||
            meeting_.host.starts_with("127.");
   }
 
-  // False where it cannot be listened at, as last_ says.
+  // False on failure; last_ has the error.
   bool listen(int port) {
     using asio::ip::address_v4, asio::ip::address_v6;
     std::vector<asio::ip::address> at{address_v6::any(), address_v4::any()};
@@ -106,8 +106,8 @@ class Rendezvous {
     return !last_;
   }
 
-  // The next who says to be a rank of this run; nobody where none came until the deadline, or rank
-  // 0 said something.
+  // The next connection that claims to be a rank of this run; nothing when none arrived before the
+  // deadline, or rank 0 sent something.
   std::optional<std::pair<tcp::socket, Hello>> accepted() {
     while (Clock::now() < deadline_) {
       tcp::socket socket(io_);
@@ -147,8 +147,8 @@ class Rendezvous {
     return "";
   }
 
-  // Rank 0 says it to all who have come; another rank says it to rank 0 and ends with what rank 0
-  // hands on to all: one cause.
+  // Rank 0 sends the cause to all connected ranks. Another rank sends it to rank 0 and ends with
+  // the cause that rank 0 broadcasts, so that all report the same one.
   [[noreturn]] void give_up(const std::string& what) {
     if (rank_0_) heed_rank_0();
     for (auto* const sockets : {&sockets_, &refused_}) {
@@ -163,7 +163,7 @@ class Rendezvous {
     throw fault(what);
   }
 
-  // A connection that ends with something unread takes with it what was said last.
+  // Lets the others read first: closing a connection with unread data discards what was sent last.
   void let_them_read() {
     const Clock::time_point deadline = Clock::now() + a_word;
     error_code ignored;
@@ -191,7 +191,7 @@ class Rendezvous {
                               message_of(last_)));
     }
     std::vector<Address> places(sockets_.size());
-    std::string reason;  // to give up, which all who come shall hear
+    std::string reason;  // why to give up; sent to every rank that connects
     for (int others = meeting_.world - 1; others > 0;) {
       auto next = accepted();
       if (!next) give_up(reason.empty() ? missing(where()) : reason);
@@ -218,7 +218,7 @@ class Rendezvous {
     begin_together();
   }
 
-  // Until all have reached one another, whatever hinders one ends the run for all.
+  // Until all ranks are connected, an error of one ends the run for all.
   void begin_together() {
     std::vector<std::shared_ptr<TcpWords::Coming>> said(1);
     for (std::size_t rank = 1; rank < sockets_.size(); ++rank)
@@ -242,7 +242,7 @@ class Rendezvous {
     words_.wait(after(patience_.value) + a_word,
                 [&] { return failed() > 0 || waiting_for().empty(); });
     if (failed() > 0) {
-      // That nobody answers at a rank's port is heard before, or after, that the rank is gone.
+      // A refused connection to a rank's port may be reported before that rank is known to be gone.
       words_.wait(Clock::now() + settling, [&] { return gone() > 0; });
       const std::size_t rank = gone() > 0 ? gone() : failed();
       give_up(fault_of(rank, *said[rank]));
@@ -271,7 +271,7 @@ class Rendezvous {
     return address.is_loopback();
   }
 
-  // Its name is asked for until somebody knows it, and then no more.
+  // Resolves rank 0's name until it succeeds once.
   bool knows_rank_0() {
     if (!hosts_.empty()) return true;
     for (const auto& entry : tcp::resolver(io_).resolve(meeting_.host, "", last_))
@@ -288,7 +288,7 @@ class Rendezvous {
     return hello;
   }
 
-  // Whether rank 0 of this run is at the port and has heard of this rank.
+  // Whether rank 0 of this run is at the port and has accepted this rank.
   bool welcomed(int port) {
     tcp::socket socket(io_);
     const Hello hello = own();
@@ -316,7 +316,7 @@ class Rendezvous {
                             last_ ? message_of(last_) : "who answers there is none of this run"));
   }
 
-  // Rank 0 may have begun to wait for the others only now.
+  // Restarts the deadline: rank 0 may have started to wait for the others only now.
   std::vector<Address> table() {
     deadline_ = after(patience_.value) + a_word;
     TcpWord word{};
@@ -347,7 +347,7 @@ class Rendezvous {
     port_ = listener_.local_endpoint().port();
     find_rank_0();
     auto places = table();
-    error_code gone;  // which the word that is waited for will show
+    error_code gone;  // which the pending message will report
     const std::string rank_0s_host = sockets_[0].remote_endpoint(gone).address().to_string();
     for (Address& place : places)
       if (place.host == "-") place.host = rank_0s_host;
@@ -403,7 +403,7 @@ class Rendezvous {
     return words_.text_behind(*rank_0_, sockets_[0]);
   }
 
-  // Rank 0 says nothing before all are ready, unless the run is given up.
+  // Rank 0 sends nothing before all ranks are ready, unless the run is given up.
   void heed_rank_0() {
     words_.watch(nullptr);
     if (!rank_0_->end || rank_0_->is(TcpWord::begin)) return;
@@ -419,13 +419,13 @@ class Rendezvous {
   const costmodel::Seconds patience_;
   Clock::time_point deadline_;
   tcp::acceptor listener_;
-  int port_ = 0;  // that another rank than 0 listens on
+  int port_ = 0;  // the port that a rank other than 0 listens on
   const std::uint64_t run_;
   std::vector<tcp::socket> sockets_;  // by rank
   std::vector<tcp::socket> refused_;
   std::vector<asio::ip::address> hosts_;            // rank 0's
-  std::shared_ptr<const TcpWords::Coming> rank_0_;  // its word to begin, or that none will
-  error_code last_;                                 // of what failed last
+  std::shared_ptr<const TcpWords::Coming> rank_0_;  // its message to begin, or an error
+  error_code last_;                                 // the last error
 };
 
 }  // namespace

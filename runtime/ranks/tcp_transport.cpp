@@ -43,7 +43,7 @@ class TcpTransport : public Transport {
     if (!came.empty()) std::memcpy(message.data(), came.data(), came.size());
   }
 
-  // All ranks have come to their end.
+  // All ranks have ended.
   void end() {
     for (int distance = 1; distance < size(); distance *= 2) {
       send((rank() + distance) % size(), end_tag(), {});
@@ -64,7 +64,7 @@ class TcpTransport : public Transport {
   std::unique_ptr<TcpTransport> beside_;
 };
 
-// What `program` throws, as a fault that names this rank.
+// The exception of `program` as a fault that names this rank.
 std::optional<RunFault> fault_of(TcpTransport& transport,
                                  const std::function<void(Transport&)>& program) {
   const int rank = transport.rank();

@@ -58,13 +58,13 @@ TcpWorld::~TcpWorld() {
   thread_.join();
 }
 
-// What cannot be received ends the run, and is still to be told to the others.
+// A failure to receive ends the run, but the others are still informed.
 void TcpWorld::work() {
   for (bool ended = false; !ended;) {
     try {
       io_.run();
       ended = true;
-    } catch (const std::exception& fault) {  // no memory for a message
+    } catch (const std::exception& fault) {  // out of memory for a message
       const std::scoped_lock lock(mutex_);
       if (!cause_)
         end_by(RunFault(rank_, fmt::format("rank {}: receiving: {}", rank_, fault.what())));
@@ -142,7 +142,7 @@ std::optional<TcpWorld::Bytes> TcpWorld::taken(int from, int tag) {
   return message;
 }
 
-// Nothing where none came for so long, or before `until` was so.
+// Returns nothing on a timeout or once `until` is true.
 std::optional<TcpWorld::Bytes> TcpWorld::wait_for(Lock& lock, int from, int tag,
                                                   const bool& stopped, double seconds,
                                                   const std::function<bool()>& until) {
@@ -160,8 +160,8 @@ std::optional<TcpWorld::Bytes> TcpWorld::wait_for(Lock& lock, int from, int tag,
   }
 }
 
-// A rank that lost patience asks `from` whether it waits itself. If it does, the fault is not its
-// own, and who waits for the one at fault has as long again to say so.
+// On a timeout a rank asks `from` whether that rank waits itself. If so, `from` is not at fault,
+// and the rank that waits for the culprit gets another timeout to report it.
 TcpWorld::Bytes TcpWorld::ask(Lock& lock, int from, int tag, std::size_t lane,
                               const bool& stopped) {
   std::string what = "does not answer";
@@ -181,7 +181,7 @@ TcpWorld::Bytes TcpWorld::ask(Lock& lock, int from, int tag, std::size_t lane,
                                    patience_.value, tag_text(tag), from, what));
 }
 
-// Hands a message to the connection's thread.
+// Passes a message to the connection's thread.
 void TcpWorld::give(int to, int tag, std::span<const std::byte> message) {
   const Header header{tag, message.size()};
   Bytes all(sizeof header + message.size());
@@ -197,7 +197,7 @@ void TcpWorld::give(int to, int tag, std::span<const std::byte> message) {
   });
 }
 
-// The other end of the connection reads to its end when what is going has gone.
+// Closes the sending side after all queued messages, so that the other end reads end-of-file.
 void TcpWorld::end_with(int to) {
   asio::post(io_, [this, to] {
     peer(to).last = true;
@@ -205,7 +205,7 @@ void TcpWorld::end_with(int to) {
   });
 }
 
-// Of a connection that fails, the reading end hears, behind all that came before.
+// Ignores errors: the reading side sees them too, after everything that was received before.
 void TcpWorld::write(int to) {
   Peer& p = peer(to);
   if (p.going.empty()) {
@@ -280,8 +280,8 @@ void TcpWorld::heard(int from, std::string_view sentence) {
   end_by(RunFault(from, fmt::format("the run was given up: {}", sentence)));
 }
 
-// Tells who asks what this rank waits for, in the asker's lane or, where nobody waits in that, in
-// the other, which keeps it.
+// Answers a question with what this rank waits for in the asker's lane or, when it does not wait in
+// that lane, in the other.
 void TcpWorld::answer(int to, std::size_t lane) {
   Waiting own;
   {

@@ -32,7 +32,7 @@ std::string get(Transport& host, int from, int number) {
   return text;
 }
 
-// What each rank said, as rank 0 hears it.
+// Every rank's message, gathered on rank 0.
 struct Offer {
   std::vector<DevicePlace> places;
   std::vector<std::string> missing;
@@ -55,7 +55,7 @@ DevicePlace get_place(Transport& host, int from) {
   return place;
 }
 
-// Rank 0 hears all, decides and tells all: what stands against a fabric, and else the id.
+// Rank 0 gathers, decides and broadcasts: why no fabric is possible, or else its id.
 std::string decided(Transport& host, const DevicePlace& place, const std::string& missing,
                     const FabricMaker& maker, FabricId& id) {
   const auto bytes = std::as_writable_bytes(std::span(id));

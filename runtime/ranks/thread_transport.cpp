@@ -20,11 +20,11 @@ namespace runtime {
 
 namespace {
 
-constexpr double longest = 1e9;  // seconds that the clock can still count
+constexpr double longest = 1e9;  // seconds that the clock can represent
 
 }  // namespace
 
-// One lock for all mailboxes: it is held for the move of a pointer, never for a copy.
+// One lock for all mailboxes: held while a pointer moves, never during a copy.
 class ThreadWorld::State {
  public:
   using Message = std::vector<std::byte>;
@@ -46,7 +46,7 @@ class ThreadWorld::State {
       if (waiter->wanted == to) waiter->bell.notify_one();
   }
 
-  // Until `stopped`, which stop() sets.
+  // Waits until the message arrives or stop() sets `stopped`.
   Message recv(const Envelope& wanted, const bool& stopped) {
     std::unique_lock lock(mutex_);
     Waiter waiter{wanted, {}};
@@ -100,7 +100,7 @@ class ThreadWorld::State {
     std::condition_variable bell;
   };
 
-  // In the list while the rank is inside recv, however it leaves.
+  // Keeps the rank in the list while it is inside recv, however recv ends.
   class Registered {
    public:
     Registered(std::vector<Waiter*>& list, Waiter* waiter) : list_(list), waiter_(waiter) {
@@ -124,7 +124,8 @@ class ThreadWorld::State {
       throw RunFault(cause_->rank(), std::string("the run was given up: ") + cause_->what());
   }
 
-  // Before anyone else, waiting as long, can look and not find this rank among those that wait.
+  // Called under the lock, before another rank with the same timeout can look and not find this one
+  // among the waiting.
   [[noreturn]] void give_up_and_throw(const RunFault& cause, int by) {
     cause_ = cause;
     impatient_ = by;
@@ -153,7 +154,7 @@ class ThreadWorld::State {
     return at == waiters_.end() ? nullptr : *at;
   }
 
-  // Who waits for whom, from the rank that lost patience to the one that keeps the others waiting.
+  // The chain of waits, from the rank that timed out to the one that keeps the others waiting.
   RunFault waited_too_long(const Envelope& wanted) const {
     std::string text = fmt::format("rank {} waited {:g} s for {} from rank {}", wanted.to,
                                    patience_.value, tag_text(wanted.tag), wanted.from);
@@ -177,7 +178,7 @@ class ThreadWorld::State {
   std::vector<Waiter*> waiters_;
   std::vector<bool> finished_;
   std::optional<RunFault> cause_;
-  int impatient_ = -1;  // the rank whose wait in vain is the cause, and who may say more of it
+  int impatient_ = -1;  // the rank whose timeout is the cause, and which may add detail
 };
 
 class ThreadWorld::Rank : public Transport {

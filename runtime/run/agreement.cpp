@@ -39,7 +39,7 @@ std::string stack_text(const costmodel::StackSpec& s) {
 
 constexpr int answer = 2, begin = 3;  // control messages
 
-// A length, then the text; one message of each a value.
+// A length, then the text; one message each per value.
 void put(Transport& transport, const std::string& text) {
   const std::uint64_t size = text.size();
   transport.send(0, control_tag(answer), std::as_bytes(std::span(&size, 1)));

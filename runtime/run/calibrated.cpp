@@ -14,7 +14,7 @@ using costmodel::Scenario;
 
 namespace {
 
-// What ranks do by themselves; the operators a stack chooses stay.
+// Removes the framework's overheads and overlaps; the operators that a stack chooses stay.
 void without_framework(costmodel::TrainingSpec& training) {
   auto& stack = training.stack;
   stack.elementwise_factor = stack.attention_factor = 1;

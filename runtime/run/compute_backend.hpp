@@ -1,5 +1,5 @@
-// What a rank computes on, as `shardplan run` sees it: what it refuses, makes and says. A backend
-// is one file that fills this in.
+// The functions that `shardplan run` needs of a compute backend: what it refuses, creates and
+// reports. Each backend is one file that fills in this table.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,17 @@ namespace runtime {
 
 struct ComputeBackend {
   bool on_gpus;
-  // Throws ConfigError for a plan that it does not execute.
+  // Throws ConfigError for a plan that the backend does not execute.
   void (*require_plan)(const RunRequest& request, const costmodel::ParallelPlan& plan);
-  // Throws RunFault where this machine has less memory than its ranks need. A machine that runs out
-  // of memory ends any process, not only the run that is too large.
+  // Throws RunFault when this machine has less memory than its ranks need, because a machine out of
+  // memory kills arbitrary processes, not only the run.
   void (*require_memory)(BackendKind backend, const costmodel::Estimate& predicted);
-  // What a run's report says of ranks and devices. Throws RunFault where there are none that serve.
+  // The report's notes on ranks and devices. Throws RunFault when no suitable devices exist.
   std::vector<std::string> (*notes_on_ranks)(const RunRequest& request,
                                              const costmodel::ParallelPlan& plan);
   std::unique_ptr<Device> (*device_of)(const RunRequest& request, const Transport& transport);
-  // Whether tensors go from device to device without the host. `seen` is the device as the engine
-  // has it, around the backend's own.
+  // How tensors travel between devices: directly or staged through host memory. `seen`: the device
+  // that the engine uses, which wraps the backend's own.
   TensorWay (*way_of_tensors)(const RunRequest& request, const costmodel::ParallelPlan& plan,
                               Transport& transport, Device& device, Device& seen);
 };

@@ -18,7 +18,8 @@ using costmodel::ParallelPlan;
 
 namespace {
 
-// A machine that runs out of memory ends whatever it likes, not only the run that is too large.
+// Refuses runs that do not fit: a machine out of memory kills arbitrary processes, not only the
+// run.
 void require_free_memory(BackendKind backend, const costmodel::Estimate& predicted) {
   std::vector<int> here = ranks_here();
   if (backend == BackendKind::threads) {

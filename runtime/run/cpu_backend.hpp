@@ -1,4 +1,4 @@
-// CPU cores as what computes: `shardplan run --backend threads|mpi|tcp`.
+// The compute backend of CPU cores: `shardplan run --backend threads|mpi|tcp`.
 #pragma once
 
 #include "runtime/run/compute_backend.hpp"

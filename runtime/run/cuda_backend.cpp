@@ -32,7 +32,7 @@ std::string_view products_in(const RunRequest& request) {
   return precision == Precision::fp32 && request.tf32 ? "TF32" : to_string(precision);
 }
 
-// Ranks take the machine's GPUs in turn, or fill one after the other where they are cut.
+// Ranks take the machine's GPUs round robin or, when GPUs are split, fill one after the other.
 VirtualPlace place_of(const RunRequest& request, const Transport& transport) {
   const int number = one_of_several() ? local_rank() : transport.rank();
   return virtual_place(number, static_cast<int>(cuda_plugin().report().gpus.size()),
@@ -44,7 +44,7 @@ SmSplit split_of(const RunRequest& request, const Gpu& gpu) {
                                request.virtual_devices);
 }
 
-// Throws RunFault where the machine's GPUs cannot be cut, or are too few, for the ranks.
+// Throws RunFault when the machine's GPUs cannot be split, or are too few, for the ranks.
 void require_virtual_devices(const RunRequest& request, const ParallelPlan& plan,
                              const CudaReport& report) {
   if (request.virtual_devices == 1) return;
@@ -107,7 +107,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// `seen` is the device as the engine has it, around the GPU's own.
+// `seen`: the device that the engine uses, which wraps the GPU's own.
 TensorWay way_by_nccl(const RunRequest& request, const ParallelPlan& plan, Transport& transport,
                       Device& device, Device& seen) {
   const CudaPlugin& cuda = cuda_plugin();
@@ -130,7 +130,7 @@ const ComputeBackend& cuda_backend() {
       .on_gpus = true,
       .require_plan = require_like_replicas,
       .require_memory = [](BackendKind,
-                           const costmodel::Estimate&) {},  // a device refuses by itself
+                           const costmodel::Estimate&) {},  // a GPU out of memory throws by itself
       .notes_on_ranks = notes_on_gpus,
       .device_of = gpu_of,
       .way_of_tensors = way_by_nccl};

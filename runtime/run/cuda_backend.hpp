@@ -1,4 +1,4 @@
-// GPUs as what computes: `shardplan run --backend cuda`.
+// The compute backend of GPUs: `shardplan run --backend cuda`.
 #pragma once
 
 #include "runtime/run/compute_backend.hpp"

@@ -48,7 +48,7 @@ void EarlyEnd::tell(const std::string& cause) {
   if (!request_.ended_early) return;
   try {
     request_.ended_early(partial(cause));
-  } catch (const std::exception& fault) {  // nobody could catch it, and the run ends anyway
+  } catch (const std::exception& fault) {  // no caller could catch it, and the run ends anyway
     fmt::print(stderr, "shardplan run: what was seen cannot be reported: {}\n", fault.what());
   }
 }

@@ -33,13 +33,13 @@ Schedule schedule_of(const ParallelPlan& plan, const costmodel::PlanCost& cost) 
   return costmodel::generate(plan.schedule, plan.pp, plan.vpp, m);
 }
 
-// What the ranks did, and what each action takes longer than the model says (0: not measured).
+// The ranks' timeline, and the measured overhead per action (0: not measured).
 struct Emulated {
   Timeline timeline;
   Seconds overhead;
 };
 
-// More ranks share too few cores for a measurement of what one wakes up late.
+// With more ranks than this, too few cores are shared to measure the wake-up overhead.
 constexpr int most_measured = 32;
 
 RealTimeOptions options_of(const RunRequest& request) {
@@ -56,7 +56,7 @@ Emulated on_threads(const RunRequest& request, const Schedule& lowered,
   return emulated;
 }
 
-// Each rank's events, by its actions' times.
+// Each rank's events, from the times of its actions.
 RankMeasurement noted(int rank, const Schedule& lowered,
                       const std::vector<costmodel::Event>& events) {
   RankMeasurement own;
@@ -67,7 +67,7 @@ RankMeasurement noted(int rank, const Schedule& lowered,
   return own;
 }
 
-// Each process a pipeline rank; what all saw is rank 0's.
+// One process per pipeline rank; rank 0 gets all measurements.
 std::optional<Emulated> over_processes(const RunRequest& request, const ParallelPlan& plan,
                                        const Schedule& lowered, const PipelineTimes& times) {
   std::optional<Emulated> emulated;
@@ -90,7 +90,7 @@ std::optional<Emulated> over_processes(const RunRequest& request, const Parallel
   return emulated;
 }
 
-// One pipeline's end against the simulator's: how much later it was.
+// How much later one pipeline ended than in the simulator.
 Seconds later(const Timeline& timeline, const Schedule& schedule, const PipelineTimes& times) {
   std::vector<double> scratch;
   return measured(timeline).makespan -
@@ -111,8 +111,8 @@ std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds 
   return notes;
 }
 
-// Groups that hold replicas, which do not meet before their pipelines have ended: one after the
-// other, and then the sum over them as the model has it.
+// Groups of replicas, which do not communicate before their pipelines have ended: one after the
+// other, and then the modelled time of the sum over them.
 class GroupEmulation {
  public:
   GroupEmulation(const RunRequest& request, RunResult& result)
@@ -147,7 +147,7 @@ class GroupEmulation {
     add(own, part.first_stage, ends_.back().meeting);
   }
 
-  // The bubble is told of the group that decides.
+  // The reported bubble is that of the group that finishes last.
   void add(const RunSummary& own, int first_stage, Seconds meeting) {
     RunSummary& all = result_.measured;
     if (meeting > last_meeting_) {

@@ -22,14 +22,14 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "max" is none.
+// "max" means no limit.
 std::optional<double> number_in(const fs::path& path) {
   std::ifstream file(path);
   double value = 0;
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-// How a version of control groups writes a group's memory down.
+// The file names of a version of control groups.
 struct GroupFiles {
   const char *limit, *used;
   std::array<std::string_view, 3> reclaimable;  // in memory.stat; "": none
@@ -41,7 +41,7 @@ constexpr std::array<GroupFiles, 2> versions{
       {"total_inactive_file", "total_active_file", ""}}}};
 constexpr double no_limit = 0x1p62;  // version 1 writes the last page below 2^63
 
-// What the kernel takes back as soon as somebody wants it: files' pages, and its own caches.
+// Memory that the kernel reclaims on demand: file pages and its own caches.
 double reclaimable(const fs::path& statistics, const GroupFiles& names) {
   double sum = 0, bytes = 0;
   std::ifstream file(statistics);
@@ -50,7 +50,7 @@ double reclaimable(const fs::path& statistics, const GroupFiles& names) {
   return sum;
 }
 
-// Of one group; nothing where it has no limit.
+// What one group leaves; nothing when it has no limit.
 std::optional<Bytes> left_in(const fs::path& folder, const GroupFiles& names) {
   const auto most = number_in(folder / names.limit), held = number_in(folder / names.used);
   if (!most || !held || *most >= no_limit) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<Bytes> left_in(const fs::path& folder, const GroupFiles& names) {
   return Bytes(std::max(0.0, *most - used));
 }
 
-// The smaller; nothing is more than anything.
+// The smaller of the two; nothing means unlimited.
 std::optional<Bytes> smaller(std::optional<Bytes> one, std::optional<Bytes> other) {
   if (one && other) return min(*one, *other);
   return one ? one : other;
@@ -108,7 +108,7 @@ std::optional<Bytes> free_memory() {
 
 namespace {
 
-// Stages with devices of their own have them one after the other.
+// For stages with devices of their own: their ranks are consecutive, in the order of the stages.
 Bytes memory_by_stage(const costmodel::Estimate& predicted, const std::vector<int>& ranks) {
   Bytes sum;
   std::int64_t first = 0;

@@ -70,7 +70,7 @@ Json errors_json(const RunResult& r) {
 
 namespace {
 
-// The same prediction at the pace the machine had.
+// The prediction at the measured pace of the machine.
 Json at_pace_json(const RunResult& r) {
   Json errors = Json::object();
   for (const Compared& row : compare(r)) {

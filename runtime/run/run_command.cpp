@@ -42,7 +42,7 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
                     faults.front().remedy);
 }
 
-// Before the run: what its backend cannot replay is not predicted as replayed.
+// Before the run: does not predict replayed launches that the backend cannot replay.
 void replay_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
                       std::vector<std::string>& notes) {
   if (!t.overlap.cuda_graph) return;
@@ -53,8 +53,8 @@ void replay_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
   t.overlap.cuda_graph = false;
 }
 
-// The device, with its launches replayed where the scenario asks for it: an iteration has as many
-// sets of addresses as it has micro-batches, at most.
+// Wraps the device to replay launches when the scenario requests it. An iteration has at most as
+// many sets of addresses as micro-batches.
 std::unique_ptr<GraphedDevice> graphed(Device& device, const RunRequest& request,
                                        const ParallelPlan& plan) {
   const auto& training = request.scenario.training;
@@ -64,13 +64,14 @@ std::unique_ptr<GraphedDevice> graphed(Device& device, const RunRequest& request
       static_cast<std::size_t>(plan.micro_batches(training.global_batch)));
 }
 
-// A core's pace is measured where its calibrated one is known.
+// Whether to measure the core's pace: only when the profile has a yardstick.
 bool is_paced(const RunRequest& request) {
   return !backend_of(request.backend).on_gpus &&
          request.scenario.cluster.device.yardstick > costmodel::Seconds(0);
 }
 
-// Why gradients are not reduced beside the backward, although they were to be; "" where they are.
+// Why gradients are not reduced concurrently with the backward although the plan asks for it; ""
+// when they are.
 std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, const TensorWay& way,
                        Transport& transport) {
   const bool can = way.transport != nullptr || !reduces_beside(evaluator.training(), plan) ||
@@ -80,7 +81,7 @@ std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, con
                "thread call it, and not several (MPI_THREAD_MULTIPLE)";
 }
 
-// One rank's part; what all saw goes to `end`, on rank 0.
+// Trains one rank; on rank 0 `end` gets all ranks' measurements.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
   require_agreement(transport, statements(request, begun.plan), begun.plan.devices(),
@@ -124,7 +125,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
   if (replays && transport.rank() == 0) end.note(graphs_note(replaying->counts()));
 }
 
-// Neighbours and clocks are nobody's model: the same prediction at the pace the ranks had.
+// No model predicts neighbours and clocks: repeats the prediction at the measured pace.
 void predict_at_pace(Scenario scenario, RunResult& result) {
   const double pace = result.measured.pace;
   auto& device = scenario.cluster.device;

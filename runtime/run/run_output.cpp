@@ -28,7 +28,7 @@ void write_early_end(const RunResult& result, const RunRequest& request,
   if (result.iterations > 0) write_report(result, request.scenario, options);
 }
 
-// On one line that is written over, or on a line each.
+// On one line that is overwritten, or on a line each.
 std::function<void(int, costmodel::Seconds)> progress(int iterations, bool lines) {
   return [lines, iterations](int iteration, costmodel::Seconds time) {
     const bool ends = lines || iteration + 1 == iterations;

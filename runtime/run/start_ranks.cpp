@@ -30,8 +30,8 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   MpiOptions options{.patience = request.patience,
                      .beside = reduces_beside(request.scenario.training, plan)};
   if (speaks) options.on_fault = [&end](const std::string& cause) { end.tell(cause); };
-  // MPI ends rank 0 where it finds another rank gone: they give it time to speak. mpirun kills a
-  // second after SIGTERM.
+  // MPI kills rank 0 when another rank has exited, so the others give it time to report. mpirun
+  // kills one second after SIGTERM.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
     if (speaks) return end.tell_signal(number);
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
@@ -39,7 +39,7 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
 }
 
-// Rank 0 hears what ends the run, and then the caller.
+// On rank 0 reports the fault that ends the run; then throws it on.
 void tell_faults(bool speaks, EarlyEnd& end, const std::function<void()>& all) {
   try {
     all();
@@ -53,9 +53,9 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
                     const std::function<void(Transport&)>& program) {
   const auto who = launched_by_torchrun();
   const bool speaks = !who || who->rank == 0;
-  // torchrun ends all where one rank is gone, perhaps before the others have come to find that. Who
-  // finds another rank gone says so: rank 0 speaks of the signal first. Where all cores compute,
-  // the thread that finds it may have to wait for one.
+  // torchrun kills all ranks when one has exited, perhaps before the others notice. A rank that
+  // noticed it reports it; rank 0 reports the noted cause or else the signal. When all cores are
+  // busy, the thread that notices may have to wait for one.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
     if (speaks) return end.tell_signal(number, costmodel::Seconds(0.4));
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);

@@ -1,4 +1,4 @@
-// How the ranks of a run are started and find one another: as threads, under MPI, or over TCP.
+// Starts the ranks of a run and connects them: as threads, under MPI, or over TCP.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace runtime {
 
-// Runs `program` as every rank that this process is. Rank 0 reports to `end` what ends the run
-// early. Throws RunFault.
+// Runs `program` as each rank of this process. Rank 0 reports to `end` what ends the run early.
+// Throws RunFault.
 using StartRanks = void (*)(const RunRequest& request, const costmodel::ParallelPlan& plan,
                             EarlyEnd& end, const std::function<void(Transport&)>& program);
 StartRanks way_to_start(BackendKind backend);
 
-// Throws RunFault where torchrun started this process and the backend would not run it as its rank.
+// Throws RunFault when torchrun started this process and the backend would not run it as that rank.
 void require_start(BackendKind backend);
 
 }  // namespace runtime

@@ -12,7 +12,7 @@ using costmodel::Violation;
 
 namespace {
 
-// Gradients of all groups are summed piece by piece of what their tensor ranks hold.
+// The gradients of all groups are summed shard by shard of the tensor ranks.
 std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
                                             const std::vector<costmodel::ReplicaPart>& parts) {
   std::vector<Violation> found;

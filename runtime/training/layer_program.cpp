@@ -41,10 +41,10 @@ std::vector<bool> nodes_again(const OpList& list, Recomputed what) {
   return again;
 }
 
-// The product whose result a residual adds: behind it there may be collectives.
+// The product whose result a residual adds; there may be collectives between them.
 struct BiasedProduct {
   std::size_t node;
-  bool same_gradient;  // none of them changes it
+  bool same_gradient;  // no collective between changes it
 };
 
 BiasedProduct product_before(const OpList& list, TensorId result) {

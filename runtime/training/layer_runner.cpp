@@ -14,11 +14,11 @@ using costmodel::Node;
 using costmodel::TensorId;
 using costmodel::TensorRole;
 
-// Gradients are there in backward only.
+// The state of one pass; gradients exist in the backward only.
 struct LayerRunner::Pass {
   const LayerRun& run;
   HeldTensors gradients;
-  HeldTensors replaced;  // made again by recomputation while the first is still held
+  HeldTensors replaced;  // recomputed while the first copy is still held
 
   const costmodel::OpList& list() const { return run.program.list; }
   const costmodel::TensorInfo& info(TensorId id) const {
@@ -37,7 +37,7 @@ bool read_by_host(const Node& node) {
          std::holds_alternative<costmodel::CrossEntropy>(node.op);
 }
 
-// The reductions of cross-entropy stand behind it in the list, and are run with it.
+// The reductions of the cross-entropy follow it in the list and run together with it.
 bool belongs_to_cross_entropy(const Node& node) {
   const auto* collective = std::get_if<Collective>(&node.op);
   return collective != nullptr && collective->forward == CollectiveKind::all_reduce &&
@@ -73,7 +73,7 @@ Block LayerRunner::take(const costmodel::TensorInfo& info) {
   return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));
 }
 
-// Everything the node may read or write that is there.
+// A call with all existing tensors that the node may read or write.
 OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
   const LayerProgram& program = pass.run.program;
   const Node& node = program.list.nodes[index];
@@ -130,8 +130,8 @@ void LayerRunner::collective(CollectiveKind kind, const Vector& in, const Vector
   }
 }
 
-// Masks and statistics are made by the node that keeps them; token ids and labels come from the
-// data.
+// Masks and statistics are allocated by the node that keeps them; token ids and labels come from
+// the data.
 void LayerRunner::make_statistics(Pass& pass, const Node& node) {
   for (const TensorId id : node.saved) {
     if (pass.info(id).role == TensorRole::activation) continue;
@@ -182,7 +182,7 @@ void LayerRunner::make_output(Pass& pass, const Node& node) {
   output = take(pass.info(node.output));
 }
 
-// A product, and the GELU behind it where the device takes both at once.
+// A product, fused with the GELU after it when the device supports that.
 void LayerRunner::make_result(Pass& pass, std::size_t index, bool fused) {
   const Node& node = pass.list().nodes[index];
   make_output(pass, node);
@@ -192,7 +192,7 @@ void LayerRunner::make_result(Pass& pass, std::size_t index, bool fused) {
   device_.forward_fused(call_of(pass, index), call_of(pass, index + 1));
 }
 
-// Tensors in `kept` stay; the others go after their last reader.
+// Frees each tensor after its last reader, except those in `kept`.
 void LayerRunner::run_nodes(Pass& pass, const std::vector<bool>& chosen,
                             const std::vector<bool>& kept, const std::vector<int>& last_reader) {
   const auto stays = [&](TensorId id) { return kept[static_cast<std::size_t>(id)]; };
@@ -224,7 +224,7 @@ Block LayerRunner::forward(const LayerRun& run, Block input) {
   return program.kept[out] ? Block() : std::move(run.held[out]);
 }
 
-// Afterwards exactly the held tensors are there.
+// Recomputes; afterwards exactly the held tensors exist.
 void LayerRunner::recompute(Pass& pass) {
   const LayerProgram& program = pass.run.program;
   if (program.recomputed == costmodel::Recomputed::nothing) return;
@@ -250,7 +250,7 @@ void LayerRunner::input_gradient(Pass& pass, std::size_t index,
   } else if (fused(index)) {
     device_.input_gradient_fused(call, call_of(pass, index - 1));
   } else if (index + 1 < pass.list().nodes.size() && fused(index + 1)) {
-    // It is there, where the gradient of the GELU's result would be.
+    // It is already there, in the place of the gradient of the GELU's result.
     std::swap(pass.gradient(node.inputs.front()), pass.gradient(node.output));
   } else {
     device_.input_gradient(call);
@@ -264,7 +264,7 @@ void LayerRunner::weight_gradient(Pass& pass, std::size_t index) {
   OpCall call = call_of(pass, index);
   Block whole;
   call.inputs[0] = call.saved[0];
-  if (linear->regather) {  // what was kept is the rank's share of the tokens
+  if (linear->regather) {  // the saved input is sharded along the sequence
     whole = take(pass.info(node.inputs.front()));
     collective(CollectiveKind::all_gather, vector_of(pass.info(node.saved.front()), call.saved[0]),
                vector_of(pass.info(node.inputs.front()), view(whole)));
@@ -292,10 +292,10 @@ void LayerRunner::differentiate(Pass& pass, std::size_t index) {
 Block LayerRunner::backward(const LayerRun& run, Block gradient) {
   const LayerProgram& program = run.program;
   Pass pass{run, HeldTensors(program.list.tensors.size()), {}};
-  // Of the head's losses it is a plain number, place.loss_scale.
+  // For the head's losses the gradient is a constant, place.loss_scale.
   if (!gradient) gradient = take(pass.info(program.list.output));
   pass.gradient(program.list.output) = std::move(gradient);
-  // No gradients are asked for while the forward pass is repeated.
+  // No gradients are computed during recomputation.
   HeldTensors aside = std::exchange(pass.gradients, {});
   recompute(pass);
   pass.gradients = std::move(aside);

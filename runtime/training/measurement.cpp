@@ -18,7 +18,7 @@ using costmodel::Seconds;
 
 namespace {
 
-// A measurement as numbers, in one fixed order; read and written by the same walk.
+// Serialises a measurement to numbers in a fixed order; one function reads and writes.
 class Numbers {
  public:
   std::vector<double> values;
@@ -106,7 +106,8 @@ bool computes(const costmodel::Action& a) {
          a.kind == costmodel::ActionKind::weight_gradient;
 }
 
-// Idle over busy until its end, of the pipeline rank that ends last: the one that decides.
+// Idle over busy time until its end, of the pipeline rank that ends last and so determines the
+// iteration.
 double bubble_of(const costmodel::Timeline& timeline) {
   std::vector<Seconds> busy(static_cast<std::size_t>(timeline.ranks)), end = busy;
   for (const costmodel::Event& event : timeline.events) {
@@ -147,7 +148,7 @@ std::vector<double> counted(const std::vector<RankMeasurement>& ranks, int pipel
   return same;
 }
 
-// Sums over ranks that have a stage, then means.
+// Sums over the ranks that have a stage; then the means.
 void mean_stages(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
                  RunSummary& all) {
   const auto stages = static_cast<std::size_t>(plan.virtual_stages());
@@ -204,7 +205,7 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   const std::size_t iterations = ranks.front().iterations.size();
   std::vector<Seconds> times(iterations);
   all.loss.resize(iterations);
-  const auto parts = replica_parts(plan, 0);  // whose sizes are wanted, not their shares
+  const auto parts = replica_parts(plan, 0);  // only their sizes are needed
   for (const RankMeasurement& rank : ranks) {
     const costmodel::ReplicaPart& part = part_of_stage(parts, rank.pipeline_rank);
     const costmodel::ParallelPlan& own = part.plan;
@@ -212,7 +213,7 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
         part.first_stage + costmodel::rank_of(own.schedule, own.pp, own.virtual_stages() - 1);
     for (std::size_t i = 0; i < iterations; ++i) {
       times[i] = max(times[i], rank.iterations[i]);
-      // Every tensor rank has the whole loss.
+      // Every tensor rank has the complete loss.
       if (rank.pipeline_rank == last)
         all.loss[i] += rank.loss_sums[i] / own.tp / static_cast<double>(tokens_per_batch);
     }

@@ -20,7 +20,8 @@ using costmodel::Visitor;
 
 constexpr double usual_spread = 0.02;
 
-// The rank's share of columns that are `widths` of the whole, one after another, each cut evenly.
+// The rank's columns of a tensor that concatenates blocks of `widths` columns; each block is cut
+// evenly.
 std::vector<ColumnPart> cut_columns(const std::vector<std::int64_t>& widths, std::int64_t ranks,
                                     std::int64_t rank) {
   std::vector<ColumnPart> parts;
@@ -94,7 +95,7 @@ class Builder {
     return static_cast<int>(layer_.tensors.size()) - 1;
   }
 
-  // The token table, and the output projection, which begins as the same where they are tied.
+  // The token table, and the output projection, which starts equal when they are tied.
   int table(std::int64_t rows, std::int64_t cols, bool output = false) {
     const bool own = output && !model_.tie_embeddings;
     const int at = add(own ? std::string("output projection") : std::string(token_table_name), rows,
@@ -103,7 +104,8 @@ class Builder {
     return at;
   }
 
-  // Columns of a product's result: queries, keys and values, or gate and up, are cut apart.
+  // Columns of a product's result: queries, keys and values, or gate and up, are sharded
+  // separately.
   std::vector<std::int64_t> widths_of(const Node& node, std::int64_t n) const {
     if (node.name == "QKV") return {model_.query_size(), model_.kv_size(), model_.kv_size()};
     if (node.name == "MLP gate and up") return {n / 2, n / 2};
@@ -133,7 +135,7 @@ class Builder {
   }
 
   void norm(const Node& node, const costmodel::Norm& o, NodeParameters& own) {
-    // Queries' and keys' norms see the rank's heads only, others its tokens.
+    // Norms of queries and keys see only the rank's heads, the other norms only its tokens.
     const bool partial = o.gains > 1 || sequence_parallel_;
     own.matrix = add(name_of(node, "gain"), o.gains, o.cols, Initial::ones);
     layer_.tensors.back().partial = partial;
@@ -150,7 +152,7 @@ class Builder {
   LayerParameters layer_;
 };
 
-// A stream of random numbers for each tensor: FNV-1a of its name.
+// The random stream of a tensor: FNV-1a of its name.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;

@@ -13,7 +13,7 @@ using costmodel::ReplicaPart;
 
 namespace {
 
-constexpr int between_groups = 4;  // the channel behind those of StageExecutor
+constexpr int between_groups = 4;  // the channel after those of StageExecutor
 
 Chunk common(const Chunk& a, const Chunk& b) {
   const std::size_t begin = std::max(a.begin, b.begin);
@@ -45,7 +45,8 @@ int GroupSum::stage_of(const ReplicaPart& part, LayerKind kind, std::int64_t num
   return stage;
 }
 
-// The ranks of a group that hold this rank's part of the layer, and which chunk of it each has.
+// The ranks of a group that hold this rank's part of the layer, and the chunk that each of them
+// has.
 std::vector<GroupSum::Holder> GroupSum::holders(std::size_t group, LayerKind kind,
                                                 std::int64_t number, std::size_t size) const {
   const ReplicaPart& part = parts_[group];

@@ -9,8 +9,8 @@ namespace {
 
 using costmodel::Seconds;
 
-// The mean of `count` values and one more. The first iteration warms up: it counts while it is the
-// only one.
+// The mean of `count` values and one more. The first iteration warms up and counts only while it is
+// alone.
 void mix(std::vector<Seconds>& means, const std::vector<Seconds>& more, std::size_t count) {
   for (std::size_t k = 0; k < means.size(); ++k)
     means[k] += (more[k] - means[k]) / static_cast<double>(count);

@@ -36,7 +36,7 @@ Group StageExecutor::group_along(Axis axis) const {
   return group_of(transport_, as_ints(mesh_.group(axis, transport_.rank())));
 }
 
-// First and last stage, which hold the tied token table both; others are alone.
+// The first and the last stage, which both hold the tied token table; other ranks are alone.
 Group StageExecutor::ends() const {
   const int me = transport_.rank();
   const int last = costmodel::rank_of(plan_.schedule, plan_.pp, plan_.virtual_stages() - 1);
@@ -90,7 +90,7 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
     build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
 }
 
-// Null where the rank has no such group, whose collectives do nothing then.
+// Null when the rank has no such group; its collectives are then no-ops.
 GroupOperations* StageExecutor::at_once(FabricUse use) const {
   return options_.fabric != nullptr ? options_.fabric->group(use) : nullptr;
 }
@@ -131,7 +131,7 @@ void StageExecutor::add_layer(int stage, LayerKind kind, std::int64_t number, bo
   LayerState& state = states_.back();
   if (kind == LayerKind::embedding && tied) table_ = &state;
   if (kind == LayerKind::head && tied && borrowed == nullptr) table_copy_ = &state;
-  // Streams of dropout: 0 is the embedding's.
+  // Dropout streams: 0 is the embedding's.
   const auto stream = kind == LayerKind::block ? static_cast<std::uint64_t>(number) + 1 : 0;
   stages_[stage].push_back({&program, &state, borrowed, stream, {}});
 }
@@ -158,7 +158,7 @@ costmodel::Seconds StageExecutor::time_of(const Moment& moment) {
   return streams_->time(moments_.front(), moment.event);
 }
 
-// Where a moment can be taken of what goes on, nobody has to wait for it.
+// With streams, events mark the time of an action, so no wait is needed.
 void StageExecutor::wait_for_action() {
   if (streams_ == nullptr) memory_.wait();
 }
@@ -193,15 +193,15 @@ Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
                         static_cast<double>(training.global_batch * training.sequence)};
 }
 
-// The table that a head borrows stays gathered until the other end of the micro-batch is through
-// with it, as the root of an FSDP model does.
+// The tied table of a head stays gathered until the micro-batch's other end has used it, like the
+// root of an FSDP model.
 void StageExecutor::enter(Layer& layer) {
   layer.state->gather();
   if (layer.table != nullptr) layer.table->gather();
 }
 
 void StageExecutor::leave(Layer& layer, bool backward) {
-  // The only stage's head borrows the table.
+  // With one stage, the head uses the embedding's table.
   const bool shared = layer.state == table_ && plan_.virtual_stages() == 1;
   if (backward) {
     if (plan_.zero >= 2) reduce_partial(*layer.state);
@@ -274,7 +274,7 @@ void StageExecutor::reduce_partial(LayerState& state) {
   each([&](auto gradient, auto part) { memory_.copy(part, gradient); });
 }
 
-// Both ends add the other's gradient of the table, which is the first tensor of the one and the
+// Each end adds the other's gradient of the table, which is the first tensor of one layer and the
 // last of the other.
 void StageExecutor::reduce_tied_table() {
   if (ends_group_.size() == 1) return;
@@ -290,7 +290,7 @@ bool StageExecutor::is_tied_end(const LayerState& state) const {
   return ends_group_.size() > 1 && (&state == table_ || &state == table_copy_);
 }
 
-// What the other end of the pipeline adds to comes last.
+// The table shared with the other end of the pipeline is reduced last.
 void StageExecutor::finish_layer(LayerState& state) {
   if (plan_.zero >= 2) return;
   reduce_partial(state);

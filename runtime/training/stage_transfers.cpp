@@ -19,7 +19,7 @@ bool StageExecutor::splits_transfers() const {
   return plan_.tp > 1 && !plan_.sequence_parallel && evaluator_.training().stack.scatter_gather;
 }
 
-// What this rank sends or receives of a stage's result.
+// The part of a stage's result that this rank sends or receives.
 Vector StageExecutor::transferred(const Vector& all) const {
   if (!splits_transfers()) return all;
   const Chunk chunk = chunk_of(all.size, plan_.tp, at_.tp);

@@ -27,7 +27,7 @@ costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
 
 namespace {
 
-// Ranks begin an iteration together, so that their clocks show the same moment.
+// Starts an iteration on all ranks together, so that their clocks agree.
 class StartLine {
  public:
   explicit StartLine(Transport& transport)
@@ -50,7 +50,7 @@ class StartLine {
   Communicator communicator_;
 };
 
-// What a rank is doing, for the sentence that says that it could not go on.
+// What a rank is doing, for the error message.
 struct Doing {
   int rank = 0, pipeline_rank = 0;
   int iteration = 0;  // from 1; 0: before the first
@@ -62,7 +62,7 @@ struct Doing {
   }
 };
 
-// Each rank's events stand in the order of its actions. Stage times are means over micro-batches.
+// Each rank's events are in the order of its actions. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
                   const costmodel::ReplicaPart& part, RankMeasurement& one) {
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -83,7 +83,7 @@ void note_counts(const StageExecutor& executor, RankMeasurement& one) {
   one.peak = static_cast<std::int64_t>(executor.arena().peak());
 }
 
-// How many ranks a group's part of the world has.
+// The number of ranks of a group.
 int ranks_of(const costmodel::ReplicaPart& part) { return static_cast<int>(part.plan.devices()); }
 
 class Trainer {
