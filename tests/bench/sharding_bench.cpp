@@ -1,4 +1,4 @@
-// Intra-operator sharding of a GPT stage: elimination beside the integer program.
+// Intra-operator sharding of a GPT stage: elimination compared with the integer program.
 #include <benchmark/benchmark.h>
 
 #include "planner/solvers/milp.hpp"

@@ -1,4 +1,4 @@
-// Stage slicing by size, beside Alpa's recurrence as its paper writes it.
+// Stage slicing by size, compared with Alpa's recurrence as in its paper.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <time.h>
