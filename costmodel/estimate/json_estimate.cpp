@@ -1,6 +1,7 @@
 #include "costmodel/estimate/json_estimate.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace costmodel {
 

@@ -1,7 +1,7 @@
 // Parts of a prediction as JSON. Measured values are written in the same format.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "costmodel/estimate/evaluator.hpp"
 
