@@ -27,7 +27,7 @@ CommandResult out_of_time(const Session& session, const Scenario& s, const Searc
                           double seconds) {
   if (session.options.format == Format::json)
     return {no_answer, unfinished_json(found, s, seconds), {}};
-  return told(session, unfinished_report(s, session.style));
+  return unanswered(session, unfinished_report(s, session.style));
 }
 
 // The search over heterogeneous stages, on one or several kinds of devices.

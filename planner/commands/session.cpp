@@ -44,7 +44,7 @@ bool is_for_people(const Options& options) {
   return prose && options.command != "export";
 }
 
-CommandResult told(const Session& session, std::string report) {
+CommandResult unanswered(const Session& session, std::string report) {
   if (is_for_people(session.options)) return {no_answer, std::move(report), {}};
   return {no_answer, {}, {}, std::move(report)};
 }
@@ -56,7 +56,7 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
     return {
         no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};
   }
-  return told(session, failure_report(found, diagnosis, s, session.style));
+  return unanswered(session, failure_report(found, diagnosis, s, session.style));
 }
 
 CommandResult without_plan(const Session& session, const Scenario& s) {

@@ -51,7 +51,7 @@ std::string printed(const Table& table, Format format);
 bool is_for_people(const Options& options);
 
 // Results without a plan: a report, or a failure when the output is for a program.
-CommandResult told(const Session& session, std::string report);
+CommandResult unanswered(const Session& session, std::string report);
 CommandResult no_plan(const Session& session, const costmodel::Scenario& scenario,
                       const SearchResult& found, double seconds);
 
