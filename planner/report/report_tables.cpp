@@ -48,8 +48,8 @@ std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& m
   std::vector<int> layers(static_cast<std::size_t>(p.pp), 0);
   if (!p.replica_groups.empty()) {
     for (const auto& part : costmodel::replica_parts(p, 0)) {
-      for (int k = 0; k < part.plan.pp; ++k)
-        layers[static_cast<std::size_t>(part.first_stage + k)] = layers_of(part.plan, model, k);
+      const auto first = layers.begin() + part.first_stage;
+      for (int k = 0; k < part.plan.pp; ++k) first[k] = layers_of(part.plan, model, k);
     }
     return layers;
   }

@@ -27,6 +27,9 @@ endif()
 if(SHARDPLAN_SANITIZE)
   set(sanitize -fsanitize=${SHARDPLAN_SANITIZE} -fno-sanitize-recover=all)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-fno-omit-frame-pointer>")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)  # false alarms in <regex>, GCC bug 105562
+  endif()
   add_link_options(${sanitize})
 endif()
 
