@@ -64,28 +64,28 @@ class BlockTeam {
 };
 
 template <class Kernel>
-__global__ void run_elements(Index count, Kernel kernel) {
+__global__ void __launch_bounds__(element_threads) run_elements(Index count, Kernel kernel) {
   const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
   for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
     kernel(i);
 }
 
 template <class Kernel>
-__global__ void run_warp_rows(Index count, Kernel kernel) {
+__global__ void __launch_bounds__(rows_of_block* warp) run_warp_rows(Index count, Kernel kernel) {
   const Index step = static_cast<Index>(gridDim.x) * rows_of_block;
   const Index first = static_cast<Index>(blockIdx.x) * rows_of_block + threadIdx.x / warp;
   for (Index row = first; row < count; row += step) kernel(WarpTeam{}, row);
 }
 
 template <class Kernel>
-__global__ void run_block_rows(Index count, Kernel kernel) {
+__global__ void __launch_bounds__(most_threads) run_block_rows(Index count, Kernel kernel) {
   __shared__ double room[warp];
   for (Index row = blockIdx.x; row < count; row += gridDim.x) kernel(BlockTeam{room}, row);
 }
 
 // Lane = column; each of the block's 32 warps takes every 32nd row.
 template <class Kernel>
-__global__ void run_columns(Index rows, Index cols, Kernel kernel) {
+__global__ void __launch_bounds__(most_threads) run_columns(Index rows, Index cols, Kernel kernel) {
   __shared__ Pair sums[warp][warp + 1];
   const Index lane = threadIdx.x % warp, own = threadIdx.x / warp;
   const Index step = static_cast<Index>(gridDim.x) * warp;

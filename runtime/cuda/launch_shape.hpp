@@ -11,6 +11,9 @@ struct LaunchShape {
 };
 
 inline constexpr int warp = 32;
+inline constexpr int element_threads = 256;
+inline constexpr int most_threads =
+    1024;  // per block, on every GPU; 64 registers are left for each
 inline constexpr std::int64_t most_blocks = 1 << 20;  // kernels loop over the rest (grid stride)
 
 constexpr unsigned blocks_for(std::int64_t count, std::int64_t in_a_block) {
@@ -19,7 +22,9 @@ constexpr unsigned blocks_for(std::int64_t count, std::int64_t in_a_block) {
 }
 
 // One thread per element.
-constexpr LaunchShape element_shape(std::int64_t count) { return {blocks_for(count, 256), 256}; }
+constexpr LaunchShape element_shape(std::int64_t count) {
+  return {blocks_for(count, element_threads), element_threads};
+}
 
 // Rows up to this width take one warp each, four per block; wider rows take a block each.
 inline constexpr std::int64_t warp_width = 1024;
@@ -29,11 +34,13 @@ constexpr bool row_is_warps(std::int64_t width) { return width <= warp_width; }
 
 constexpr LaunchShape row_shape(std::int64_t rows, std::int64_t width) {
   if (row_is_warps(width)) return {blocks_for(rows, rows_of_block), rows_of_block * warp};
-  return {blocks_for(rows, 1), width <= 4096 ? 256U : 1024U};
+  return {blocks_for(rows, 1), width <= 4096 ? 256U : unsigned{most_threads}};
 }
 
 // 32 columns per block; its 32 warps share their rows.
-constexpr LaunchShape column_shape(std::int64_t cols) { return {blocks_for(cols, warp), 1024}; }
+constexpr LaunchShape column_shape(std::int64_t cols) {
+  return {blocks_for(cols, warp), most_threads};
+}
 
 // The largest power of two, at most 256, that divides an address in bytes; cuBLASLt's heuristic
 // needs it to choose an algorithm.

@@ -22,6 +22,13 @@ inline DropoutDraw dropout_draw(const cpu::DropoutKey& key, double p) {
   return {key, static_cast<std::uint64_t>(p * 4294967296.0), static_cast<float>(1 / (1 - p))};
 }
 
+// words[i], without an index that would move the words from registers to local memory.
+RUNTIME_PORTABLE std::uint32_t word_of(const cpu::PhiloxCounter& words, std::uint64_t i) {
+  const std::uint32_t low = i % 2 == 0 ? words[0] : words[1];
+  const std::uint32_t high = i % 2 == 0 ? words[2] : words[3];
+  return i % 4 < 2 ? low : high;
+}
+
 // Calls visit(element, kept) for elements [quad · i, quad · (i + 1)) below rows · cols.
 template <class Visit>
 RUNTIME_PORTABLE void draw_quad(const DropoutDraw& draw, Index rows, Index cols, Index i,
@@ -36,7 +43,7 @@ RUNTIME_PORTABLE void draw_quad(const DropoutDraw& draw, Index rows, Index cols,
       drawn = index / 4;
       words = cpu::random_block(draw.key.seed, draw.key.stream, drawn);
     }
-    visit(at, words[index % 4] >= draw.lowest_kept);
+    visit(at, word_of(words, index) >= draw.lowest_kept);
   }
 }
 

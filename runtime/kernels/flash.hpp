@@ -69,17 +69,18 @@ struct FlashTiles {
     cta.load(to, tile_rows + (row + lane / 8 % 2 * 8 + lane % 8) * width + col + lane / 16 * 8);
   }
 
-  // sums[16, 64] += a[16, D] · tileᵀ; a(step, to) loads the fragments of a.
-  template <class Cta, class FirstOperand>
+  // sums[16, 8 · count] += a[16, D] · tileᵀ of the first 8 · count rows of the tile; a(step, to)
+  // loads the fragments of a.
+  template <int count, class Cta, class FirstOperand>
   static RUNTIME_PORTABLE void multiply_rows(const Cta& cta, FirstOperand a, const T* tile_rows,
-                                             Sums (&sums)[key_parts]) {
+                                             Sums (&sums)[count]) {
     const int lane = cta.thread() % 32;
     RUNTIME_UNROLL
     for (int step = 0; step < steps; ++step) {
       Fragment left;
       a(step, left);
       RUNTIME_UNROLL
-      for (int part = 0; part < key_parts; part += 2) {
+      for (int part = 0; part < count; part += 2) {
         Fragment right;
         cta.load(right, tile_rows + (part * 8 + lane / 16 * 8 + lane % 8) * width + step * 16 +
                             lane / 8 % 2 * 8);
@@ -89,13 +90,13 @@ struct FlashTiles {
     }
   }
 
-  // sums[16, D] += values[16, 64] · tile; values are a result of multiply_rows.
-  template <class Cta>
-  static RUNTIME_PORTABLE void multiply_columns(const Cta& cta, const Sums (&values)[key_parts],
+  // sums[16, D] += values[16, 8 · count] · tile; values are a result of multiply_rows.
+  template <int count, class Cta>
+  static RUNTIME_PORTABLE void multiply_columns(const Cta& cta, const Sums (&values)[count],
                                                 const T* tile_rows, Sums (&sums)[parts]) {
     const int lane = cta.thread() % 32;
     RUNTIME_UNROLL
-    for (int step = 0; step < flash_tile / 16; ++step) {
+    for (int step = 0; step < count / 2; ++step) {
       const Sums& low = values[2 * step];
       const Sums& high = values[2 * step + 1];
       const Fragment left{
@@ -138,8 +139,19 @@ struct FlashShape {
   cpu::HeadLayout layout;
   bool causal;
   float scale;
-  RUNTIME_PORTABLE bool sees(Index query, Index key) const {
-    return key < layout.s && (!causal || key <= query);
+  // Of a tile's keys from `key` on, how many a query sees: they are the first.
+  RUNTIME_PORTABLE int keys_seen(Index query, Index key) const {
+    const Index end = causal && query < layout.s ? query + 1 : layout.s;
+    return within_tile(end - key);
+  }
+  // Of a tile's queries from `query` on, how many do not see a key, which are the first, and how
+  // many there are.
+  RUNTIME_PORTABLE int queries_before(Index query, Index key) const {
+    return causal ? within_tile(key - query) : 0;
+  }
+  RUNTIME_PORTABLE int queries_there(Index query) const { return within_tile(layout.s - query); }
+  static RUNTIME_PORTABLE int within_tile(Index count) {
+    return count < 0 ? 0 : count < flash_tile ? static_cast<int>(count) : flash_tile;
   }
   constexpr Index tiles() const { return (layout.s + flash_tile - 1) / flash_tile; }
   constexpr Index heads() const { return layout.sequences * layout.heads; }

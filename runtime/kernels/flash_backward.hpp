@@ -91,13 +91,14 @@ struct FlashQueryGradient {
       };
       Tiles::multiply_rows(cta, of(queries), key_tile, scores);
       Tiles::multiply_rows(cta, of(dcontext), value_tile, dscores);
+      const Index query = first + own + lane / 4;
+      const int seen[2] = {shape.keys_seen(query, k * flash_tile),
+                           shape.keys_seen(query + 8, k * flash_tile)};
       RUNTIME_UNROLL
       for (int part = 0; part < Tiles::key_parts; ++part) {
         RUNTIME_UNROLL
         for (int i = 0; i < 4; ++i) {
-          const Index query = first + own + lane / 4 + i / 2 * 8;
-          const Index key = k * flash_tile + part * 8 + lane % 4 * 2 + i % 2;
-          in.weigh(query < s && shape.sees(query, key), figure[i / 2], level[i / 2],
+          in.weigh(part * 8 + lane % 4 * 2 + i % 2 < seen[i / 2], figure[i / 2], level[i / 2],
                    scores[part][i], dscores[part][i]);
         }
       }
@@ -116,6 +117,9 @@ struct FlashKeyGradient {
   using Element = T;  // in shared memory
   // Shared memory: tiles of keys, values, queries, dout; and two floats per query.
   static constexpr int room = 4 * Tiles::tile + 4 * flash_tile;
+  // Queries whose scores are held at once. With D = 128 the gradients of keys and values take 128
+  // of a thread's 255 registers, and the scores of a whole tile do not fit beside them.
+  static constexpr int together = D > 64 ? flash_tile / 4 : flash_tile;
   FlashGradientInputs<T> in;
   T* dqkv;
 
@@ -144,7 +148,6 @@ struct FlashKeyGradient {
                                T* shared, Sums (&of_keys)[Tiles::parts],
                                Sums (&of_values)[Tiles::parts]) const {
     const FlashShape& shape = in.shape;
-    const int lane = cta.thread() % 32;
     T* const query_tile = shared + 2 * Tiles::tile;
     T* const dout_tile = shared + 3 * Tiles::tile;
     float* const figures = reinterpret_cast<float*>(shared + 4 * Tiles::tile);
@@ -159,27 +162,45 @@ struct FlashKeyGradient {
       levels[cta.thread()] = there ? in.levels[shape.figure(head, row)] : 0.0F;
     }
     cta.sync();
+    RUNTIME_NO_UNROLL
+    for (int first = 0; first < flash_tile; first += together)
+      attend_some(cta, query, key, own, first, shared, of_keys, of_values);
+  }
+
+  // The same for `together` queries of the tile, from `first` on.
+  template <class Cta>
+  RUNTIME_PORTABLE void attend_some(const Cta& cta, Index query, Index key, int own, int first,
+                                    const T* shared, Sums (&of_keys)[Tiles::parts],
+                                    Sums (&of_values)[Tiles::parts]) const {
+    const FlashShape& shape = in.shape;
+    const int lane = cta.thread() % 32;
+    const T* const queries = shared + 2 * Tiles::tile + first * Tiles::width;
+    const T* const dout = shared + 3 * Tiles::tile + first * Tiles::width;
+    const float* const figures = reinterpret_cast<const float*>(shared + 4 * Tiles::tile);
+    const float* const levels = figures + flash_tile;
     // Transposed: rows are keys, columns queries.
-    Sums scores[Tiles::key_parts] = {}, dscores[Tiles::key_parts] = {};
+    Sums scores[together / 8] = {}, dscores[together / 8] = {};
     const auto rows_of = [&](const T* tile_rows) {
       return [&cta, tile_rows, own](int step, Fragment& to) {
         Tiles::first_operand(cta, tile_rows, own, step * 16, to);
       };
     };
-    Tiles::multiply_rows(cta, rows_of(shared), query_tile, scores);
-    Tiles::multiply_rows(cta, rows_of(shared + Tiles::tile), dout_tile, dscores);
+    Tiles::multiply_rows(cta, rows_of(shared), queries, scores);
+    Tiles::multiply_rows(cta, rows_of(shared + Tiles::tile), dout, dscores);
+    const int before[2] = {shape.queries_before(query, key + lane / 4),
+                           shape.queries_before(query, key + lane / 4 + 8)};
+    const int there = shape.queries_there(query);
     RUNTIME_UNROLL
-    for (int part = 0; part < Tiles::key_parts; ++part) {
+    for (int part = 0; part < together / 8; ++part) {
       RUNTIME_UNROLL
       for (int i = 0; i < 4; ++i) {
-        const int column = part * 8 + lane % 4 * 2 + i % 2;
-        const bool seen = query + column < shape.layout.s &&
-                          shape.sees(query + column, key + lane / 4 + i / 2 * 8);
-        in.weigh(seen, figures[column], levels[column], scores[part][i], dscores[part][i]);
+        const int column = first + part * 8 + lane % 4 * 2 + i % 2;
+        in.weigh(column >= before[i / 2] && column < there, figures[column], levels[column],
+                 scores[part][i], dscores[part][i]);
       }
     }
-    Tiles::multiply_columns(cta, scores, dout_tile, of_values);
-    Tiles::multiply_columns(cta, dscores, query_tile, of_keys);
+    Tiles::multiply_columns(cta, scores, dout, of_values);
+    Tiles::multiply_columns(cta, dscores, queries, of_keys);
   }
 };
 

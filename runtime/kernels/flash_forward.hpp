@@ -63,14 +63,14 @@ struct FlashForward {
     RUNTIME_UNROLL
     for (int half = 0; half < 2; ++half) {
       const Index row = query + lane / 4 + 8 * half;
+      const int seen = shape.keys_seen(row, key);
       float largest = most[half];
       RUNTIME_UNROLL
       for (int part = 0; part < Tiles::key_parts; ++part) {
         RUNTIME_UNROLL
         for (int i = 2 * half; i < 2 * half + 2; ++i) {
           float& score = scores[part][i];
-          const bool seen = shape.sees(row, key + part * 8 + lane % 4 * 2 + i % 2);
-          score = seen ? scale * score : lowest_float;
+          score = part * 8 + lane % 4 * 2 + i % 2 < seen ? scale * score : lowest_float;
           largest = larger(largest, score);
         }
       }

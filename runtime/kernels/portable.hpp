@@ -6,17 +6,22 @@
 #include <cmath>
 #include <cstdint>
 
+// Kernels keep arrays in registers and pass them by reference: a call that the compiler does not
+// inline would move them to local memory.
 #if defined(__CUDACC__)
-#define RUNTIME_PORTABLE __host__ __device__ inline
+#define RUNTIME_PORTABLE __host__ __device__ __forceinline__
 #else
 #define RUNTIME_PORTABLE inline
 #endif
 
-// Put before loops that must unroll because their index selects registers.
+// Put before loops that must unroll because their index selects registers, and before those that
+// must not because their body takes nearly all of them.
 #if defined(__CUDA_ARCH__)
 #define RUNTIME_UNROLL _Pragma("unroll")
+#define RUNTIME_NO_UNROLL _Pragma("unroll 1")
 #else
 #define RUNTIME_UNROLL
+#define RUNTIME_NO_UNROLL
 #endif
 
 namespace runtime::kernels {
