@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "costmodel/operators/op_list.hpp"
 #include "runtime/backend/graph_recorder.hpp"
@@ -76,6 +78,8 @@ class Device {
   virtual Streams* streams() { return nullptr; }
   // Null when the device's work cannot be captured and replayed as graphs.
   virtual GraphRecorder* graphs() { return nullptr; }
+  // Sentences on what it has computed otherwise than it was asked, for the report of a run.
+  virtual std::vector<std::string> notes() const { return {}; }
   virtual void forward(const OpCall& call) = 0;
   // The gradients of the inputs, and of the parameters of all operators but products.
   virtual void input_gradient(const OpCall& call) = 0;

@@ -59,8 +59,11 @@ class HostMemory : public Memory {
       for (std::size_t i = 0; i < from.size(); ++i) narrow[i] = T(from[i]);
     });
   }
-  double sum(std::span<const float> values) override {
-    return std::accumulate(values.begin(), values.end(), 0.0);
+  void add_sum(std::span<const float> values, double* total) override {
+    *total += std::accumulate(values.begin(), values.end(), 0.0);
+  }
+  void draw_tokens(const cpu::TokenDraw& draw, std::span<std::int64_t> ids) override {
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = draw.id(static_cast<std::int64_t>(i));
   }
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const cpu::AdamW& how, std::int64_t step,

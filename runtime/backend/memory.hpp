@@ -1,7 +1,7 @@
 // The interface to the memory that holds a rank's tensors, with the vector arithmetic that belongs
 // to no operator; the engine never dereferences a tensor itself. Host memory is here, GPU memory in
 // runtime/cuda/gpu_memory.hpp. Operations run in the order of the calls but may be asynchronous:
-// only read(), sum(), finite() and wait() wait for them.
+// only read(), write(), finite() and wait() wait for them.
 #pragma once
 
 #include <cmath>
@@ -12,6 +12,7 @@
 
 #include "runtime/backend/number_format.hpp"
 #include "runtime/cpu/optimizer.hpp"
+#include "runtime/cpu/token_draw.hpp"
 
 namespace runtime {
 
@@ -46,8 +47,11 @@ class Memory {
   virtual void reduce(Reduction reduction, const Vector& other, const Vector& values) = 0;
   // Rounds to the format of `to`.
   virtual void round(std::span<const float> from, const Vector& to) = 0;
-  // Sums in double; the order depends only on the size.
-  virtual double sum(std::span<const float> values) = 0;
+  // Adds the values in double to *total, which is in this memory; the order depends only on the
+  // size.
+  virtual void add_sum(std::span<const float> values, double* total) = 0;
+  // ids[i] = draw.id(i); both have one size.
+  virtual void draw_tokens(const cpu::TokenDraw& draw, std::span<std::int64_t> ids) = 0;
   // See cpu::adamw.
   virtual void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
                      std::span<float> square, const cpu::AdamW& how, std::int64_t step,
@@ -60,11 +64,12 @@ class Memory {
       if (!t.rounded.empty()) round(t.params, t.rounded);
     }
   }
-  // Whether all gradients are finite. Waits.
+  // Whether all gradients are finite. Waits. By default for a memory whose operations the host
+  // does.
   virtual bool finite(std::span<const AdamTensor> tensors) {
-    for (const AdamTensor& t : tensors)  // a sum of floats cannot overflow a double
-      if (!std::isfinite(sum(t.grads))) return false;
-    return true;
+    double total = 0;  // a sum of floats cannot overflow a double
+    for (const AdamTensor& t : tensors) add_sum(t.grads, &total);
+    return std::isfinite(total);
   }
   // Waits for all earlier operations. Throws the errors since the last call.
   virtual void wait() = 0;

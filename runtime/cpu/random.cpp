@@ -1,6 +1,5 @@
 #include "runtime/cpu/random.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -48,16 +47,6 @@ float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
   const PhiloxCounter words = random_block(seed, stream, index);
   const double radius = std::sqrt(-2 * logarithm(uniform(words[0], words[1])));
   return static_cast<float>(radius * cosine_of_turn(uniform(words[2], words[3])));
-}
-
-std::int32_t token(std::uint64_t seed, std::uint64_t sample, std::int64_t position,
-                   std::int32_t vocab) {
-  const auto range = static_cast<std::uint64_t>(std::min(vocab, learnable_tokens));
-  const auto place = static_cast<std::uint64_t>(position);
-  const PhiloxCounter words = random_block(seed, sample, place + 1);
-  if (words[0] % 8 == 0) return static_cast<std::int32_t>(words[1] % range);
-  const std::uint64_t start = random_block(seed, sample, 0)[0];
-  return static_cast<std::int32_t>((start + place) % range);
 }
 
 }  // namespace runtime::cpu

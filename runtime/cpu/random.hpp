@@ -34,10 +34,4 @@ constexpr PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream,
 // Element `index` of a stream of normal numbers, mean 0, variance 1 (Box and Muller 1958).
 float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 
-// Synthetic text that can be learned: a sample counts upwards from a random token, modulo
-// min(learnable_tokens, vocab), and one token in eight is random instead.
-inline constexpr std::int32_t learnable_tokens = 256;
-std::int32_t token(std::uint64_t seed, std::uint64_t sample, std::int64_t position,
-                   std::int32_t vocab);
-
 }  // namespace runtime::cpu

@@ -69,6 +69,7 @@ class GpuDevice : private GpuExecutor, public kernels::KernelDevice<GpuExecutor,
   using Kernels::memory;
   Streams* streams() override { return &gpu_streams(); }
   GraphRecorder* graphs() override { return &gpu_graphs(); }
+  std::vector<std::string> notes() const override { return products().notes(); }
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <map>
+#include <string_view>
 #include <utility>
 
+#include "runtime/cuda/check.hpp"
 #include "runtime/cuda/cta.cuh"
 #include "runtime/cuda/gpu_graphs.hpp"
 #include "runtime/cuda/gpu_memory.hpp"
@@ -23,6 +25,8 @@ class GpuExecutor {
   GpuExecutor& operator=(const GpuExecutor&) = delete;
 
   Memory& memory() { return memory_; }
+  const Products& products() const { return products_; }
+  void doing(std::string_view name) { now_doing(name); }
   GpuStreams& gpu_streams() { return streams_; }
   GpuGraphs& gpu_graphs() { return graphs_; }
   template <class Kernel>
@@ -57,7 +61,7 @@ class GpuExecutor {
     return products_.multiply(memory_.stream(), gemm, batch, operands);
   }
   template <class A, class B, class T, class Result>
-  void fp8_product(const cpu::Gemm& gemm, const kernels::Codes<A>& a, const kernels::Codes<B>& b,
+  bool fp8_product(const cpu::Gemm& gemm, const kernels::Codes<A>& a, const kernels::Codes<B>& b,
                    const kernels::Ending<T>& ending, Result* c) {
     const Products::Operands operands{.a = a.codes,
                                       .b = b.codes,
@@ -69,7 +73,7 @@ class GpuExecutor {
                                       .bias = ending.bias,
                                       .a_scale = a.scale,
                                       .b_scale = b.scale};
-    products_.multiply(memory_.stream(), gemm, cpu::Batch{1, 0, 0, 0}, operands);
+    return products_.multiply(memory_.stream(), gemm, cpu::Batch{1, 0, 0, 0}, operands);
   }
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim);
   float* scratch(Index floats);

@@ -176,17 +176,17 @@ void GpuMemory::round(std::span<const float> from, const Vector& to) {
   });
 }
 
-double GpuMemory::sum(std::span<const float> values) {
-  const std::lock_guard lock(summing_);
+void GpuMemory::add_sum(std::span<const float> values, double* total) {
   const Index n = size_of(values);
-  launch_rows(stream(), 1, n, kernels::SumOf{n, values.data(), result_});
-  double result = 0;
-  read(result_, std::as_writable_bytes(std::span(&result, 1)));
-  return result;
+  launch_rows(stream(), 1, n, kernels::AddSumOf{n, values.data(), total});
+}
+
+void GpuMemory::draw_tokens(const cpu::TokenDraw& draw, std::span<std::int64_t> ids) {
+  launch_elements(stream(), static_cast<Index>(ids.size()), kernels::TokenIds{draw, ids.data()});
 }
 
 bool GpuMemory::finite(std::span<const AdamTensor> tensors) {
-  const std::lock_guard lock(summing_);
+  const std::lock_guard lock(looking_);
   clear(result_, sizeof(double));
   for (const AdamTensor& t : tensors)
     launch_elements(stream(), size_of(t.grads), kernels::FindInfinite{t.grads.data(), result_});

@@ -44,7 +44,8 @@ class GpuMemory : public Memory {
              const std::function<void(std::span<std::byte>)>& write) override;
   void reduce(Reduction reduction, const Vector& other, const Vector& values) override;
   void round(std::span<const float> from, const Vector& to) override;
-  double sum(std::span<const float> values) override;
+  void add_sum(std::span<const float> values, double* total) override;
+  void draw_tokens(const cpu::TokenDraw& draw, std::span<std::int64_t> ids) override;
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const cpu::AdamW& how, std::int64_t step,
              double gradient_scale) override;
@@ -60,8 +61,8 @@ class GpuMemory : public Memory {
   bool pools_ = false;
   std::function<void()> look_;
   cudaStream_t stream_ = nullptr;
-  double* result_ = nullptr;  // on the GPU, of sum() and finite()
-  std::mutex summing_;
+  double* result_ = nullptr;                 // on the GPU, of finite()
+  std::mutex looking_;                       // guards *result_
   std::vector<kernels::AdamEntry> updated_;  // host copy of updated_list_
   kernels::AdamEntry* updated_list_ = nullptr;
 };

@@ -69,6 +69,21 @@ std::int64_t alignment(cudaDataType_t type, const void* first, std::int64_t step
 
 }  // namespace
 
+namespace {
+
+// What cuBLASLt says of shapes, alignments and epilogues that it has no kernel for.
+bool no_algorithm(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+}
+
+std::string shapes_text(const std::vector<std::string>& shapes) {
+  std::string text = shapes.front();
+  if (shapes.size() > 1) text += " and " + std::to_string(shapes.size() - 1) + " more";
+  return text;
+}
+
+}  // namespace
+
 struct Products::Plan {
   cublasLtMatmulDesc_t product = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -96,6 +111,24 @@ Products::~Products() {
   cublasLtDestroy(handle_);
 }
 
+void Products::give_up(Plan& plan, const cpu::Gemm& gemm, const Operands& o) {
+  plan.found = false;
+  auto& shapes = o.epilogue == Epilogue::none ? missing_ : unfused_;
+  shapes.push_back(std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
+                   std::to_string(gemm.k));
+}
+
+std::vector<std::string> Products::notes() const {
+  std::vector<std::string> notes;
+  if (!missing_.empty())
+    notes.push_back("cuBLASLt has no algorithm for a product of " + shapes_text(missing_) +
+                    ": computed by a slow kernel");
+  if (!unfused_.empty())
+    notes.push_back("cuBLASLt has no algorithm with an epilogue for a product of " +
+                    shapes_text(unfused_) + ": computed by several kernels");
+  return notes;
+}
+
 void Products::choose(Plan& plan, const Key& key) {
   cublasLtMatmulPreference_t wish = nullptr;
   check(cublasLtMatmulPreferenceCreate(&wish));
@@ -114,7 +147,7 @@ void Products::choose(Plan& plan, const Key& key) {
       cublasLtMatmulAlgoGetHeuristic(handle_, plan.product, plan.first, plan.second, plan.result,
                                      plan.result, wish, 1, &best, &found);
   cublasLtMatmulPreferenceDestroy(wish);
-  if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status);
+  if (!no_algorithm(status)) check(status);
   plan.found = status == CUBLAS_STATUS_SUCCESS && found > 0;
   plan.algorithm = best.algo;
 }
@@ -150,10 +183,7 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
   try {
     describe(plan, gemm, batch, o);
     choose(plan, key);
-    if (!plan.found && o.epilogue <= Epilogue::bias)
-      throw std::runtime_error("cuBLASLt has no algorithm for a product of " +
-                               std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
-                               std::to_string(gemm.k));
+    if (!plan.found) give_up(plan, gemm, o);
   } catch (...) {
     plans_.erase(key);
     throw;
@@ -164,6 +194,7 @@ Products::Plan& Products::plan_for(const Key& key, const cpu::Gemm& gemm, const 
 bool Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
                         const Operands& o) {
   if (gemm.m == 0 || gemm.n == 0 || batch.count == 0) return o.epilogue <= Epilogue::bias;
+  const void* const vector = o.sums != nullptr ? o.sums : o.bias;
   const Key key{gemm.m,
                 gemm.n,
                 gemm.k,
@@ -180,6 +211,8 @@ bool Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::B
                 alignment(o.a_type, o.a, batch.stride_a),
                 alignment(o.b_type, o.b, batch.stride_b),
                 alignment(o.c_type, o.c, batch.stride_c),
+                alignment(o.c_type, vector, 0),
+                alignment(o.c_type, o.before, 0),
                 static_cast<std::int64_t>(o.a_type),
                 static_cast<std::int64_t>(o.b_type),
                 static_cast<std::int64_t>(o.c_type)};
@@ -187,10 +220,12 @@ bool Products::multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::B
   if (!plan.found) return false;
   point(plan.product, o);
   const auto alpha = static_cast<float>(gemm.alpha), beta = static_cast<float>(gemm.beta);
-  check(cublasLtMatmul(handle_, plan.product, &alpha, o.b, plan.first, o.a, plan.second, &beta, o.c,
-                       plan.result, o.c, plan.result, &plan.algorithm, workspace_, workspace_bytes,
-                       stream));
-  return true;
+  const cublasStatus_t status = cublasLtMatmul(
+      handle_, plan.product, &alpha, o.b, plan.first, o.a, plan.second, &beta, o.c, plan.result,
+      o.c, plan.result, &plan.algorithm, workspace_, workspace_bytes, stream);
+  if (no_algorithm(status)) give_up(plan, gemm, o);
+  if (!no_algorithm(status)) check(status);
+  return plan.found;
 }
 
 }  // namespace runtime::cuda

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "runtime/backend/fp8_scale.hpp"
 #include "runtime/kernels/product.hpp"
@@ -48,25 +50,28 @@ class Products {
     const float* a_scale = nullptr;
     const float* b_scale = nullptr;
   };
-  // False when cuBLASLt has no algorithm with that epilogue; nothing has been computed then. Throws
-  // std::runtime_error when it has none without an epilogue.
+  // False when cuBLASLt has no algorithm for that; nothing has been computed then.
   bool multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
                 const Operands& operands);
+  // One on the products and one on the epilogues that cuBLASLt had no algorithm for.
+  std::vector<std::string> notes() const;
 
  private:
   struct Plan;
-  using Key = std::array<std::int64_t, 19>;  // all that the choice of an algorithm depends on
+  using Key = std::array<std::int64_t, 21>;  // all that the choice of an algorithm depends on
   Plan& plan_for(const Key& key, const cpu::Gemm& gemm, const cpu::Batch& batch,
                  const Operands& operands);
   void describe(Plan& plan, const cpu::Gemm& gemm, const cpu::Batch& batch,
                 const Operands& operands);
   void choose(Plan& plan, const Key& key);
+  void give_up(Plan& plan, const cpu::Gemm& gemm, const Operands& operands);
 
   bool tf32_;
   std::int32_t multiprocessors_;
   cublasLtHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
   std::map<Key, Plan> plans_;
+  std::vector<std::string> missing_, unfused_;  // shapes
 };
 
 }  // namespace runtime::cuda

@@ -256,9 +256,15 @@ void GraphedDevice::KeptMemory::round(std::span<const float> from, const Vector&
   memory_.round(from, to);
 }
 
-double GraphedDevice::KeptMemory::sum(std::span<const float> values) {
+void GraphedDevice::KeptMemory::add_sum(std::span<const float> values, double* total) {
   device_.settle();
-  return memory_.sum(values);
+  memory_.add_sum(values, total);
+}
+
+void GraphedDevice::KeptMemory::draw_tokens(const cpu::TokenDraw& draw,
+                                            std::span<std::int64_t> ids) {
+  device_.settle();
+  memory_.draw_tokens(draw, ids);
 }
 
 void GraphedDevice::KeptMemory::adamw(std::span<float> params, std::span<const float> grads,

@@ -57,7 +57,8 @@ class GraphedDevice : public DeviceAround {
                const std::function<void(std::span<std::byte>)>& write) override;
     void reduce(Reduction reduction, const Vector& other, const Vector& values) override;
     void round(std::span<const float> from, const Vector& to) override;
-    double sum(std::span<const float> values) override;
+    void add_sum(std::span<const float> values, double* total) override;
+    void draw_tokens(const cpu::TokenDraw& draw, std::span<std::int64_t> ids) override;
     void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
                std::span<float> square, const cpu::AdamW& how, std::int64_t step,
                double gradient_scale) override;

@@ -4,6 +4,7 @@
 
 #include "runtime/cpu/head_layout.hpp"
 #include "runtime/cpu/optimizer.hpp"
+#include "runtime/cpu/token_draw.hpp"
 #include "runtime/kernels/portable.hpp"
 
 namespace runtime::kernels {
@@ -103,20 +104,30 @@ struct EmbeddingRows {  // count: rows · cols
   }
 };
 
-// Each table row scans all tokens for its own, so that the order of summation is fixed.
+struct TokenIds {  // count: draw.count()
+  cpu::TokenDraw draw;
+  std::int64_t* ids;
+  RUNTIME_PORTABLE void operator()(Index i) const { ids[i] = draw.id(i); }
+};
+
+// The gradient of the table, after TokenLinks (rows.hpp): the first row with a token adds up all
+// rows with it, in their order, so that the order of summation is fixed without atomics.
 template <class T>
-struct EmbeddingGradient {  // count: vocab · cols
-  Index rows, cols, first_token;
+struct EmbeddingGradient {  // count: rows · cols
+  Index rows, cols, vocab, first_token;
   const std::int64_t* tokens;
+  const std::int32_t* links;
   const T* dy;
   float* dtable;
   RUNTIME_PORTABLE void operator()(Index i) const {
-    const Index token = first_token + i / cols, col = i % cols;
-    float sum = dtable[i];
-    for (Index row = 0; row < rows; ++row)
-      if (tokens[row] == token) sum += float(dy[row * cols + col]);
-    dtable[i] = sum;
+    const Index first = i / cols, col = i % cols, token = tokens[first] - first_token;
+    if (links[first] < 0 || token < 0 || token >= vocab) return;
+    float sum = dtable[token * cols + col];
+    for (Index row = first; row < rows; row = next_row(links[row]))
+      sum += float(dy[row * cols + col]);
+    dtable[token * cols + col] = sum;
   }
+  static constexpr Index next_row(std::int32_t link) { return link >= 0 ? link : ~link; }
 };
 
 template <class T>
@@ -170,6 +181,16 @@ struct CopyValues {  // count: tokens · kv_heads · head_dim
     const Index width = layout.kv_heads * layout.head_dim;
     const Index at = (i / width + 1) * layout.columns() - width + i % width;
     to[at] = from[at];
+  }
+};
+
+template <class T, class Result>
+struct AddBias {  // count: elements of y[rows, cols]
+  Index cols;
+  const T* bias;
+  Result* y;
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    y[i] = Result(float(y[i]) + float(bias[i % cols]));
   }
 };
 

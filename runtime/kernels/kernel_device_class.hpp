@@ -6,10 +6,11 @@
 //   rows(count, width, kernel)     kernel(team, row) for each row, of about `width` columns
 //   columns(rows, cols, kernel)    kernel.add(col, sum of kernel.term(row, col)) for each column
 //   product(gemm, batch, a, b, ending, c)   like cpu::gemm_batched, of T into T or float, with an
-//                                  epilogue (product.hpp); false when it lacks that epilogue;
-//                                  `none` and `bias` always exist
+//                                  epilogue (product.hpp); false when its library has no algorithm
+//                                  for that, and then nothing has been computed
 //   fp8_product(gemm, a, b, ending, c)   the same for two Codes, one matrix each, with epilogue
 //                                  none or bias; of gemm's transpositions only transpose_b is set
+//   doing(name)                    what the next operations are for, to be named by errors
 //   tiles(x, y, kernel)            kernel(cta, i, j, room) for each i below x and j below y, with
 //                                  Kernel::room of Kernel::Element in shared memory (flash.hpp)
 //   rotary(s, head_dim)            {cosine, sine} of cpu::RotaryTable, where kernels can read them
@@ -52,9 +53,11 @@ class KernelDevice : public Device {
 
   Memory& memory() override { return run_.memory(); }
   void forward(const OpCall& call) override {
+    run_.doing(call.node.name);
     std::visit([&](const auto& op) { forward(call, op); }, call.node.op);
   }
   void input_gradient(const OpCall& call) override {
+    run_.doing(call.node.name);
     std::visit([&](const auto& op) { gradient(call, op); }, call.node.op);
   }
   void weight_gradient(const OpCall& call) override;
@@ -133,8 +136,16 @@ class KernelDevice : public Device {
     return can_end(ending, number_of<T>, number_of<Result>, gemm) &&
            run_.product(gemm, cpu::Batch{1, 0, 0, 0}, a, b, ending, c);
   }
-  void product(const BatchedProduct& p, const T* a, const T* b, T* c) {
-    run_.product(p.gemm, p.batch, a, b, Ending<T>{}, c);
+  // Without an epilogue; a slow kernel of our own where the library has no algorithm.
+  template <class Result>
+  void product(const BatchedProduct& p, const T* a, const T* b, Result* c) {
+    if (run_.product(p.gemm, p.batch, a, b, Ending<T>{}, c)) return;
+    const PlainProduct<T, Result> kernel(p.gemm, p.batch, a, b, c);
+    run_.elements(kernel.elements(), kernel);
+  }
+  template <class Result>
+  void product(const cpu::Gemm& gemm, const T* a, const T* b, Result* c) {
+    product(BatchedProduct{gemm, cpu::Batch{1, 0, 0, 0}}, a, b, c);
   }
   // An operand of an fp8 product, used as stored or transposed (`turned`).
   struct Operand {
@@ -146,7 +157,7 @@ class KernelDevice : public Device {
     Index inner() const { return turned ? rows : cols; }
   };
   // c[a.outer, b.outer] = a · bᵀ + beta · c, cast to A and B; false when fp8 does not support the
-  // shapes.
+  // shapes or the epilogue.
   template <class A, class B, class Result>
   bool fp8_product(const OpCall& call, const Operand& a, const Operand& b, const Ending<T>& ending,
                    double beta, Result* c);

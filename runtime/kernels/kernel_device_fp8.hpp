@@ -32,6 +32,9 @@ bool KernelDevice<Executor, T>::fp8_product(const OpCall& call, const Operand& a
     if (!fp8_ || call.table_layout || !fits_fp8(a.rows, a.cols, a.values) ||
         !fits_fp8(b.rows, b.cols, b.values))
       return false;
+    const cpu::Gemm gemm{
+        .m = a.outer(), .n = b.outer(), .k = a.inner(), .transpose_b = true, .beta = beta};
+    if (!can_end(ending, Number::bf16, number_of<Result>, gemm)) return false;
     constexpr Index in_a_float = sizeof(float), scales = 64;
     const Index of_a = a.count() / in_a_float, of_b = b.count() / in_a_float;
     const Index parts = LargestOfParts<T>::parts_of(std::max(a.count(), b.count()));
@@ -39,10 +42,7 @@ bool KernelDevice<Executor, T>::fp8_product(const OpCall& call, const Operand& a
     float *const scale = room + of_a + of_b, *const largest = scale + scales;
     const Codes<A> left = cast<A>(a, room, scale, largest);
     const Codes<B> right = cast<B>(b, room + of_a, scale + 2, largest);
-    const cpu::Gemm gemm{
-        .m = a.outer(), .n = b.outer(), .k = a.inner(), .transpose_b = true, .beta = beta};
-    run_.fp8_product(gemm, left, right, ending, c);
-    return true;
+    return run_.fp8_product(gemm, left, right, ending, c);
   } else {
     return false;
   }

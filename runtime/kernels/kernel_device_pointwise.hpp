@@ -211,11 +211,17 @@ void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Emb
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Embedding& op) {
-  const Index table = op.vocab * op.cols;
-  run_.elements(table, EmbeddingGradient<T>{op.rows, op.cols, call.place.first_token,
-                                            checked(call.inputs[0].ids(), op.rows, "tokens"),
-                                            checked(call.output_gradient, op.rows * op.cols, "dy"),
-                                            checked(call.matrix_gradient, table, "dtable")});
+  if (op.rows > most_linked_rows)
+    throw std::invalid_argument(
+        "a micro-batch has more tokens than the embedding's gradient counts");
+  const std::int64_t* tokens = checked(call.inputs[0].ids(), op.rows, "tokens");
+  const T* dy = checked(call.output_gradient, op.rows * op.cols, "dy");
+  float* dtable = checked(call.matrix_gradient, op.vocab * op.cols, "dtable");
+  auto* const links = reinterpret_cast<std::int32_t*>(run_.scratch(op.rows));
+  run_.rows(op.rows, op.rows, TokenLinks{op.rows, tokens, links});
+  run_.elements(op.rows * op.cols,
+                EmbeddingGradient<T>{op.rows, op.cols, op.vocab, call.place.first_token, tokens,
+                                     links, dy, dtable});
 }
 
 template <class Executor, class T>
@@ -256,6 +262,7 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Cr
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_maximum(const OpCall& call) {
+  run_.doing(call.node.name);
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   float* maximum = checked(logit_statistics(call).maximum, op.rows, "maximum");
   in_its_format(call.inputs[0], op.rows * op.cols, "logits", [&](auto* logits) {
@@ -266,6 +273,7 @@ void KernelDevice<Executor, T>::logits_maximum(const OpCall& call) {
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_exponentials(const OpCall& call) {
+  run_.doing(call.node.name);
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   const LogitStatistics rows = logit_statistics(call);
   const Index n = op.rows * op.cols;
@@ -282,6 +290,7 @@ void KernelDevice<Executor, T>::logits_exponentials(const OpCall& call) {
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_loss(const OpCall& call) {
+  run_.doing(call.node.name);
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   const LogitStatistics rows = logit_statistics(call);
   const float* sum = checked(rows.sum, op.rows, "sum");

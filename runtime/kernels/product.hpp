@@ -4,6 +4,7 @@
 
 #include "runtime/backend/number_format.hpp"
 #include "runtime/cpu/gemm.hpp"
+#include "runtime/kernels/portable.hpp"
 
 namespace runtime::kernels {
 
@@ -53,24 +54,66 @@ struct Ending {
   float* sums = nullptr;
 };
 
-// Whether to ask cuBLASLt for the epilogue; it may still have no algorithm. GELU epilogues only in
+inline bool on_16_bytes(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+}
+
+// Whether to ask cuBLASLt for the epilogue; it may still have no algorithm. A bias only on 16 bytes,
+// because the heuristic cannot be told its alignment and may choose a kernel that loads as much at
+// once. GELU epilogues only in
 // 16 bits, because fp32's error bounds leave no room for the hardware's tanh (2^-11, PTX ISA), with
 // rows of `before` in multiples of 8 elements and its address a multiple of 16 bytes (cublasLt.h,
 // EPILOGUE_AUX_LD and _POINTER). The bias gradient has c's format and must be fp32.
 template <class T>
 bool can_end(const Ending<T>& ending, Number operand, Number result, const cpu::Gemm& g) {
   const bool dense = g.ldc == 0 || g.ldc == g.n;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(ending.before) % 16 == 0;
   switch (ending.kind) {
     case Epilogue::none: return true;
-    case Epilogue::bias: return g.beta == 0 && operand == result;
+    case Epilogue::bias: return g.beta == 0 && operand == result && on_16_bytes(ending.bias);
     case Epilogue::gelu:
     case Epilogue::gelu_gradient:
       return operand != Number::f32 && operand == result && g.beta == 0 && g.n % 8 == 0 && dense &&
-             aligned;
-    case Epilogue::bias_gradient: return result == Number::f32;
+             on_16_bytes(ending.before) && on_16_bytes(ending.bias);
+    case Epilogue::bias_gradient: return result == Number::f32 && on_16_bytes(ending.sums);
   }
   return false;
 }
+
+// One element of a batch of products, by one thread: for shapes that the library has no algorithm
+// for. Accumulates in float.
+template <class T, class Result>
+class PlainProduct {  // count: elements()
+ public:
+  PlainProduct(const cpu::Gemm& gemm, const cpu::Batch& batch, const T* a, const T* b, Result* c)
+      : gemm_(gemm), batch_(batch), a_(a), b_(b), c_(c) {
+    const auto dense = [](std::int64_t given, std::int64_t columns) {
+      return given > 0 ? given : columns;
+    };
+    gemm_.lda = dense(gemm.lda, gemm.transpose_a ? gemm.m : gemm.k);
+    gemm_.ldb = dense(gemm.ldb, gemm.transpose_b ? gemm.k : gemm.n);
+    gemm_.ldc = dense(gemm.ldc, gemm.n);
+  }
+  Index elements() const { return batch_.count * gemm_.m * gemm_.n; }
+  RUNTIME_PORTABLE void operator()(Index i) const {
+    const Index of = i / (gemm_.m * gemm_.n), row = i / gemm_.n % gemm_.m, col = i % gemm_.n;
+    const T* a = a_ + of * batch_.stride_a + row * (gemm_.transpose_a ? 1 : gemm_.lda);
+    const T* b = b_ + of * batch_.stride_b + col * (gemm_.transpose_b ? gemm_.ldb : 1);
+    const Index step_a = gemm_.transpose_a ? gemm_.lda : 1;
+    const Index step_b = gemm_.transpose_b ? 1 : gemm_.ldb;
+    float sum = 0;
+    for (Index k = 0; k < gemm_.k; ++k) sum += float(a[k * step_a]) * float(b[k * step_b]);
+    Result& c = c_[of * batch_.stride_c + row * gemm_.ldc + col];
+    sum *= static_cast<float>(gemm_.alpha);
+    if (gemm_.beta != 0) sum += static_cast<float>(gemm_.beta) * float(c);
+    c = Result(sum);
+  }
+
+ private:
+  cpu::Gemm gemm_;
+  cpu::Batch batch_;
+  const T* a_;
+  const T* b_;
+  Result* c_;
+};
 
 }  // namespace runtime::kernels

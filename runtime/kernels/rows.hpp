@@ -307,17 +307,39 @@ struct LogitLoss {  // count: rows
   }
 };
 
-// The sum of a vector, in double.
-struct SumOf {  // count: 1
+// For each row, the next row with the same token; `rows` where there is none. As its complement
+// where an earlier row has that token.
+inline constexpr Index most_linked_rows = 1 << 24;  // float counts them exactly
+struct TokenLinks {                                 // count: rows
+  Index rows;
+  const std::int64_t* tokens;
+  std::int32_t* links;
+  template <class Team>
+  RUNTIME_PORTABLE void operator()(const Team& team, Index row) const {
+    const std::int64_t token = tokens[row];
+    float earlier = 0, nearest = static_cast<float>(-rows);
+    for_columns(team, rows, [&](Index other) {
+      if (tokens[other] != token) return;
+      if (other < row) earlier = 1;
+      if (other > row) nearest = larger(nearest, static_cast<float>(-other));
+    });
+    earlier = team.max(earlier);
+    const auto next = static_cast<std::int32_t>(-team.max(nearest));
+    if (team.rank() == 0) links[row] = earlier > 0 ? ~next : next;
+  }
+};
+
+// Adds the sum of a vector, in double, to a total.
+struct AddSumOf {  // count: 1
   Index elements;
   const float* values;
-  double* result;
+  double* total;
   template <class Team>
   RUNTIME_PORTABLE void operator()(const Team& team, Index) const {
     double sum = 0;
     for_columns(team, elements, [&](Index i) { sum += static_cast<double>(values[i]); });
     sum = team.sum(sum);
-    if (team.rank() == 0) *result = sum;
+    if (team.rank() == 0) *total += sum;
   }
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
-#include "runtime/training/synthetic_data.hpp"
 
 namespace runtime {
 
@@ -32,11 +31,6 @@ namespace {
 
 Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
 
-bool read_by_host(const Node& node) {
-  return std::holds_alternative<costmodel::Embedding>(node.op) ||
-         std::holds_alternative<costmodel::CrossEntropy>(node.op);
-}
-
 // The reductions of the cross-entropy follow it in the list and run together with it.
 bool belongs_to_cross_entropy(const Node& node) {
   const auto* collective = std::get_if<Collective>(&node.op);
@@ -62,7 +56,24 @@ Values part_of(const LayerParameters& layout, int parameter, Values all) {
 
 LayerRunner::LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag,
                          Arena& arena)
-    : device_(device), number_(number), tensor_(tensor_group), tag_(tag), arena_(arena) {}
+    : device_(device),
+      number_(number),
+      tensor_(tensor_group),
+      tag_(tag),
+      arena_(arena),
+      loss_sum_(static_cast<double*>(arena.memory().allocate(sizeof(double)))) {
+  clear_loss();
+}
+
+LayerRunner::~LayerRunner() { arena_.memory().release(loss_sum_); }
+
+void LayerRunner::clear_loss() { arena_.memory().clear(loss_sum_, sizeof(double)); }
+
+double LayerRunner::loss_sum() const {
+  double sum = 0;
+  arena_.memory().read(loss_sum_, std::as_writable_bytes(std::span(&sum, 1)));
+  return sum;
+}
 
 Vector LayerRunner::vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const {
   const Number number = info.element_bytes == 2 ? number_ : Number::f32;
@@ -137,14 +148,16 @@ void LayerRunner::make_statistics(Pass& pass, const Node& node) {
     if (pass.info(id).role == TensorRole::activation) continue;
     pass.tensor(id) = take(pass.info(id));
   }
-  if (!read_by_host(node)) return;
-  const Place& place = pass.run.place;
   const bool labels = std::holds_alternative<costmodel::CrossEntropy>(node.op);
-  const Block& ids = pass.tensor(node.saved[labels ? 1 : 0]);
-  arena_.memory().write(ids.data(), ids.bytes(), [&](std::span<std::byte> bytes) {
-    fill_tokens(place.seed, place.first_sample, place.sequences, place.sequence, place.vocab,
-                labels, Tensor{bytes.data(), bytes.size()}.ids());
-  });
+  if (!labels && !std::holds_alternative<costmodel::Embedding>(node.op)) return;
+  const Place& place = pass.run.place;
+  arena_.memory().draw_tokens({.seed = place.seed,
+                               .first_sample = place.first_sample,
+                               .sequences = place.sequences,
+                               .sequence = place.sequence,
+                               .vocab = place.vocab,
+                               .labels = labels},
+                              view(pass.tensor(node.saved[labels ? 1 : 0])).ids());
 }
 
 void LayerRunner::cross_entropy(const OpCall& call) {
@@ -158,7 +171,7 @@ void LayerRunner::cross_entropy(const OpCall& call) {
     tensor_.all_reduce(rows.last(n), Reduction::sum, tag_);
   }
   device_.logits_loss(call);
-  loss_sum_ += arena_.memory().sum(rows.last(n));
+  arena_.memory().add_sum(rows.last(n), loss_sum_);
 }
 
 void LayerRunner::run_node(Pass& pass, std::size_t index) {

@@ -30,6 +30,9 @@ class LayerRunner {
   // `tensor_group`: the communicator of the tensor-parallel ranks. `number`: the format of weights
   // and activations. All outlive this.
   LayerRunner(Device& device, Number number, Communicator& tensor_group, int tag, Arena& arena);
+  ~LayerRunner();
+  LayerRunner(const LayerRunner&) = delete;
+  LayerRunner& operator=(const LayerRunner&) = delete;
 
   // Takes the layer's input (none for the embedding) and returns its output (none for the head,
   // whose losses are added to loss_sum()).
@@ -38,8 +41,10 @@ class LayerRunner {
   // embedding). Accumulates into the gradients of run.state and run.table.
   Block backward(const LayerRun& run, Block gradient);
 
-  double loss_sum() const { return loss_sum_; }
-  void clear_loss() { loss_sum_ = 0; }
+  // Of all micro-batches since clear_loss(). It stays in the device's memory until it is asked for,
+  // because the host would have to wait for it; this waits.
+  double loss_sum() const;
+  void clear_loss();
 
  private:
   struct Pass;
@@ -66,7 +71,7 @@ class LayerRunner {
   Communicator& tensor_;
   int tag_;
   Arena& arena_;
-  double loss_sum_ = 0;
+  double* loss_sum_;  // in the arena's memory
 };
 
 }  // namespace runtime

@@ -51,6 +51,11 @@ TEST_CASE("without a GPU, a device cannot be made, and says why") {
   const auto report = runtime::cuda::query_devices();
   if (report.error.empty()) {
     CHECK_THROWS(runtime::cuda::make_gpu_device({.index = static_cast<int>(report.gpus.size())}));
+    const auto gpu = runtime::cuda::make_gpu_device({});  // the error is not told again
+    void* const data = gpu->memory().allocate(4);
+    gpu->memory().clear(data, 4);
+    CHECK_NOTHROW(gpu->memory().wait());
+    gpu->memory().release(data);
     return;
   }
   CHECK_THROWS_WITH(runtime::cuda::make_gpu_device({}), report.error.c_str());
@@ -113,8 +118,37 @@ TEST_CASE("vectors in a GPU's memory are copied, summed and stepped as in the ho
   for (std::size_t i = 0; i < n; ++i)
     worst = std::max(worst, static_cast<double>(std::abs(back[i] - values[i])));
   CHECK(worst <= 1e-6);
-  CHECK(memory.sum(b) == doctest::Approx(runtime::host_memory().sum(other)).epsilon(1e-9));
+  double host_total = 0, gpu_total = 0;
+  runtime::host_memory().add_sum(other, &host_total);
+  auto* const total = static_cast<double*>(memory.allocate(sizeof(double)));
+  memory.clear(total, sizeof(double));
+  memory.add_sum(b, total);
+  memory.read(total, std::as_writable_bytes(std::span(&gpu_total, 1)));
+  CHECK(gpu_total == doctest::Approx(host_total).epsilon(1e-9));
+  memory.release(total);
   for (const auto& span : {a, b, m, v}) memory.release(span.data());
+}
+
+TEST_CASE("a GPU draws the tokens that the host draws") {
+  const auto gpu = first_gpu();
+  if (gpu == nullptr) return;
+  for (const bool labels : {false, true}) {
+    const runtime::cpu::TokenDraw draw{.seed = 3,
+                                       .first_sample = 1000,
+                                       .sequences = 5,
+                                       .sequence = 1001,
+                                       .vocab = 50257,
+                                       .labels = labels};
+    std::vector<std::int64_t> host(static_cast<std::size_t>(draw.count())), back(host.size());
+    runtime::host_memory().draw_tokens(draw, host);
+    runtime::Memory& memory = gpu->memory();
+    const std::size_t bytes = host.size() * sizeof(std::int64_t);
+    auto* const ids = static_cast<std::int64_t*>(memory.allocate(bytes));
+    memory.draw_tokens(draw, {ids, host.size()});
+    memory.read(ids, std::as_writable_bytes(std::span(back)));
+    CHECK(back == host);
+    memory.release(ids);
+  }
 }
 
 TEST_CASE("models learn on a GPU what they learn on the CPU, over twenty steps") {

@@ -56,22 +56,4 @@ TEST_CASE("seeds, streams and indices draw different figures") {
   CHECK(drawn.size() == 7);
 }
 
-TEST_CASE("synthetic tokens mostly follow from the one before, and stay in the vocabulary") {
-  for (const std::int32_t vocab : {10, 256, 50000}) {
-    const std::int32_t range = std::min(vocab, cpu::learnable_tokens);
-    int follows = 0, counted = 0;
-    for (std::uint64_t sample = 0; sample < 40; ++sample)
-      for (std::int64_t position = 0; position < 100; ++position) {
-        const std::int32_t here = cpu::token(5, sample, position, vocab);
-        REQUIRE(here >= 0);
-        REQUIRE(here < range);
-        follows += cpu::token(5, sample, position + 1, vocab) == (here + 1) % range ? 1 : 0;
-        ++counted;
-      }
-    const double share = static_cast<double>(follows) / counted;
-    CHECK(share > 0.74);  // (7/8)², and what chance adds in a small vocabulary
-    CHECK(share < 0.82);
-  }
-}
-
 }  // namespace random_test

@@ -77,15 +77,31 @@ TEST_CASE("far memory is closed but to its own operations") {
     std::ranges::copy(std::as_bytes(std::span(more).first(1)), to.begin());
   });
   CHECK_FALSE(readable(values));
-  CHECK(memory.sum({values, 4}) == 1);
+  auto* const total = static_cast<double*>(memory.allocate(sizeof(double)));
+  memory.clear(total, sizeof(double));
+  memory.add_sum({values, 4}, total);
+  memory.add_sum({values, 4}, total);
+  CHECK_FALSE(readable(total));
   const FarMemory::Open open(memory);
   CHECK(readable(values));
   CHECK(values[0] == 1);
+  CHECK(*total == 2);
 }
 
 TEST_CASE("each operator's kernels do what the CPU does, in shapes that are hard on them") {
   HostKernelDevice device;
   op_test::compare_with_cpu(device, 32 * rounding::unit<float>);
+}
+
+TEST_CASE("where the library has no algorithm for a product they do it by themselves") {
+  HostKernelDevice device;
+  device.has_products = false;
+  op_test::compare_with_cpu(device, 32 * rounding::unit<float>);
+  for (const auto kind : {runtime::kernels::Epilogue::none, runtime::kernels::Epilogue::bias})
+    CHECK(device.products_ended(kind) == 0);
+  KernelDeviceOnHost<runtime::Bf16> narrow;
+  narrow.has_products = false;
+  op_test::compare_with_cpu(narrow, 5 * rounding::unit<runtime::Bf16>, runtime::Number::bf16);
 }
 
 TEST_CASE("in bf16 they do it to its eight bits") {

@@ -99,10 +99,11 @@ class FarMemory : public runtime::Memory {
               const runtime::Vector& values) override {
     host_do([&](auto& m) { m.reduce(reduction, other, values); });
   }
-  double sum(std::span<const float> values) override {
-    double result = 0;
-    host_do([&](auto& m) { result = m.sum(values); });
-    return result;
+  void add_sum(std::span<const float> values, double* total) override {
+    host_do([&](auto& m) { m.add_sum(values, total); });
+  }
+  void draw_tokens(const runtime::cpu::TokenDraw& draw, std::span<std::int64_t> ids) override {
+    host_do([&](auto& m) { m.draw_tokens(draw, ids); });
   }
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const runtime::cpu::AdamW& how, std::int64_t step,

@@ -5,6 +5,7 @@
 #include <array>
 #include <barrier>
 #include <map>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -66,6 +67,7 @@ void run_team(int size, std::int64_t rows, const Kernel& kernel) {
 class HostExecutor {
  public:
   runtime::Memory& memory() { return memory_; }
+  void doing(std::string_view) {}
 
   template <class Kernel>
   void elements(std::int64_t count, const Kernel& kernel) {
@@ -97,7 +99,8 @@ class HostExecutor {
   template <class T, class Result>
   bool product(const runtime::cpu::Gemm& g, const runtime::cpu::Batch& batch, const T* a,
                const T* b, const runtime::kernels::Ending<T>& ending, Result* c) {
-    if (ending.kind > runtime::kernels::Epilogue::bias && !has_endings) return false;
+    if (!has_products || (ending.kind > runtime::kernels::Epilogue::bias && !has_endings))
+      return false;
     const FarMemory::Open open(memory_);
     const auto p = runtime::kernels::column_major(g);
     for (std::int64_t i = 0; i < batch.count; ++i) {
@@ -130,7 +133,7 @@ class HostExecutor {
   }
   // Of codes, each with its tensor's scale taken back.
   template <class A, class B, class T, class Result>
-  void fp8_product(const runtime::cpu::Gemm& g, const runtime::kernels::Codes<A>& a,
+  bool fp8_product(const runtime::cpu::Gemm& g, const runtime::kernels::Codes<A>& a,
                    const runtime::kernels::Codes<B>& b, const runtime::kernels::Ending<T>& ending,
                    Result* c) {
     const FarMemory::Open open(memory_);
@@ -145,12 +148,14 @@ class HostExecutor {
       c[i] = Result(sum);
     }
     ++fp8_products_;
+    return true;
   }
   int fp8_products() const { return fp8_products_; }
   int products_ended(runtime::kernels::Epilogue kind) const {
     return ended_[static_cast<std::size_t>(kind)];
   }
-  bool has_endings = true;  // but none and bias
+  bool has_endings = true;   // but none and bias
+  bool has_products = true;  // in any format but fp8
 
   std::pair<const float*, const float*> rotary(std::int64_t s, std::int64_t head_dim) {
     auto& table = tables_.try_emplace({s, head_dim}, s, head_dim).first->second;
@@ -197,6 +202,7 @@ class KernelDeviceOnHost : private HostExecutor,
   explicit KernelDeviceOnHost(bool fp8 = false) : Kernels(static_cast<HostExecutor&>(*this), fp8) {}
   using HostExecutor::fp8_products;
   using HostExecutor::has_endings;
+  using HostExecutor::has_products;
   using HostExecutor::products_ended;
   using Kernels::memory;
 };

@@ -44,7 +44,12 @@ class RecordedMemory : public runtime::Memory {
   void round(std::span<const float> from, const runtime::Vector& to) override {
     note_([=, this] { memory_.round(from, to); });
   }
-  double sum(std::span<const float> values) override { return apart().sum(values); }
+  void add_sum(std::span<const float> values, double* total) override {
+    note_([=, this] { memory_.add_sum(values, total); });
+  }
+  void draw_tokens(const runtime::cpu::TokenDraw& draw, std::span<std::int64_t> ids) override {
+    note_([=, this] { memory_.draw_tokens(draw, ids); });
+  }
   void adamw(std::span<float> params, std::span<const float> grads, std::span<float> mean,
              std::span<float> square, const runtime::cpu::AdamW& how, std::int64_t step,
              double gradient_scale) override {

@@ -316,6 +316,7 @@ inline std::vector<OpCase> all_cases() {
                           cross_entropy_case(3, 64, 128, 100),
                           embedding_case(23, 5, 0),
                           embedding_case(23, 33, 37),
+                          embedding_case(300, 9, 37),  // each token several times
                           position_case(26, 7),
                           position_case(5, 33)};
   for (const Place& p : {head_place(16, 4, 4, 8), head_place(13, 6, 2, 4), head_place(1, 2, 1, 2),
