@@ -64,11 +64,24 @@ class GpuCta {
   }
 };
 
+// Two blocks a multiprocessor leave 255 registers to a thread, which the gradients need.
 template <class Kernel>
-__global__ void __launch_bounds__(kernels::flash_threads) run_tiles(Kernel kernel) {
+__global__ void __launch_bounds__(kernels::flash_threads, 2) run_tiles(Kernel kernel) {
   extern __shared__ __align__(16) unsigned char room[];
   kernel(GpuCta{}, static_cast<kernels::Index>(blockIdx.x), static_cast<kernels::Index>(blockIdx.y),
          reinterpret_cast<typename Kernel::Element*>(room));
+}
+
+// Once for each GPU that the thread uses: more than 48 KiB have to be asked for.
+template <class Kernel>
+void allow_shared_memory(int bytes) {
+  thread_local int allowed = -1;  // the last GPU
+  int device = 0;
+  check(cudaGetDevice(&device));
+  if (device == allowed) return;
+  check(
+      cudaFuncSetAttribute(run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  allowed = device;
 }
 
 template <class Kernel>
@@ -77,8 +90,7 @@ void launch_tiles(cudaStream_t stream, kernels::Index x, kernels::Index y, const
   constexpr kernels::Index most_y = 65535;  // CUDA C++ Programming Guide, compute capabilities
   if (y > most_y) throw std::invalid_argument("more heads of sequences than a grid is high");
   constexpr int bytes = Kernel::room * static_cast<int>(sizeof(typename Kernel::Element));
-  check(
-      cudaFuncSetAttribute(run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  allow_shared_memory<Kernel>(bytes);
   run_tiles<<<dim3(static_cast<unsigned>(x), static_cast<unsigned>(y)), kernels::flash_threads,
               bytes, stream>>>(kernel);
   check(cudaGetLastError());

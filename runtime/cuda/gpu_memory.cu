@@ -59,7 +59,8 @@ bool keep_pool(int device) {
 GpuMemory::GpuMemory(const GpuOptions& options) : options_(options), device_(options.index) {
   check(cudaSetDevice(device_));
   stream_ = new_stream();
-  pools_ = keep_pool(device_);
+  // Nothing says that memory may be allocated in the order of a green context's stream.
+  pools_ = options.parts == 1 && keep_pool(device_);
   check(cudaMalloc(&result_, sizeof(double)));
 }
 

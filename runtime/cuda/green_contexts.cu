@@ -14,12 +14,16 @@ namespace runtime::cuda {
 
 namespace {
 
+// CUDA 12.5 has all functions below. A fixed version, because a toolkit that is newer than the
+// driver would ask for functions that the driver has not (cuda_runtime_api.h).
+constexpr unsigned first_version = 12050;
+
 // The driver's library is loaded, not linked: a machine without one gets an error message.
 template <class Function>
 Function* driver_function(const char* name, Function*) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status{};
-  check(cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &status));
+  check(cudaGetDriverEntryPointByVersion(name, &found, first_version, cudaEnableDefault, &status));
   if (status != cudaDriverEntryPointSuccess || found == nullptr)
     throw std::runtime_error(std::string("the driver has no ") + name +
                              ": it knows no virtual devices");

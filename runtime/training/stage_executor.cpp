@@ -315,6 +315,10 @@ std::vector<TimeSpan> StageExecutor::reduce_across() {
 std::vector<TimeSpan> StageExecutor::reduce_gradients() {
   if (evaluator_.model().tie_embeddings) reduce_tied_table();
   if (options_.across != nullptr) return reduce_across();
+  if (replica_group_.size() == 1) {  // nothing to reduce, and no layer to wait for by itself
+    memory_.wait();
+    return {};
+  }
   for (LayerState& state : states_)
     if (!reducer_.beside() || is_tied_end(state)) reducer_.add(state);
   auto spans = reducer_.finish(moments_.empty() ? 0 : moments_.front());

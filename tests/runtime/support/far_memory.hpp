@@ -52,6 +52,13 @@ class FarMemory : public runtime::Memory {
     FarMemory& memory_;
   };
 
+  // How often the host has had to wait for its operations, in all memories so far: for a GPU's it
+  // would.
+  static std::atomic<std::int64_t>& waits() {
+    static std::atomic<std::int64_t> count{0};
+    return count;
+  }
+
   bool host() const override { return false; }
   void* allocate(std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
@@ -84,10 +91,12 @@ class FarMemory : public runtime::Memory {
     host_do([&](auto& m) { m.copy(from, to, bytes); });
   }
   void read(const void* from, std::span<std::byte> host) override {
+    ++waits();
     host_do([&](auto& m) { m.read(from, host); });
   }
   void write(void* to, std::size_t bytes,
              const std::function<void(std::span<std::byte>)>& write) override {
+    ++waits();
     std::vector<std::byte> staged(bytes);
     write(staged);
     host_do([&](auto& m) { m.copy(staged.data(), to, bytes); });
