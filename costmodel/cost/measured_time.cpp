@@ -26,13 +26,17 @@ bool is_plain(const FlashAttention& o) {
 bool is_plain(const AttentionScores& o) { return o.key_count() == o.s; }
 bool is_plain(const AttentionContext& o) { return o.key_count() == o.s; }
 
+// A product's rate is that of its precision alone. All other operators compute in float on numbers
+// as they are stored, so a table of another precision that is stored alike serves as well.
 const RateTable* table_of(std::string_view name, Pass pass, const DeviceSpec& device,
                           Precision precision) {
-  const auto found =
-      std::find_if(device.measured.begin(), device.measured.end(), [&](const RateTable& t) {
-        return t.pass == pass && t.precision == precision && t.op == name;
-      });
-  return found == device.measured.end() ? nullptr : &*found;
+  const RateTable* alike = nullptr;
+  for (const RateTable& t : device.measured) {
+    if (t.pass != pass || t.op != name) continue;
+    if (t.precision == precision) return &t;
+    if (storage_bytes(t.precision) == storage_bytes(precision)) alike = &t;
+  }
+  return name == "linear" ? nullptr : alike;
 }
 
 std::optional<Seconds> time_by(const RateTable* table, const MeasuredWork& work) {

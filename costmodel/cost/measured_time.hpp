@@ -8,7 +8,12 @@
 //   others      over the bytes of the operator's result; for the optimizer, of the parameters
 //
 // A rate includes the call and everything else that was measured with it, so neither a stack's
-// factors nor gradient accumulation are added.
+// factors nor gradient accumulation are added. Where rates are of the device alone, launches come
+// on top of them as for all operators: a pass takes no less than its kernels' launches
+// (layer_cost.hpp).
+//
+// All tables but those of products serve every precision that is stored in as many bytes: those of
+// bf16 serve fp16 and, because only the products are narrower there, fp8.
 #pragma once
 
 #include <optional>

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/cost/measured_time.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
 
@@ -105,23 +104,6 @@ TEST_CASE("faults of tables") {
             .find("softmax") != std::string::npos);
   const std::string whole = head + "bytes: [1], bytes_per_s: [1]}\n";
   CHECK(told(fault_of(whole + whole)).find("two tables") != std::string::npos);
-}
-
-TEST_CASE("a bias costs where the product itself adds it") {
-  DeviceSpec device;
-  RateTable product = products(), bias = softmax();
-  bias.op = "bias";
-  device.measured = {product, bias};
-  const auto time = [&](const Linear& op) {
-    return measured_time(op, Pass::forward, device, Precision::fp32)->value;
-  };
-  const double bare = time({64, 512, 32, false, false});
-  CHECK(bare ==
-        doctest::Approx(2.0 * 64 * 512 * 32 / rate_at(product, std::vector{64.0, 512.0, 32.0})));
-  CHECK(time({64, 512, 32, true, false, true}) == bare);
-  const double bytes = 4.0 * 64 * 512;
-  CHECK(time({64, 512, 32, true, false}) ==
-        doctest::Approx(bare + bytes / rate_at(bias, std::vector{bytes})));
 }
 
 TEST_CASE("devices that compute together") {
