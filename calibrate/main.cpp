@@ -51,14 +51,14 @@ constexpr const char* help =
     "file\n"
     "  --out FILE             write the profile there and the report to standard output\n"
     "flags, of this machine:\n"
-    "  --backend cpu|cuda     measure it: one core, or the first GPU in bf16\n"
+    "  --backend cpu|cuda     measure it: one core, or the first GPU\n"
     "  --out FILE             the device's profile; FILE.part holds raw measurements until all "
     "are\n"
     "                         there: a call that was ended is taken up by the same call again\n"
     "  --cluster-out FILE     the cluster's: so many such devices as it has cores; under mpirun or "
     "srun,\n"
     "                         as there are ranks, with the messages between processes\n"
-    "  --minutes N            about how long (default 3, of a GPU 7; with --quick 0.5)\n"
+    "  --minutes N            about how long (default 3, of a GPU 2; with --quick 0.5)\n"
     "  --quick                fewer and smaller shapes\n"
     "  --then-run SCENARIO    shardplan run SCENARIO --calibrated with what was written\n"
     "  --compare SCENARIO     time each operator of the scenario's model on one device against "
@@ -140,7 +140,7 @@ calibrate::CpuRequest request_of(const po::variables_map& values, const std::str
         "write --out FILE: the device's profile");
   }
   request.quick = values["quick"].as<bool>();
-  request.minutes = minutes(values, request.quick, backend == "cuda" ? 7 : 3);
+  request.minutes = minutes(values, request.quick, backend == "cuda" ? 2 : 3);
   request.command = command;
   if (!values["quiet"].as<bool>()) request.progress = show_progress;
   return request;

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "calibrate/commands/gpu_tasks.hpp"
 #include "calibrate/measure/gpu_sensors.hpp"
 #include "calibrate/measure/machine.hpp"
@@ -12,39 +17,84 @@
 
 namespace calibrate {
 
+using costmodel::Precision;
 using costmodel::Seconds;
 
 namespace {
 
 // The header of the part file; measurements under another header are not reused.
 std::string header_of(const CpuRequest& request, const runtime::CudaReport& report) {
-  return fmt::format("shardplan calibrate --backend cuda{}; {}; driver {}; runtime {}; cuBLASLt {}",
-                     request.quick ? " --quick" : "", report.gpus.front().name,
-                     report.versions.driver, report.versions.runtime, report.versions.cublas);
+  return fmt::format(
+      "shardplan calibrate --backend cuda{}, caches cold; {}; driver {}; runtime {}; cuBLASLt {}",
+      request.quick ? " --quick" : "", report.gpus.front().name, report.versions.driver,
+      report.versions.runtime, report.versions.cublas);
+}
+
+// The first GPU as a device in each precision, the first of which is measured completely.
+class Benches {
+ public:
+  Benches(const runtime::CudaPlugin& cuda, const runtime::CudaReport& report) {
+    add(cuda, Precision::bf16);
+    add(cuda, Precision::fp32);
+    add(cuda, Precision::fp16);
+    if (runtime::fp8_missing({report.gpus.front()}).empty()) add(cuda, Precision::fp8);
+    for (const auto& bench : benches_) all_.push_back(bench.get());
+  }
+  std::span<GpuBench* const> all() const { return all_; }
+
+ private:
+  void add(const runtime::CudaPlugin& cuda, Precision precision) {
+    devices_.push_back(cuda.make_device(
+        {.index = 0, .number = runtime::format_of(precision), .fp8 = precision == Precision::fp8}));
+    benches_.push_back(std::make_unique<GpuBench>(*devices_.back(), precision, wall_clock()));
+  }
+
+  std::vector<std::unique_ptr<runtime::Device>> devices_;
+  std::vector<std::unique_ptr<GpuBench>> benches_;  // destroyed before their devices
+  std::vector<GpuBench*> all_;
+};
+
+// Lines of the report: the driver, clocks and power while it was measured.
+std::string state_text(const std::vector<std::pair<std::string, std::string>>& state) {
+  std::string text;
+  for (const auto& [name, value] : state) text += fmt::format("{}: {}\n", name, value);
+  return text;
+}
+
+std::string settled_text(const Settled& clocks) {
+  return clocks.settled ? fmt::format("settled after {:.1f} s of products", clocks.taken.value)
+                        : fmt::format("not settled after {:.1f} s of products", clocks.taken.value);
 }
 
 }  // namespace
 
 std::string calibrate_gpu(const CpuRequest& request) {
-  constexpr auto precision = costmodel::Precision::bf16;
   const runtime::CudaPlugin& cuda = runtime::cuda_plugin();
   const runtime::CudaReport report = cuda.report();
-  const auto device = cuda.make_device({.index = 0, .number = runtime::Number::bf16});
-  const GpuBench bench{*device, precision, wall_clock()};
-  const auto tasks = gpu_tasks(bench, gpu_shapes(request.quick));
+  const Clock clock = wall_clock();
+  const Seconds begin = clock();
+  const Benches benches(cuda, report);
+  GpuBench& bench = *benches.all().front();
+  const auto tasks = gpu_tasks(benches.all(), gpu_shapes(request.quick));
   PartFile part(request.out + ".part", header_of(request, report));
-  const Seconds begin = bench.clock();
+  const std::string settled = settled_text(settle_clocks(bench));
   GpuGauge gauge(load_nvml(), report.gpus.front().bus, Seconds(0.2));
-  run_tasks(tasks, Seconds(60 * request.minutes), part, bench.clock,
+  const Clock measuring = measuring_clock(benches.all());
+  run_tasks(tasks, Seconds(60 * request.minutes), part, measuring,
             [&](std::size_t done, const std::string& name, double left) {
               if (request.progress) request.progress(done, tasks.size(), name, left);
             });
-  const auto profile = gpu_profile(part.records(), precision, report, this_machine().date,
-                                   request.command, gauge.stop());
+  auto state = gauge.stop();
+  state.emplace_back("clocks", settled);
+  state.emplace_back("event_pair_s", fmt::format("{:.3g}", bench.timer.event_pair().value));
+  const auto profile = gpu_profile(part.records(), bench.precision, report, this_machine().date,
+                                   request.command, state);
   costmodel::write_file(request.out, to_yaml(profile));
   part.remove();
-  return fmt::format("{} measurements of {} ({} taken up) in {:.0f} s\n", part.records().size(),
-                     report.gpus.front().name, part.taken_up(), (bench.clock() - begin).value);
+  return fmt::format(
+      "{} measurements of {} ({} taken up) in {:.0f} s, {:.0f} s of them measuring\n{}",
+      part.records().size(), report.gpus.front().name, part.taken_up(), (clock() - begin).value,
+      measuring().value, state_text(state));
 }
 
 }  // namespace calibrate

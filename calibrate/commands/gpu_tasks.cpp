@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <array>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "calibrate/measure/node_bench.hpp"
+#include "calibrate/profile/measured_tables.hpp"
 #include "costmodel/cost/measured_time.hpp"
 #include "runtime/training/layer_program.hpp"
 #include "runtime/training/parameters.hpp"
@@ -22,6 +24,16 @@ using runtime::Place;
 
 namespace {
 
+// A layer is to be predicted within 2 %: its operators are measured more accurately than that.
+constexpr double accurate = 0.005;
+
+StopRule part_of(const StopRule& rule, double share) {
+  StopRule part = rule;
+  part.longest *= share;
+  part.relative_error = accurate;
+  return part;
+}
+
 Record record_of(const GpuBench& bench, const std::string& task, const costmodel::Op& op, Pass pass,
                  const Timing& time) {
   const auto work = costmodel::measured_work(op, pass, bench.precision);
@@ -29,20 +41,19 @@ Record record_of(const GpuBench& bench, const std::string& task, const costmodel
 }
 
 // One operator in each of its passes, with equal time.
-std::vector<Record> time_node(const GpuBench& bench, const std::string& task, const OpList& list,
+std::vector<Record> time_node(GpuBench& bench, const std::string& task, const OpList& list,
                               std::size_t node, const NodeWeights& weights, const Place& place,
                               const StopRule& rule) {
   const costmodel::Op& op = list.nodes[node].op;
-  NodeBench one(bench.device, bench.number(), list, node, weights, place);
-  std::vector<Pass> passes;
-  for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
-    if (costmodel::has_pass(op, pass)) passes.push_back(pass);
-  StopRule each = rule;
-  each.longest *= 1 / static_cast<double>(passes.size());
+  NodeBench one(bench.device, bench.block, bench.number(), list, node, weights, place);
+  std::vector<Pass> passes{Pass::forward};
+  if (costmodel::has_pass(op, Pass::input_gradient)) passes.push_back(Pass::input_gradient);
+  if (std::holds_alternative<costmodel::Linear>(op)) passes.push_back(Pass::weight_gradient);
   std::vector<Record> records;
   for (const Pass pass : passes) {
-    if (pass == Pass::weight_gradient && !std::holds_alternative<costmodel::Linear>(op)) continue;
-    const Timing time = time_runs([&] { one.run(pass); }, bench.device.memory(), each, bench.clock);
+    const Timing time =
+        bench.timer.cold([&] { one.write_predecessor(pass); }, [&] { one.run(pass); },
+                         part_of(rule, 1 / static_cast<double>(passes.size())));
     records.push_back(record_of(bench, task, op, pass, time));
   }
   return records;
@@ -50,21 +61,25 @@ std::vector<Record> time_node(const GpuBench& bench, const std::string& task, co
 
 double element_of(const GpuBench& bench) { return costmodel::storage_bytes(bench.precision); }
 
-void add_products(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
-  for (const auto m : shapes.rows) {
-    for (const auto n : shapes.sides) {
-      for (const auto k : shapes.sides) {
-        const std::string name = fmt::format("product {} x {} x {}", m, n, k);
+void add_products(std::vector<Task>& tasks, GpuBench& bench, const std::vector<std::int64_t>& rows,
+                  const std::vector<std::int64_t>& sides, const std::string& op) {
+  for (const auto m : rows) {
+    for (const auto n : sides) {
+      for (const auto k : sides) {
+        const std::string name = fmt::format("{} {} x {} x {}", op, m, n, k);
         tasks.push_back({name, 1, [=, &bench](const StopRule& rule) {
                            const OpList list = product_list(m, n, k, element_of(bench));
-                           return time_node(bench, name, list, 0, {.matrix = n * k}, Place{}, rule);
+                           auto records =
+                               time_node(bench, name, list, 0, {.matrix = n * k}, Place{}, rule);
+                           for (Record& record : records) record.op = op;
+                           return records;
                          }});
       }
     }
   }
 }
 
-void add_attention(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
+void add_attention(std::vector<Task>& tasks, GpuBench& bench, const GpuShapes& shapes) {
   constexpr std::int64_t together = 16;  // heads
   for (const auto s : shapes.lengths) {
     for (const auto d : shapes.head_dims) {
@@ -119,8 +134,7 @@ bool is_timed_in_layers(const Node& node) {
   return !name.empty() && costmodel::keys_of(name).axes.size() == 1;
 }
 
-std::vector<Record> time_layers(const GpuBench& bench, const SmallModel& model,
-                                const StopRule& rule) {
+std::vector<Record> time_layers(GpuBench& bench, const SmallModel& model, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {}, bench.precision);
   const Place place = place_of(model);
   const std::string task = model.name();
@@ -137,8 +151,7 @@ std::vector<Record> time_layers(const GpuBench& bench, const SmallModel& model,
       const auto work = costmodel::measured_work(node.op, Pass::forward, bench.precision);
       if (!seen.insert({std::string(costmodel::measured_name(node.op)), work.amount}).second)
         continue;
-      StopRule each = rule;
-      each.longest *= 0.1;  // a layer has about ten such operators
+      const StopRule each = part_of(rule, 0.1);  // a layer has about ten such operators
       for (auto& record :
            time_node(bench, task, program.list, i, weights_of(layout, program, i), place, each))
         records.push_back(std::move(record));
@@ -147,74 +160,98 @@ std::vector<Record> time_layers(const GpuBench& bench, const SmallModel& model,
   return records;
 }
 
-// Two vectors, and the optimizer's states.
-std::vector<Record> time_vectors(const GpuBench& bench, const std::string& task,
-                                 std::int64_t elements, const StopRule& rule) {
-  runtime::Memory& memory = bench.device.memory();
-  const auto n = static_cast<std::size_t>(elements);
-  std::vector<std::span<float>> vectors;
-  for (int i = 0; i < 4; ++i) {
-    vectors.emplace_back(static_cast<float*>(memory.allocate(n * sizeof(float))), n);
-    memory.clear(vectors.back().data(), vectors.back().size_bytes());
+// What an optimizer step reads and writes, on a device, owned by this.
+class States {
+ public:
+  States(GpuBench& bench, std::int64_t elements) : memory_(bench.device.memory()) {
+    for (std::span<float>& vector : vectors_) {
+      const auto n = static_cast<std::size_t>(elements);
+      vector = {static_cast<float*>(memory_.allocate(n * sizeof(float))), n};
+    }
+    for (std::size_t i = 0; i < 2; ++i) bench.block.fill(vectors_[i]);
+    // The averages of gradients and of their squares, which the first step sets.
+    for (std::size_t i = 2; i < 4; ++i) memory_.clear(vectors_[i].data(), vectors_[i].size_bytes());
   }
-  StopRule each = rule;
-  each.longest *= 0.5;
-  const auto timed = [&](const auto& run) { return time_runs(run, memory, each, bench.clock); };
+  ~States() {
+    for (const auto& vector : vectors_) memory_.release(vector.data());
+  }
+  States(const States&) = delete;
+  States& operator=(const States&) = delete;
+
+  void copy() { memory_.copy(vectors_[0], vectors_[1]); }
+  void step() {
+    const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
+    memory_.adamw(vectors_[0], vectors_[1], vectors_[2], vectors_[3], how, 1, 1);
+  }
+
+ private:
+  runtime::Memory& memory_;
+  std::array<std::span<float>, 4> vectors_;  // parameters, gradients, averages
+};
+
+std::vector<Record> time_vectors(GpuBench& bench, const std::string& task, std::int64_t elements,
+                                 const StopRule& rule) {
+  States states(bench, elements);
+  const auto timed = [&](const auto& run) {
+    return bench.timer.cold([] {}, run, part_of(rule, 0.5));
+  };
   const double bytes = 4.0 * static_cast<double>(elements);
-  const Timing copy = timed([&] { memory.copy(vectors[0], vectors[1]); });
-  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
-  const Timing step =
-      timed([&] { memory.adamw(vectors[0], vectors[1], vectors[2], vectors[3], how, 1, 1); });
-  for (const auto& vector : vectors) memory.release(vector.data());
+  const Timing step = timed([&] { states.step(); });
+  const Timing copy = timed([&] { states.copy(); });
   return {{task, "copy", Pass::forward, {bytes}, 2 * bytes, copy},
           {task, "optimizer", Pass::forward, {bytes}, bytes, step}};
 }
 
-// The same work as "call", `together` of them as one graph; the time is divided by their number.
-std::vector<Record> time_graph(const GpuBench& bench, const std::string& task,
-                               const StopRule& rule) {
+// One kernel of many that wait for none but the one before.
+std::vector<Record> time_call(GpuBench& bench, const std::string& task, const StopRule& rule) {
+  States states(bench, 1);
+  const Timing time = bench.timer.queued([&] { states.step(); }, part_of(rule, 1));
+  return {{task, "call", Pass::forward, {1}, 1, time}};
+}
+
+// The same, `together` of them as one graph; the time is divided by their number.
+std::vector<Record> time_graph(GpuBench& bench, const std::string& task, const StopRule& rule) {
   constexpr int together = 256;
   runtime::GraphRecorder& graphs = *bench.device.graphs();
-  runtime::Memory& memory = bench.device.memory();
-  constexpr std::size_t vectors = 4;  // of one element
-  const std::span<float> all(static_cast<float*>(memory.allocate(vectors * sizeof(float))),
-                             vectors);
-  memory.clear(all.data(), all.size_bytes());
-  const runtime::cpu::AdamW how{.lr = 1e-3, .weight_decay = 0.1};
-  const auto step = [&] {
-    memory.adamw(all.first(1), all.subspan(1, 1), all.subspan(2, 1), all.last(1), how, 1, 1);
-  };
-  step();
-  memory.wait();
+  States states(bench, 1);
+  states.step();
+  bench.device.memory().wait();
   graphs.begin();
-  for (int i = 0; i < together; ++i) step();
+  for (int i = 0; i < together; ++i) states.step();
   const auto graph = graphs.end();
-  Timing time = time_runs([&] { graphs.start(graph); }, memory, rule, bench.clock);
+  Timing time = bench.timer.queued([&] { graphs.start(graph); }, part_of(rule, 1));
   graphs.forget(graph);
-  memory.release(all.data());
   time.least = time.least / static_cast<double>(together);
   time.median = time.median / static_cast<double>(together);
   return {{task, "graph call", Pass::forward, {1}, 1, time}};
 }
 
-void add_vectors(std::vector<Task>& tasks, const GpuBench& bench, const GpuShapes& shapes) {
+void add_vectors(std::vector<Task>& tasks, GpuBench& bench, const GpuShapes& shapes) {
   for (const auto elements : shapes.vectors) {
     const std::string name = fmt::format("vectors of {}", elements);
     tasks.push_back({name, 0.5, [=, &bench](const StopRule& rule) {
                        return time_vectors(bench, name, elements, rule);
                      }});
   }
+}
+
+void add_calls(std::vector<Task>& tasks, GpuBench& bench) {
   const std::string call = "call";
   tasks.push_back(
-      {call, 0.2, [=, &bench](const StopRule& rule) {
-         auto records = time_vectors(bench, call, 1, rule);
-         return std::vector<Record>{{call, "call", Pass::forward, {1}, 1, records.back().time}};
-       }});
+      {call, 0.2, [=, &bench](const StopRule& rule) { return time_call(bench, call, rule); }});
   if (bench.device.graphs() == nullptr) return;
   const std::string replayed = "call in a graph";
   tasks.push_back({replayed, 0.2, [=, &bench](const StopRule& rule) {
                      return time_graph(bench, replayed, rule);
                    }});
+}
+
+void add_layers(std::vector<Task>& tasks, GpuBench& bench, const GpuShapes& shapes) {
+  for (const SmallModel& model : shapes.models) {
+    tasks.push_back({model.name(), 4, [&bench, model](const StopRule& rule) {
+                       return time_layers(bench, model, rule);
+                     }});
+  }
 }
 
 SmallModel model_of(bool llama, std::int64_t hidden, std::int64_t sequence,
@@ -255,27 +292,54 @@ GpuShapes gpu_shapes(bool quick) {
     shapes.lengths = {1024, 4096};
     shapes.head_dims = {128};
     shapes.vectors = {1 << 14, 1 << 22, 1 << 28};
+    shapes.other_rows = {1024, 8192};
+    shapes.other_sides = {1024, 8192};
   } else {
     shapes.rows = {256, 1024, 4096, 16384};
     shapes.sides = {1024, 2048, 4096, 8192, 16384, 32768};
     shapes.lengths = {256, 1024, 2048, 4096, 8192, 16384};
     shapes.head_dims = {64, 128};
     shapes.vectors = {1 << 14, 1 << 18, 1 << 22, 1 << 25, 1 << 28};
+    shapes.other_rows = {1024, 4096, 16384};
+    shapes.other_sides = {1024, 8192};
   }
   return shapes;
 }
 
-std::vector<Task> gpu_tasks(const GpuBench& bench, const GpuShapes& shapes) {
+std::vector<Task> gpu_tasks(std::span<GpuBench* const> benches, const GpuShapes& shapes) {
   std::vector<Task> tasks;
-  add_vectors(tasks, bench, shapes);
-  add_products(tasks, bench, shapes);
+  GpuBench& bench = *benches.front();
   add_attention(tasks, bench, shapes);
-  for (const SmallModel& model : shapes.models) {
-    tasks.push_back({model.name(), 4, [&bench, model](const StopRule& rule) {
-                       return time_layers(bench, model, rule);
-                     }});
+  add_layers(tasks, bench, shapes);
+  add_products(tasks, bench, shapes.rows, shapes.sides, "linear");
+  add_vectors(tasks, bench, shapes);
+  add_calls(tasks, bench);
+  for (GpuBench* const other : benches.subspan(1)) {
+    add_products(tasks, *other, shapes.other_rows, shapes.other_sides,
+                 in_precision("linear", other->precision));
   }
   return tasks;
+}
+
+Settled settle_clocks(GpuBench& bench, std::int64_t side, const Settling& rule) {
+  constexpr int together = 16;
+  const OpList list = product_list(side, side, side, element_of(bench));
+  const Place place;
+  NodeBench product(bench.device, bench.block, bench.number(), list, 0, {.matrix = side * side},
+                    place);
+  const auto some = [&] {
+    for (int i = 0; i < together; ++i) product.run(Pass::forward);
+  };
+  bench.timer.once(some);  // loads what it needs
+  return settle([&] { return bench.timer.once(some); }, rule, bench.timer.clock());
+}
+
+Clock measuring_clock(std::span<GpuBench* const> benches) {
+  return [all = std::vector(benches.begin(), benches.end())] {
+    costmodel::Seconds sum;
+    for (const GpuBench* bench : all) sum += bench->timer.measuring();
+    return sum;
+  };
 }
 
 }  // namespace calibrate

@@ -1,7 +1,5 @@
 #include "calibrate/measure/node_bench.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <random>
 
@@ -20,14 +18,6 @@ using runtime::Vector;
 
 namespace {
 
-std::vector<float> random_floats(std::size_t count) {
-  std::minstd_rand generator(static_cast<unsigned>(count));
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = uniform(generator);
-  return values;
-}
-
 bool holds_ids(const Node& node) {
   return std::holds_alternative<costmodel::Embedding>(node.op) ||
          std::holds_alternative<costmodel::CrossEntropy>(node.op);
@@ -38,7 +28,8 @@ bool holds_ids(const Node& node) {
 // Device memory with data, owned by this.
 class NodeBench::Room {
  public:
-  explicit Room(runtime::Memory& memory) : memory_(memory) {}
+  Room(runtime::Memory& memory, RandomBlock& block, Number narrow)
+      : memory_(memory), block_(block), narrow_(narrow) {}
   ~Room() {
     for (void* data : blocks_) memory_.release(data);
   }
@@ -48,10 +39,7 @@ class NodeBench::Room {
   Vector numbers(std::size_t count, Number number) {
     if (count == 0) return {nullptr, 0, number};
     const Vector vector{take(count * runtime::bytes_of(number)), count, number};
-    const auto values = random_floats(count);
-    memory_.write(vector.data, vector.bytes(), [&](std::span<std::byte> to) {
-      runtime::host_memory().round(values, {to.data(), count, number});
-    });
+    block_.fill(vector);
     return vector;
   }
   Tensor ids(std::size_t count, std::int64_t below) {
@@ -64,36 +52,46 @@ class NodeBench::Room {
     });
     return tensor;
   }
+  Tensor of(const TensorInfo& info) {
+    const auto elements = static_cast<std::size_t>(info.rows * info.cols);
+    if (info.role == TensorRole::mask) return zeros(elements);
+    const Vector vector = numbers(elements, number_of(info));
+    return {vector.data, vector.bytes()};
+  }
+  // A tensor that of() made.
+  Vector vector_of(const TensorInfo& info, const Tensor& tensor) const {
+    const Number number = number_of(info);
+    return {tensor.data, tensor.bytes / runtime::bytes_of(number), number};
+  }
+
+ private:
+  Number number_of(const TensorInfo& info) const {
+    return info.element_bytes == 2 ? narrow_ : Number::f32;
+  }
   Tensor zeros(std::size_t bytes) {
     const Tensor tensor{take(bytes), bytes};
     memory_.clear(tensor.data, bytes);
     return tensor;
   }
-  Tensor of(const TensorInfo& info, Number narrow) {
-    const auto elements = static_cast<std::size_t>(info.rows * info.cols);
-    if (info.role == TensorRole::mask) return zeros(elements);
-    const Number number = info.element_bytes == 2 ? narrow : Number::f32;
-    const Vector vector = numbers(elements, number);
-    return {vector.data, vector.bytes()};
-  }
-
- private:
   void* take(std::size_t bytes) {
     blocks_.push_back(memory_.allocate(bytes));
     return blocks_.back();
   }
   runtime::Memory& memory_;
+  RandomBlock& block_;
+  const Number narrow_;
   std::vector<void*> blocks_;
 };
 
 NodeBench::~NodeBench() = default;
 
-NodeBench::NodeBench(runtime::Device& device, Number number, const OpList& list, std::size_t node,
-                     const NodeWeights& weights, const Place& place)
+NodeBench::NodeBench(runtime::Device& device, RandomBlock& block, Number number, const OpList& list,
+                     std::size_t node, const NodeWeights& weights, const Place& place)
     : node_(list.nodes[node]),
       place_(place),
       device_(device),
-      room_(std::make_unique<Room>(device.memory())),
+      block_(block),
+      room_(std::make_unique<Room>(device.memory(), block, number)),
       call_{.node = node_, .place = place_} {
   std::map<TensorId, Tensor> tensors;  // a tensor that is both kept and read exists once
   const auto info = [&](TensorId id) { return list.tensors[static_cast<std::size_t>(id)]; };
@@ -105,17 +103,21 @@ NodeBench::NodeBench(runtime::Device& device, Number number, const OpList& list,
                         what.element_bytes == sizeof(std::int64_t);
     found->second = of_ids
                         ? room_->ids(static_cast<std::size_t>(what.rows * what.cols), place_.vocab)
-                        : room_->of(what, number);
+                        : room_->of(what);
     return found->second;
   };
   for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
-    call_.inputs[i] = tensor(node_.inputs[i]);
-    if (info(node_.inputs[i]).role == TensorRole::activation)
-      call_.input_gradients[i] = room_->of(info(node_.inputs[i]), number);
+    const TensorId id = node_.inputs[i];
+    call_.inputs[i] = tensor(id);
+    if (info(id).role != TensorRole::activation) continue;
+    call_.input_gradients[i] = room_->of(info(id));
+    if (node == 0 || id == list.nodes[node - 1].output)
+      fresh_inputs_.push_back(room_->vector_of(info(id), call_.inputs[i]));
   }
   for (std::size_t i = 0; i < node_.saved.size(); ++i) call_.saved[i] = tensor(node_.saved[i]);
   call_.output = tensor(node_.output);
-  call_.output_gradient = room_->of(info(node_.output), number);
+  call_.output_gradient = room_->of(info(node_.output));
+  output_gradient_ = room_->vector_of(info(node_.output), call_.output_gradient);
   const auto matrix = static_cast<std::size_t>(weights.matrix);
   const auto bias = static_cast<std::size_t>(weights.bias);
   call_.matrix = room_->numbers(matrix, number);
@@ -125,6 +127,11 @@ NodeBench::NodeBench(runtime::Device& device, Number number, const OpList& list,
   call_.table_layout = weights.table;
 }
 
+void NodeBench::write_predecessor(Pass pass) {
+  if (pass != Pass::forward) return block_.fill(output_gradient_);
+  for (const Vector& input : fresh_inputs_) block_.fill(input);
+}
+
 void NodeBench::run(Pass pass) {
   if (pass == Pass::weight_gradient) return device_.weight_gradient(call_);
   if (pass == Pass::input_gradient) return device_.input_gradient(call_);
@@ -132,28 +139,6 @@ void NodeBench::run(Pass pass) {
   device_.logits_maximum(call_);
   device_.logits_exponentials(call_);
   device_.logits_loss(call_);
-}
-
-Timing time_runs(const std::function<void()>& run, runtime::Memory& memory, const StopRule& rule,
-                 const Clock& clock) {
-  constexpr double between_waits = 1e-3;
-  constexpr double most = 256;
-  run();
-  memory.wait();
-  const costmodel::Seconds begin = clock();
-  run();
-  memory.wait();
-  const double once = std::max((clock() - begin).value, 1e-9);
-  const double runs = std::clamp(std::ceil(between_waits / once), 1.0, most);
-  Timing timing = measure(
-      [&] {
-        for (int i = 0; i < static_cast<int>(runs); ++i) run();
-        memory.wait();
-      },
-      rule, clock);
-  timing.least = timing.least / runs;
-  timing.median = timing.median / runs;
-  return timing;
 }
 
 OpList product_list(std::int64_t m, std::int64_t n, std::int64_t k, double element) {

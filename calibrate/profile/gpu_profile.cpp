@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "calibrate/profile/measured_tables.hpp"
 #include "calibrate/profile/profile_parts.hpp"
@@ -38,6 +39,46 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
   return map;
 }
 
+// The precisions in which products were measured, the calibration's own first.
+std::vector<costmodel::Precision> precisions_of(const std::vector<Record>& records,
+                                                costmodel::Precision own) {
+  std::vector<costmodel::Precision> all{own};
+  for (std::size_t i = 0; i < costmodel::precision_count; ++i) {
+    const auto other = static_cast<costmodel::Precision>(i);
+    if (other != own && !records_in(records, other).empty()) all.push_back(other);
+  }
+  return all;
+}
+
+double peak_of(const std::vector<Record>& records) {
+  return std::max(1.0, best_rate(records, "linear", Pass::forward));
+}
+
+Value peaks_of(const std::vector<Record>& records, costmodel::Precision own,
+               const std::string& by) {
+  Entries peaks;
+  for (const auto precision : precisions_of(records, own)) {
+    const double peak = peak_of(precision == own ? records : records_in(records, precision));
+    peaks.emplace_back(to_string(precision), figure(peak));
+  }
+  return group(peaks, by + ": the fastest product (cuBLASLt), not the data sheet's; in fp8 with "
+                           "the casts of its operands");
+}
+
+Value operators_of(const std::vector<Record>& records, costmodel::Precision own,
+                   const std::string& by) {
+  std::vector<costmodel::RateTable> tables;
+  for (const auto precision : precisions_of(records, own)) {
+    for (auto& table :
+         tables_of(precision == own ? records : records_in(records, precision), precision))
+      tables.push_back(std::move(table));
+  }
+  return group({{"tables", to_value(tables)}},
+               by + ": medians of the time between two events on the stream, each operator alone "
+                    "by the runtime's device, in caches that hold only what the operator before "
+                    "has written");
+}
+
 // Launch times with and without a graph, of the same kernel.
 Value launch_of(const std::vector<Record>& records, const std::string& by) {
   Entries entries{{"kernel_s", figure(call_time(records))}};
@@ -58,12 +99,11 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
                   const std::vector<std::pair<std::string, std::string>>& state) {
   const runtime::Gpu& gpu = report.gpus.front();
   const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
-  const double peak = std::max(1.0, best_rate(records, "linear", Pass::forward));
+  const double peak = peak_of(records);
   const double bytes_per_s = std::max(1.0, bandwidth(records));
   Value map;
   map.set("title", quoted(gpu.name));
-  map.set("peak_flops_per_s", group({{std::string(to_string(precision)), figure(peak)}},
-                                    by + ": the fastest product (cuBLASLt), not the data sheet's"));
+  map.set("peak_flops_per_s", peaks_of(records, precision, by));
   map.set("vector_flops_per_s", group({{"value", figure(peak / 16)}},
                                       "assumed: a sixteenth of the product's rate, as on Hopper"));
   map.set("multiprocessors",
@@ -73,9 +113,7 @@ Value gpu_profile(const std::vector<Record>& records, costmodel::Precision preci
                           by + ": the largest copy, read and written"));
   set_formulas(map, records, peak, bytes_per_s, by);
   map.set("launch", launch_of(records, by));
-  map.set("operators",
-          group({{"tables", to_value(tables_of(records, precision))}},
-                by + ": medians, each operator alone and again and again by the runtime's device"));
+  map.set("operators", operators_of(records, precision, by));
   Value machine = machine_of(report, date, command);
   for (const auto& [name, value] : state) machine.set(name, quoted(value));
   map.set("machine", machine);

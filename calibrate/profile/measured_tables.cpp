@@ -131,6 +131,22 @@ void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
 
 std::string in_a_layer(std::string_view op) { return std::string(op) + " in a layer"; }
 
+std::string in_precision(std::string_view op, costmodel::Precision precision) {
+  return std::string(op) + " in " + std::string(to_string(precision));
+}
+
+std::vector<Record> records_in(const std::vector<Record>& records, costmodel::Precision precision) {
+  std::vector<Record> chosen;
+  for (const std::string_view name : costmodel::measured_names()) {
+    for (const Record& r : records) {
+      if (r.op != in_precision(name, precision)) continue;
+      chosen.push_back(r);
+      chosen.back().op = name;
+    }
+  }
+  return chosen;
+}
+
 std::vector<RateTable> tables_of(const std::vector<Record>& records,
                                  costmodel::Precision precision) {
   std::map<std::pair<std::string, Pass>, Rates> measured;

@@ -14,6 +14,13 @@ namespace calibrate {
 // The record name of an operator with a grid table that was timed inside a model: not a grid point.
 std::string in_a_layer(std::string_view op);
 
+// The record name of an operator that was measured in a precision other than that of the
+// calibration: "linear in fp8".
+std::string in_precision(std::string_view op, costmodel::Precision precision);
+
+// The records of operators in that other precision, under the operators' own names.
+std::vector<Record> records_in(const std::vector<Record>& records, costmodel::Precision precision);
+
 // One table per operator and pass, from the records of operators. Points measured more than once
 // count with their median; on a curve over bytes, points within a factor of 1.125 are merged. A
 // grid with missing points is cut to its complete rows. Its operator was timed in isolation, with
