@@ -4,13 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace runtime::cpu {
 
 // Philox-4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
-constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+[[gnu::always_inline]] constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t first = 0xD2511F53ULL * counter[0];
     const std::uint64_t second = 0xCD9E8D57ULL * counter[2];
@@ -24,8 +26,9 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
 }
 
 // Block `block` of a stream: its 32-bit words 4 · block ... 4 · block + 3.
-constexpr PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream,
-                                     std::uint64_t block) {
+[[gnu::always_inline]] constexpr PhiloxCounter random_block(std::uint64_t seed,
+                                                            std::uint64_t stream,
+                                                            std::uint64_t block) {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32U); };
   return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
@@ -33,5 +36,8 @@ constexpr PhiloxCounter random_block(std::uint64_t seed, std::uint64_t stream,
 
 // Element `index` of a stream of normal numbers, mean 0, variance 1 (Box and Muller 1958).
 float normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
+// Elements first, first + 1, ... of the stream: the same bytes as one by one, several times faster.
+void normals(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+             std::span<float> values);
 
 }  // namespace runtime::cpu

@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
+#include <numbers>
 #include <set>
+#include <span>
+#include <vector>
 
 namespace random_test {
 
@@ -31,6 +35,73 @@ TEST_CASE("normal figures are Box and Muller's of the block's words") {
         std::sqrt(-2 * std::log(uniform(0))) * std::cos(2 * 3.14159265358979323846 * uniform(2));
     CHECK(std::abs(static_cast<double>(cpu::normal(3, 4, i)) - expected) <
           1e-7 * std::max(1.0, std::abs(expected)));
+  }
+}
+
+namespace {
+
+double uniform_of(std::uint32_t a, std::uint32_t b) {
+  const std::uint64_t bits = (std::uint64_t{a} << 32U | b) >> 11U;
+  return static_cast<double>(bits + 1) * 0x1p-53;
+}
+
+// The formula one element at a time, with branches.
+double logarithm_of(double x) {
+  int exponent = 0;
+  double m = std::frexp(x, &exponent);
+  if (m < std::numbers::sqrt2 / 2) {
+    m *= 2;
+    --exponent;
+  }
+  const double t = (m - 1) / (m + 1), square = t * t;
+  double sum = 0;
+  for (int k = 23; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+  return 2 * t * sum + exponent * std::numbers::ln2;
+}
+
+double cosine_of_turn(double u) {
+  const int quarter = static_cast<int>(std::lround(4 * u));
+  const double angle = (4 * u - quarter) * (std::numbers::pi / 2);
+  const bool odd = quarter % 2 != 0;
+  double term = odd ? angle : 1.0, sum = term;
+  for (int k = odd ? 2 : 1; k < 18; k += 2) {
+    term *= -angle * angle / (k * (k + 1));
+    sum += term;
+  }
+  return quarter == 1 || quarter == 2 ? -sum : sum;
+}
+
+float one_by_one(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  const auto words = cpu::random_block(seed, stream, index);
+  const double radius = std::sqrt(-2 * logarithm_of(uniform_of(words[0], words[1])));
+  return static_cast<float>(radius * cosine_of_turn(uniform_of(words[2], words[3])));
+}
+
+}  // namespace
+
+TEST_CASE("normal figures drawn several at a time are those of the formula, to the bit") {
+  int other = 0;
+  for (const std::uint64_t first : {0ULL, 7ULL, (1ULL << 32U) - 50, 1ULL << 63U}) {
+    std::vector<float> drawn(first == 0 ? 500000 : 1000);
+    cpu::normals(11, 1ULL << 40U, first, drawn);
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      const float expected = one_by_one(11, 1ULL << 40U, first + i);
+      other +=
+          std::bit_cast<std::uint32_t>(drawn[i]) == std::bit_cast<std::uint32_t>(expected) ? 0 : 1;
+    }
+    CHECK(cpu::normal(11, 1ULL << 40U, first) == drawn.front());
+  }
+  CHECK(other == 0);
+}
+
+TEST_CASE("a row of normal figures is the same wherever it is cut") {
+  std::vector<float> whole(333);
+  cpu::normals(1, 2, 1000, whole);
+  for (const std::size_t cut : {1U, 63U, 64U, 65U, 332U}) {
+    std::vector<float> parts(whole.size());
+    cpu::normals(1, 2, 1000, std::span(parts).first(cut));
+    cpu::normals(1, 2, 1000 + cut, std::span(parts).subspan(cut));
+    CHECK(parts == whole);
   }
 }
 
