@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
@@ -16,7 +17,6 @@
 #include "planner/search/grid_search.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/mesh_search.hpp"
-#include "planner/solvers/parallel_for.hpp"
 
 namespace planner {
 
@@ -139,7 +139,7 @@ void work_off(Agenda& agenda, const ComparisonRequest& request, ExpertComparison
   const std::size_t all = agenda.searches.size() + agenda.prices.size();
   std::size_t done = 0;
   std::mutex telling;
-  share_out(all, request.threads, [&](std::size_t i) {
+  costmodel::share_out(all, request.threads, [&](std::size_t i) {
     const bool searches = i < agenda.searches.size();
     Task& task = searches ? agenda.searches[i] : agenda.prices[i - agenda.searches.size()];
     try {

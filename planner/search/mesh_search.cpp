@@ -6,11 +6,11 @@
 #include <numeric>
 #include <utility>
 
+#include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/search/mesh_batch.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"
-#include "planner/solvers/parallel_for.hpp"
 
 namespace planner {
 
@@ -53,7 +53,7 @@ class MeshSearcher {
     for (; next < all.size() && !out_of_time(); next = std::min(next + together, all.size())) {
       std::vector<MeshBatch> found(std::min(together, all.size() - next));
       const Seconds worst = worst_listed();
-      share_out(found.size(), threads_, [&](std::size_t i) {
+      costmodel::share_out(found.size(), threads_, [&](std::size_t i) {
         found[i] = MeshBatchSearch(*s_, all[next + i], least_, *expired_).run(orders, worst);
       });
       for (MeshBatch& batch : found) add(std::move(batch));
@@ -120,7 +120,7 @@ class MeshSearcher {
     constexpr std::size_t most_improved = 12;
     const auto improved = out_of_time() ? 0 : std::min(most_improved, started_.size());
     std::vector<std::uint64_t> simulated(improved, 0);
-    share_out(improved, threads_, [&](std::size_t i) {
+    costmodel::share_out(improved, threads_, [&](std::size_t i) {
       Evaluator evaluator(s_->model, s_->cluster, s_->training);
       MeshImprover improver(*s_, evaluator, *expired_);
       started_[i] = improver.improved(started_[i]);

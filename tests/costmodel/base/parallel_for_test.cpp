@@ -1,4 +1,4 @@
-#include "planner/solvers/parallel_for.hpp"
+#include "costmodel/base/parallel_for.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ TEST_CASE("every piece of work is done once, by any number of threads") {
       CAPTURE(threads);
       CAPTURE(count);
       std::vector<std::atomic<int>> done(count);
-      planner::share_out(count, threads, [&](std::size_t i) { ++done[i]; });
+      costmodel::share_out(count, threads, [&](std::size_t i) { ++done[i]; });
       for (const auto& times : done) CHECK(times == 1);
     }
   }
@@ -26,7 +26,7 @@ TEST_CASE("what the first of several pieces threw is thrown when all others are 
     std::atomic<int> done{0};
     std::string what;
     try {
-      planner::share_out(20, threads, [&](std::size_t i) {
+      costmodel::share_out(20, threads, [&](std::size_t i) {
         if (i == 5 || i == 11) throw std::runtime_error(std::to_string(i));
         ++done;
       });

@@ -1,4 +1,4 @@
-#include "planner/solvers/parallel_for.hpp"
+#include "costmodel/base/parallel_for.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace planner {
+namespace costmodel {
 
 void share_out(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> thrown(count);
@@ -31,4 +31,4 @@ void share_out(std::size_t count, int threads, const std::function<void(std::siz
   }
 }
 
-}  // namespace planner
+}  // namespace costmodel
