@@ -74,6 +74,7 @@ class Communicator {
 
   const Group& group() const { return group_; }
   GroupOperations* at_once() const { return at_once_; }
+  int world() const { return transport_.size(); }
 
   // Ring. `values` holds the result on every rank.
   void all_reduce(const Vector& values, Reduction reduction, int tag);

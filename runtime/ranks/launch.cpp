@@ -135,6 +135,12 @@ std::vector<int> ranks_here() {
   return ranks;
 }
 
+int cores_per_rank(int ranks) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int here = one_of_several() ? static_cast<int>(ranks_here().size()) : ranks;
+  return std::max(1, cores / std::max(1, here));
+}
+
 void let_others_speak() {
   const auto who = one_of_several();
   if (who && who->rank > 0)

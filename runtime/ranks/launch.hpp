@@ -29,6 +29,10 @@ int local_rank();
 // when unknown.
 std::vector<int> ranks_here();
 
+// The cores of this machine for each of its ranks, at least 1. A process that is one of several has
+// one rank; otherwise it has `ranks`.
+int cores_per_rank(int ranks);
+
 // Call it before reporting a fault that other ranks find too and exiting: the launcher kills all
 // ranks when the first exits, so higher ranks wait briefly for rank 0 to report.
 void let_others_speak();

@@ -1,10 +1,9 @@
 #include "runtime/training/layer_state.hpp"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "runtime/ranks/launch.hpp"
 
 namespace runtime {
 
@@ -29,34 +28,35 @@ LayerState::LayerState(LayerParameters layout, Number number, int zero, Communic
 }
 
 void LayerState::make_weights(std::uint64_t seed) {
-  Memory& memory = arena_.memory();
-  Block all = arena_.take(zero_ >= 3 ? MemoryKind::buffers : MemoryKind::weights,
-                          layout_.size * bytes_of(number_));
-  const auto floats_in = [](std::span<std::byte> bytes) {
-    return std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
-  };
+  const MemoryKind kind = zero_ >= 3 ? MemoryKind::buffers : MemoryKind::weights;
+  Block all;
   if (number_ == Number::f32) {
-    memory.write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
-      initialise(layout_, seed, floats_in(values));
-    });
+    all = drawn(kind, seed);
   } else {
-    std::vector<float> first(layout_.size);
-    initialise(layout_, seed, first);
-    memory.write(all.data(), all.bytes(), [&](std::span<std::byte> values) {
-      host_memory().round(first, {values.data(), layout_.size, number_});
-    });
-    const auto updated = own(Vector(first), zero_ == 0).floats();
-    master_ = arena_.take(MemoryKind::optimizer, updated.size_bytes());
-    memory.write(master_.data(), master_.bytes(), [&](std::span<std::byte> values) {
-      std::ranges::copy(updated, floats_in(values).begin());
-    });
+    all = arena_.take(kind, layout_.size * bytes_of(number_));
+    Block first = drawn(zero_ == 0 ? MemoryKind::optimizer : MemoryKind::buffers, seed);
+    arena_.memory().round(first.floats(), weights_in(all));
+    master_ = kept(std::move(first), MemoryKind::optimizer, Number::f32, zero_ == 0);
   }
-  if (zero_ >= 3) {
-    weights_ = arena_.take(MemoryKind::weights, chunk_.size * bytes_of(number_));
-    memory.copy(own(weights_in(all), false), weights_in(weights_));
-  } else {
-    weights_ = std::move(all);
-  }
+  weights_ = kept(std::move(all), MemoryKind::weights, number_, zero_ < 3);
+}
+
+Block LayerState::drawn(MemoryKind kind, std::uint64_t seed) {
+  Block block = arena_.take(kind, layout_.size * sizeof(float));
+  const int threads = cores_per_rank(replicas_.world());  // all ranks draw at the same time
+  arena_.memory().write(block.data(), block.bytes(), [&](std::span<std::byte> values) {
+    const std::span floats(reinterpret_cast<float*>(values.data()), layout_.size);
+    initialise(layout_, seed, floats, threads);
+  });
+  return block;
+}
+
+Block LayerState::kept(Block all, MemoryKind kind, Number number, bool shared) {
+  if (shared) return all;
+  Block shard = arena_.take(kind, chunk_.size * bytes_of(number));
+  arena_.memory().copy(own({all.data(), layout_.size, number}, false),
+                       {shard.data(), chunk_.size, number});
+  return shard;
 }
 
 Vector LayerState::own(const Vector& vector, bool shared) const {

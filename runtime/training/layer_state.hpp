@@ -47,6 +47,10 @@ class LayerState {
 
  private:
   void make_weights(std::uint64_t seed);
+  // The unsharded initial weights in fp32, drawn once.
+  Block drawn(MemoryKind kind, std::uint64_t seed);
+  // `all`, an unsharded buffer, or unless it is shared the rank's shard of it.
+  Block kept(Block all, MemoryKind kind, Number number, bool shared);
   Vector weights_in(const Block& block) const {
     return {block.data(), block.bytes() / bytes_of(number_), number_};
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/parallel_for.hpp"
 #include "runtime/cpu/random.hpp"
 
 namespace runtime {
@@ -159,6 +160,45 @@ std::uint64_t stream_of(std::string_view name) {
   return hash;
 }
 
+// Some rows of a tensor, which one thread writes.
+struct Rows {
+  const Parameter* tensor;
+  std::int64_t first, end;
+};
+
+std::vector<Rows> pieces_of(const LayerParameters& layer) {
+  constexpr std::int64_t elements = 1 << 16;  // about a millisecond of one core
+  std::vector<Rows> pieces;
+  for (const Parameter& p : layer.tensors) {
+    const std::int64_t rows = std::max<std::int64_t>(1, elements / p.cols);
+    for (std::int64_t first = 0; first < p.rows; first += rows)
+      pieces.push_back({&p, first, std::min(first + rows, p.rows)});
+  }
+  return pieces;
+}
+
+// `values` are the layer's.
+void initialise(const Rows& rows, std::uint64_t seed, std::span<float> values) {
+  const Parameter& p = *rows.tensor;
+  const auto at = [&](std::int64_t row, std::int64_t column, std::int64_t count) {
+    return values.subspan(p.offset + static_cast<std::size_t>(row * p.cols + column),
+                          static_cast<std::size_t>(count));
+  };
+  const auto own = at(rows.first, 0, (rows.end - rows.first) * p.cols);
+  if (p.initial != Initial::normal) {
+    std::ranges::fill(own, p.initial == Initial::ones ? 1.0F : 0.0F);
+    return;
+  }
+  const std::uint64_t stream = stream_of(p.name);
+  for (std::int64_t row = rows.first; row < rows.end; ++row) {
+    const std::int64_t start = (p.first_row + row) * p.global_cols;
+    for (const ColumnPart& part : p.columns)
+      cpu::normals(seed, stream, static_cast<std::uint64_t>(start + part.global),
+                   at(row, part.local, part.count));
+  }
+  for (float& value : own) value = static_cast<float>(p.spread * value);
+}
+
 }  // namespace
 
 LayerParameters layer_parameters(const OpList& list, const OpList& whole, const ModelSpec& model,
@@ -166,26 +206,12 @@ LayerParameters layer_parameters(const OpList& list, const OpList& whole, const 
   return Builder(list, whole, model, place, sequence_parallel).build();
 }
 
-void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values) {
+void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values,
+                int threads) {
   SHARDPLAN_CHECK(values.size() == layer.size);
-  for (const Parameter& p : layer.tensors) {
-    const std::span<float> own = values.subspan(p.offset, p.size());
-    if (p.initial != Initial::normal) {
-      std::fill(own.begin(), own.end(), p.initial == Initial::ones ? 1.0F : 0.0F);
-      continue;
-    }
-    const std::uint64_t stream = stream_of(p.name);
-    for (std::int64_t row = 0; row < p.rows; ++row) {
-      const std::int64_t start = (p.first_row + row) * p.global_cols;
-      for (const ColumnPart& part : p.columns) {
-        for (std::int64_t c = 0; c < part.count; ++c) {
-          const auto at = static_cast<std::uint64_t>(start + part.global + c);
-          own[static_cast<std::size_t>(row * p.cols + part.local + c)] =
-              static_cast<float>(p.spread * cpu::normal(seed, stream, at));
-        }
-      }
-    }
-  }
+  const auto pieces = pieces_of(layer);
+  costmodel::share_out(pieces.size(), threads,
+                       [&](std::size_t i) { initialise(pieces[i], seed, values); });
 }
 
 }  // namespace runtime

@@ -67,7 +67,8 @@ LayerParameters layer_parameters(const costmodel::OpList& list, const costmodel:
 inline constexpr std::string_view token_table_name = "token embedding table";
 
 // Writes the initial values (normal ones as in GPT-2: deviation 0.02, before a residual 0.02 /
-// sqrt(2 · layers)).
-void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values);
+// sqrt(2 · layers)), on `threads` threads; the values do not depend on how many.
+void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<float> values,
+                int threads = 1);
 
 }  // namespace runtime

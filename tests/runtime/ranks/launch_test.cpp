@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace launch_test {
@@ -57,6 +59,19 @@ TEST_CASE("torchrun says which rank this is, where MPI does not") {
   CHECK(runtime::launched_by_torchrun());
   CHECK_FALSE(runtime::one_of_several());  // alone
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"}) unsetenv(name);
+}
+
+TEST_CASE("the ranks of a machine share its cores") {
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  CHECK(runtime::cores_per_rank(1) == cores);
+  CHECK(runtime::cores_per_rank(2) == std::max(1, cores / 2));
+  CHECK(runtime::cores_per_rank(3 * cores) == 1);
+  const std::map<std::string, std::string> mpis{{"OMPI_COMM_WORLD_RANK", "0"},
+                                                {"OMPI_COMM_WORLD_SIZE", "64"},
+                                                {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  for (const auto& [name, value] : mpis) setenv(name.c_str(), value.c_str(), 1);
+  CHECK(runtime::cores_per_rank(64) == std::max(1, cores / 2));  // two of them are here
+  for (const auto& [name, value] : mpis) unsetenv(name.c_str());
 }
 
 TEST_CASE("each process of a machine takes a number of its own") {

@@ -4,10 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/cpu/random.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace parameters_test {
@@ -75,6 +78,40 @@ TEST_CASE("the ranks' shares are the whole, and begin as it does") {
         CHECK(cut == whole);
       }
     }
+  }
+}
+
+TEST_CASE("initial values are the same to the bit on any number of threads") {
+  const ModelSpec model = fixtures::gpt(2, 256, 4, 1024, 16);  // tensors of several pieces of work
+  for (const LayerKind kind : {LayerKind::embedding, LayerKind::block}) {
+    for (const int tp : {1, 4}) {
+      const LayerParameters layer = parameters(model, kind, tp, tp - 1);
+      std::vector<float> alone(layer.size);
+      initialise(layer, 3, alone);
+      CHECK(std::ranges::count(alone, 0.0F) < static_cast<std::ptrdiff_t>(layer.size / 10));
+      for (const int threads : {2, 3, 7}) {
+        std::vector<float> values(layer.size, -1);
+        initialise(layer, 3, values, threads);
+        CAPTURE(threads);
+        CHECK(std::memcmp(values.data(), alone.data(), layer.size * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("initial weights are the stream's numbers at their place in the whole tensor") {
+  const LayerParameters layer = parameters(llama(), LayerKind::block, 2, 1);
+  std::vector<float> values(layer.size);
+  initialise(layer, 3, values);
+  const Parameter& p = layer.tensors[1];
+  REQUIRE(p.name == "layer 1 QKV weight");
+  std::uint64_t stream = 14695981039346656037U;  // FNV-1a of the name
+  for (const char c : p.name) stream = (stream ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  for (const auto& part : p.columns) {
+    const std::int64_t at = 5 * p.global_cols + part.global;
+    const double drawn = runtime::cpu::normal(3, stream, static_cast<std::uint64_t>(at));
+    CHECK(values[p.offset + static_cast<std::size_t>(5 * p.cols + part.local)] ==
+          static_cast<float>(0.02 * drawn));
   }
 }
 
