@@ -134,6 +134,16 @@ Json time_json(const Estimate& e) {
             {"other_s", b.other.value}}}};
 }
 
+Json throughput_json(const Estimate& e, const ClusterSpec& cluster) {
+  return {{"tokens_per_s", e.tokens_per_s},
+          {"tokens_per_s_per_device", e.tokens_per_s / static_cast<double>(cluster.devices)},
+          {"model_flops_per_iteration", e.model_flops.value},
+          {"hardware_flops_per_iteration", e.hardware_flops.value},
+          {"model_tflops_per_device", e.model_rate_per_device.value / 1e12},
+          {"mfu", e.mfu},
+          {"hfu", e.hfu}};
+}
+
 Json memory_json(const Estimate& e) {
   Json stages = Json::array();
   for (const auto& s : e.memory) {

@@ -9,6 +9,7 @@ namespace costmodel {
 
 nlohmann::ordered_json plan_json(const Estimate& estimate);
 nlohmann::ordered_json time_json(const Estimate& estimate);
+nlohmann::ordered_json throughput_json(const Estimate& estimate, const ClusterSpec& cluster);
 nlohmann::ordered_json memory_json(const Estimate& estimate);
 nlohmann::ordered_json communication_json(const Traffic& traffic);
 

@@ -80,17 +80,7 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   const Value* overlap = reader.optional("overlap");
   t.overlap = overlap != nullptr ? read_overlap(*overlap, t.stack.overlap) : t.stack.overlap;
   reader.finish();
-  for (const DeviceSpec* device : kinds_of(scenario.cluster)) {
-    if (device->peak_of(t.precision).value > 0) continue;
-    std::string has;
-    for (std::size_t i = 0; i < precision_count; ++i) {
-      if (device->peak[i].value > 0)
-        has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
-    }
-    throw ConfigError(reader.mark_of("precision"),
-                      fmt::format("device {} has no {} rate", device->name, to_string(t.precision)),
-                      "set training.precision to one of " + has);
-  }
+  require_precision(scenario.cluster, t.precision, reader.mark_of("precision"));
 }
 
 // Reads a list, or a single value as a list of one.
@@ -184,6 +174,21 @@ void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& m
 }
 
 }  // namespace
+
+void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
+                       const std::string& otherwise) {
+  for (const DeviceSpec* device : kinds_of(cluster)) {
+    if (device->peak_of(precision).value > 0) continue;
+    std::string has;
+    for (std::size_t i = 0; i < precision_count; ++i) {
+      if (device->peak[i].value > 0)
+        has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
+    }
+    throw ConfigError(mark,
+                      fmt::format("device {} has no {} rate", device->name, to_string(precision)),
+                      fmt::format("set training.precision to one of {}{}", has, otherwise));
+  }
+}
 
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path) {
   MapReader reader(root, "scenario");

@@ -93,6 +93,11 @@ Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments);
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path);
 
+// Throws ConfigError at `mark` when a device of the cluster has no rate in `precision`; the remedy
+// names the precisions that it has, and `otherwise` follows.
+void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
+                       const std::string& otherwise = "");
+
 // The request with every missing key set to its default (1, none, false, or the default of the
 // stack's recipes). Keys with the value `auto` stay open.
 PlanRequest with_defaults(const Scenario& scenario);

@@ -19,22 +19,12 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json throughput_json(const Estimate& e, const Scenario& s) {
-  return {{"tokens_per_s", e.tokens_per_s},
-          {"tokens_per_s_per_device", e.tokens_per_s / static_cast<double>(s.cluster.devices)},
-          {"model_flops_per_iteration", e.model_flops.value},
-          {"hardware_flops_per_iteration", e.hardware_flops.value},
-          {"model_tflops_per_device", e.model_rate_per_device.value / 1e12},
-          {"mfu", e.mfu},
-          {"hfu", e.hfu}};
-}
-
 Json to_json(const Estimate& e, const Scenario& s) {
   Json json{{"scenario", s.name},
             {"plan", told_plan(e)},
             {"time", costmodel::time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
-            {"throughput", throughput_json(e, s)},
+            {"throughput", costmodel::throughput_json(e, s.cluster)},
             {"memory", costmodel::memory_json(e)},
             {"communication", costmodel::communication_json(e.traffic)},
             {"parameters", e.parameters},

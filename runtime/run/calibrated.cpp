@@ -14,21 +14,24 @@ using costmodel::Scenario;
 
 namespace {
 
-// Removes the framework's overheads and overlaps; the operators that a stack chooses stay.
+// Removes the framework's overheads, and the overlaps that this runtime has not; the operators that
+// a stack chooses stay.
 void without_framework(costmodel::TrainingSpec& training) {
   auto& stack = training.stack;
   stack.elementwise_factor = stack.attention_factor = 1;
   stack.kernel_launch = stack.collective_wait = {};
   stack.micro_batch_host = stack.iteration_host = {};
   stack.backward_tp_overlap = stack.zero_prefetch = false;
-  training.overlap = {};
-  training.overlap.pp_overlap = true;
+  const costmodel::Overlap asked = training.overlap;
+  training.overlap = {.overlap_grad_reduce = asked.overlap_grad_reduce,
+                      .pp_overlap = true,
+                      .cuda_graph = asked.cuda_graph};
 }
 
 }  // namespace
 
 void use_calibrated(Scenario& scenario, const std::string& profile,
-                    const costmodel::ConfigPath& path) {
+                    const costmodel::ConfigPath& path, costmodel::Precision computed_in) {
   const costmodel::Mark mark{"--calibrated", 0, 0};
   std::error_code status;
   if (!std::filesystem::exists(profile, status)) {
@@ -55,6 +58,7 @@ void use_calibrated(Scenario& scenario, const std::string& profile,
     cluster.devices_per_node = devices;  // they are all on this machine
     scenario.cluster_text = given.name;
   }
+  require_precision(cluster, computed_in, mark, ", or leave --calibrated out");
   without_framework(scenario.training);
 }
 

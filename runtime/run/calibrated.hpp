@@ -8,10 +8,12 @@
 namespace runtime {
 
 // Replaces the cluster's device by the profile; by a cluster's profile also the tiers. Also removes
-// the overheads of the training framework, because the times were measured with this runtime, which
-// overlaps only the transfers between stages. Throws ConfigError when the file is missing or was
-// not written by `shardplan calibrate`.
+// the overheads of the training framework, because the times were measured with this runtime; of
+// the overlaps those remain that this runtime has: transfers between stages always, and reduced
+// gradients and replayed launches (CUDA graphs) where the scenario asks for them. Throws
+// ConfigError when the file is missing, was not written by `shardplan calibrate`, or has no rate in
+// `computed_in`, the precision that the run computes in.
 void use_calibrated(costmodel::Scenario& scenario, const std::string& profile,
-                    const costmodel::ConfigPath& path);
+                    const costmodel::ConfigPath& path, costmodel::Precision computed_in);
 
 }  // namespace runtime

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
+#include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/machine/cluster_groups.hpp"
 
 namespace runtime {
 
 namespace {
 
 std::optional<double> error_of(Unit unit, double predicted, double measured) {
+  if (!std::isfinite(predicted) || !std::isfinite(measured)) return std::nullopt;
   if (unit == Unit::fraction) return 100 * (predicted - measured);
   if (measured == 0) return predicted == 0 ? std::optional(0.0) : std::nullopt;
   return 100 * (predicted - measured) / measured;
@@ -88,6 +92,33 @@ costmodel::Traffic most_traffic(const RunSummary& measured) {
   for (const auto& sent : measured.traffic)
     if (sent.total() > most.total()) most = sent;
   return most;
+}
+
+std::string not_predicted(const RunResult& r) {
+  if (std::isfinite(r.predicted.iteration.value)) return "";
+  const auto precision = r.scenario.training.precision;
+  std::string why = "the model gives no finite time";
+  for (const costmodel::DeviceSpec* device : kinds_of(r.scenario.cluster)) {
+    if (device->peak_of(precision) == costmodel::FlopsPerSecond(0))
+      why = fmt::format("device {} has no {} rate", device->name, to_string(precision));
+  }
+  return "the iteration time is not predicted: " + why;
+}
+
+std::string limit_missed(const RunResult& r, double limit_pct) {
+  if (std::string none = not_predicted(r); !none.empty())
+    return none + fmt::format(", and so not within --fail-above {:g}", limit_pct);
+  const auto error = compare(r).front().error_pct;
+  if (error && std::abs(*error) <= limit_pct) return "";
+  return fmt::format("the iteration time is predicted {} wrong, above --fail-above {:g}",
+                     error ? fmt::format("{:.1f} %", std::abs(*error)) : "infinitely", limit_pct);
+}
+
+costmodel::Estimate at_measured_time(const RunResult& r) {
+  costmodel::Estimate e = r.predicted;
+  e.iteration = r.measured.iteration;
+  set_throughput(r.scenario.cluster, r.scenario.training, e);
+  return e;
 }
 
 std::vector<Compared> compare(const RunResult& r) {

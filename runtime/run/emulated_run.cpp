@@ -178,7 +178,7 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   result.computed = false;
   result.iterations = 1;
   result.plan = executed_plan(request.scenario);
-  const auto& s = request.scenario;
+  const auto& s = result.scenario = request.scenario;
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   result.predicted = evaluator.estimate(result.plan);
   if (!result.plan.replica_groups.empty()) {

@@ -47,12 +47,14 @@ Json predicted_json(const RunResult& r) {
   const auto& e = r.predicted;
   return {{"time", costmodel::time_json(e)},
           {"bubble_fraction", e.bubble_fraction},
+          {"throughput", costmodel::throughput_json(e, r.scenario.cluster)},
           {"memory", costmodel::memory_json(e)},
           {"communication", costmodel::communication_json(e.traffic)}};
 }
 
 Json measured_json(const RunResult& r) {
   Json json{{"time", measured_time(r)}, {"bubble_fraction", r.measured.bubble_fraction}};
+  json["throughput"] = costmodel::throughput_json(at_measured_time(r), r.scenario.cluster);
   json["memory"] = r.computed ? measured_memory(r) : Json();
   json["communication"] =
       r.computed ? costmodel::communication_json(most_traffic(r.measured)) : Json();

@@ -13,6 +13,7 @@
 #include "runtime/devices/paced_device.hpp"
 #include "runtime/ranks/tensor_route.hpp"
 #include "runtime/run/agreement.hpp"
+#include "runtime/run/comparison.hpp"
 #include "runtime/run/cpu_backend.hpp"
 #include "runtime/run/cuda_backend.hpp"
 #include "runtime/run/early_end.hpp"
@@ -151,9 +152,10 @@ std::optional<RunResult> trained(RunRequest request) {
   if (auto note = compute_as_can_be(request.backend, request.scenario.training); !note.empty())
     begun.notes.push_back(std::move(note));
   replay_as_can_be(request, request.scenario.training, begun.notes);
-  const Scenario& s = request.scenario;
+  const Scenario& s = begun.scenario = request.scenario;
   Evaluator evaluator(s.model, s.cluster, s.training);
   begun.predicted = evaluator.estimate(begun.plan);
+  if (auto note = not_predicted(begun); !note.empty()) begun.notes.push_back(std::move(note));
   computes.require_memory(request.backend, begun.predicted);
   for (auto& note : computes.notes_on_ranks(request, begun.plan))
     begun.notes.push_back(std::move(note));

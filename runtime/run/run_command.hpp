@@ -51,6 +51,7 @@ struct RunRequest {
 
 struct RunResult {
   std::string backend;
+  costmodel::Scenario scenario;  // as executed and predicted (compute_as_can_be)
   costmodel::ParallelPlan plan;
   int iterations = 0;  // completed ones; 0: nothing was measured
   RunSummary measured;

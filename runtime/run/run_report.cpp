@@ -13,6 +13,7 @@ namespace runtime {
 namespace {
 
 std::string value_text(Unit unit, double value) {
+  if (!std::isfinite(value)) return "-";
   switch (unit) {
     case Unit::seconds: return costmodel::format_seconds(costmodel::Seconds(value));
     case Unit::bytes: return costmodel::format_bytes(costmodel::Bytes(value));

@@ -38,6 +38,15 @@ json json_of(const Scratch& scratch, const std::string& command) {
   return json::parse(done.out);
 }
 
+// mine.yaml: a device that has bf16 alone, whereas CPUs compute in fp32.
+void without_fp32(const Scratch& scratch) {
+  std::filesystem::copy_file(SHARDPLAN_SOURCE_DIR "/configs/devices/cpu-generic.yaml",
+                             scratch.path() / "mine.yaml");
+  std::string text = scratch.read("mine.yaml");
+  text.replace(text.find("fp32:"), 5, "bf16:");
+  scratch.write("mine.yaml", text);
+}
+
 // What was measured, but for bytes, and what the machine is, as "#".
 std::string without_times(const std::string& text) {
   constexpr std::size_t measured = 40;  // the column of measurements
@@ -108,7 +117,18 @@ TEST_CASE("the JSON of a run holds prediction and measurement in one shape") {
     CHECK(all[side]["bubble_fraction"].is_number());
     CHECK(all[side]["memory"]["stages"].size() == 2);
     CHECK(all[side]["communication"].is_object());
+    const json& throughput = all[side]["throughput"];
+    const double iteration = all[side]["time"]["iteration_s"];
+    CHECK(throughput["tokens_per_s"].get<double>() == doctest::Approx(8 * 16 / iteration));
+    CHECK(throughput["tokens_per_s_per_device"].get<double>() ==
+          doctest::Approx(8 * 16 / iteration / 4));
+    CHECK(
+        throughput["model_tflops_per_device"].get<double>() ==
+        doctest::Approx(throughput["model_flops_per_iteration"].get<double>() / iteration / 4e12));
+    CHECK(throughput["mfu"] > 0);
   }
+  CHECK(all["measured"]["throughput"]["model_flops_per_iteration"] ==
+        all["predicted"]["throughput"]["model_flops_per_iteration"]);
   CHECK(all["measured"]["communication"] == all["predicted"]["communication"]);
   const double predicted = all["predicted"]["time"]["iteration_s"],
                measured = all["measured"]["time"]["iteration_s"];
@@ -306,6 +326,38 @@ TEST_CASE("--fail-above turns a wrong prediction into status 4") {
   const Run done = run(scratch, tiny + "--iterations 2 --fail-above 0.0001");
   CHECK(done.status == 4);
   CHECK(contains(done.err, " wrong, above --fail-above 0.0001"));
+}
+
+TEST_CASE("a profile without the precision that is computed is refused, and says which it has") {
+  const Scratch scratch;
+  without_fp32(scratch);
+  const Run done = run(scratch, tiny + "--calibrated mine.yaml");
+  CHECK(done.status == 2);
+  CHECK(done.out == "");
+  CHECK(contains(done.err,
+                 "has no fp32 rate; set training.precision to one of bf16, or leave "
+                 "--calibrated out"));
+}
+
+TEST_CASE("a run that went well ends with 0 where nothing is predicted, unless a limit is given") {
+  const Scratch scratch;
+  without_fp32(scratch);
+  const std::string unpredicted =
+      tiny +
+      "--iterations 2 --set training.precision=bf16 "
+      "--set cluster={\"base\":\"laptop-cpu\",\"devices\":4,\"device\":\"mine.yaml\"} ";
+  const json all = json_of(scratch, unpredicted);
+  CHECK(all["predicted"]["time"]["iteration_s"].is_null());
+  CHECK(all["error_pct"]["iteration_s"].is_null());
+  CHECK(all["measured"]["throughput"]["tokens_per_s"] > 0);
+  CHECK(all["error_pct"]["memory.0.weights_bytes"] == 0);
+  CHECK(contains(all["notes"].dump(), "the iteration time is not predicted: device "));
+  const Run limited = run(scratch, unpredicted + "--fail-above 50");
+  CHECK(limited.status == 4);
+  CHECK(contains(limited.out, "has no fp32 rate"));
+  CHECK_FALSE(contains(limited.out + limited.err, "nan"));
+  CHECK_FALSE(contains(limited.out + limited.err, "inf"));
+  CHECK(limited.err.ends_with(" has no fp32 rate, and so not within --fail-above 50\n"));
 }
 
 }  // namespace run_cli_test
