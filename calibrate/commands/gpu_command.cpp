@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "calibrate/commands/gpu_tasks.hpp"
-#include "calibrate/measure/gpu_sensors.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/profile/gpu_profile.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "runtime/backend/cuda_library.hpp"
+#include "runtime/devices/gpu_sensors.hpp"
 
 namespace calibrate {
 
@@ -78,7 +78,7 @@ std::string calibrate_gpu(const CpuRequest& request) {
   const auto tasks = gpu_tasks(benches.all(), gpu_shapes(request.quick));
   PartFile part(request.out + ".part", header_of(request, report));
   const std::string settled = settled_text(settle_clocks(bench));
-  GpuGauge gauge(load_nvml(), report.gpus.front().bus, Seconds(0.2));
+  runtime::GpuGauge gauge(runtime::load_nvml(), report.gpus.front().bus, Seconds(0.2));
   const Clock measuring = measuring_clock(benches.all());
   run_tasks(tasks, Seconds(60 * request.minutes), part, measuring,
             [&](std::size_t done, const std::string& name, double left) {

@@ -9,6 +9,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "runtime/backend/device.hpp"
 #include "runtime/backend/transport.hpp"
+#include "runtime/devices/gpu_sensors.hpp"
 #include "runtime/ranks/tensor_route.hpp"
 #include "runtime/run/run_command.hpp"
 
@@ -25,6 +26,8 @@ struct ComputeBackend {
   std::vector<std::string> (*notes_on_ranks)(const RunRequest& request,
                                              const costmodel::ParallelPlan& plan);
   std::unique_ptr<Device> (*device_of)(const RunRequest& request, const Transport& transport);
+  // Watches the GPU of this rank while it runs; null when it has none.
+  std::unique_ptr<GpuGauge> (*gauge_of)(const RunRequest& request, const Transport& transport);
   // How tensors travel between devices: directly or staged through host memory. `seen`: the device
   // that the engine uses, which wraps the backend's own.
   TensorWay (*way_of_tensors)(const RunRequest& request, const costmodel::ParallelPlan& plan,

@@ -64,6 +64,7 @@ const ComputeBackend& cpu_backend() {
       .device_of = [](const RunRequest&, const Transport&) -> std::unique_ptr<Device> {
         return std::make_unique<CpuDevice>();
       },
+      .gauge_of = [](const RunRequest&, const Transport&) { return std::unique_ptr<GpuGauge>(); },
       .way_of_tensors = [](const RunRequest&, const ParallelPlan&, Transport&, Device&,
                            Device&) { return TensorWay(); }};
   return backend;

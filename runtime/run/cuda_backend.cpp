@@ -102,6 +102,16 @@ std::unique_ptr<Device> gpu_of(const RunRequest& request, const Transport& trans
                            .part = at.part});
 }
 
+const Gpu& gpu_at(const CudaReport& report, const RunRequest& request, const Transport& transport) {
+  return report.gpus[static_cast<std::size_t>(place_of(request, transport).gpu)];
+}
+
+std::unique_ptr<GpuGauge> gauge_of_gpu(const RunRequest& request, const Transport& transport) {
+  const CudaReport report = cuda_plugin().report();
+  return std::make_unique<GpuGauge>(load_nvml(), gpu_at(report, request, transport).bus,
+                                    costmodel::Seconds(0.05));
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
@@ -111,7 +121,7 @@ std::string host_name() {
 TensorWay way_by_nccl(const RunRequest& request, const ParallelPlan& plan, Transport& transport,
                       Device& device, Device& seen) {
   const CudaPlugin& cuda = cuda_plugin();
-  const Gpu gpu = cuda.report().gpus[static_cast<std::size_t>(place_of(request, transport).gpu)];
+  const Gpu gpu = gpu_at(cuda.report(), request, transport);
   const auto& s = request.scenario;
   const std::string host = host_name();
   return tensor_way(
@@ -133,6 +143,7 @@ const ComputeBackend& cuda_backend() {
                            const costmodel::Estimate&) {},  // a GPU out of memory throws by itself
       .notes_on_ranks = notes_on_gpus,
       .device_of = gpu_of,
+      .gauge_of = gauge_of_gpu,
       .way_of_tensors = way_by_nccl};
   return backend;
 }

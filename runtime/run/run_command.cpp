@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/devices/graph_rules.hpp"
 #include "runtime/devices/graphed_device.hpp"
@@ -82,12 +83,21 @@ std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, con
                "thread call it, and not several (MPI_THREAD_MULTIPLE)";
 }
 
+// What rank 0's GPU did meanwhile; stops the gauge.
+std::string note_of(GpuGauge& gauge, const RankMeasurement& own, std::int64_t ranks) {
+  return fmt::format("{}, arena's peak {}{}", gauge.stop_and_tell(),
+                     costmodel::format_bytes(costmodel::Bytes(static_cast<double>(own.peak))),
+                     ranks > 1 ? " (rank 0's GPU)" : "");
+}
+
 // Trains one rank; on rank 0 `end` gets all ranks' measurements.
 void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunRequest& request,
                 Transport& transport, EarlyEnd& end) {
   require_agreement(transport, statements(request, begun.plan), begun.plan.devices(),
                     to_string(begun.plan));
   const ComputeBackend& computes = backend_of(request.backend);
+  const bool speaks = transport.rank() == 0;
+  const auto gauge = speaks ? computes.gauge_of(request, transport) : nullptr;
   const std::unique_ptr<Device> device = computes.device_of(request, transport);
   PacedDevice paced(*device);
   std::unique_ptr<GraphedDevice> replaying = graphed(*device, request, begun.plan);
@@ -101,7 +111,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
                                                transport.beside() != nullptr})
           : "";
   const std::string alone = not_beside(evaluator, begun.plan, way, transport);
-  if (transport.rank() == 0) {
+  if (speaks) {
     end.note(way.note);
     end.note(alone);
     end.note(one_by_one);
@@ -114,16 +124,21 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
   options.executor.fabric = way.transport.get();
   options.executor.seed = request.seed;
   options.executor.memory_limit = request.memory_limit;
+  bool first = true;
   options.each = [&](const RankMeasurement& one) {
     auto all = gather_measurements(transport, one);
     if (!all.empty()) end.add(std::move(all));
     if (replaying) replaying->warmed_up();
+    if (gauge && first && request.iterations > 1) gauge->restart();  // the first one warms up
+    first = false;
   };
-  if (transport.rank() == 0) options.progress = request.progress;
+  if (speaks) options.progress = request.progress;
   const bool replays = replaying != nullptr && one_by_one.empty();
   if (replays) options.executor.reuse = Reuse::lowest;
-  train(evaluator, begun.plan, transport, pace ? paced : replays ? whole : *device, options);
-  if (replays && transport.rank() == 0) end.note(graphs_note(replaying->counts()));
+  Device& used = pace ? paced : replays ? whole : *device;
+  const RankMeasurement own = train(evaluator, begun.plan, transport, used, options);
+  if (gauge) end.note(note_of(*gauge, own, begun.plan.devices()));
+  if (replays && speaks) end.note(graphs_note(replaying->counts()));
 }
 
 // No model predicts neighbours and clocks: repeats the prediction at the measured pace.

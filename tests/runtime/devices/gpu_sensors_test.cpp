@@ -1,5 +1,5 @@
 // Clocks and power, of a GPU that only says what it is told to.
-#include "calibrate/measure/gpu_sensors.hpp"
+#include "runtime/devices/gpu_sensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 
 namespace gpu_sensors_test {
 
-using calibrate::GpuGauge;
-using calibrate::Nvml;
+using runtime::GpuGauge;
+using runtime::Nvml;
 
 namespace {
 
@@ -33,6 +33,11 @@ Nvml fake() {
                 return 0;
               },
           .power = [](void*, unsigned*) { return 3; },  // not supported
+          .memory =
+              [](void*, runtime::NvmlMemory* memory) {
+                *memory = {80ULL << 30U, 70ULL << 30U, 10ULL << 30U};
+                return 0;
+              },
           .driver =
               [](char* text, unsigned size) {
                 std::strncpy(text, "580.1", size);
@@ -50,8 +55,9 @@ std::map<std::string, std::string> told_by(GpuGauge& gauge) {
 }  // namespace
 
 TEST_CASE("what was read is told as its median and its bounds") {
-  CHECK(calibrate::range_text({}) == "unknown");
-  CHECK(calibrate::range_text({1410, 1980, 1980.4}) == "1980 (1410 to 1980)");
+  CHECK(runtime::range_text({}) == "unknown");
+  CHECK(runtime::range_text({1410, 1980, 1980.4}) == "1980 (1410 to 1980)");
+  CHECK(runtime::range_text({2619, 2619}) == "2619");
 }
 
 TEST_CASE("a gauge reads until it is stopped, and says what it could not read") {
@@ -62,7 +68,7 @@ TEST_CASE("a gauge reads until it is stopped, and says what it could not read") 
   const auto told = told_by(gauge);
   CHECK(open_count == 0);
   CHECK(told.at("driver_version") == "580.1");
-  CHECK(told.at("memory_mhz") == "3201 (3201 to 3201)");
+  CHECK(told.at("memory_mhz") == "3201");
   CHECK(told.at("multiprocessor_mhz").find("(1001 to ") != std::string::npos);
   CHECK(told.at("watts") == "unknown");
   const int before = readings;
@@ -70,16 +76,30 @@ TEST_CASE("a gauge reads until it is stopped, and says what it could not read") 
   CHECK(readings == before);
 }
 
+TEST_CASE("a gauge that restarts forgets what it read before, and reads once more at least") {
+  readings = 0;
+  GpuGauge gauge(fake(), "0000:1b:00.0", costmodel::Seconds(1000));
+  while (readings < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  readings = 500;
+  gauge.restart();
+  CHECK(gauge.stop_and_tell() ==
+        "clocks while it ran: multiprocessors 1501 MHz, memory 3201 MHz, unknown W; driver 580.1; "
+        "70.0 of 80.0 GiB free before");
+  CHECK(readings == 502);
+  CHECK(open_count == 0);
+}
+
 TEST_CASE("without NVML, or that GPU, a profile says so") {
   GpuGauge elsewhere(fake(), "0000:ff:00.0", costmodel::Seconds(0.001));
   CHECK(told_by(elsewhere).at("clocks_and_power") ==
         "unknown: NVML knows no GPU at 0000:ff:00.0 (status 6)");
   CHECK(open_count == 0);
-  const Nvml missing = calibrate::load_nvml("libno-such-nvml.so");
+  const Nvml missing = runtime::load_nvml("libno-such-nvml.so");
   CHECK(missing.missing.starts_with("NVML cannot be loaded: libno-such-nvml.so"));
-  CHECK(calibrate::load_nvml("libm.so.6").missing == "NVML has no nvmlInit_v2");
+  CHECK(runtime::load_nvml("libm.so.6").missing == "NVML has no nvmlInit_v2");
   GpuGauge gauge(missing, "", costmodel::Seconds(0.001));
   CHECK(told_by(gauge).at("clocks_and_power") == "unknown: " + missing.missing);
+  CHECK(gauge.stop_and_tell() == "clocks, power and free memory are unknown: " + missing.missing);
 }
 
 }  // namespace gpu_sensors_test

@@ -1,4 +1,4 @@
-#include "calibrate/measure/gpu_sensors.hpp"
+#include "runtime/devices/gpu_sensors.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,10 @@
 #include <mutex>
 #include <thread>
 
+#include "costmodel/base/unit_text.hpp"
 #include "runtime/backend/loaded_library.hpp"
 
-namespace calibrate {
+namespace runtime {
 
 namespace {
 
@@ -20,13 +21,14 @@ constexpr int multiprocessor_clock = 1, memory_clock = 2;  // nvmlClockType_t
 }  // namespace
 
 Nvml load_nvml(const char* file) {
-  runtime::LoadedLibrary library("NVML", file);
+  LoadedLibrary library("NVML", file);
   Nvml nvml;
   library.find("nvmlInit_v2", nvml.init);
   library.find("nvmlShutdown", nvml.shut_down);
   library.find("nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_bus);
   library.find("nvmlDeviceGetClockInfo", nvml.clock);
   library.find("nvmlDeviceGetPowerUsage", nvml.power);
+  library.find("nvmlDeviceGetMemoryInfo", nvml.memory);
   library.find("nvmlSystemGetDriverVersion", nvml.driver);
   nvml.missing = library.missing();
   return nvml;
@@ -35,8 +37,10 @@ Nvml load_nvml(const char* file) {
 std::string range_text(std::vector<double> values) {
   if (values.empty()) return "unknown";
   std::ranges::sort(values);
-  return fmt::format("{:.0f} ({:.0f} to {:.0f})", values[values.size() / 2], values.front(),
-                     values.back());
+  const auto text = [](double value) { return fmt::format("{:.0f}", value); };
+  const std::string least = text(values.front()), most = text(values.back());
+  if (least == most) return least;
+  return fmt::format("{} ({} to {})", text(values[values.size() / 2]), least, most);
 }
 
 class GpuGauge::Thread {
@@ -60,9 +64,27 @@ class GpuGauge::Thread {
     nvml_.shut_down();
   }
 
+  void restart() {
+    {
+      const std::lock_guard lock(mutex_);
+      multiprocessor_.clear();
+      memory_.clear();
+      watts_.clear();
+      restarted_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  std::string line() const {
+    if (!missing_.empty()) return "clocks, power and free memory are unknown: " + missing_;
+    return fmt::format(
+        "clocks while it ran: multiprocessors {} MHz, memory {} MHz, {} W; driver {}; {}",
+        range_text(multiprocessor_), range_text(memory_), range_text(watts_), driver_, free_);
+  }
+
   std::vector<std::pair<std::string, std::string>> told() const {
     if (!missing_.empty()) return {{"clocks_and_power", "unknown: " + missing_}};
-    return {{"driver_version", driver_.empty() ? "unknown" : driver_},
+    return {{"driver_version", driver_},
             {"multiprocessor_mhz", range_text(multiprocessor_)},
             {"memory_mhz", range_text(memory_)},
             {"watts", range_text(watts_)}};
@@ -80,7 +102,14 @@ class GpuGauge::Thread {
     std::array<char, 96> text{};
     if (nvml_.driver(text.data(), static_cast<unsigned>(text.size() - 1)) == 0)
       driver_ = text.data();
+    NvmlMemory memory;
+    if (nvml_.memory(device_, &memory) == 0)
+      free_ = fmt::format("{} of {} GiB free before", gib(memory.free), gib(memory.total));
     return "";
+  }
+
+  static std::string gib(unsigned long long bytes) {
+    return costmodel::format_gib(costmodel::Bytes(static_cast<double>(bytes)));
   }
 
   void read(std::vector<double>& into, int status, double value) {
@@ -90,6 +119,7 @@ class GpuGauge::Thread {
   void run() {
     std::unique_lock lock(mutex_);
     do {
+      restarted_ = false;
       unsigned value = 0;
       int status = nvml_.clock(device_, multiprocessor_clock, &value);
       read(multiprocessor_, status, value);
@@ -97,18 +127,19 @@ class GpuGauge::Thread {
       read(memory_, status, value);
       status = nvml_.power(device_, &value);
       read(watts_, status, value * 1e-3);
-    } while (!changed_.wait_for(lock, std::chrono::duration<double>(period_.value),
-                                [&] { return ended_; }));
+      changed_.wait_for(lock, std::chrono::duration<double>(period_.value),
+                        [&] { return ended_ || restarted_; });
+    } while (!ended_ || restarted_);
   }
 
   const Nvml nvml_;
   const costmodel::Seconds period_;
   void* device_ = nullptr;
-  std::string driver_;
+  std::string driver_ = "unknown", free_ = "free memory unknown";
   const std::string missing_;  // declared after what opened() writes
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ended_ = false;
+  bool ended_ = false, restarted_ = false;
   std::vector<double> multiprocessor_, memory_, watts_;
   std::thread thread_;
 };
@@ -118,9 +149,16 @@ GpuGauge::GpuGauge(const Nvml& nvml, const std::string& bus, costmodel::Seconds 
 
 GpuGauge::~GpuGauge() = default;
 
+void GpuGauge::restart() { thread_->restart(); }
+
+std::string GpuGauge::stop_and_tell() {
+  thread_->end();
+  return thread_->line();
+}
+
 std::vector<std::pair<std::string, std::string>> GpuGauge::stop() {
   thread_->end();
   return thread_->told();
 }
 
-}  // namespace calibrate
+}  // namespace runtime
