@@ -138,6 +138,8 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
   Device& used = pace ? paced : replays ? whole : *device;
   const RankMeasurement own = train(evaluator, begun.plan, transport, used, options);
   if (gauge) end.note(note_of(*gauge, own, begun.plan.devices()));
+  if (speaks)
+    for (const std::string& note : device->notes()) end.note(note);
   if (replays && speaks) end.note(graphs_note(replaying->counts()));
 }
 
