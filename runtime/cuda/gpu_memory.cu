@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -154,9 +155,10 @@ void GpuMemory::read(const void* from, std::span<std::byte> host) {
 void GpuMemory::write(void* to, std::size_t bytes,
                       const std::function<void(std::span<std::byte>)>& write) {
   if (bytes == 0) return;
-  std::vector<std::byte> staged(bytes);
-  write(staged);
-  check(cudaMemcpyAsync(to, staged.data(), bytes, cudaMemcpyHostToDevice, stream()));
+  // Not zeroed: the threads that fill it take its pages.
+  const auto staged = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  write({staged.get(), bytes});
+  check(cudaMemcpyAsync(to, staged.get(), bytes, cudaMemcpyHostToDevice, stream()));
   wait();  // `staged` is destroyed
 }
 
