@@ -12,7 +12,9 @@ namespace runtime::cpu {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 [[gnu::always_inline]] constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+#if defined(__GNUC__) && !defined(__CUDACC__)  // nvcc unrolls it by itself
 #pragma GCC unroll 10
+#endif
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t first = 0xD2511F53ULL * counter[0];
     const std::uint64_t second = 0xCD9E8D57ULL * counter[2];
