@@ -47,6 +47,12 @@ double difference(const char* model, const char* plan, int ranks, bool flash,
 
 }  // namespace
 
+TEST_CASE("the models trained here are found with or without a GPU") {
+  for (const char* model : {training_test::gpt, training_test::llama})
+    CHECK(training_test::scenario(model, "stack: shardplan-cuda", "{micro_batch: 4}", 1)
+              .model.layers == 8);
+}
+
 TEST_CASE("without a GPU, a device cannot be made, and says why") {
   const auto report = runtime::cuda::query_devices();
   if (report.error.empty()) {

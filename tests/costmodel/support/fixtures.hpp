@@ -96,9 +96,9 @@ inline costmodel::TrainingSpec training(std::int64_t global_batch, std::int64_t 
   return training;
 }
 
-inline costmodel::ConfigPath configs() {
-  return {{std::string(SHARDPLAN_SOURCE_DIR) + "/configs"}};
-}
+// As the programs find them: $SHARDPLAN_CONFIG_PATH, beside the installed tests (scripts/gpu-kit),
+// the source tree's.
+inline costmodel::ConfigPath configs() { return costmodel::config_path({}); }
 
 // Uniform numbers that are the same on every platform.
 class Random {

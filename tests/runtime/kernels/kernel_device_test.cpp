@@ -7,6 +7,8 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +114,25 @@ TEST_CASE("in bf16 they do it to its eight bits") {
 TEST_CASE("in fp16 they do it to its eleven bits") {
   KernelDeviceOnHost<runtime::F16> device;
   op_test::compare_with_cpu(device, 5 * rounding::unit<runtime::F16>, runtime::Number::f16);
+}
+
+TEST_CASE("operators' cases are picked by name or by number") {
+  const auto cases = op_test::all_cases();
+  const auto picked = [&](const char* word) { return op_test::picked_cases(cases, word); };
+  CHECK(picked(nullptr).size() == cases.size());
+  CHECK(picked("2") == std::vector<std::size_t>{2});
+  const auto products = picked("product");
+  CHECK(products.size() > 1);
+  for (const std::size_t i : products) CHECK(cases[i].name == "product");
+  CHECK(picked("no such operator").empty());
+  CHECK(picked("").empty());
+}
+
+TEST_CASE("a case that is not there fails" * doctest::should_fail()) {
+  HostKernelDevice device;
+  setenv("SHARDPLAN_OP_CASE", "no such operator", 1);
+  const std::shared_ptr<void> after(nullptr, [](void*) { unsetenv("SHARDPLAN_OP_CASE"); });
+  op_test::compare_with_cpu(device, 1);
 }
 
 TEST_CASE("a model learns by the GPU's kernels what it learns on the CPU") {

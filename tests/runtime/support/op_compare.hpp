@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -212,13 +214,28 @@ inline double excess(const std::vector<std::byte>& a, const std::vector<std::byt
   return worst;
 }
 
+// The numbers of the cases that `word` picks, by name ("softmax", of which there are several) or by
+// number; of all without a word.
+inline std::vector<std::size_t> picked_cases(const std::vector<OpCase>& cases, const char* word) {
+  std::vector<std::size_t> picked;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (word == nullptr || cases[i].name == word || std::to_string(i) == word) picked.push_back(i);
+  return picked;
+}
+
 // `tolerance`: of floats, where the CPU has the same numbers as a device of another format, beside
-// what the order of products' sums may change; all else is equal.
+// what the order of products' sums may change; all else is equal. $SHARDPLAN_OP_CASE picks cases,
+// so that one that failed can be run alone.
 inline void compare_with_cpu(runtime::Device& device, double tolerance,
                              Number number = Number::f32) {
   auto cases = all_cases();
   const float masked = number == Number::f16 ? 65504.0F : 1e30F;
-  for (OpCase& one : cases) {
+  const char* const word = std::getenv("SHARDPLAN_OP_CASE");
+  const auto picked = picked_cases(cases, word);
+  REQUIRE_MESSAGE(!picked.empty(), "SHARDPLAN_OP_CASE names no operator case");
+  for (const std::size_t op_case : picked) {
+    OpCase& one = cases[op_case];
+    CAPTURE(op_case);
     CAPTURE(one.name);
     const std::size_t first = one.buffers.front().bytes.size();
     CAPTURE(first);
