@@ -106,7 +106,8 @@ def build(torch, s):
                 q, k = turned(q, cos, sin), turned(k, cos, sin)
             if kv_heads != heads:
                 k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
-            y = fn.scaled_dot_product_attention(q, k, v, dropout_p=drop, is_causal=True)
+            # No dropout of probabilities: our flash attention has none either.
+            y = fn.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.out(y.transpose(1, 2).reshape(batch, length, h))
 
     class Mlp(nn.Module):
