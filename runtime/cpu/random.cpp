@@ -43,7 +43,8 @@ namespace {
 // cos(2πu) for u in (0, 1], by Taylor's series about the nearest multiple of π/2: a cosine's about
 // an even multiple, a sine's about an odd one, which has one term less.
 [[gnu::always_inline]] inline double cosine_of_turn(double u) {
-  const int quarter = static_cast<int>(4 * u + 0.5);
+  // As std::lround, which does not vectorise: 4u + 1/2 is exact where it matters, u being positive.
+  const int quarter = static_cast<int>(4 * u + 0.5);  // NOLINT(bugprone-incorrect-roundings)
   const double angle = (4 * u - quarter) * (std::numbers::pi / 2);  // within π/4
   const double odd = quarter & 1, even = 1 - odd, square = -angle * angle;
   double term = even + odd * angle, sum = term;

@@ -38,7 +38,8 @@ std::string range_text(std::vector<double> values) {
   if (values.empty()) return "unknown";
   std::ranges::sort(values);
   const auto text = [](double value) { return fmt::format("{:.0f}", value); };
-  const std::string least = text(values.front()), most = text(values.back());
+  std::string least = text(values.front());
+  const std::string most = text(values.back());
   if (least == most) return least;
   return fmt::format("{} ({} to {})", text(values[values.size() / 2]), least, most);
 }

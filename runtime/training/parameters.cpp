@@ -192,9 +192,10 @@ void initialise(const Rows& rows, std::uint64_t seed, std::span<float> values) {
   const std::uint64_t stream = stream_of(p.name);
   for (std::int64_t row = rows.first; row < rows.end; ++row) {
     const std::int64_t start = (p.first_row + row) * p.global_cols;
-    for (const ColumnPart& part : p.columns)
+    for (const ColumnPart& part : p.columns) {
       cpu::normals(seed, stream, static_cast<std::uint64_t>(start + part.global),
                    at(row, part.local, part.count));
+    }
   }
   for (float& value : own) value = static_cast<float>(p.spread * value);
 }
