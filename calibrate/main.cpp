@@ -15,6 +15,7 @@
 #include "calibrate/commands/fit_command.hpp"
 #include "calibrate/commands/gpu_command.hpp"
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "runtime/backend/transport.hpp"
@@ -212,8 +213,10 @@ int run(int count, char** arguments) {
   if (backend == "cpu") return measure_this_machine(values, command_line(count, arguments));
   if (backend == "cuda") return measure_gpu(values, command_line(count, arguments));
   if (!backend.empty()) {
-    throw ConfigError({}, fmt::format("shardplan calibrate: there is no backend {}", backend),
-                      "choose cpu or cuda, or --from FILE: measurements made elsewhere");
+    throw ConfigError(
+        {},
+        fmt::format("shardplan calibrate: there is no backend {}", costmodel::shortened(backend)),
+        "choose cpu or cuda, or --from FILE: measurements made elsewhere");
   }
   for (const char* name : {"cluster-out", "minutes", "compare", "profile", "check", "then-run"}) {
     if (values.count(name) == 0) continue;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/options.hpp"
@@ -35,7 +36,8 @@ int run(int count, char** arguments) {
   }
   const planner::CommandResult result = planner::run_command(options, {wants_color(options)});
   if (!options.quiet) {
-    for (const auto& warning : result.warnings) print(stderr, warning + "\n");
+    for (const auto& warning : result.warnings)
+      print(stderr, costmodel::message_text(warning) + "\n");
   }
   if (!result.failure.empty()) {
     print(stderr, result.failure);
@@ -60,10 +62,10 @@ int main(int count, char** arguments) {
     print(stderr, std::string(fault.what()) + "\n");
     return 2;
   } catch (const costmodel::InternalError& fault) {
-    print(stderr, std::string("shardplan: ") + fault.what() + "\n");
+    print(stderr, "shardplan: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   } catch (const std::exception& fault) {
-    print(stderr, std::string("shardplan: internal fault: ") + fault.what() + "\n");
+    print(stderr, "shardplan: internal fault: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   }
 }

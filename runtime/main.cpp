@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -100,8 +101,9 @@ std::size_t chosen(const std::string& given, const char* flag,
   const auto found = std::find(names.begin(), names.end(), given);
   if (found == names.end()) {
     const std::vector<std::string> known(names.begin(), names.end());
-    throw ConfigError({}, fmt::format("shardplan run: {} {} is unknown", flag, given),
-                      costmodel::known_names(given, known));
+    throw ConfigError(
+        {}, fmt::format("shardplan run: {} {} is unknown", flag, costmodel::shortened(given)),
+        costmodel::known_names(given, known));
   }
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -119,7 +121,7 @@ std::size_t memory_limit(const po::variables_map& values) {
   const auto bytes = costmodel::parse_quantity(text, costmodel::Dimension::size);
   if (!bytes.value || *bytes.value < 0) {
     throw ConfigError({},
-                      fmt::format("shardplan run: --memory-limit '{}': {}", text,
+                      fmt::format("shardplan run: --memory-limit {}: {}", costmodel::quote(text),
                                   bytes.value ? "it is below zero" : bytes.why),
                       "write a size, such as 512 MiB");
   }

@@ -8,6 +8,7 @@
 #include "calibrate/fit/fit_device.hpp"
 #include "calibrate/fit/fit_network.hpp"
 #include "calibrate/fit/fitted_profile.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
@@ -48,7 +49,8 @@ std::vector<Measurement> of_devices(const Microbenchmarks& all, const Request& r
   const std::vector<std::string> known(names.begin(), names.end());
   for (const auto& device : request.devices) {
     if (names.count(device) == 0) {
-      throw ConfigError({}, fmt::format("no measurement is of the device '{}'", device),
+      throw ConfigError({},
+                        fmt::format("no measurement is of the device {}", costmodel::quote(device)),
                         costmodel::known_names(device, known, 64));
     }
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/cost/collective.hpp"
 
@@ -95,7 +96,8 @@ Precision read_precision(const std::string& word) {
   const std::string first = word.substr(0, word.find_first_of(" /"));
   const auto& names = costmodel::precision_names;
   const auto at = std::find(names.begin(), names.end(), first);
-  if (at == names.end()) throw NotPriced{fmt::format("'{}' is no precision of products", word)};
+  if (at == names.end())
+    throw NotPriced{fmt::format("{} is no precision of products", costmodel::quote(word))};
   return static_cast<Precision>(at - names.begin());
 }
 
@@ -187,7 +189,8 @@ void read_collective(MapReader& shape, const Figures& f, Measurement& m) {
   std::replace(name.begin(), name.end(), '_', '-');
   const auto& names = costmodel::collective_names;
   const auto at = std::find(names.begin() + 1, names.end(), name);
-  if (at == names.end()) throw NotPriced{fmt::format("'{}' is no collective of ours", f.op)};
+  if (at == names.end())
+    throw NotPriced{fmt::format("{} is no collective of ours", costmodel::quote(f.op))};
   if (!bytes) throw NotPriced{"its message size is not known"};
   if (run.ranks < 2) throw NotPriced{"one rank sends nothing"};
   if (f.algorithm == "NVLS")

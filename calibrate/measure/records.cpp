@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 
 namespace calibrate {
@@ -32,7 +33,9 @@ double number(const std::string& text, const std::string& line) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw ConfigError({}, fmt::format("'{}' is no number in the measurement '{}'", text, line),
+    throw ConfigError({},
+                      fmt::format("{} is no number in the measurement {}", costmodel::quote(text),
+                                  costmodel::quote(line)),
                       "remove the .part file");
   }
   return value;
@@ -42,7 +45,9 @@ costmodel::Pass pass_named(const std::string& name, const std::string& line) {
   const auto& names = costmodel::pass_names;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw ConfigError({}, fmt::format("'{}' is no pass in the measurement '{}'", name, line),
+    throw ConfigError({},
+                      fmt::format("{} is no pass in the measurement {}", costmodel::quote(name),
+                                  costmodel::quote(line)),
                       "remove the .part file");
   }
   return static_cast<costmodel::Pass>(found - names.begin());
@@ -60,7 +65,8 @@ std::string to_line(const Record& r) {
 Record read_line(const std::string& line) {
   const auto parts = split(line, '\t');
   if (parts.size() != fields)
-    throw ConfigError({}, fmt::format("'{}' is no measurement", line), "remove the .part file");
+    throw ConfigError({}, fmt::format("{} is no measurement", costmodel::quote(line)),
+                      "remove the .part file");
   Record r;
   r.task = parts[0];
   r.op = parts[1];

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
+
 namespace costmodel {
 
 std::string to_string(const Mark& mark) {
@@ -17,17 +19,19 @@ std::string to_string(const Mark& mark) {
 
 namespace {
 
-// Makes the message one line of printable text: the quoted input may contain line breaks or
-// terminal escapes.
-std::string message(const Mark& where, const std::string& wrong, const std::string& remedy) {
+// Longest place of a file in a message, in characters: with it there is room for what is wrong.
+constexpr std::size_t longest_place = 300;
+
+std::string message(Mark where, const std::string& wrong, const std::string& remedy) {
+  where.file = shortened(printable(where.file), longest_place);
   std::string text = to_string(where);
   if (!text.empty()) text += ": ";
   text += wrong;
   if (!remedy.empty()) text += "; " + remedy;
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
+  return message_text(text);
 }
+
+std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
 // Edit distance: insertions, deletions, replacements and swaps of neighbouring letters ("modle").
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -62,6 +66,7 @@ std::string nearest_name(const std::string& misspelt, const std::vector<std::str
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, misspelt.size() / 3) + 1;
   for (const auto& name : known) {
+    if (difference(misspelt.size(), name.size()) >= best_distance) continue;
     const std::size_t distance = edit_distance(misspelt, name);
     if (distance < best_distance) {
       best_distance = distance;
@@ -79,16 +84,18 @@ std::string nearest_name(const std::string& misspelt, const std::vector<std::str
 
 bool is_misspelling(const std::string& word, const std::string& name) {
   const std::size_t most = std::clamp<std::size_t>(name.size() / 4, 1, 2);
-  return word != name && edit_distance(word, name) <= most;
+  return word != name && difference(word.size(), name.size()) <= most &&
+         edit_distance(word, name) <= most;
 }
 
 std::string known_names(const std::string& misspelt, const std::vector<std::string>& known,
                         std::size_t most) {
   std::string text;
   const std::string near = nearest_name(misspelt, known);
-  if (!near.empty()) text += fmt::format("did you mean '{}'? ", near);
+  if (!near.empty()) text += fmt::format("did you mean {}? ", quote(near));
   text += "known: ";
-  for (std::size_t i = 0; i < std::min(most, known.size()); ++i) text += (i ? ", " : "") + known[i];
+  for (std::size_t i = 0; i < std::min(most, known.size()); ++i)
+    text += (i ? ", " : "") + shortened(printable(known[i]));
   if (known.size() > most) text += fmt::format(" and {} more", known.size() - most);
   return text;
 }

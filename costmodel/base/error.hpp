@@ -20,7 +20,9 @@ struct Mark {
 // "FILE:LINE:COLUMN"; "FILE" when the line is unknown; "" when the file is unknown too.
 std::string to_string(const Mark& mark);
 
-// Bad input. what() is "FILE:LINE:COLUMN: what is wrong; what is allowed".
+// Bad input. what() is "FILE:LINE:COLUMN: what is wrong; what is allowed", a message_text:
+// printable whatever the input holds. Pieces of the input in `wrong` and `remedy` are written with
+// `quote`.
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(const Mark& where, const std::string& wrong, const std::string& remedy);

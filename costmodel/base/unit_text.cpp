@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "costmodel/base/escape.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -108,17 +110,17 @@ ParsedQuantity parse_quantity(std::string_view raw, Dimension dimension) {
   double number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status != std::errc() || !std::isfinite(number))
-    return {{}, fmt::format("'{}' is not a number", raw)};
+    return {{}, fmt::format("{} is not a number", quote(raw))};
   const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
   if (unit.empty()) return {number, ""};
   for (const auto& known : units) {
     if (known.name != unit) continue;
     if (known.dimension == dimension) return {number * known.factor, ""};
-    return {
-        {},
-        fmt::format("'{}' is {}, not {}", trimmed(raw), noun(known.dimension), noun(dimension))};
+    return {{},
+            fmt::format("{} is {}, not {}", quote(trimmed(raw)), noun(known.dimension),
+                        noun(dimension))};
   }
-  return {{}, fmt::format("'{}' has the unknown unit '{}'", trimmed(raw), unit)};
+  return {{}, fmt::format("{} has the unknown unit {}", quote(trimmed(raw)), quote(unit))};
 }
 
 std::string format_seconds(Seconds t) {

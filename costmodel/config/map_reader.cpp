@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -46,11 +48,13 @@ std::int64_t read_integer(const Value& value, const std::string& what, IntegerRa
   const auto [end, status] = std::from_chars(begin, text.data() + text.size(), number);
   if (status == std::errc() && end == text.data() + text.size() && !value.quoted) {
     if (number < range.least || number > range.most) {
-      throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, text), allowed);
+      throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, shortened(text)),
+                        allowed);
     }
     return number;
   }
-  throw ConfigError(value.mark, fmt::format("{}: '{}' is not a whole number", what, text), allowed);
+  throw ConfigError(value.mark, fmt::format("{}: {} is not a whole number", what, quote(text)),
+                    allowed);
 }
 
 double read_number(const Value& value, const std::string& what, Dimension dimension, double least,
@@ -62,7 +66,7 @@ double read_number(const Value& value, const std::string& what, Dimension dimens
                       fmt::format("write it like {}", example_of(dimension)));
   }
   if (*parsed.value < least || *parsed.value > most) {
-    throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, text),
+    throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, shortened(text)),
                       range_text(least, most, dimension));
   }
   return *parsed.value;
@@ -72,7 +76,7 @@ bool read_boolean(const Value& value, const std::string& what) {
   const std::string& text = scalar_text(value, what, "true or false");
   if (text == "true" || text == "True") return true;
   if (text == "false" || text == "False") return false;
-  throw ConfigError(value.mark, fmt::format("{}: '{}' is neither true nor false", what, text),
+  throw ConfigError(value.mark, fmt::format("{}: {} is neither true nor false", what, quote(text)),
                     "write true or false");
 }
 
@@ -98,7 +102,7 @@ const Value& MapReader::required(std::string_view key) {
   for (const auto& entry : map_.entries) {
     const bool asked_for = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
     if (!asked_for && is_misspelling(entry.key, std::string(key))) {
-      throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", what_, entry.key),
+      throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
                         fmt::format("did you mean '{}'?", key));
     }
   }
@@ -150,7 +154,7 @@ std::optional<std::size_t> MapReader::one_of(std::string_view key,
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == word) return i;
   }
-  throw ConfigError(value->mark, fmt::format("{}: '{}' is not known", key, word),
+  throw ConfigError(value->mark, fmt::format("{}: {} is not known", key, quote(word)),
                     known_names(word, std::vector<std::string>(names.begin(), names.end())));
 }
 
@@ -162,7 +166,7 @@ Mark MapReader::mark_of(std::string_view key) const {
 void MapReader::finish() const {
   for (const auto& entry : map_.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    throw ConfigError(entry.key_mark, fmt::format("{} has no key '{}'", what_, entry.key),
+    throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
                       known_names(entry.key, known_, 40));
   }
 }

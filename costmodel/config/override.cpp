@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace costmodel {
@@ -9,7 +10,7 @@ namespace costmodel {
 void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw ConfigError(mark, "'" + assignment + "' is not an assignment",
+    throw ConfigError(mark, quote(assignment) + " is not an assignment",
                       "write key.path=value, such as plan.tp=8");
   }
   Value* at = &root;
@@ -18,12 +19,12 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
     const auto dot = path.find('.', from);
     const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
     if (key.empty()) {
-      throw ConfigError(mark, "'" + path + "' has an empty key",
+      throw ConfigError(mark, quote(path) + " has an empty key",
                         "write key.path=value, such as plan.tp=8");
     }
     if (dot == std::string::npos) {
       if (assignment.find_first_not_of(' ', equals + 1) == std::string::npos) {
-        throw ConfigError(mark, "'" + path + "' is given no value",
+        throw ConfigError(mark, quote(path) + " is given no value",
                           "write key.path=value, such as plan.tp=8");
       }
       Value value = parse_yaml(assignment.substr(equals + 1), mark.file);
@@ -47,7 +48,7 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
       map.set("base", *next);
       *next = std::move(map);
     } else if (!next->is_map() && next->kind != Value::Kind::null) {
-      throw ConfigError(mark, "'" + path.substr(0, dot) + "' is not a map",
+      throw ConfigError(mark, quote(path.substr(0, dot)) + " is not a map",
                         "only maps have keys below them");
     }
     at = next;

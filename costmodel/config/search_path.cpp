@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace costmodel {
@@ -32,17 +33,51 @@ const Value& loaded(const ConfigPath& path, const std::string& file) {
   return path.loaded->emplace(file, load_yaml(file)).first->second;
 }
 
+// The files that `base:` has led through: as they were named, and as they are. One file has many
+// names: ./a.yaml, ././a.yaml, a link.
+struct Chain {
+  std::vector<std::string> names, files;
+};
+
+constexpr std::size_t longest_chain = 64;
+
+// "a.yaml -> b.yaml -> a.yaml"; the middle of a long chain is left out.
+std::string told(const Chain& chain) {
+  constexpr std::size_t shown = 4;  // at either end
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < chain.names.size(); ++i) {
+    const bool told = i < shown || i + shown >= chain.names.size();
+    if (told) names.push_back(shortened(printable(chain.names[i])));
+    if (!told && i == shown) names.emplace_back("...");
+  }
+  return fmt::format("{}", fmt::join(names, " -> "));
+}
+
+// Adds a file to the chain; throws at `mark` when it closes a ring.
+void follow(Chain& chain, const std::string& file, const Mark& mark) {
+  std::error_code status;
+  const std::string real = fs::weakly_canonical(file, status).string();
+  const bool ring = std::find(chain.files.begin(), chain.files.end(), real) != chain.files.end();
+  chain.names.push_back(file);
+  chain.files.push_back(real);
+  if (ring) throw ConfigError(mark, "base: goes in a circle", "break the chain " + told(chain));
+  if (chain.files.size() > longest_chain) {
+    throw ConfigError(mark, fmt::format("base: leads through more than {} files", longest_chain),
+                      "shorten the chain " + told(chain));
+  }
+}
+
 ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Value& value,
-                       std::vector<std::string>& chain) {
+                       Chain& chain) {
   if (value.is_scalar()) {
     const std::string file = find_config(path, kind, value.text, value.mark);
-    if (std::find(chain.begin(), chain.end(), file) != chain.end()) {
-      chain.push_back(file);
-      throw ConfigError(value.mark, "base: goes in a circle",
-                        fmt::format("break the chain {}", fmt::join(chain, " -> ")));
+    follow(chain, file, value.mark);
+    const Value& inside = loaded(path, file);
+    if (inside.is_scalar()) {  // never taken as a name: it may be any file of this machine
+      throw ConfigError(inside.mark, fmt::format("this file of a {} is not a map", singular(kind)),
+                        "write key: value, one a line");
     }
-    chain.push_back(file);
-    ResolvedConfig found = resolve(path, kind, loaded(path, file), chain);
+    ResolvedConfig found = resolve(path, kind, inside, chain);
     found.name = fs::path(file).stem().string();
     return found;
   }
@@ -56,7 +91,7 @@ ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Va
     for (const auto& entry : value.entries) {
       if (!is_misspelling(entry.key, "base")) continue;
       throw ConfigError(entry.key_mark,
-                        fmt::format("{} has no key '{}'", singular(kind), entry.key),
+                        fmt::format("{} has no key {}", singular(kind), quote(entry.key)),
                         "did you mean 'base'?");
     }
     return {"", value};
@@ -90,7 +125,7 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
     std::error_code status;
     if (fs::path(name).is_relative() && fs::exists(beside, status)) return beside.string();
     if (fs::exists(name, status)) return name;
-    throw ConfigError(mark, fmt::format("no file '{}'", name),
+    throw ConfigError(mark, "no file " + quote(name),
                       "paths are relative to this file or the working directory");
   }
   for (const auto& directory : path.directories) {
@@ -100,15 +135,15 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
   }
   const auto names = config_names(path, kind);
   if (names.empty()) {
-    throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
+    throw ConfigError(mark, fmt::format("no {} {}", singular(kind), quote(name)),
                       "no configs were found; give --config-path DIR");
   }
-  throw ConfigError(mark, fmt::format("no {} '{}'", singular(kind), name),
+  throw ConfigError(mark, fmt::format("no {} {}", singular(kind), quote(name)),
                     known_names(name, names));
 }
 
 ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value) {
-  std::vector<std::string> chain;
+  Chain chain;
   return resolve(path, kind, value, chain);
 }
 
@@ -117,8 +152,9 @@ namespace fs = std::filesystem;
 ConfigPath config_path(const std::vector<std::string>& given) {
   ConfigPath path;
   for (const auto& directory : given) {
-    if (!fs::is_directory(directory)) {
-      throw ConfigError({}, "--config-path " + directory + " is not a directory",
+    std::error_code fault;
+    if (!fs::is_directory(directory, fault)) {
+      throw ConfigError({}, "--config-path " + shortened(directory) + " is not a directory",
                         "name a directory with models/, clusters/, ... in it");
     }
     path.directories.push_back(directory);

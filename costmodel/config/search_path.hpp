@@ -36,8 +36,8 @@ struct ResolvedConfig {
   Value value;       // a map with `base` resolved and removed
 };
 
-// Resolves a name, a path or a map, and follows `base:` chains. Throws ConfigError for a cycle and
-// prints the chain.
+// Resolves a name, a path or a map, and follows `base:` chains through at most 64 files. Throws
+// ConfigError for a ring and tells the chain, and for a file that is not a map.
 ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value);
 
 // The directories to search, `given` ones first. Throws ConfigError when one of those is not a

@@ -11,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -62,7 +64,7 @@ struct Converter {
         throw ConfigError(key_mark, "a key must be a plain word", "write key: value");
       const std::string key = pair.first.Scalar();
       if (!seen.insert(key).second) {
-        throw ConfigError(key_mark, "key '" + key + "' is written twice in one map",
+        throw ConfigError(key_mark, "key " + quote(key) + " is written twice in one map",
                           "keep one of them");
       }
       value.entries.push_back({key, key_mark, convert(pair.second, depth + 1)});
@@ -82,7 +84,7 @@ std::string with_plain_line_ends(const std::string& text) {
 }
 
 bool needs_quotes(const std::string& text) {
-  if (text.empty() || text == "null" || text == "~") return true;
+  if (text.empty() || text == "null" || text == "~" || printable(text) != text) return true;
   const bool odd = text.find_first_of(":#{}[],&*!|>'\"%@`\n\t") != std::string::npos;
   return odd || text.front() == ' ' || text.back() == ' ' || text.front() == '-' ||
          text.front() == '?';
@@ -110,7 +112,9 @@ void emit(YAML::Emitter& out, const Value& value) {
       if (value.entries.empty()) out << YAML::Flow;
       out << YAML::BeginMap;
       for (const auto& entry : value.entries) {
-        out << YAML::Key << entry.key << YAML::Value;
+        out << YAML::Key;
+        if (printable(entry.key) != entry.key) out << YAML::DoubleQuoted;
+        out << entry.key << YAML::Value;
         emit(out, entry.value);
       }
       out << YAML::EndMap;
@@ -135,7 +139,7 @@ Value parse_yaml(const std::string& text, const std::string& file) {
   } catch (const YAML::Exception& fault) {
     Mark mark{file, 0, 0};
     if (!fault.mark.is_null()) mark = {file, fault.mark.line + 1, fault.mark.column + 1};
-    throw ConfigError(mark, "not readable as YAML: " + fault.msg,
+    throw ConfigError(mark, "not readable as YAML: " + shortened(printable(fault.msg), 120),
                       "check brackets, quotes and indentation here");
   }
 }
@@ -164,7 +168,7 @@ Value load_yaml(const std::string& path) {
 std::string to_yaml(const Value& value) {
   YAML::Emitter out;
   emit(out, value);
-  return std::string(out.c_str()) + "\n";
+  return without_hidden(out.c_str()) + "\n";
 }
 
 }  // namespace costmodel

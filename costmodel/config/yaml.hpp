@@ -15,7 +15,7 @@ Value load_yaml(const std::string& path);
 Value parse_yaml(const std::string& text, const std::string& file);
 
 // Writes block style, with flow style for sequences of scalars. Parsing the result gives the same
-// tree.
+// tree, but for bytes that are not UTF-8: they become U+FFFD.
 std::string to_yaml(const Value& value);
 
 }  // namespace costmodel

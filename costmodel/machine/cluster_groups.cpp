@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
@@ -68,7 +69,7 @@ void read_group_list(const Value& list, const Value& map, const ConfigPath& path
     ClusterSpec group = read_group(item, map, path);
     for (const ClusterSpec& other : cluster.groups) {
       if (other.name != group.name) continue;
-      throw ConfigError(item.mark, fmt::format("two groups are called '{}'", group.name),
+      throw ConfigError(item.mark, fmt::format("two groups are called {}", quote(group.name)),
                         "give one of them a name of its own");
     }
     cluster.devices += group.devices;
@@ -82,7 +83,7 @@ void read_group_list(const Value& list, const Value& map, const ConfigPath& path
 
 ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
                                  const ConfigPath& path) {
-  MapReader reader(map, name.empty() ? "cluster" : fmt::format("cluster '{}'", name));
+  MapReader reader(map, name.empty() ? "cluster" : "cluster " + quote(name));
   ClusterSpec cluster;
   cluster.name = name;
   cluster.title = reader.text("title").value_or(name);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/machine/collective_table_reader.hpp"
 
@@ -75,10 +76,10 @@ void read_tiers(MapReader& reader, ClusterSpec& cluster) {
     cluster.tiers.push_back(read_tier(item));
     const std::size_t n = cluster.tiers.size();
     if (n > 1 && cluster.tiers[n - 1].devices <= cluster.tiers[n - 2].devices) {
-      throw ConfigError(
-          item.mark,
-          fmt::format("tier '{}' is not larger than the tier inside it", cluster.tiers[n - 1].name),
-          "list the tiers from the innermost out, `devices` growing");
+      throw ConfigError(item.mark,
+                        fmt::format("tier {} is not larger than the tier inside it",
+                                    quote(cluster.tiers[n - 1].name)),
+                        "list the tiers from the innermost out, `devices` growing");
     }
   }
 }
@@ -86,7 +87,7 @@ void read_tiers(MapReader& reader, ClusterSpec& cluster) {
 }  // namespace
 
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device) {
-  MapReader reader(map, name.empty() ? "cluster" : fmt::format("cluster '{}'", name));
+  MapReader reader(map, name.empty() ? "cluster" : "cluster " + quote(name));
   ClusterSpec cluster;
   cluster.name = name;
   cluster.device = std::move(device);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
 
@@ -136,7 +137,7 @@ void read_pace(MapReader& device, DeviceSpec& spec) {
 }  // namespace
 
 DeviceSpec read_device(const Value& map, const std::string& name) {
-  MapReader reader(map, fmt::format("device '{}'", name));
+  MapReader reader(map, "device " + quote(name));
   DeviceSpec device;
   device.name = name;
   device.title = reader.text("title").value_or(name);

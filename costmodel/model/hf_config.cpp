@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/model/hf_t5.hpp"
 #include "costmodel/model/hf_translation.hpp"
@@ -112,8 +113,8 @@ const Family& find_family(const Value& map) {
   known.emplace_back("mt5");
   const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
   throw ConfigError(type->mark,
-                    moe ? fmt::format("model_type '{}' has no operators in this version", word)
-                        : fmt::format("model_type '{}' is not known", word),
+                    moe ? fmt::format("model_type {} has no operators in this version", quote(word))
+                        : fmt::format("model_type {} is not known", quote(word)),
                     known_names(moe ? "" : word, known));  // qwen3 is no misspelt qwen3_moe
 }
 
@@ -275,7 +276,7 @@ class Translation : private HfTranslation {
       if (word == theirs) return std::string(ours);
       known.emplace_back(theirs);
     }
-    throw ConfigError(reader_.mark_of(key), fmt::format("{}: '{}' is not known", key, word),
+    throw ConfigError(reader_.mark_of(key), fmt::format("{}: {} is not known", key, quote(word)),
                       known_names(word, known));
   }
 

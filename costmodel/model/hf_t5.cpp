@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/model/hf_translation.hpp"
 #include "costmodel/model/model_spec.hpp"
 
@@ -77,7 +78,7 @@ class T5Translation : private HfTranslation {
     const std::vector<std::string> known{"relu", "gelu", "silu", "gated-gelu", "gated-silu"};
     if (std::find(known.begin(), known.end(), (gated ? gate : "") + function) == known.end()) {
       throw ConfigError(reader_.mark_of("feed_forward_proj"),
-                        fmt::format("feed_forward_proj: '{}' is not known", word),
+                        fmt::format("feed_forward_proj: {} is not known", quote(word)),
                         known_names(word, known));
     }
     put("gated_mlp", gated, "feed_forward_proj");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 
 namespace costmodel {
@@ -257,7 +258,7 @@ void read_rest(MapReader& reader, ModelSpec& model) {
 }  // namespace
 
 ModelSpec read_model(const Value& map, const std::string& name) {
-  MapReader reader(map, name.empty() ? "model" : fmt::format("model '{}'", name));
+  MapReader reader(map, name.empty() ? "model" : "model " + quote(name));
   ModelSpec model;
   model.name = name;
   reader.required("kind");

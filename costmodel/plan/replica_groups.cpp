@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
@@ -90,7 +91,10 @@ namespace {
 
 using GroupNames = std::vector<std::string>;
 
-std::string list_of(const GroupNames& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string list_of(GroupNames names) {
+  for (std::string& name : names) name = shortened(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 // Checks that there is one entry per group, in the cluster's order.
 bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
@@ -105,7 +109,7 @@ bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rule
   for (const std::string& name : listed) {
     const bool known = rules.require(
         std::count(has.begin(), has.end(), name) > 0, "replicas",
-        [&] { return fmt::format("the cluster has no group '{}'", name); },
+        [&] { return fmt::format("the cluster has no group {}", quote(name)); },
         [&] { return "choose among " + list_of(has); });
     if (!known) return false;
   }
@@ -114,7 +118,7 @@ bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rule
     const bool once = rules.require(
         times == 1, "replicas",
         [&] {
-          return fmt::format("group '{}' of the cluster {}", name,
+          return fmt::format("group {} of the cluster {}", quote(name),
                              times == 0 ? "holds no replicas" : "is listed more than once");
         },
         [&] { return "give one entry for each of " + list_of(has); });
@@ -156,8 +160,8 @@ bool check_sizes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules
     all_used &= rules.require(
         devices_of(group, p.cp) == has, "replicas",
         [&] {
-          return fmt::format("group '{}': tp {} x pp {}{} x dp {} = {} devices, but it has {}",
-                             group.group, group.tp, group.pp,
+          return fmt::format("group {}: tp {} x pp {}{} x dp {} = {} devices, but it has {}",
+                             quote(group.group), group.tp, group.pp,
                              p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "", group.dp,
                              format_integer(devices_of(group, p.cp)), format_integer(has));
         },
@@ -206,7 +210,7 @@ void check_replicas(const ParallelPlan& p, const ModelSpec& model, const Cluster
     for (const Violation& fault : violations(parts[g].plan, model, cluster.groups[g], own)) {
       rules.require(
           false, "replicas",
-          [&] { return fmt::format("group '{}': {}", parts[g].group, fault.reason); },
+          [&] { return fmt::format("group {}: {}", quote(parts[g].group), fault.reason); },
           [&] { return fault.remedy; });
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 
 namespace costmodel {
@@ -115,7 +116,7 @@ void read_factor(const Value* map, const std::string& group, double& factor) {
 }  // namespace
 
 StackSpec read_stack(const Value& map, const std::string& name) {
-  MapReader reader(map, fmt::format("stack '{}'", name));
+  MapReader reader(map, "stack " + quote(name));
   StackSpec stack;
   stack.name = name;
   stack.title = reader.text("title").value_or(name);

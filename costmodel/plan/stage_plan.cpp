@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 
 namespace costmodel {
@@ -128,7 +129,7 @@ std::string product_text(const ParallelPlan& p) {
 
 std::string group_names(const ClusterSpec& cluster) {
   std::vector<std::string> names;
-  for (const ClusterSpec& group : cluster.groups) names.push_back(group.name);
+  for (const ClusterSpec& group : cluster.groups) names.push_back(shortened(group.name));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -199,7 +200,7 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
     const std::string& name = p.stages[k].group;
     const bool known = rules.require(
         name.empty() || group_named(name, cluster) >= 0, "stages",
-        [&] { return fmt::format("stage {}: the cluster has no group '{}'", k, name); },
+        [&] { return fmt::format("stage {}: the cluster has no group {}", k, quote(name)); },
         [&] {
           return cluster.groups.empty() ? std::string("leave group out")
                                         : "choose among " + group_names(cluster);
@@ -213,9 +214,10 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
         s.devices <= s.left, p.stages.empty() ? "pp" : "stages",
         [&] {
           return fmt::format(
-              "stage {} takes {} devices, group '{}' has {} left: a stage lies on "
+              "stage {} takes {} devices, group {} has {} left: a stage lies on "
               "one kind of device",
-              k, s.devices, group_of(cluster, s.group).name, std::max<std::int64_t>(0, s.left));
+              k, s.devices, quote(group_of(cluster, s.group).name),
+              std::max<std::int64_t>(0, s.left));
         },
         [&] {
           return p.stages.empty()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -18,7 +19,7 @@ Recompute read_recompute(const Value& value) {
       if (recomputation_names[i] == value.text) return {static_cast<Recomputation>(i), 0};
     }
     throw ConfigError(
-        value.mark, fmt::format("recompute: '{}' is not known", value.text),
+        value.mark, fmt::format("recompute: {} is not known", quote(value.text)),
         known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
   }
   MapReader reader(value, "recompute");
@@ -203,7 +204,7 @@ PlanRequest read_plan(const Value& map) {
     if (!Mesh::valid_order(*order)) {
       throw ConfigError(
           reader.mark_of("rank_order"),
-          fmt::format("rank_order: '{}' is not an order of the axes", *order),
+          fmt::format("rank_order: {} is not an order of the axes", quote(*order)),
           "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
     }
     plan.rank_order = *order;

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/search_path.hpp"
@@ -135,9 +136,7 @@ std::string key_yaml(const std::string& name) {
   if (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
       std::all_of(name.begin(), name.end(), plain))
     return name + ":";
-  std::string text = "\"";
-  for (const char c : name) text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return text + "\":";
+  return json_string(name) + ":";
 }
 
 }  // namespace
@@ -149,12 +148,13 @@ ResidualTable read_residuals(const Value& root) {
   table.between = figure(reader, "between", 0);
   table.pair_spread = figure(reader, "pair_spread", 1e-6);
   for (const auto& entry : reader.required("devices").entries)
-    table.devices[entry.key] = read_group(entry.value, "device '" + entry.key + "'");
+    table.devices[entry.key] = read_group(entry.value, "device " + quote(entry.key));
   for (const auto& stack : reader.required("stacks").entries) {
-    MapReader inner(stack.value, "stack '" + stack.key + "'");
+    MapReader inner(stack.value, "stack " + quote(stack.key));
     table.stacks[stack.key] = read_group(inner.required("all"), "all");
     for (const auto& device : inner.required("devices").entries)
-      table.kinds[{stack.key, device.key}] = read_group(device.value, "device " + device.key);
+      table.kinds[{stack.key, device.key}] =
+          read_group(device.value, "device " + quote(device.key));
     inner.finish();
   }
   reader.finish();

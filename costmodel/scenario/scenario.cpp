@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -99,7 +100,7 @@ std::vector<Enum> read_enum_list(const Value* value, std::string_view key,
   for (const auto& item : listed(*value, key)) {
     const auto at = std::find(names.begin(), names.end(), item.text);
     if (at == names.end()) {
-      throw ConfigError(item.mark, fmt::format("{}: '{}' is not known", key, item.text),
+      throw ConfigError(item.mark, fmt::format("{}: {} is not known", key, quote(item.text)),
                         known_names(item.text, {names.begin(), names.end()}));
     }
     list.push_back(static_cast<Enum>(at - names.begin()));
@@ -148,7 +149,7 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   if (device_key.kind == Value::Kind::null) {
     for (const auto& entry : cluster.value.entries) {
       if (entry.key == "devices" || !is_misspelling(entry.key, "device")) continue;
-      throw ConfigError(entry.key_mark, fmt::format("cluster has no key '{}'", entry.key),
+      throw ConfigError(entry.key_mark, fmt::format("cluster has no key {}", quote(entry.key)),
                         "did you mean 'device'?");
     }
     throw ConfigError(cluster.value.mark, "cluster lacks the key 'device'",
@@ -184,9 +185,10 @@ void require_precision(const ClusterSpec& cluster, Precision precision, const Ma
       if (device->peak[i].value > 0)
         has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
     }
-    throw ConfigError(mark,
-                      fmt::format("device {} has no {} rate", device->name, to_string(precision)),
-                      fmt::format("set training.precision to one of {}{}", has, otherwise));
+    throw ConfigError(
+        mark,
+        fmt::format("device {} has no {} rate", shortened(device->name), to_string(precision)),
+        fmt::format("set training.precision to one of {}{}", has, otherwise));
   }
 }
 
@@ -212,15 +214,17 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
 }
 
 std::string scenario_file(const std::string& operand, const ConfigPath& path) {
-  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand)) return operand;
+  std::error_code fault;
+  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand, fault))
+    return operand;
   const std::filesystem::path asked(operand);  // names have dots of their own: llama-3.2-1b-...
   const bool is_file = asked.extension() == ".yaml" || asked.extension() == ".yml";
   const std::string name = is_file ? asked.stem().string() : operand;
   const auto names = config_names(path, "scenarios");
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw ConfigError({},
-                      fmt::format("there is no file '{}', and no scenario of that name", operand),
-                      known_names(name, names));
+    throw ConfigError(
+        {}, fmt::format("there is no file {}, and no scenario of that name", quote(operand)),
+        known_names(name, names));
   }
   return find_config(path, "scenarios", name, {operand, 0, 0});
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 
 namespace costmodel {
 
@@ -329,7 +330,7 @@ Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, i
       const auto action = parse_action(std::string_view(line).substr(at, end - at));
       if (!action) {
         throw ConfigError({"schedule", row, static_cast<int>(at) + 1},
-                          "'" + line.substr(at, end - at) + "' is not an action",
+                          quote(line.substr(at, end - at)) + " is not an action",
                           "write [stage][F|B|W][micro-batch], such as 2F0");
       }
       list.push_back(*action);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -27,7 +28,7 @@ struct Place {
 Place place_of(const std::string& file, const costmodel::Mark& mark) {
   const auto slash = file.find('/');
   if (slash == std::string::npos) {
-    throw ConfigError(mark, fmt::format("'{}' names no configuration", file),
+    throw ConfigError(mark, fmt::format("{} names no configuration", costmodel::quote(file)),
                       "write KIND/NAME, such as devices/a100-sxm4-80gb");
   }
   return {file.substr(0, slash), file.substr(slash + 1)};
@@ -70,7 +71,9 @@ double number_of(const Value& value, const std::string& key) {
     const auto parsed = costmodel::parse_quantity(value.text, dimension);
     if (parsed.value) return *parsed.value;
   }
-  throw ConfigError(value.mark, fmt::format("{}: '{}' is not a number", key, value.text),
+  throw ConfigError(value.mark,
+                    fmt::format("{}: {} is not a number", costmodel::shortened(key),
+                                costmodel::quote(value.text)),
                     "name a key that holds a number");
 }
 
@@ -314,7 +317,9 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
     for (const auto& file : c.files) {
       const Value* now = at_key(loaded_file(file, path), c.key);
       if (now == nullptr) {
-        throw ConfigError(item.mark, fmt::format("{} has no key {}", file, c.key),
+        throw ConfigError(item.mark,
+                          fmt::format("{} has no key {}", costmodel::shortened(file),
+                                      costmodel::shortened(c.key)),
                           "name a key that the file holds");
       }
       const double value = number_of(*now, c.key);
@@ -362,7 +367,8 @@ std::string to_string(const RefitResult& r) {
   std::string text =
       fmt::format("{:44} {:>12} {:>12} {:>6}\n", "constant", "prior", "fitted", "runs");
   for (const auto& c : r.constants)
-    text += fmt::format("{:44} {:12.5g} {:12.5g} {:6}\n", c.name, c.prior, c.value, c.runs);
+    text += fmt::format("{:44} {:12.5g} {:12.5g} {:6}\n", costmodel::printable(c.name), c.prior,
+                        c.value, c.runs);
   text += fmt::format("\n{:28} {:>8} {:>8} {:>9}\n", "source, mean error %", "before", "after",
                       "left out");
   const auto left = [&](const std::string& source) {
@@ -371,7 +377,7 @@ std::string to_string(const RefitResult& r) {
   };
   for (const auto& [source, before] : r.before) {
     const auto after = r.after.find(source);
-    text += fmt::format("{:28} {:8.2f} {:8.2f} {:>9}\n", source, before,
+    text += fmt::format("{:28} {:8.2f} {:8.2f} {:>9}\n", costmodel::printable(source), before,
                         after == r.after.end() ? 0.0 : after->second, left(source));
   }
   text += fmt::format("{:28} {:8.2f} {:8.2f} {:>9}\n", "mean over sources", r.macro_before,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/escape.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/exchange/export_megatron.hpp"
 #include "planner/exchange/launch_script.hpp"
@@ -15,9 +16,10 @@ using costmodel::Scenario;
 
 CommandResult export_command(const Session& session) {
   if (session.options.to != "megatron") {
-    const std::string given = session.options.to.empty()
-                                  ? "export lacks --to"
-                                  : fmt::format("cannot export to '{}'", session.options.to);
+    const std::string given =
+        session.options.to.empty()
+            ? "export lacks --to"
+            : fmt::format("cannot export to {}", costmodel::quote(session.options.to));
     throw ConfigError({}, "shardplan: " + given, "allowed: --to megatron");
   }
   Scenario s = load(session);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
@@ -22,7 +23,7 @@ CommandResult import_command(const Session& session) {
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
   }
   if (operands[0] != "hf") {
-    throw ConfigError({}, fmt::format("shardplan: cannot import '{}'", operands[0]),
+    throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
                       "allowed: hf FILE, nccl-tests FILE");
   }
   const costmodel::Value config = costmodel::load_yaml(operands[1]);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
@@ -141,7 +142,7 @@ Table listing(const std::string& kind, const ConfigPath& path) {
   if (kind == "stacks") return stacks(path);
   if (kind == "scenarios") return scenarios(path);
   throw costmodel::ConfigError(
-      {}, fmt::format("shardplan: there is no list of '{}'", kind),
+      {}, fmt::format("shardplan: there is no list of {}", costmodel::quote(kind)),
       costmodel::known_names(kind, {"models", "devices", "clusters", "stacks", "scenarios"}));
 }
 

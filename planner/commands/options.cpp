@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 
 namespace planner {
@@ -182,7 +183,7 @@ po::variables_map parsed(int count, const char* const* arguments) {
               values);
     po::notify(values);
   } catch (const po::unknown_option& fault) {
-    usage("unknown flag '" + fault.get_option_name() + "'",
+    usage("unknown flag " + costmodel::quote(fault.get_option_name()),
           costmodel::known_names(fault.get_option_name(), flag_names()));
   } catch (const po::error& fault) {
     usage(fault.what(), "see shardplan --help");
@@ -204,7 +205,7 @@ void check_flags(const po::variables_map& values, const CommandRecord& command) 
 Format read_format(const std::string& word, const CommandRecord& command) {
   const auto at = std::find(format_names.begin(), format_names.end(), word);
   if (at == format_names.end() || !contains_word(command.formats, word)) {
-    usage(fmt::format("'{}' does not print the format '{}'", command.name, word),
+    usage(fmt::format("'{}' does not print the format {}", command.name, costmodel::quote(word)),
           fmt::format("allowed: {}", command.formats));
   }
   return static_cast<Format>(at - format_names.begin());
@@ -215,14 +216,15 @@ int read_number(const char* flag, const char* what, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
   if (n < 1 || n > 1000)
-    usage(fmt::format("--{} {} is not a number of {}", flag, text, what), "allowed: 1 to 1,000");
+    usage(fmt::format("--{} {} is not a number of {}", flag, costmodel::shortened(text), what),
+          "allowed: 1 to 1,000");
   return n;
 }
 
 double read_positive(const char* flag, const char* what, const std::string& text) {
   const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::count);
   if (!parsed.value || *parsed.value <= 0) {
-    usage(fmt::format("--{} {} is not {}", flag, text, what),
+    usage(fmt::format("--{} {} is not {}", flag, costmodel::shortened(text), what),
           fmt::format("example: --{} 12", flag));
   }
   return *parsed.value;
@@ -245,7 +247,8 @@ void check_comparison(const po::variables_map& values, const Options& options) {
       usage(fmt::format("--{} does not go with --against-planner", flag), "leave one out");
   }
   if (options.strategy != "grid" && options.strategy != "alpa") {
-    usage(fmt::format("--against-planner has no --strategy {}", options.strategy),
+    usage(fmt::format("--against-planner has no --strategy {}",
+                      costmodel::shortened(options.strategy)),
           "allowed: grid, alpa");
   }
 }
@@ -257,7 +260,7 @@ void read_strategy(const po::variables_map& values, Options& options) {
   if (options.strategy_given) options.strategy = values["strategy"].as<std::string>();
   const std::vector<std::string> known{"grid", "alpa", "both", "meshes"};
   if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
-    usage(fmt::format("--strategy {} is not known", options.strategy),
+    usage(fmt::format("--strategy {} is not known", costmodel::shortened(options.strategy)),
           costmodel::known_names(options.strategy, known));
   }
   for (const char* flag : {"time-limit", "threads"}) {
@@ -276,7 +279,7 @@ void read_strategy(const po::variables_map& values, Options& options) {
 void read_command(const po::variables_map& values, Options& options) {
   const CommandRecord* command = find_command(options.command);
   if (command == nullptr) {
-    usage(fmt::format("unknown command '{}'", options.command),
+    usage(fmt::format("unknown command {}", costmodel::quote(options.command)),
           costmodel::known_names(options.command, command_names()));
   }
   if (options.help) return;
@@ -333,7 +336,8 @@ Options parse_command_line(int count, const char* const* arguments) {
   if (values.count("top") != 0)
     options.top = read_number("top", "plans", values["top"].as<std::string>());
   if (options.color != "auto" && options.color != "always" && options.color != "never") {
-    usage(fmt::format("--color {} is not known", options.color), "allowed: auto, always, never");
+    usage(fmt::format("--color {} is not known", costmodel::shortened(options.color)),
+          "allowed: auto, always, never");
   }
   if (options.command.empty()) {
     if (!options.help && !options.version) usage("no command is given", "see shardplan --help");

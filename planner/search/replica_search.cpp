@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/mesh_improve.hpp"
@@ -55,8 +56,8 @@ class ReplicaSearcher {
     for (std::size_t g = 0; g < evaluator_.groups() && !out_of_time(); ++g) {
       const Fronts own = of_group(g);
       if (own.empty() && !result_.expired) {
-        result_.reason = fmt::format("no replica of the model fits on the devices of group '{}'",
-                                     s_->cluster.groups[g].name);
+        result_.reason = fmt::format("no replica of the model fits on the devices of group {}",
+                                     costmodel::quote(s_->cluster.groups[g].name));
         return std::move(result_);
       }
       all = added(all, own, g + 1 == evaluator_.groups());

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 
@@ -35,8 +36,10 @@ void use_calibrated(Scenario& scenario, const std::string& profile,
   const costmodel::Mark mark{"--calibrated", 0, 0};
   std::error_code status;
   if (!std::filesystem::exists(profile, status)) {
-    throw ConfigError({}, fmt::format("shardplan run: there is no profile '{}'", profile),
-                      fmt::format("first run shardplan calibrate --backend cpu --out {}", profile));
+    throw ConfigError(
+        {}, fmt::format("shardplan run: there is no profile {}", costmodel::quote(profile)),
+        fmt::format("first run shardplan calibrate --backend cpu --out {}",
+                    costmodel::shell_word(profile)));
   }
   const auto file = std::filesystem::absolute(profile).string();
   const auto given =

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/ranks/launch.hpp"
 
@@ -29,8 +30,9 @@ po::variables_map parsed(int count, char** arguments, const std::string& command
               values);
     po::notify(values);
   } catch (const po::unknown_option& fault) {
-    throw ConfigError({}, fmt::format("{}: unknown flag '{}'", command, fault.get_option_name()),
-                      costmodel::known_names(fault.get_option_name(), known));
+    throw ConfigError(
+        {}, fmt::format("{}: unknown flag {}", command, costmodel::quote(fault.get_option_name())),
+        costmodel::known_names(fault.get_option_name(), known));
   } catch (const po::error& fault) {
     throw ConfigError({}, fmt::format("{}: {}", command, fault.what()),
                       fmt::format("see {} --help", command));
@@ -55,10 +57,10 @@ int status_of(const std::string& command, const std::function<int()>& run) {
     fmt::print(stderr, "{}\n", fault.what());
     return 2;
   } catch (const RunFault& fault) {
-    fmt::print(stderr, "{}: {}\n", command, fault.what());
+    fmt::print(stderr, "{}: {}\n", command, costmodel::message_text(fault.what()));
     return failed;
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "{}: internal fault: {}\n", command, fault.what());
+    fmt::print(stderr, "{}: internal fault: {}\n", command, costmodel::message_text(fault.what()));
     return 1;
   }
 }

@@ -101,4 +101,45 @@ TEST_CASE("faults: unknown names, circles, wrong kinds") {
                  "no configs were found"));
 }
 
+TEST_CASE("a ring is told whatever its files are called, in a short line") {
+  const Scratch scratch;
+  scratch.write("ring.yaml", "base: ./ring.yaml\n");
+  scratch.write("to.yaml", "base: ./link.yaml\n");
+  std::filesystem::create_symlink(scratch.path / "to.yaml", scratch.path / "link.yaml");
+  for (const char* name : {"/ring.yaml", "/./ring.yaml", "/link.yaml"}) {
+    const std::string told = config_error(
+        [&] { resolve_config({}, "models", named(scratch.path.string() + name, "s.yaml")); });
+    CHECK(contains(told, "base: goes in a circle; break the chain "));
+    CHECK(told.size() < 400);
+  }
+}
+
+TEST_CASE("a chain leads through 64 files at most") {
+  const Scratch scratch;
+  for (int i = 0; i < 70; ++i) {
+    scratch.write("models/m" + std::to_string(i) + ".yaml",
+                  "base: m" + std::to_string(i + 1) + "\n");
+  }
+  scratch.write("models/m70.yaml", "v: 1\n");
+  const auto from = [&](int i) {
+    return resolve_config(scratch.search(), "models", named("m" + std::to_string(i)));
+  };
+  CHECK(from(7).value.find("v")->text == "1");
+  const std::string told = config_error([&] { from(6); });
+  CHECK(contains(told, "base: leads through more than 64 files"));
+  CHECK(contains(told, "m9.yaml -> ... -> "));
+}
+
+TEST_CASE("a file of text is no name, and a message quotes no more than a piece of a name") {
+  const Scratch scratch;
+  scratch.write("passwd", "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:secret\n");
+  const std::string told = config_error(
+      [&] { resolve_config({}, "models", named(scratch.path.string() + "/passwd", "s.yaml")); });
+  CHECK(contains(told, "passwd:1:1: this file of a model is not a map; write key: value"));
+  CHECK_FALSE(contains(told, "root:x"));
+  const std::string huge = config_error(
+      [&] { resolve_config({}, "models", named(std::string(1'000'000, 'm') + "/x")); });
+  CHECK(huge.size() < 200);
+}
+
 }  // namespace search_path_test

@@ -34,10 +34,11 @@ bool same(const Value& a, const Value& b) {
 
 Value random_tree(fixtures::Random& random, int depth) {
   static const std::vector<std::string> words{
-      "a",   "12",  "-3.5", "true", "null", "~",     "",      " lead",    "trail ",     "a: b",
-      "#c",  "x#y", "[1]",  "{a}",  "it's", "\"q\"", "a\nb",  "tab\tbed", "312 GB/s",   "&a",
-      "*a",  "!t",  "%d",   "@x",   "`b`",  "|",     ">",     "-",        "- a",        "?",
-      "? k", "été", "a,b",  "=",    "yes",  "0x10",  "1e400", "a\\b",     "2026-01-02", "<<"};
+      "a",        "12",   "-3.5",       "true", "null",    "~",    "",       " lead",   "trail ",
+      "a: b",     "#c",   "x#y",        "[1]",  "{a}",     "it's", "\"q\"",  "a\nb",    "tab\tbed",
+      "312 GB/s", "&a",   "*a",         "!t",   "%d",      "@x",   "`b`",    "|",       ">",
+      "-",        "- a",  "?",          "? k",  "été",     "a,b",  "=",      "yes",     "0x10",
+      "1e400",    "a\\b", "2026-01-02", "<<",   "\x1b[1m", "\x7f", "\u009b", "a\u202E", "\u2028"};
   Value value;
   const int kind = depth >= 4 ? 1 : random.integer(0, 3);
   if (kind == 1)
