@@ -6,6 +6,7 @@
 
 #include "calibrate/commands/compare.hpp"
 #include "calibrate/commands/cpu_models.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
@@ -33,7 +34,8 @@ std::string compare_scenario(const std::string& scenario, const std::string& pro
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   StopRule rule;
   rule.longest = costmodel::Seconds(20);
-  return fmt::format("{} on one device, times of a micro-batch\n{}", s.model.title,
+  return fmt::format("{} on one device, times of a micro-batch\n{}",
+                     costmodel::printable(s.model.title),
                      table_of(compare_ops(evaluator, plan, rule)));
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 
 namespace calibrate {
 
@@ -139,13 +140,14 @@ std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector
                       with_unit(c.name, c.before), with_unit(c.name, c.after), group.points,
                       fmt::format("{:.1f} -> {:.1f} %", group.before.median, group.after.median),
                       fmt::format("{:.1f} -> {:.1f} %", group.before.p90, group.after.p90),
-                      group.what + (c.at_bound ? " (at its bound)" : ""));
+                      costmodel::printable(group.what) + (c.at_bound ? " (at its bound)" : ""));
     }
   }
   std::map<std::string, int> reasons;
   for (const auto& u : unused) ++reasons[u.reason];
   for (const auto& [reason, count] : reasons)
-    text += fmt::format("not used: {} of the measurements: {}\n", count, reason);
+    text +=
+        fmt::format("not used: {} of the measurements: {}\n", count, costmodel::printable(reason));
   return text;
 }
 

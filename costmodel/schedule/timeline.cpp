@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "costmodel/base/escape.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -13,16 +15,6 @@ constexpr std::array<std::string_view, 4> stream_names{"compute", "pipeline tran
                                                        "data parallel", "optimizer"};
 
 std::string_view name_of(Stream stream) { return stream_names[static_cast<std::size_t>(stream)]; }
-
-// Event names hold no quotes or backslashes by construction; anything else that JSON forbids is
-// dropped.
-std::string json_text(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20) safe += c;
-  }
-  return safe;
-}
 
 }  // namespace
 
@@ -85,9 +77,9 @@ std::string to_chrome_trace(const Timeline& timeline) {
   for (std::size_t i = 0; i < timeline.events.size(); ++i) {
     const Event& e = timeline.events[i];
     text += fmt::format(
-        R"({{"name":"{}","cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}}}{})"
+        R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}}}{})"
         "\n",
-        json_text(e.name), name_of(e.stream), e.start.value * 1e6, (e.end - e.start).value * 1e6,
+        json_string(e.name), name_of(e.stream), e.start.value * 1e6, (e.end - e.start).value * 1e6,
         e.rank, static_cast<int>(e.stream), i + 1 < timeline.events.size() ? "," : "");
   }
   if (timeline.events.empty() && text.ends_with(",\n")) text.erase(text.size() - 2, 1);

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "costmodel/base/json_text.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/scorecard.hpp"
@@ -156,7 +157,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows) {
   summary["fits_by_source"] = fits;
   summary["left_out"] = left_out_json(card);
   summary["rank"] = rank_json(card.rank);
-  return Json{{"rows", list}, {"summary", summary}}.dump(2) + "\n";
+  return costmodel::json_text(Json{{"rows", list}, {"summary", summary}});
 }
 
 std::string refit_json(const RefitResult& fitted) {
@@ -180,7 +181,7 @@ std::string refit_json(const RefitResult& fitted) {
             {"before_macro_mape_pct", fitted.macro_before},
             {"macro_mape_pct", fitted.macro_after}};
   if (!fitted.left_out.empty()) json["left_out_macro_mape_pct"] = fitted.macro_left_out;
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 using costmodel::Estimate;
@@ -243,7 +244,7 @@ std::string expert_json(const ExpertComparison& c) {
   summary["equal_within_pct"] = equal_pct;
   summary["slower_runs"] = slower;
   summary["by_source"] = by_source;
-  return Json{{"runs", runs}, {"workloads", workloads}, {"summary", summary}}.dump(2) + "\n";
+  return costmodel::json_text(Json{{"runs", runs}, {"workloads", workloads}, {"summary", summary}});
 }
 
 }  // namespace planner

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "costmodel/base/escape.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
 
@@ -49,7 +50,7 @@ std::string row_html(const Table& table, const std::vector<std::string>& cells,
   std::string html;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     html += fmt::format("<{0}{1}>{2}</{0}>", tag, table.columns[c].right ? " class=\"r\"" : "",
-                        xml_escaped(cells[c]));
+                        costmodel::html_text(cells[c]));
   }
   return html;
 }
@@ -68,7 +69,7 @@ std::string table_html(const Table& table) {
 }
 
 std::string section_html(const Section& section) {
-  const std::string title = xml_escaped(section.title);
+  const std::string title = costmodel::html_text(section.title);
   const std::string table = table_html(section.table);
   const std::size_t rows = section.table.rows.size();
   if (rows > long_table) {
@@ -111,7 +112,8 @@ std::string notes_html(const std::string& notes) {
   std::istringstream in(notes);
   std::string html, paragraph, open;
   const auto close = [&] {
-    if (!paragraph.empty()) html += fmt::format("<{0}>{1}</{0}>\n", open, xml_escaped(paragraph));
+    if (!paragraph.empty())
+      html += fmt::format("<{0}>{1}</{0}>\n", open, costmodel::html_text(paragraph));
     paragraph.clear();
   };
   bool listed = false;
@@ -124,7 +126,7 @@ std::string notes_html(const std::string& notes) {
     }
     if (line.empty()) continue;
     if (heading) {
-      html += "<h2>" + xml_escaped(line.substr(line.find_first_not_of("# "))) + "</h2>\n";
+      html += "<h2>" + costmodel::html_text(line.substr(line.find_first_not_of("# "))) + "</h2>\n";
       continue;
     }
     if (item && !listed) {
@@ -156,7 +158,8 @@ std::string scorecard_html(const std::vector<ValidationRow>& rows, bool every_ro
       s.all.rows, s.by_source.size(), s.unpredicted);
   html += tiles(card);
   html += "<section class=\"figure\">\n" + scatter_svg(rows) + "</section>\n<section>\n";
-  for (const auto& line : summary_lines(card)) html += "<div>" + xml_escaped(line) + "</div>\n";
+  for (const auto& line : summary_lines(card))
+    html += "<div>" + costmodel::html_text(line) + "</div>\n";
   html += "</section>\n";
   for (const auto& section : scorecard_sections(rows, card, {true, every_row})) {
     if (!section.table.rows.empty()) html += section_html(section);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "costmodel/base/escape.hpp"
 #include "planner/accuracy/scorecard.hpp"
 
 namespace planner {
@@ -71,7 +72,7 @@ std::string marker(std::size_t index, double x, double y) {
 
 std::string text(double x, double y, std::string_view classes, const std::string& words) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", x, y, classes,
-                     xml_escaped(words));
+                     costmodel::html_text(words));
 }
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view classes) {
@@ -181,7 +182,7 @@ std::string hover(const ValidationRow& row) {
     words += fmt::format("\n90 % interval {:.4g} to {:.4g} s", row.interval->low.value,
                          row.interval->high.value);
   }
-  return "<title>" + xml_escaped(words) + "</title>";
+  return "<title>" + costmodel::html_text(words) + "</title>";
 }
 
 // A point in each panel. Bars leave the frame only where their point would.
@@ -235,20 +236,6 @@ std::string head(const std::string& subtitle) {
 }
 
 }  // namespace
-
-std::string xml_escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string scatter_svg(const std::vector<ValidationRow>& rows) {
   std::vector<const ValidationRow*> timed;

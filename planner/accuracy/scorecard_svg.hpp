@@ -8,9 +8,6 @@
 
 namespace planner {
 
-// Escapes text for XML and HTML.
-std::string xml_escaped(const std::string& text);
-
 // Top: both times on logarithmic axes, with each prediction's 90 % interval, the line of equality
 // and a band of 10 % around it. Bottom: their ratio. Each framework has a colour and a shape;
 // hovering over a point shows its run. An image without points says so.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "costmodel/base/escape.hpp"
 #include "planner/report/plan_report.hpp"
 
 namespace planner {
@@ -204,12 +205,8 @@ Table time_table(const std::vector<const ValidationRow*>& rows) {
 // The ten worst, abbreviated to terminal width: both ends of a long name.
 Table ten_worst(const std::vector<ValidationRow>& rows) {
   Table t = time_table(worst_rows(rows, 10));
-  constexpr std::size_t end = 22;
-  for (auto& cells : t.rows) {
-    std::string& name = cells.front();
-    if (name.size() > 2 * end + 3)
-      name = name.substr(0, end) + "..." + name.substr(name.size() - end);
-  }
+  constexpr std::size_t longest = 47;
+  for (auto& cells : t.rows) cells.front() = costmodel::shortened(cells.front(), longest);
   return t;
 }
 
@@ -233,8 +230,7 @@ Table all_rows(const std::vector<ValidationRow>& rows) {
 Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
   Table t{{{"runs"}, {"why", false}}, {}};
   for (const auto& [count, why] : error_counts(rows)) {
-    const bool cut = !full && display_width(why) > 88;
-    t.rows.push_back({fmt::format("{}", count), cut ? why.substr(0, 85) + "..." : why});
+    t.rows.push_back({fmt::format("{}", count), full ? why : costmodel::shortened(why, 88)});
   }
   return t;
 }

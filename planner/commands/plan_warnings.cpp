@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 
 namespace planner {
@@ -17,11 +18,11 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
                                        const costmodel::Estimate& estimate) {
   std::vector<std::string> lines = memory_warnings(estimate);
   if (scenario.plan.written.empty()) {
-    const std::string to = options.to.empty() ? "" : " --to " + options.to;
+    const std::string to = options.to.empty() ? "" : " --to " + costmodel::shell_word(options.to);
     lines.push_back(fmt::format(
         "note: the scenario has no plan: this is the default one. For the best: shardplan plan {} "
         "--format yaml --out best.yaml, then shardplan {} best.yaml{}",
-        options.operands.front(), options.command, to));
+        costmodel::shell_word(options.operands.front()), options.command, to));
   }
   return lines;
 }

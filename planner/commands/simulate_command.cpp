@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
@@ -24,14 +25,15 @@ CommandResult simulate_command(const Session& session) {
   result.warnings = plan_warnings(session.options, s, evaluator.estimate(*plan));
   if (!session.options.trace.empty()) {
     write_file(session.options.trace, to_chrome_trace(timeline));
-    result.warnings.push_back("trace written to " + session.options.trace +
+    result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
   }
   if (session.options.format == Format::json) {
     result.text = to_chrome_trace(timeline);
     return result;
   }
-  result.text = heading(s, session.style) + "\n" + to_string(*plan) + "\n\n";
+  result.text =
+      heading(s, session.style) + "\n" + escaped(to_string(*plan), session.style) + "\n\n";
   result.text += fmt::format(
       "{} from start to end; f forward, B {}, d data parallel, o optimizer, . idle\n",
       format_seconds(timeline.end()),

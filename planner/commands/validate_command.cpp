@@ -1,4 +1,5 @@
 #include "planner/commands/validate_command.hpp"
+#include "costmodel/base/escape.hpp"
 #include "planner/accuracy/json_accuracy.hpp"
 
 #include <fmt/format.h>
@@ -101,7 +102,8 @@ CommandResult against_planner(const Session& session) {
     result.text = to_csv(expert_rows(compared));
   } else {
     result.text = expert_report(compared, options.rows, session.style);
-    if (!options.notes.empty()) result.text += "\n" + read_text_file(options.notes);
+    if (!options.notes.empty())
+      result.text += "\n" + costmodel::printable_lines(read_text_file(options.notes));
   }
   return result;
 }
@@ -136,7 +138,7 @@ CommandResult validate_command(const Session& session) {
     case Format::yaml:
     case Format::md: {
       result.text = validation_report(rows, every, session.style);
-      if (!notes.empty()) result.text += "\n" + notes;
+      if (!notes.empty()) result.text += "\n" + costmodel::printable_lines(notes);
       break;
     }
   }

@@ -4,34 +4,24 @@
 
 #include <algorithm>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
 
 namespace {
 
-// Quotes a bash word: bare when every character is safe, else in single quotes.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view harmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
-  if (!word.empty() && word.find_first_not_of(harmless) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 // "--flag value" as two words of bash.
 std::string line_of(const std::string& argument) {
   const std::size_t space = argument.find(' ');
   if (space == std::string::npos) return fmt::format("  {}\n", argument);
-  return fmt::format("  {} {}\n", argument.substr(0, space), quoted(argument.substr(space + 1)));
+  return fmt::format("  {} {}\n", argument.substr(0, space),
+                     costmodel::shell_word(argument.substr(space + 1)));
 }
 
-// Keeps a comment on one line, for any name.
-std::string comment(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return fmt::format("# {}\n", text);
+// A comment stays on its line, for any name.
+std::string comment(const std::string& text) {
+  return fmt::format("# {}\n", costmodel::printable(text));
 }
 
 std::string header(const MegatronExport& exported, const costmodel::Scenario& scenario,

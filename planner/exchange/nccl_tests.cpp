@@ -10,6 +10,7 @@
 #include <iterator>
 #include <set>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -17,6 +18,7 @@ namespace planner {
 
 using costmodel::ConfigError;
 using costmodel::Dimension;
+using costmodel::json_string;
 using costmodel::MapReader;
 using costmodel::Value;
 
@@ -98,15 +100,6 @@ std::string type_name(const std::string& type) {
   return type == "double" ? "float64" : type;
 }
 
-std::string in_json(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + '"';
-}
-
 std::string measured(const NcclRow& row) {
   std::string text;
   const auto add = [&](const std::string& key, double value) {
@@ -173,16 +166,17 @@ std::string to_microbenchmarks(const std::vector<NcclTable>& tables, const std::
       if (figures.empty()) continue;
       const std::string id = fmt::format("{}-{}-{}r{}n-{}-line{}", stem, table.op, table.ranks,
                                          table.nodes, row.bytes, row.line);
-      const std::string date =
-          table.measured.empty() ? "" : fmt::format(", \"measured\": {}", in_json(table.measured));
+      const std::string date = table.measured.empty()
+                                   ? ""
+                                   : fmt::format(", \"measured\": {}", json_string(table.measured));
       entries.push_back(fmt::format(
           "{{\"id\": {}, \"device\": {}, \"kind\": \"collective\", \"op\": {}, \"shape\": "
           "{{\"bytes\": {}, \"ranks\": {}, \"dtype\": {}}}, \"system\": {{\"nodes\": {}, "
           "\"gpus\": {}}}, \"measured\": {{{}}}, \"source\": {{\"title\": {}, \"where\": {}{}}}}}",
-          in_json(id), in_json(table.device), in_json(table.op), row.bytes, table.ranks,
-          in_json(type_name(row.type)), table.nodes, table.ranks, figures,
-          in_json(fmt::format("nccl-tests {}, {}", table.op, name)),
-          in_json(fmt::format("{} line {}", name, row.line)), date));
+          json_string(id), json_string(table.device), json_string(table.op), row.bytes, table.ranks,
+          json_string(type_name(row.type)), table.nodes, table.ranks, figures,
+          json_string(fmt::format("nccl-tests {}, {}", table.op, name)),
+          json_string(fmt::format("{} line {}", name, row.line)), date));
     }
   }
   if (json) return fmt::format("[\n{}\n]\n", fmt::join(entries, ",\n"));

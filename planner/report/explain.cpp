@@ -288,7 +288,7 @@ std::string text_of_replicas(const ParallelPlan& plan, const Scenario& s,
                              const ReportStyle& style) {
   const bool markdown = style.markup == Markup::markdown;
   const Table groups = group_table(groups_table(plan, s), "groups");
-  std::string text = heading(s, style) + "\n" + to_string(plan) + "\n";
+  std::string text = heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n";
   text += markdown ? "\n### Groups\n\n" : "\n" + style.style.bold("Groups") + "\n";
   text += markdown ? to_markdown(groups) : to_text(groups);
   for_each_group(plan, s, [&](const auto& own, const auto& scenario, auto& evaluator, const auto&) {
@@ -316,7 +316,7 @@ std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   };
   const auto table = [&](const Table& t) { return markdown ? to_markdown(t) : to_text(t); };
   std::string text = heading(s, style);
-  text += "\n" + to_string(plan) + "\n";
+  text += "\n" + escaped(to_string(plan), style) + "\n";
   text += title("Batch") + table(group_table(all, "batch"));
   const auto operators = [&](const ParallelPlan& p, Evaluator& its, const std::string& of) {
     for (const auto kind : layer_kinds(s.model)) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
@@ -46,7 +47,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds
   json["notes"] = mesh_sentences(found, s);
   json["plans"] = Json::array();
   for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
@@ -68,10 +69,10 @@ std::string placement_text(const std::vector<PlacedRank>& ranks, const std::stri
     if (json) {
       list.push_back(row);
     } else {
-      text += "- " + row.dump() + "\n";  // a JSON map is a YAML map
+      text += "- " + costmodel::json_line(row) + "\n";  // a JSON map is a YAML map
     }
   }
-  return json ? list.dump(2) + "\n" : text;
+  return json ? costmodel::json_text(list) : text;
 }
 
 }  // namespace planner

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
@@ -85,7 +87,7 @@ nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
 }
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
-  return to_json(e, s).dump(2) + "\n";
+  return costmodel::json_text(to_json(e, s));
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
@@ -121,7 +123,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
         i + 1 < r.plans.size() ? faster_than(r.plans[i + 1]) : Json();
     json["plans"].push_back(entry);
   }
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
@@ -131,7 +133,7 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
                   {"best", nullptr},        {"certificate", nullptr},
                   {"obstacles", obstacles}, {"remedies", remedies},
                   {"plans", Json::array()}};
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 std::string unfinished_json(const SearchResult& r, const Scenario& s, double seconds) {
@@ -139,7 +141,7 @@ std::string unfinished_json(const SearchResult& r, const Scenario& s, double sec
   searched["time_ran_out"] = true;
   const Json json{{"scenario", s.name},     {"searched", searched}, {"best", nullptr},
                   {"certificate", nullptr}, {"reason", unfinished}, {"plans", Json::array()}};
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 std::string rows_json(const Table& table) {
@@ -158,7 +160,8 @@ std::string rows_json(const Table& table) {
         object[table.columns[c].title] = row[c] == "true";
       } else if (whole_status == std::errc() && whole_stop == end) {
         object[table.columns[c].title] = whole;
-      } else if (status == std::errc() && stop == end) {
+      } else if (status == std::errc() && stop == end &&
+                 std::isfinite(number)) {  // "nan" is a name
         object[table.columns[c].title] = number;
       } else {
         object[table.columns[c].title] = row[c];
@@ -166,7 +169,7 @@ std::string rows_json(const Table& table) {
     }
     rows.push_back(object);
   }
-  return rows.dump(2) + "\n";
+  return costmodel::json_text(rows);
 }
 
 }  // namespace planner

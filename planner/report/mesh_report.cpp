@@ -110,7 +110,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
   };
   std::string text = heading(s, style);
   if (found.plans.empty()) {
-    text += fmt::format("\nNo plan was found: {}.\n", found.reason);
+    text += fmt::format("\nNo plan was found: {}.\n", escaped(found.reason, style));
   } else {
     text += plan_report(found.plans.front(), s, style);
     text += title(
@@ -121,7 +121,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
   text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
   auto lines = mesh_sentences(found, s);
   if (!remark.empty()) lines.push_back(remark);
-  for (const auto& line : lines) text += (markdown ? "- " : "  ") + line + "\n";
+  for (const auto& line : lines) text += bullet(line, style);
   return text;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
@@ -30,10 +31,6 @@ std::string title(const std::string& text, const ReportStyle& s) {
 
 std::string table(const Table& t, const ReportStyle& s) {
   return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
-}
-
-std::string bullet(const std::string& text, const ReportStyle& s) {
-  return (s.markup == Markup::markdown ? "- " : "  ") + text + "\n";
 }
 
 std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
@@ -64,22 +61,36 @@ std::string fits_text(const Estimate& e, const ReportStyle& style) {
 
 }  // namespace
 
+std::string escaped(const std::string& line, const ReportStyle& style) {
+  return style.markup == Markup::markdown ? costmodel::markdown_text(line)
+                                          : costmodel::printable(line);
+}
+
+std::string bullet(const std::string& sentence, const ReportStyle& style) {
+  if (style.markup == Markup::markdown) return "- " + costmodel::markdown_sentence(sentence) + "\n";
+  return "  " + costmodel::printable(sentence) + "\n";
+}
+
 std::string heading(const Scenario& s, const ReportStyle& style) {
   const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
   const std::string active =
       s.model.experts > 0
           ? fmt::format(", {} active", costmodel::format_count(active_parameter_count(s.model)))
           : "";
-  const std::string what = fmt::format(
-      "{} ({} parameters{}) on {} of {}", model, costmodel::format_count(parameter_count(s.model)),
-      active, devices_text(s.cluster), s.cluster.title.empty() ? s.cluster_text : s.cluster.title);
+  const std::string cluster = s.cluster.title.empty() ? s.cluster_text : s.cluster.title;
+  const std::string what = escaped(fmt::format("{} ({} parameters{}) on {} of {}", model,
+                                               costmodel::format_count(parameter_count(s.model)),
+                                               active, devices_text(s.cluster), cluster),
+                                   style);
   const std::string tokens = s.model.encoder_decoder()
                                  ? fmt::format("({} + {})", format_integer(s.training.sequence),
                                                format_integer(s.training.decoder_sequence))
                                  : format_integer(s.training.sequence);
-  const std::string how = fmt::format("global batch {} x {} tokens, {}, stack {}",
-                                      format_integer(s.training.global_batch), tokens,
-                                      to_string(s.training.precision), s.training.stack.name);
+  const std::string how =
+      escaped(fmt::format("global batch {} x {} tokens, {}, stack {}",
+                          format_integer(s.training.global_batch), tokens,
+                          to_string(s.training.precision), s.training.stack.name),
+              style);
   if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
   return style.style.bold(what) + "\n" + how + "\n";
 }
@@ -88,7 +99,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   std::string text = "\n";
   const std::string m =  // where groups differ each says its own
       e.plan.replica_groups.empty() ? fmt::format("  (m {})", e.micro_batches) : "";
-  text += fact("Plan", to_string(e.plan) + m, style);
+  text += fact("Plan", escaped(to_string(e.plan) + m, style), style);
   text += fact("Iteration",
                fmt::format("{}   (90 % interval {} to {})", format_seconds(e.iteration),
                            format_seconds(e.interval.low), format_seconds(e.interval.high)),

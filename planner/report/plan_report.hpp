@@ -22,6 +22,12 @@ struct ReportStyle {
   Style style;
 };
 
+// A line of a report that may hold names of the user's, escaped for the markup.
+std::string escaped(const std::string& line, const ReportStyle& style);
+
+// A sentence of a report on a line of its own, escaped but for `code`.
+std::string bullet(const std::string& sentence, const ReportStyle& style);
+
 // Two lines with the input: model, cluster, batch.
 std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);
 

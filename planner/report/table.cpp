@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "costmodel/base/escape.hpp"
+
 namespace planner {
 
 std::string one_decimal(double number) { return fmt::format("{:.1f}", number); }
@@ -38,34 +40,32 @@ std::vector<std::string> titles(const Table& table) {
   return list;
 }
 
-std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string text;
-  for (std::size_t c = 0; c < cells.size(); ++c) text += (c ? "," : "") + csv_cell(cells[c]);
+  for (std::size_t c = 0; c < cells.size(); ++c)
+    text += (c ? "," : "") + costmodel::csv_field(cells[c]);
   return text + "\n";
-}
-
-std::string markdown_cell(const std::string& cell) {
-  std::string escaped;
-  for (const char c : cell) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  return escaped;
 }
 
 std::string markdown_line(const std::vector<std::string>& cells) {
   std::string text = "|";
-  for (const auto& cell : cells) text += " " + markdown_cell(cell) + " |";
+  for (const auto& cell : cells) text += " " + costmodel::markdown_text(cell) + " |";
   return text + "\n";
+}
+
+// Columns are as wide as what is seen of the cells.
+Table with_printable_cells(Table table) {
+  for (Column& column : table.columns) column.title = costmodel::printable(column.title);
+  for (auto& row : table.rows) {
+    for (std::string& cell : row) cell = costmodel::printable(cell);
+  }
+  return table;
 }
 
 }  // namespace
 
-std::string to_text(const Table& table, int indent) {
+std::string to_text(const Table& given, int indent) {
+  const Table table = with_printable_cells(given);
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     std::size_t width = display_width(table.columns[c].title);

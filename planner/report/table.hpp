@@ -1,4 +1,4 @@
-// A table that can be printed as text, Markdown or CSV.
+// A table that can be printed as text, Markdown or CSV. Cells hold any text: each form escapes it.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Table {
 // `indent` spaces.
 std::string to_text(const Table& table, int indent = 2);
 std::string to_markdown(const Table& table);
-std::string to_csv(const Table& table);  // RFC 4180
+std::string to_csv(const Table& table);  // RFC 4180, no formulas
 
 // A number with one decimal.
 std::string one_decimal(double number);

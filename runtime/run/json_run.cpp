@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "runtime/run/comparison.hpp"
 
@@ -101,7 +102,7 @@ std::string run_json(const RunResult& r) {
             {"interrupted", r.interrupted}};
   if (r.at_pace) json["at_pace"] = at_pace_json(r);
   if (r.interrupted) json["cause"] = r.cause;
-  return json.dump(2) + "\n";
+  return costmodel::json_text(json);
 }
 
 }  // namespace runtime

@@ -4,11 +4,14 @@
 
 #include <cmath>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/run/comparison.hpp"
 
 namespace runtime {
+
+using costmodel::printable;
 
 namespace {
 
@@ -62,17 +65,17 @@ std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
                         : fmt::format("{} iterations, the first one to warm up", r.iterations);
   const std::string ranks = r.computed ? fmt::format("{} ranks, {}", r.plan.devices(), iterations)
                                        : fmt::format("{} pipeline ranks", r.plan.pp);
-  std::string text = fmt::format("{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
-                                 s.model.name.empty() ? s.model_text : s.model.name, s.cluster_text,
-                                 s.training.global_batch, s.training.sequence, to_string(r.plan),
-                                 r.backend, ranks);
-  if (r.interrupted) text += fmt::format("ended early: {}\n\n", r.cause);
+  std::string text = fmt::format(
+      "{} on {}, batch {} of {} tokens\n{}\nbackend {}: {}\n\n",
+      printable(s.model.name.empty() ? s.model_text : s.model.name), printable(s.cluster_text),
+      s.training.global_batch, s.training.sequence, printable(to_string(r.plan)), r.backend, ranks);
+  if (r.interrupted) text += fmt::format("ended early: {}\n\n", printable(r.cause));
   text += fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
   text += r.at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";
   for (const Compared& row : compare(r))
     if (!is_nothing(row)) text += row_text(row);
   text += losses_text(r.measured.loss);
-  for (const auto& note : r.notes) text += fmt::format("note: {}\n", note);
+  for (const auto& note : r.notes) text += fmt::format("note: {}\n", printable(note));
   return text;
 }
 

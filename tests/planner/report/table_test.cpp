@@ -39,12 +39,22 @@ TEST_CASE("Markdown: alignment in the second line") {
 }
 
 TEST_CASE("CSV quotes what RFC 4180 says must be quoted") {
-  const Table odd{{{"a"}, {"b, c"}}, {{"plain", "two\nlines"}, {"say \"hi\"", "a\rb"}, {"", " "}}};
-  CHECK(to_csv(odd) == "a,\"b, c\"\nplain,\"two\nlines\"\n\"say \"\"hi\"\"\",\"a\rb\"\n, \n");
+  const Table odd{{{"a"}, {"b, c"}}, {{"plain", "two, or"}, {"say \"hi\"", "a;b"}, {"", " "}}};
+  CHECK(to_csv(odd) == "a,\"b, c\"\nplain,\"two, or\"\n\"say \"\"hi\"\"\",a;b\n, \n");
 }
 
 TEST_CASE("a bar in a cell does not end it in Markdown") {
   CHECK(to_markdown({{{"a"}}, {{"x|y"}}}).find("x\\|y") != std::string::npos);
+}
+
+TEST_CASE("a row stays a row, and its columns stay aligned, whatever a cell holds") {
+  const Table odd{{{"name", false}, {"n"}}, {{"\x1b[31mred\nline", "1"}, {"=1+2", "-3"}}};
+  CHECK(to_text(odd, 0) ==
+        "name                n\n"
+        "\\x1b[31mred\\nline   1\n"
+        "=1+2               -3\n");
+  CHECK(to_csv(odd) == "name,n\n\\x1b[31mred\\nline,1\n'=1+2,-3\n");
+  CHECK(to_markdown({{{"a", false}}, {{"<b>\n|"}}}) == "| a |\n| --- |\n| &lt;b&gt;\\n\\| |\n");
 }
 
 }  // namespace table_test
