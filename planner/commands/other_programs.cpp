@@ -41,7 +41,7 @@ void hand_over(int count, char** arguments) {
         {},
         fmt::format("shardplan: '{}' needs the program {}, which is not in {}", command, name,
                     folder.string()),
-        "build or install it there (it needs Eigen)");
+        "build or install it there (it needs Eigen and libsodium)");
   }
   setenv("SHARDPLAN_CONFIG_PATH",
          fmt::format("{}", fmt::join(costmodel::config_path({}).directories, ":")).c_str(), 1);

@@ -55,6 +55,7 @@ BEGIN {
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")
   library("^(cuda|cublas|cudnn|nccl|nv|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|driver_types)",
           "^runtime/cuda/")
+  library("^sodium\\.h$", "^runtime/ranks/tcp_proof\\.cpp$")
   library("^mpi\\.h$", "^runtime/ranks/mpi_transport\\.cpp$|^tests/runtime/ranks/mpi/one_thread\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/solvers/milp\\.cpp$")
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
