@@ -168,8 +168,12 @@ class Rendezvous {
     const Clock::time_point deadline = Clock::now() + a_word;
     error_code ignored;
     std::byte byte{};
-    for (auto* const sockets : {&sockets_, &refused_})
-      for (tcp::socket& socket : *sockets) socket.shutdown(tcp::socket::shutdown_send, ignored);
+    for (auto* const sockets : {&sockets_, &refused_}) {
+      for (tcp::socket& socket : *sockets) {
+        socket.cancel(ignored);  // a pending read would take the end of the connection for itself
+        socket.shutdown(tcp::socket::shutdown_send, ignored);
+      }
+    }
     for (auto* const sockets : {&sockets_, &refused_}) {
       for (tcp::socket& socket : *sockets)
         while (!words_.read(socket, asio::buffer(&byte, 1), deadline)) continue;
