@@ -62,6 +62,9 @@ constexpr const char* help =
     "  --help                 this text\n\n"
     "A run that ends before its time reports the iterations that were whole until then; a --out\n"
     "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
+    "Ranks that torchrun starts on one host listen on loopback only. On several hosts all of them\n"
+    "want the same SHARDPLAN_TOKEN in the environment, 16 characters or more that nobody guesses,\n"
+    "such as openssl rand -hex 16 prints; without it they do not begin.\n\n"
     "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, or\n"
     "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are 1\n"
     "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n";

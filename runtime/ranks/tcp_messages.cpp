@@ -4,7 +4,6 @@
 #include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
@@ -18,28 +17,11 @@ std::string message_of(const boost::system::error_code& code) {
   return code.message() + " (raise ulimit -n)";
 }
 
-TcpWords::Code TcpWords::listen(Acceptor& acceptor, const std::vector<asio::ip::address>& addresses,
-                                int port) {
-  Code code, ignored;
-  for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint at(address, static_cast<unsigned short>(port));
-    acceptor.close(ignored);
-    acceptor.open(at.protocol(), code);
-    if (!code) acceptor.set_option(Acceptor::reuse_address(true), ignored);
-    if (!code && address.is_v6()) acceptor.set_option(asio::ip::v6_only(false), ignored);
-    if (!code) acceptor.bind(at, code);
-    if (!code) acceptor.listen(asio::socket_base::max_listen_connections, code);
-    if (!code) break;
-  }
-  return code;
-}
-
 // Starts an asynchronous operation on `object` and waits for its end.
 template <class Object, class Begin>
 TcpWords::Code TcpWords::done(Object& object, Time deadline, Begin begin) {
   std::optional<Code> end;
   begin([&end](const Code& code, auto&&...) { end = code; });
-  const auto disturbed = [&] { return watched_ && watched_->end; };
   if (wait(deadline, [&] { return end || disturbed(); }) && end) return *end;
   Code ignored;
   object.close(ignored);
@@ -61,10 +43,6 @@ TcpWords::Code TcpWords::read(Socket& from, asio::mutable_buffer into, Time dead
 TcpWords::Code TcpWords::write(Socket& to, asio::const_buffer bytes) {
   return done(to, std::chrono::steady_clock::now() + moment,
               [&](auto then) { asio::async_write(to, bytes, then); });
-}
-
-TcpWords::Code TcpWords::accept(Acceptor& at, Socket& socket, Time deadline) {
-  return done(at, deadline, [&](auto then) { at.async_accept(socket, then); });
 }
 
 TcpWords::Code TcpWords::connect(Socket& socket, const std::vector<asio::ip::address>& hosts,

@@ -16,7 +16,7 @@
 namespace runtime {
 
 // The kinds of message; each is followed by a text.
-enum class TcpWord : char { welcome = 'w', table = 't', ready = 'r', begin = 'b', fault = 'f' };
+enum class TcpWord : char { table = 't', ready = 'r', begin = 'b', fault = 'f' };
 
 // The error's message; with a remedy when the process is out of file descriptors.
 std::string message_of(const boost::system::error_code& code);
@@ -24,7 +24,6 @@ std::string message_of(const boost::system::error_code& code);
 class TcpWords {
  public:
   using Socket = boost::asio::ip::tcp::socket;
-  using Acceptor = boost::asio::ip::tcp::acceptor;
   using Code = boost::system::error_code;
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::seconds moment{2};  // timeout of one short message
@@ -39,16 +38,10 @@ class TcpWords {
 
   explicit TcpWords(boost::asio::io_context& io) : io_(io) {}
 
-  // Listens on the first usable address; returns the last address's error when none is. An IPv6
-  // socket accepts IPv4 too.
-  static Code listen(Acceptor& acceptor, const std::vector<boost::asio::ip::address>& addresses,
-                     int port);
-
   // Each returns an error code: timed_out when the deadline passed or the watched connection ended;
   // the socket is then closed.
   Code read(Socket& from, boost::asio::mutable_buffer into, Time deadline);
   Code write(Socket& to, boost::asio::const_buffer bytes);
-  Code accept(Acceptor& at, Socket& socket, Time deadline);
   Code connect(Socket& socket, const std::vector<boost::asio::ip::address>& hosts, int port,
                Time deadline);
 
@@ -65,6 +58,7 @@ class TcpWords {
   bool wait(Time deadline, const std::function<bool()>& until);
   // All waits end when `watched` has a message or an error; null: watch nothing.
   void watch(std::shared_ptr<const Coming> watched) { watched_ = std::move(watched); }
+  bool disturbed() const { return watched_ && watched_->end; }
 
  private:
   template <class Object, class Begin>

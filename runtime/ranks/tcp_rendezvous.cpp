@@ -4,17 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "runtime/backend/transport.hpp"
+#include "runtime/ranks/tcp_addresses.hpp"
+#include "runtime/ranks/tcp_gate.hpp"
+#include "runtime/ranks/tcp_handshake.hpp"
 #include "runtime/ranks/tcp_messages.hpp"
 
 namespace runtime {
@@ -27,26 +28,15 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto a_word = TcpWords::moment;
-constexpr std::chrono::milliseconds settling{250};  // to collect causes that occur together
-
-// A process's first message. All ranks run the same program on the same kind of machine.
-struct Hello {
-  std::array<char, 8> magic{'s', 'h', 'a', 'r', 'd', 'p', 'l', '1'};
-  std::uint64_t run = 0;  // a hash of Meeting::run
-  std::int32_t rank = 0, world = 0, port = 0;
-};
+constexpr std::chrono::milliseconds between_tries{50};  // between two attempts
+constexpr std::chrono::milliseconds settling{250};      // to collect causes that occur together
 
 constexpr const char* open_ports =
     "each two ranks connect, at any port that is free: open all ports between their hosts";
 
-// FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
+constexpr const char* one_token = "give all ranks the same SHARDPLAN_TOKEN";
 
-// A rank's address; "-": on rank 0's host.
+// Where a rank listens; rank 0's is known to all.
 struct Address {
   std::string host = "-";
   int port = 0;
@@ -60,8 +50,8 @@ class Rendezvous {
         meeting_(meeting),
         patience_(patience),
         deadline_(after(patience.value)),
-        listener_(io),
-        run_(hash_of(meeting.run)) {
+        handshake_(meeting),
+        gate_(io, handshake_, meeting.world) {
     for (int rank = 0; rank < meeting.world; ++rank) sockets_.emplace_back(io);
   }
 
@@ -90,38 +80,32 @@ class Rendezvous {
     return fmt::format("{}, port {}{}", meeting_.host, meeting_.ports.front(), last);
   }
 
-  // When all ranks are on one host, only that host is listened to.
-  bool on_one_host() const {
-    return meeting_.host == "localhost" || meeting_.host == "::1" ||
-           meeting_.host.starts_with("127.");
+  // Asks for rank 0's addresses until it has an answer or the deadline is over. Throws when ranks
+  // may not meet there.
+  void find_addresses() {
+    error_code code;
+    while ((hosts_ = addresses_of(meeting_, code)).empty() && Clock::now() < deadline_)
+      std::this_thread::sleep_for(between_tries);
+    if (hosts_.empty()) why_ = message_of(code);
+    if (const auto why = refusal_of(meeting_, hosts_); !why.empty()) throw fault(why);
   }
 
-  // False on failure; last_ has the error.
+  // False when rank 0 cannot listen at the port.
   bool listen(int port) {
-    using asio::ip::address_v4, asio::ip::address_v6;
-    std::vector<asio::ip::address> at{address_v6::any(), address_v4::any()};
-    if (on_one_host()) at = {address_v4::loopback()};
-    if (meeting_.host == "::1") at = {address_v6::loopback()};
-    last_ = TcpWords::listen(listener_, at, port);
-    return !last_;
+    const error_code code = gate_.listen(hosts_, port);
+    if (code) why_ = message_of(code);
+    has_address_ = code != boost::system::errc::address_not_available;
+    return !code;
   }
 
-  // The next connection that claims to be a rank of this run; nothing when none arrived before the
-  // deadline, or rank 0 sent something.
-  std::optional<std::pair<tcp::socket, Hello>> accepted() {
-    while (Clock::now() < deadline_) {
-      tcp::socket socket(io_);
-      Hello hello;
-      const error_code code = words_.accept(listener_, socket, deadline_);
-      if (code == asio::error::timed_out) return std::nullopt;
-      if (code && code != asio::error::connection_aborted) {
-        give_up(
-            fmt::format("rank {} cannot take connections: {}", meeting_.rank, message_of(code)));
-      }
-      if (code || words_.read(socket, asio::buffer(&hello, sizeof hello), Clock::now() + a_word))
-        continue;
-      if (hello.magic == Hello().magic && hello.run == run_)
-        return std::pair(std::move(socket), hello);
+  // The next rank of this run that connects; nothing when none did before the deadline, or rank 0
+  // sent something.
+  std::optional<TcpGate::Guest> guest(Clock::time_point deadline) {
+    words_.wait(deadline, [&] { return gate_.has_news() || words_.disturbed(); });
+    if (auto next = gate_.next()) return next;
+    if (gate_.fault()) {
+      give_up(fmt::format("rank {} cannot take connections: {}", meeting_.rank,
+                          message_of(gate_.fault())));
     }
     return std::nullopt;
   }
@@ -134,7 +118,7 @@ class Rendezvous {
     return code != asio::error::would_block;
   }
 
-  std::string refused(const Hello& hello) {
+  std::string refused(const TcpHello& hello) {
     if (hello.world != meeting_.world) {
       return fmt::format("rank {} was started with WORLD_SIZE {}, rank {} with {}", hello.rank,
                          hello.world, meeting_.rank, meeting_.world);
@@ -180,38 +164,50 @@ class Rendezvous {
     }
   }
 
-  std::string missing(const std::string& at) const {
+  std::vector<int> missing_ranks() const {
     std::vector<int> ranks;
     for (int rank = meeting_.rank + 1; rank < meeting_.world; ++rank)
       if (!sockets_[static_cast<std::size_t>(rank)].is_open()) ranks.push_back(rank);
-    return fmt::format("rank{} {} of {} did not come to {} within {:g} s",
-                       ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), meeting_.world, at,
-                       patience_.value);
+    return ranks;
+  }
+
+  std::string missing(const std::string& at) const {
+    const auto ranks = missing_ranks();
+    std::string text = fmt::format("rank{} {} of {} did not come to {} within {:g} s",
+                                   ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
+                                   meeting_.world, at, patience_.value);
+    std::vector<int> others;
+    std::ranges::set_intersection(ranks, gate_.with_another_token(), std::back_inserter(others));
+    if (others.empty()) return text;
+    return text + fmt::format("; who came as rank {} has another token than rank {}: {}",
+                              fmt::join(others, ", "), meeting_.rank, one_token);
   }
 
   void receive_all() {
-    if (std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); })) {
-      throw fault(fmt::format("rank 0 cannot listen at {}: {}; choose another MASTER_PORT", where(),
-                              message_of(last_)));
+    find_addresses();
+    if (hosts_.empty() ||
+        std::ranges::none_of(meeting_.ports, [&](int port) { return listen(port); })) {
+      throw fault(fmt::format("rank 0 cannot listen at {}: {}; {}", where(), why_,
+                              hosts_.empty() || !has_address_
+                                  ? "MASTER_ADDR has to be an address of its host"
+                                  : "choose another MASTER_PORT"));
     }
     std::vector<Address> places(sockets_.size());
     std::string reason;  // why to give up; sent to every rank that connects
-    for (int others = meeting_.world - 1; others > 0;) {
-      auto next = accepted();
+    while (missing_ranks().size() > refused_.size()) {
+      auto next = guest(deadline_);
       if (!next) give_up(reason.empty() ? missing(where()) : reason);
       auto& [socket, hello] = *next;
-      error_code gone;
-      const auto address = socket.remote_endpoint(gone).address();
-      if (gone || !words_.say(socket, TcpWord::welcome, "")) continue;
       if (const auto why = refused(hello); !why.empty()) {
         if (reason.empty()) reason = why;
         refused_.push_back(std::move(socket));
-        --others;
         continue;
       }
+      error_code gone;
+      const auto address = socket.remote_endpoint(gone).address();
+      if (gone) continue;
       const auto rank = static_cast<std::size_t>(hello.rank);
-      if (!sockets_[rank].is_open()) --others;
-      places[rank] = {is_here(address) ? "-" : address.to_string(), hello.port};
+      places[rank] = {address.to_string(), hello.port};
       sockets_[rank] = std::move(socket);
     }
     if (!reason.empty()) give_up(reason);
@@ -243,7 +239,7 @@ class Rendezvous {
         if (!is_ready(rank)) ranks.push_back(rank);
       return ranks;
     };
-    words_.wait(after(patience_.value) + a_word,
+    words_.wait(after(patience_.value) + 2 * a_word,
                 [&] { return failed() > 0 || waiting_for().empty(); });
     if (failed() > 0) {
       // A refused connection to a rank's port may be reported before that rank is known to be gone.
@@ -269,39 +265,42 @@ class Rendezvous {
                     rank));
   }
 
-  static bool is_here(const asio::ip::address& address) {
-    if (address.is_v6() && address.to_v6().is_v4_mapped())
-      return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
-    return address.is_loopback();
+  // Whether who listens at the other end takes this process for a rank of the run, and is one.
+  bool introduced(tcp::socket& socket) {
+    const auto heard = [&](asio::mutable_buffer into) {
+      return !words_.read(socket, into, std::min(deadline_, Clock::now() + a_word));
+    };
+    why_ = "who answers there is none of this run";
+    TcpNonce challenge{};
+    if (!heard(asio::buffer(challenge))) return false;
+    const TcpClaim claim = handshake_.claim(challenge, gate_.place().port());
+    TcpVerdict verdict;
+    if (words_.write(socket, asio::buffer(&claim, sizeof claim)) ||
+        !heard(asio::buffer(&verdict, sizeof verdict)))
+      return false;
+    another_token_ = another_token_ || verdict.word == TcpVerdict::Word::another_token;
+    return handshake_.welcomed(challenge, claim, verdict);
   }
 
-  // Resolves rank 0's name until it succeeds once.
-  bool knows_rank_0() {
-    if (!hosts_.empty()) return true;
-    for (const auto& entry : tcp::resolver(io_).resolve(meeting_.host, "", last_))
-      hosts_.push_back(entry.endpoint().address());
-    return !hosts_.empty();
-  }
-
-  Hello own() const {
-    Hello hello;
-    hello.run = run_;
-    hello.rank = meeting_.rank;
-    hello.world = meeting_.world;
-    hello.port = port_;
-    return hello;
+  // Listens where this rank reaches rank 0 from.
+  void listen_beside(const tcp::socket& socket) {
+    error_code code;
+    const auto here = socket.local_endpoint(code).address();
+    if (!code && here != gate_.place().address()) code = gate_.listen({here}, 0);
+    if (!code) return;
+    throw fault(
+        fmt::format("rank {} has no port to listen on: {}", meeting_.rank, message_of(code)));
   }
 
   // Whether rank 0 of this run is at the port and has accepted this rank.
   bool welcomed(int port) {
     tcp::socket socket(io_);
-    const Hello hello = own();
-    last_ = words_.connect(socket, hosts_, port, deadline_);
-    if (last_ || words_.write(socket, asio::buffer(&hello, sizeof hello))) return false;
-    TcpWord word{};
-    const auto text = words_.hear(socket, word, Clock::now() + a_word);
-    if (text && word == TcpWord::fault) throw given_up(*text);
-    if (!text || word != TcpWord::welcome) return false;
+    if (const error_code code = words_.connect(socket, hosts_, port, deadline_)) {
+      why_ = message_of(code);
+      return false;
+    }
+    listen_beside(socket);
+    if (!introduced(socket)) return false;
     sockets_[0] = std::move(socket);
     return true;
   }
@@ -309,15 +308,17 @@ class Rendezvous {
   static RunFault given_up(const std::string& why) { return {0, "the run was given up: " + why}; }
 
   void find_rank_0() {
+    find_addresses();
     while (Clock::now() < deadline_) {
-      if (knows_rank_0() &&
-          std::ranges::any_of(meeting_.ports, [&](int port) { return welcomed(port); }))
-        return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (std::ranges::any_of(meeting_.ports, [&](int port) { return welcomed(port); })) return;
+      std::this_thread::sleep_for(between_tries);
+    }
+    if (another_token_) {
+      why_ = fmt::format("who answers there has another token than rank {}: {}", meeting_.rank,
+                         one_token);
     }
     throw fault(fmt::format("rank {} found no rank 0 at {} within {:g} s: {}", meeting_.rank,
-                            where(), patience_.value,
-                            last_ ? message_of(last_) : "who answers there is none of this run"));
+                            where(), patience_.value, why_));
   }
 
   // Restarts the deadline: rank 0 may have started to wait for the others only now.
@@ -344,17 +345,8 @@ class Rendezvous {
   }
 
   void join() {
-    if (!listen(0)) {
-      throw fault(
-          fmt::format("rank {} has no port to listen on: {}", meeting_.rank, message_of(last_)));
-    }
-    port_ = listener_.local_endpoint().port();
     find_rank_0();
-    auto places = table();
-    error_code gone;  // which the pending message will report
-    const std::string rank_0s_host = sockets_[0].remote_endpoint(gone).address().to_string();
-    for (Address& place : places)
-      if (place.host == "-") place.host = rank_0s_host;
+    const auto places = table();
     rank_0_ = words_.next(sockets_[0]);
     words_.watch(rank_0_);
     deadline_ = after(patience_.value);
@@ -367,34 +359,48 @@ class Rendezvous {
 
   void reach(int rank, const std::vector<Address>& places) {
     const Address& place = places.at(static_cast<std::size_t>(rank));
-    const Hello hello = own();
+    while (!reached(rank, place) && Clock::now() < deadline_ && !words_.disturbed())
+      words_.wait(Clock::now() + between_tries, [&] { return words_.disturbed(); });
+    if (!sockets_[static_cast<std::size_t>(rank)].is_open()) give_up(unreached(rank, place));
+  }
+
+  // False when the connection was lost before the other end had welcomed this rank.
+  bool reached(int rank, const Address& place) {
     tcp::socket socket(io_);
     error_code code;
     const auto host = asio::ip::make_address(place.host, code);
     if (!code) code = words_.connect(socket, {host}, place.port, deadline_);
-    if (!code) code = words_.write(socket, asio::buffer(&hello, sizeof hello));
     if (code) {
-      give_up(fmt::format("rank {} cannot reach rank {} at {}, port {}: {}; {}", meeting_.rank,
-                          rank, place.host, place.port, message_of(code), open_ports));
+      why_ = message_of(code);
+      give_up(unreached(rank, place));
     }
+    if (!introduced(socket)) return false;
     sockets_[static_cast<std::size_t>(rank)] = std::move(socket);
+    return true;
   }
 
+  std::string unreached(int rank, const Address& place) const {
+    return fmt::format("rank {} cannot reach rank {} at {}, port {}: {}; {}", meeting_.rank, rank,
+                       place.host, place.port, why_, open_ports);
+  }
+
+  // Waits longer than those who connect, which know better what hinders them.
   void receive_higher(const std::vector<Address>& places) {
     const std::string& host = places.at(static_cast<std::size_t>(meeting_.rank)).host;
-    for (int others = meeting_.world - meeting_.rank - 1; others > 0; --others) {
-      auto next = accepted();
+    while (!missing_ranks().empty()) {
+      auto next = guest(deadline_ + a_word);
       if (!next) {
         give_up(fmt::format("rank {}: {}; {}", meeting_.rank,
-                            missing(fmt::format("{}, port {}", host, port_)), open_ports));
+                            missing(fmt::format("{}, port {}", host, gate_.place().port())),
+                            open_ports));
       }
-      if (const auto why = refused(next->second); !why.empty()) give_up(why);
-      sockets_[static_cast<std::size_t>(next->second.rank)] = std::move(next->first);
+      if (const auto why = refused(next->hello); !why.empty()) give_up(why);
+      sockets_[static_cast<std::size_t>(next->hello.rank)] = std::move(next->socket);
     }
   }
 
   void await_begin() {
-    const auto deadline = after(patience_.value) + 2 * a_word;
+    const auto deadline = after(patience_.value) + 3 * a_word;
     if (!words_.wait(deadline, [&] { return rank_0_->end.has_value(); })) {
       throw RunFault(0, fmt::format("rank {} waited {:g} s for rank 0 at {} to begin",
                                     meeting_.rank, patience_.value, where()));
@@ -422,14 +428,15 @@ class Rendezvous {
   const Meeting& meeting_;
   const costmodel::Seconds patience_;
   Clock::time_point deadline_;
-  tcp::acceptor listener_;
-  int port_ = 0;  // the port that a rank other than 0 listens on
-  const std::uint64_t run_;
+  const TcpHandshake handshake_;
+  TcpGate gate_;
   std::vector<tcp::socket> sockets_;  // by rank
   std::vector<tcp::socket> refused_;
   std::vector<asio::ip::address> hosts_;            // rank 0's
   std::shared_ptr<const TcpWords::Coming> rank_0_;  // its message to begin, or an error
-  error_code last_;                                 // the last error
+  std::string why_;                                 // what last kept this rank from another
+  bool has_address_ = true;                         // rank 0: MASTER_ADDR is one of its host
+  bool another_token_ = false;                      // who was taken for rank 0 has one
 };
 
 }  // namespace

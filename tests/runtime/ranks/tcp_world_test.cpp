@@ -112,7 +112,7 @@ TEST_CASE("a rank that computes hears at once of another that is gone, on anothe
 
 TEST_CASE("a rank that has no room for a message says so to the others before it goes") {
   auto ranks = ranks_of(3);
-  Detour detour(ranks[0].ports.front(), {});
+  Detour detour(ranks[1], {});
   ranks[1].ports = {detour.port()};
   const auto ends = ends_of(ranks, Seconds(30), [&](TcpWorld& w) {
     if (w.rank() == 0) {
@@ -159,23 +159,25 @@ TEST_CASE("a rank that ended without sending is found at once, and a stopped wai
   CHECK(ends == well(1));
 }
 
-TEST_CASE("two runs that use the same ports keep apart") {
-  const int port = free_port();
-  auto one = ranks_of(3, port), other = ranks_of(3, port);
-  std::vector<Meeting> all;
-  for (int rank = 2; rank >= 0; --rank) {
-    for (auto* run : {&one, &other}) {
-      Meeting meeting = (*run)[static_cast<std::size_t>(rank)];
-      meeting.ports = {port, port + 1, port + 2, port + 3};
-      if (run == &other) meeting.run = "another run";
-      all.push_back(meeting);
+TEST_CASE("two runs that use the same ports keep apart, by their names or by their tokens") {
+  for (const bool by_name : {true, false}) {
+    const int port = free_port();
+    auto one = ranks_of(3, port), other = ranks_of(3, port);
+    std::vector<Meeting> all;
+    for (int rank = 2; rank >= 0; --rank) {
+      for (auto* run : {&one, &other}) {
+        Meeting meeting = (*run)[static_cast<std::size_t>(rank)];
+        meeting.ports = {port, port + 1, port + 2, port + 3};
+        if (run == &other) (by_name ? meeting.run : meeting.token) = "another that nobody guesses";
+        all.push_back(meeting);
+      }
     }
+    const auto ends = ends_of(all, Seconds(20), [](TcpWorld& w) {
+      put(w, (w.rank() + 1) % 3, 1, w.rank());
+      CHECK(get(w, (w.rank() + 2) % 3, 1) == (w.rank() + 2) % 3);
+    });
+    CHECK(ends == well(6));
   }
-  const auto ends = ends_of(all, Seconds(20), [](TcpWorld& w) {
-    put(w, (w.rank() + 1) % 3, 1, w.rank());
-    CHECK(get(w, (w.rank() + 2) % 3, 1) == (w.rank() + 2) % 3);
-  });
-  CHECK(ends == well(6));
 }
 
 }  // namespace tcp_world_test

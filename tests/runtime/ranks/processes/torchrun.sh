@@ -17,7 +17,7 @@ taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 start_rank() {
   local rank=$1 world=$2
   shift 2
-  env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u SLURM_STEP_ID RANK="$rank" LOCAL_RANK="$rank" WORLD_SIZE="$world" \
+  env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u SLURM_STEP_ID -u LOCAL_WORLD_SIZE RANK="$rank" LOCAL_RANK="$rank" WORLD_SIZE="$world" \
     MASTER_ADDR="${address:-localhost}" MASTER_PORT="$port" "$@" >"$scratch/out.$rank" 2>"$scratch/err.$rank" </dev/null &
   pids[rank]=$!
 }
