@@ -22,7 +22,8 @@ namespace {
 
 Microbenchmarks load(const std::vector<std::string>& files) {
   Microbenchmarks all;
-  for (const auto& file : files) all += read_microbenchmarks(costmodel::load_yaml(file));
+  for (const auto& file : files)
+    all += read_microbenchmarks(costmodel::load_yaml(file, costmodel::measurement_limits));
   return all;
 }
 

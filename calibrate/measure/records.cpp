@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 
 namespace calibrate {
@@ -82,7 +82,12 @@ Record read_line(const std::string& line) {
 
 PartFile::PartFile(std::string path, std::string header)
     : path_(std::move(path)), header_(std::move(header)) {
-  std::ifstream file(path_);
+  std::error_code status;
+  if (std::filesystem::is_symlink(path_, status))
+    throw ConfigError({path_, 0, 0}, "is a symbolic link", "remove it: measurements are kept here");
+  if (!std::filesystem::exists(path_, status)) return;
+  std::istringstream file(
+      costmodel::read_file(path_, {.bytes = costmodel::measurement_limits.bytes, .own = true}));
   std::string line;
   if (!std::getline(file, line) || line != header_) return;
   while (std::getline(file, line)) records_.push_back(read_line(line));

@@ -28,7 +28,7 @@ Record read_line(const std::string& line);
 class PartFile {
  public:
   // Resumes from the records in `path` if its first line is `header`, else ignores the file. Throws
-  // ConfigError on an invalid line.
+  // ConfigError on an invalid line, and for a symbolic link: what it names is never written.
   PartFile(std::string path, std::string header);
 
   bool has(const std::string& task) const;

@@ -27,12 +27,6 @@ bool looks_like_path(const std::string& name) {
 // "cluster" for the folder "clusters".
 std::string singular(const std::string& kind) { return kind.substr(0, kind.size() - 1); }
 
-const Value& loaded(const ConfigPath& path, const std::string& file) {
-  const auto found = path.loaded->find(file);
-  if (found != path.loaded->end()) return found->second;
-  return path.loaded->emplace(file, load_yaml(file)).first->second;
-}
-
 // The files that `base:` has led through: as they were named, and as they are. One file has many
 // names: ./a.yaml, ././a.yaml, a link.
 struct Chain {
@@ -105,6 +99,12 @@ ResolvedConfig resolve(const ConfigPath& path, const std::string& kind, const Va
 }
 
 }  // namespace
+
+Value& loaded(const ConfigPath& path, const std::string& file) {
+  const auto found = path.loaded->find(file);
+  if (found != path.loaded->end()) return found->second;
+  return path.loaded->emplace(file, load_yaml(file)).first->second;
+}
 
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind) {
   std::set<std::string> names;

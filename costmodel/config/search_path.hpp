@@ -17,11 +17,14 @@ struct ResidualFiles;  // a cache of residual tables, see scenario/residuals.hpp
 
 struct ConfigPath {
   std::vector<std::string> directories;  // first match wins
-  // Files already read: many scenarios use the same cluster and stack.
+  // Files already read: many scenarios use the same cluster and stack, and a pipe is read once.
   std::shared_ptr<std::map<std::string, Value>> loaded =
       std::make_shared<std::map<std::string, Value>>();
   mutable std::shared_ptr<ResidualFiles> residuals = nullptr;
 };
+
+// The tree of a file, which is read only once. Throws as load_yaml().
+Value& loaded(const ConfigPath& path, const std::string& file);
 
 // The sorted, unique stems of all files of a kind ("models", "devices", ...).
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind);

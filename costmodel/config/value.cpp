@@ -1,5 +1,6 @@
 #include "costmodel/config/value.hpp"
 
+#include <map>
 #include <utility>
 
 namespace costmodel {
@@ -38,11 +39,15 @@ Value merged(const Value& base, const Value& over) {
   if (!base.is_map() || !over.is_map()) return over;
   Value result = base;
   result.mark = over.mark;
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) places.emplace(base.entries[i].key, i);
   for (const auto& entry : over.entries) {
-    if (Value* present = result.find(entry.key)) {
-      *present = merged(*present, entry.value);
-    } else {
+    const auto place = places.find(entry.key);
+    if (place == places.end()) {
       result.entries.push_back(entry);
+    } else {
+      Value& present = result.entries[place->second].value;
+      present = merged(present, entry.value);
     }
   }
   return result;

@@ -1,14 +1,14 @@
 #include "costmodel/config/yaml.hpp"
 
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -17,60 +17,167 @@ namespace costmodel {
 
 namespace {
 
-constexpr int deepest = 64;
-constexpr long most_values = 1'000'000;
-constexpr std::uintmax_t largest_file = 64u << 20;
+constexpr std::size_t deepest = 64;
+constexpr std::size_t most_values = std::size_t{1} << 19;
+constexpr std::size_t most_separators = std::size_t{1} << 20;
+constexpr std::size_t longest_scalar = std::size_t{64} << 10;
 
-struct Converter {
-  std::string file;
-  long values = 0;
+// Builds the tree from the parser's events, so that the limits hold while the parser still reads.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
 
-  Mark mark_of(const YAML::Mark& m) const {
-    if (m.is_null()) return {file, 0, 0};
-    return {file, m.line + 1, m.column + 1};
+  // Throws the first fault of a key.
+  Value take() {
+    if (fault_) throw ConfigError(*fault_);
+    return std::move(root_);
   }
 
-  Value convert(const YAML::Node& node, int depth) {
-    const Mark mark = mark_of(node.Mark());
+  Mark mark_of(const YAML::Mark& m) const {
+    if (m.is_null()) return {file_, 0, 0};
+    return {file_, m.line + 1, m.column + 1};
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ == 1) return;
+    throw ConfigError(mark_of(mark), "the file holds more than one YAML document",
+                      "keep one: it ends at '---', or after the bracket that closes it");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(begun(Value::Kind::null, mark), anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (text.size() > longest_scalar) {
+      throw ConfigError(mark_of(mark), fmt::format("a value has {} bytes", text.size()),
+                        fmt::format("allowed: {} at most", longest_scalar));
+    }
+    Value value = begun(Value::Kind::scalar, mark);
+    value.text = text;
+    value.quoted = tag == "!";
+    add(std::move(value), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end())
+      throw ConfigError(mark_of(mark), "an alias stands inside of what it names", "write it out");
+    count_all(found->second, open_.size(), mark_of(mark));
+    add(found->second, 0);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Value::Kind::sequence, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Value::Kind::map, mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or a map whose end has not been read.
+  struct Open {
+    Value value;
+    YAML::anchor_t anchor;
+    std::set<std::string> keys;
+    bool has_key = false;  // the last entry waits for its value
+  };
+
+  bool is_key() const {
+    return !open_.empty() && open_.back().value.is_map() && !open_.back().has_key;
+  }
+
+  void count(std::size_t depth, const Mark& mark) {
     if (depth > deepest)
       throw ConfigError(mark, "values nest deeper than 64 levels", "flatten the file");
-    if (++values > most_values)
-      throw ConfigError(mark, "the file holds more than a million values", "split it");
+    if (++values_ > most_values)
+      throw ConfigError(mark, "the file holds more than half a million values", "split it");
+  }
+
+  void count_all(const Value& value, std::size_t depth, const Mark& mark) {
+    count(depth, mark);
+    for (const Value& item : value.items) count_all(item, depth + 1, mark);
+    for (const auto& entry : value.entries) count_all(entry.value, depth + 1, mark);
+  }
+
+  Value begun(Value::Kind kind, const YAML::Mark& mark) {
     Value value;
-    value.mark = mark;
-    switch (node.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null: break;
-      case YAML::NodeType::Scalar:
-        value.kind = Value::Kind::scalar;
-        value.text = node.Scalar();
-        value.quoted = node.Tag() == "!";
-        break;
-      case YAML::NodeType::Sequence:
-        value.kind = Value::Kind::sequence;
-        for (const auto& item : node) value.items.push_back(convert(item, depth + 1));
-        break;
-      case YAML::NodeType::Map: convert_map(node, depth, value); break;
-    }
+    value.kind = kind;
+    value.mark = mark_of(mark);
+    if (!is_key()) count(open_.size(), value.mark);
     return value;
   }
 
-  void convert_map(const YAML::Node& node, int depth, Value& value) {
-    value.kind = Value::Kind::map;
-    std::set<std::string> seen;
-    for (const auto& pair : node) {
-      const Mark key_mark = mark_of(pair.first.Mark());
-      if (!pair.first.IsScalar())
-        throw ConfigError(key_mark, "a key must be a plain word", "write key: value");
-      const std::string key = pair.first.Scalar();
-      if (!seen.insert(key).second) {
-        throw ConfigError(key_mark, "key " + quote(key) + " is written twice in one map",
-                          "keep one of them");
-      }
-      value.entries.push_back({key, key_mark, convert(pair.second, depth + 1)});
+  // Told later, because an unclosed bracket looks like a key at first.
+  void note_fault(const Mark& mark, const std::string& wrong, const std::string& remedy) {
+    if (!fault_) fault_.emplace(mark, wrong, remedy);
+  }
+
+  void open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    open_.push_back({begun(kind, mark), anchor, {}});
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(done.value), done.anchor);
+  }
+
+  // Adds what is complete to what it is in. A copy for aliases counts as well.
+  void add(Value value, YAML::anchor_t anchor) {
+    if (anchor != 0) {
+      count_all(value, 0, value.mark);
+      anchored_[anchor] = value;
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (open_.back().value.is_map()) {
+      add_to_map(open_.back(), std::move(value));
+    } else {
+      open_.back().value.items.push_back(std::move(value));
     }
   }
+
+  void add_to_map(Open& map, Value value) {
+    auto& entries = map.value.entries;
+    if (map.has_key) {
+      entries.back().value = std::move(value);
+    } else {
+      if (!value.is_scalar()) {
+        note_fault(value.mark, "a key must be a plain word", "write key: value");
+      } else if (!map.keys.insert(value.text).second) {
+        note_fault(value.mark, "key " + quote(value.text) + " is written twice in one map",
+                   "keep one of them");
+      }
+      entries.push_back({std::move(value.text), std::move(value.mark), {}});
+    }
+    map.has_key = !map.has_key;
+  }
+
+  std::string file_;
+  int documents_ = 0;
+  std::size_t values_ = 0;
+  std::vector<Open> open_;  // from the root inwards
+  std::map<YAML::anchor_t, Value> anchored_;
+  Value root_;
+  std::optional<ConfigError> fault_;
 };
+
+// The parser reads brackets ahead, to their ends, before it reports a value, so the tree cannot
+// limit what it holds by then. Text and comments count too.
+void limit_separators(const std::string& text, const std::string& file) {
+  const auto separates = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
+  const auto count = std::count_if(text.begin(), text.end(), separates);
+  if (static_cast<std::size_t>(count) <= most_separators) return;
+  throw ConfigError({file, 0, 0}, "holds more than a million commas, colons and brackets",
+                    "split it");
+}
 
 // Converts Windows line ends (\r\n). The number of lines stays the same, so marks are correct.
 std::string with_plain_line_ends(const std::string& text) {
@@ -125,44 +232,29 @@ void emit(YAML::Emitter& out, const Value& value) {
 }  // namespace
 
 Value parse_yaml(const std::string& text, const std::string& file) {
+  limit_separators(text, file);
+  // Without the last newline: after one, yaml-cpp accepts an unterminated double quote.
+  std::string plain = with_plain_line_ends(text);
+  plain.erase(plain.find_last_not_of('\n') + 1);
+  std::istringstream in(std::move(plain));
+  TreeBuilder tree(file);
   try {
-    // Without the last newline: after one, yaml-cpp accepts an unterminated double quote.
-    const std::string plain = with_plain_line_ends(text);
-    const auto documents = YAML::LoadAll(plain.substr(0, plain.find_last_not_of('\n') + 1));
-    if (documents.size() > 1) {
-      throw ConfigError({file, 0, 0}, "the file holds more than one YAML document",
-                        "keep one ('---' separates them)");
-    }
-    Converter converter{.file = file};
-    if (documents.empty()) throw ConfigError({file, 0, 0}, "is empty", "write YAML: key: value");
-    return converter.convert(documents.front(), 0);
+    YAML::Parser parser(in);
+    if (!parser.HandleNextDocument(tree))
+      throw ConfigError({file, 0, 0}, "is empty", "write YAML: key: value");
+    // What the first document leaves over is another one to the parser, a comma or bracket too. It
+    // would report that one again and again, so the tree refuses it.
+    parser.HandleNextDocument(tree);
+    return tree.take();
   } catch (const YAML::Exception& fault) {
-    Mark mark{file, 0, 0};
-    if (!fault.mark.is_null()) mark = {file, fault.mark.line + 1, fault.mark.column + 1};
-    throw ConfigError(mark, "not readable as YAML: " + shortened(printable(fault.msg), 120),
+    throw ConfigError(tree.mark_of(fault.mark),
+                      "not readable as YAML: " + shortened(printable(fault.msg), 120),
                       "check brackets, quotes and indentation here");
   }
 }
 
-Value load_yaml(const std::string& path) {
-  std::error_code status;
-  const auto kind = std::filesystem::status(path, status);
-  const Mark whole{path, 0, 0};
-  if (!std::filesystem::exists(kind)) throw ConfigError(whole, "no such file", "check the path");
-  if (std::filesystem::is_directory(kind))
-    throw ConfigError(whole, "is a directory", "name a YAML file in it");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw ConfigError(whole, std::string("cannot be opened: ") + std::strerror(errno),
-                      "check its permissions");
-  }
-  if (std::filesystem::is_regular_file(kind) &&
-      std::filesystem::file_size(path, status) > largest_file) {
-    throw ConfigError(whole, "is larger than 64 MiB", "a scenario has a few lines");
-  }
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) throw ConfigError(whole, "reading failed", "check the disk");
-  return parse_yaml(text, path);
+Value load_yaml(const std::string& path, const ReadLimits& limits) {
+  return parse_yaml(read_file(path, limits), path);
 }
 
 std::string to_yaml(const Value& value) {

@@ -3,15 +3,18 @@
 
 #include <string>
 
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/value.hpp"
 
 namespace costmodel {
 
-// Reads a file. Throws ConfigError for: a missing file, a directory, no permission, a size above 64
-// MiB, invalid YAML, a duplicate key in a map, nesting deeper than 64, more than 10^6 values.
-Value load_yaml(const std::string& path);
+// Reads a file. Throws ConfigError as read_file() and parse_yaml() do.
+Value load_yaml(const std::string& path, const ReadLimits& limits = config_limits);
 
-// Parses text with Unix or Windows line ends. `file` is the file name in the marks.
+// Parses text with Unix or Windows line ends. `file` is the file name in the marks. Throws
+// ConfigError for: invalid YAML, a second document, a key that is not a plain word or is written
+// twice in a map, nesting deeper than 64, a scalar of more than 64 KiB, more than 2^19 values
+// (aliases followed), or more than 2^20 commas, colons and opening brackets.
 Value parse_yaml(const std::string& text, const std::string& file);
 
 // Writes block style, with flow style for sequences of scalars. Parsing the result gives the same

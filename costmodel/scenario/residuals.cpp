@@ -195,9 +195,12 @@ struct ResidualFiles {
 
 namespace {
 
+// `validate` writes the table anew and has read it before.
+constexpr ReadLimits own_table{.bytes = config_limits.bytes, .own = true};
+
 ResidualFiles::Loaded load(const std::string& file) {
   try {
-    return {read_residuals(load_yaml(file)), ""};
+    return {read_residuals(load_yaml(file, own_table)), ""};
   } catch (const ConfigError& fault) {
     return {{}, fault.what()};
   }

@@ -231,10 +231,13 @@ std::string scenario_file(const std::string& operand, const ConfigPath& path) {
 
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments) {
-  Value root = load_yaml(file);
+  const std::string name = std::filesystem::path(file).stem().string();
+  const Value& written = loaded(path, file);
+  if (assignments.empty()) return read_scenario(written, name, path);
+  Value root = written;
   for (const auto& assignment : assignments)
     assign_path(root, assignment, {"--set " + assignment, 0, 0});
-  return read_scenario(root, std::filesystem::path(file).stem().string(), path);
+  return read_scenario(root, name, path);
 }
 
 PlanRequest with_defaults(const Scenario& scenario) {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 
 // Whether a file of a folder contains runs, and is not a file that runs refer to.
 bool has_runs(const fs::path& file) {
-  std::ifstream in(file);
+  std::istringstream in(costmodel::read_file(file, costmodel::measurement_limits));
   for (std::string line; std::getline(in, line);)
     if (line.rfind("runs:", 0) == 0) return true;
   return false;
@@ -38,7 +39,7 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
     }
     std::vector<std::string> inside;
     for (const auto& entry : fs::directory_iterator(operand, status)) {
-      if (entry.path().extension() != ".yaml") continue;
+      if (entry.path().extension() != ".yaml" || !entry.is_regular_file(status)) continue;
       if (has_runs(entry.path())) {
         inside.push_back(entry.path().string());
       } else if (left_out != nullptr) {
@@ -83,7 +84,7 @@ EvidenceRun read_run(const Value& map) {
 }
 
 void read_evidence(const std::string& file, std::vector<EvidenceRun>& runs) {
-  const Value root = costmodel::load_yaml(file);
+  const Value root = costmodel::load_yaml(file, costmodel::measurement_limits);
   costmodel::MapReader reader(root, "evidence");
   for (const auto* key : {"source", "notes"}) reader.optional(key);
   const Value* defaults = reader.optional("defaults");

@@ -37,9 +37,7 @@ Place place_of(const std::string& file, const costmodel::Mark& mark) {
 Value& loaded_file(const std::string& file, const ConfigPath& path) {
   const Place place = place_of(file, {});
   const std::string at = costmodel::find_config(path, place.kind, place.name, {});
-  const auto found = path.loaded->find(at);
-  if (found != path.loaded->end()) return found->second;
-  return path.loaded->emplace(at, costmodel::load_yaml(at)).first->second;
+  return loaded(path, at);
 }
 
 // The value at a dotted path; an item of a list is named by its `name`.

@@ -26,7 +26,7 @@ Scenario load(const Session& session) {
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
 
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
-  costmodel::Value root = costmodel::load_yaml(file_of(session));
+  costmodel::Value root = loaded(session.path, file_of(session));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, {"--set " + assignment, 0, 0});
   root.set("plan", to_value(plan));

@@ -83,7 +83,7 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
        {"dp", "m", "iteration_s", "tokens_per_s", "mfu", "bubble", "peak_gib", "fits"})
     table.columns.push_back({title});
   table.columns.push_back({"error", false});
-  const costmodel::Value root = costmodel::load_yaml(file);
+  const costmodel::Value root = loaded(path, file);
   std::size_t unreadable = 0;
   for (std::size_t point = 0; point < points; ++point) {
     costmodel::Value value = root;

@@ -5,14 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <thread>
 
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
@@ -30,15 +27,6 @@ using costmodel::write_file;
 namespace {
 
 constexpr int missed_limit = 4;
-
-std::string read_text_file(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    throw ConfigError({file, 0, 0}, "cannot be opened: " + std::string(std::strerror(errno)),
-                      "name a text file for --notes");
-  }
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 // --fail-above: the command fails when `mean`, in per cent, is larger.
 void limit_error(double mean, const std::string& what, const Session& session,
@@ -103,7 +91,7 @@ CommandResult against_planner(const Session& session) {
   } else {
     result.text = expert_report(compared, options.rows, session.style);
     if (!options.notes.empty())
-      result.text += "\n" + costmodel::printable_lines(read_text_file(options.notes));
+      result.text += "\n" + costmodel::printable_lines(costmodel::read_file(options.notes));
   }
   return result;
 }
@@ -127,7 +115,7 @@ CommandResult validate_command(const Session& session) {
     write_file(session.options.write_residuals, to_yaml(*table));
   }
   const std::string notes =
-      session.options.notes.empty() ? "" : read_text_file(session.options.notes);
+      session.options.notes.empty() ? "" : costmodel::read_file(session.options.notes);
   const bool every = session.options.rows;
   switch (session.options.format) {
     case Format::json: result.text = validation_json(rows); break;

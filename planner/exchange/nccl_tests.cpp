@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -138,18 +135,7 @@ std::vector<NcclTable> read_nccl_json(const std::string& text, const std::string
 }
 
 std::vector<NcclTable> read_nccl_tests(const std::string& file) {
-  const costmodel::Mark whole{file, 0, 0};
-  std::error_code status;
-  if (!std::filesystem::exists(file, status))
-    throw ConfigError(whole, "no such file", "check the path");
-  if (std::filesystem::is_directory(file, status))
-    throw ConfigError(whole, "is a directory", "name a log in it");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    throw ConfigError(whole, std::string("cannot be opened: ") + std::strerror(errno),
-                      "check its permissions");
-  }
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
   const auto first = text.find_first_not_of(" \t\r\n");
   const bool json = first != std::string::npos && text[first] == '{';
   return json ? read_nccl_json(text, file) : read_nccl_text(text, file);

@@ -1,0 +1,35 @@
+// Reads a user's file: bounded in size, kind and time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "costmodel/base/units.hpp"
+
+struct stat;
+
+namespace costmodel {
+
+struct ReadLimits {
+  std::size_t bytes;            // of a larger file nothing is used
+  Seconds writer = Seconds(3);  // within this time somebody opens a pipe for writing,
+  Seconds whole = Seconds(30);  // and within this time everything has been written and it is closed
+  // A file that this program wrote, and may replace after reading it. Any other file is an input,
+  // which no output replaces.
+  bool own = false;
+};
+
+// A configuration is a few KiB, a list of measurements a few hundred.
+inline constexpr ReadLimits config_limits{.bytes = std::size_t{4} << 20};
+inline constexpr ReadLimits measurement_limits{.bytes = std::size_t{16} << 20};
+
+// The contents of a regular file or a pipe. Throws ConfigError for: a missing file, a directory, a
+// device or socket, no permission, more bytes than the limit, a pipe that has no writer or does not
+// end in time.
+std::string read_file(const std::string& path, const ReadLimits& limits = config_limits);
+
+// Whether read_file() has read this regular file in this process as an input, under any name.
+// Thread-safe.
+bool is_input(const struct stat& file);
+
+}  // namespace costmodel
