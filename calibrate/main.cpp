@@ -140,6 +140,8 @@ calibrate::CpuRequest request_of(const po::variables_map& values, const std::str
         {}, fmt::format("shardplan calibrate: --backend {} has no place to write to", backend),
         "write --out FILE: the device's profile");
   }
+  for (const auto& file : {request.out, request.cluster_out})
+    if (!file.empty()) costmodel::require_writable(file);
   request.quick = values["quick"].as<bool>();
   request.minutes = minutes(values, request.quick, backend == "cuda" ? 2 : 3);
   request.command = command;
@@ -155,7 +157,7 @@ int measure_gpu(const po::variables_map& values, const std::string& command) {
   }
   const std::string report = calibrate::calibrate_gpu(request_of(values, command, "cuda"));
   if (!values["quiet"].as<bool>())
-    fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+    costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
   return 0;
 }
 
@@ -182,18 +184,18 @@ int measure_this_machine(const po::variables_map& values, const std::string& com
   const bool quiet = values["quiet"].as<bool>();
   const auto path = costmodel::config_path(words(values, "config-path"));
   if (values.count("compare") != 0) {
-    fmt::print("{}",
-               calibrate::compare_scenario(word(values, "compare"), word(values, "profile"), path));
+    costmodel::write_standard_output(
+        calibrate::compare_scenario(word(values, "compare"), word(values, "profile"), path));
     return 0;
   }
   if (values.count("check") != 0) {
-    fmt::print("{}", calibrate::check_profile(word(values, "check"), path));
+    costmodel::write_standard_output(calibrate::check_profile(word(values, "check"), path));
     return 0;
   }
   calibrate::CpuRequest request = request_of(values, command, "cpu");
   const auto measure = [&] {
     const std::string report = calibrate::calibrate_cpu(request);
-    if (!quiet) fmt::print("{}{}", isatty(STDERR_FILENO) == 1 ? "\n" : "", report);
+    if (!quiet) costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
   };
   if (runtime::launched()) return measure_between_processes(values, request, measure);
   measure();
@@ -206,7 +208,7 @@ int measure_this_machine(const po::variables_map& values, const std::string& com
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
-    fmt::print("{}", help);
+    costmodel::write_standard_output(help);
     return 0;
   }
   const std::string backend = word(values, "backend");
@@ -237,10 +239,10 @@ int run(int count, char** arguments) {
   const bool quiet = values["quiet"].as<bool>();
   if (out.empty()) {
     if (!quiet) fmt::print(stderr, "{}", answer.report);
-    fmt::print("{}", answer.profile);
+    costmodel::write_standard_output(answer.profile);
   } else {
     costmodel::write_file(out, answer.profile);
-    if (!quiet) fmt::print("{}", answer.report);
+    if (!quiet) costmodel::write_standard_output(answer.report);
   }
   return 0;
 }

@@ -19,34 +19,28 @@ bool wants_color(const planner::Options& options) {
          options.format == planner::Format::text;
 }
 
-void print(std::FILE* stream, const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stream);
-}
+void tell(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int run(int count, char** arguments) {
   if (planner::is_handed_over(count, arguments)) planner::hand_over(count, arguments);
   const planner::Options options = planner::parse_command_line(count, arguments);
   if (options.version) {
-    print(stdout, "shardplan " SHARDPLAN_VERSION "\n");
+    costmodel::write_standard_output("shardplan " SHARDPLAN_VERSION "\n");
     return 0;
   }
   if (options.help) {
-    print(stdout, planner::help_text(options.command));
+    costmodel::write_standard_output(planner::help_text(options.command));
     return 0;
   }
+  if (!options.out.empty()) costmodel::require_writable(options.out);
   const planner::CommandResult result = planner::run_command(options, {wants_color(options)});
   if (!options.quiet) {
-    for (const auto& warning : result.warnings)
-      print(stderr, costmodel::message_text(warning) + "\n");
+    for (const auto& warning : result.warnings) tell(costmodel::message_text(warning) + "\n");
   }
   if (!result.failure.empty()) {
-    print(stderr, result.failure);
+    tell(result.failure);
   } else if (options.out.empty()) {
-    print(stdout, result.text);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw costmodel::ConfigError({}, "shardplan: standard output cannot be written",
-                                   "is the disk full?");
-    }
+    costmodel::write_standard_output(result.text);
   } else {
     costmodel::write_file(options.out, result.text);
   }
@@ -59,13 +53,13 @@ int main(int count, char** arguments) {
   try {
     return run(count, arguments);
   } catch (const costmodel::ConfigError& fault) {
-    print(stderr, std::string(fault.what()) + "\n");
+    tell(std::string(fault.what()) + "\n");
     return 2;
   } catch (const costmodel::InternalError& fault) {
-    print(stderr, "shardplan: " + costmodel::message_text(fault.what()) + "\n");
+    tell("shardplan: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   } catch (const std::exception& fault) {
-    print(stderr, "shardplan: internal fault: " + costmodel::message_text(fault.what()) + "\n");
+    tell("shardplan: internal fault: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   }
 }

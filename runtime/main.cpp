@@ -7,13 +7,13 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -199,7 +199,7 @@ runtime::RunRequest request_of(const po::variables_map& values) {
 int run(int count, char** arguments) {
   const auto values = parsed(count, arguments);
   if (values["help"].as<bool>()) {
-    fmt::print("{}", help);
+    costmodel::write_standard_output(help);
     return 0;
   }
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
@@ -210,6 +210,8 @@ int run(int count, char** arguments) {
   const bool limited = values.count("fail-above") > 0;
   const double limit = positive(values, "fail-above", 0);
   runtime::RunRequest request = request_of(values);
+  for (const auto& file : {output.out, output.trace})
+    if (!file.empty()) costmodel::require_writable(file);
   const bool lines = values["progress"].as<bool>();
   if (lines || (!values["quiet"].as<bool>() && isatty(STDERR_FILENO) == 1))
     request.progress = runtime::progress(request.iterations, lines);
@@ -217,7 +219,7 @@ int run(int count, char** arguments) {
     write_early_end(result, request, output);
   };
   // When the report overwrites a file, that file also survives the death of rank 0.
-  if (!output.out.empty() && !std::filesystem::is_other(output.out)) {
+  if (!output.out.empty() && !costmodel::is_stream(output.out)) {
     request.so_far = [&](const runtime::RunResult& result) {
       write_report(result, request.scenario, output);
     };

@@ -103,7 +103,7 @@ void PartFile::add(const std::vector<Record>& records) {
   records_.insert(records_.end(), records.begin(), records.end());
   std::string text = header_ + "\n";
   for (const Record& r : records_) text += to_line(r) + "\n";
-  costmodel::write_file(path_, text);
+  costmodel::write_file(path_, text, costmodel::LinkedOutput::refused);
 }
 
 void PartFile::remove() {

@@ -20,7 +20,11 @@ std::string file_of(const Session& session) {
 }
 
 Scenario load(const Session& session) {
-  return load_scenario(file_of(session), session.path, session.options.assignments);
+  const Options& options = session.options;
+  Scenario scenario = load_scenario(file_of(session), session.path, options.assignments);
+  for (const auto& file : {options.out, options.placement, options.trace})
+    if (!file.empty()) costmodel::require_writable(file);
+  return scenario;
 }
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }

@@ -35,7 +35,7 @@ struct Session {
 };
 
 // The scenario file named on the command line, and the scenario with `--set` applied. Both throw
-// costmodel::ConfigError.
+// costmodel::ConfigError; load() also when an output cannot be written, or is the scenario's file.
 std::string file_of(const Session& session);
 costmodel::Scenario load(const Session& session);
 

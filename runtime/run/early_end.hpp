@@ -49,6 +49,7 @@ class EarlyEnd {
   std::vector<std::string> found_;
   std::mutex mutex_;
   bool told_ = false;
+  bool warned_ = false;  // that the report so far cannot be written
   std::mutex cause_mutex_;
   std::condition_variable cause_known_;
   std::string cause_;

@@ -17,15 +17,14 @@ void write_report(const RunResult& result, const costmodel::Scenario& scenario,
     costmodel::write_file(options.trace, to_chrome_trace(result.measured.timeline));
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
   if (!options.out.empty()) return costmodel::write_file(options.out, text);
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  costmodel::write_standard_output(text);
 }
 
 void write_early_end(const RunResult& result, const RunRequest& request,
                      const OutputOptions& options) {
+  if (result.iterations > 0) write_report(result, request.scenario, options);
   fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
              request.iterations, result.iterations > 0 ? " and are reported" : "");
-  if (result.iterations > 0) write_report(result, request.scenario, options);
 }
 
 // On one line that is overwritten, or on a line each.

@@ -64,6 +64,16 @@ TEST_CASE("what was measured is taken up, of the same command only") {
   CHECK(PartFile(part_in(scratch), "cpu; 2 cores").taken_up() == 0);
 }
 
+TEST_CASE("measurements are kept in a file, never in what a link names") {
+  const program::Scratch scratch;
+  scratch.write("victim", "old");
+  PartFile part(part_in(scratch), "header");
+  std::filesystem::create_symlink("victim", part_in(scratch));
+  CHECK_THROWS_AS(part.add({record("a")}), costmodel::ConfigError);
+  CHECK_THROWS_AS(PartFile(part_in(scratch), "header"), costmodel::ConfigError);
+  CHECK(scratch.read("victim") == "old");
+}
+
 TEST_CASE("tasks share the time by what they say, those that are done left out") {
   const program::Scratch scratch;
   PartFile part(part_in(scratch), "header");

@@ -125,4 +125,96 @@ TEST_CASE("large legal files are read, whatever their shape") {
   check("model: " + std::string(60'000, 'x') + "\n" + often("#\n", 1000), "no model 'xxx");
 }
 
+TEST_CASE("no command overwrites what it has read, under any name") {
+  const Scratch scratch;
+  const std::string config =
+      "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2, "
+      "\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100}";
+  const std::string model = "base: llama-3-8b\n";
+  const std::string tiny =
+      "model: gpt-tiny\ncluster: {base: laptop-cpu, devices: 1}\ntraining: "
+      "{global_batch: 4, sequence: 16, precision: fp32}\nplan: {}\n";
+  scratch.write("llama.yaml", llama);
+  scratch.write("tiny.yaml", tiny);
+  scratch.write("config.json", config);
+  scratch.write("model.yaml", model);
+  scratch.write("runs.yaml", runs);
+  fs::create_symlink("llama.yaml", scratch.path() / "link.yaml");
+  fs::copy_file(SHARDPLAN_SOURCE_DIR "/configs/microbench/gemm.yaml", scratch.path() / "gemm.yaml");
+  const std::string gemm = scratch.read("gemm.yaml");
+  for (const char* command :
+       {"evaluate llama.yaml --format yaml --out llama.yaml",
+        "evaluate llama.yaml --out ./link.yaml", "evaluate link.yaml --out llama.yaml",
+        "plan llama.yaml --format yaml --out llama.yaml", "plan llama.yaml --placement llama.yaml",
+        "simulate llama.yaml --trace llama.yaml",
+        "export llama.yaml --to megatron --out llama.yaml",
+        "sweep llama.yaml --over tp=1,2 --out llama.yaml",
+        "evaluate llama.yaml --set model=model.yaml --out model.yaml",
+        "validate runs.yaml --out runs.yaml", "validate . --out runs.yaml",
+        "validate runs.yaml --write-residuals runs.yaml", "import hf config.json --out config.json",
+        "run tiny.yaml --out tiny.yaml", "run tiny.yaml --trace tiny.yaml",
+        "calibrate --from gemm.yaml --device H800 --base h100-sxm5-80gb --out gemm.yaml"}) {
+    CAPTURE(command);
+    const Run failed = run(words_of(command), scratch);
+    CHECK(failed.status == 2);
+    CHECK(contains(failed.err, "cannot be written: it is an input of this command; "));
+    CHECK(failed.out == "");
+    CHECK(scratch.read("llama.yaml") == llama);
+    CHECK(scratch.read("tiny.yaml") == tiny);
+    CHECK(scratch.read("config.json") == config);
+    CHECK(scratch.read("model.yaml") == model);
+    CHECK(scratch.read("runs.yaml") == runs);
+    CHECK(scratch.read("gemm.yaml") == gemm);
+  }
+}
+
+TEST_CASE("an output of several names is refused before anything is computed") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  fs::create_hard_link(scratch.path() / "llama.yaml", scratch.path() / "hard.yaml");
+  check_refused("evaluate llama.yaml --out FILE", "hard.yaml", "it has 2 names (hard links)",
+                scratch);
+  check_refused("evaluate missing.yaml --out FILE", "none/file", "none/file: cannot be written",
+                scratch);
+}
+
+TEST_CASE("an output keeps its permissions, and no name beside it is written") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  scratch.write("victim", "old");
+  scratch.write("o.json", "old");
+  fs::permissions(scratch.path() / "o.json", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("victim", scratch.path() / "o.json.part");
+  const Run done = run({"evaluate", "llama.yaml", "--format", "json", "--out", "o.json"}, scratch);
+  CHECK(done.status == 0);
+  CHECK(scratch.read("o.json").front() == '{');
+  CHECK(scratch.read("victim") == "old");
+  CHECK(fs::status(scratch.path() / "o.json").permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("an output that has no room is one message, to a file and to standard output") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string run_tiny =
+      "run tiny-gpt-cpu --set training.sequence=16 --set "
+      "training.global_batch=4 --set plan.micro_batch=1 --iterations 1";
+  for (const std::string& command :
+       {std::string("evaluate llama.yaml"), std::string("plan llama.yaml"), std::string("--help"),
+        std::string("--version"), std::string("run --help"), std::string("calibrate --help"),
+        run_tiny, run_tiny + " --format json"}) {
+    CAPTURE(command);
+    const Run full = run(words_of(command), scratch, std::chrono::seconds(60), "/dev/full");
+    CHECK(full.status == 2);
+    CHECK(full.err ==
+          "standard output cannot be written: No space left on device; is the disk full?\n");
+    if (contains(command, "-help") || contains(command, "--version")) continue;
+    const Run file = run(words_of(command + " --out /dev/full"), scratch);
+    CHECK(file.status == 2);
+    CHECK(file.err ==
+          "/dev/full: cannot be written: No space left on device; free some space, or choose "
+          "another place\n");
+  }
+}
+
 }  // namespace cli_files_test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -81,6 +82,36 @@ TEST_CASE("what kills a run outright leaves the file with the iterations it had"
   CHECK(all["cause"] == "still running when this was written");
   CHECK(all["iterations"] >= 1);
   CHECK(all["loss"].size() == all["iterations"]);
+}
+
+TEST_CASE("a report that finds no place stops no run, and is told once") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "folder");
+  const std::string command = endless + "--out folder/report.txt";
+  const pid_t child = program::start(program::words_of(command), scratch);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto seen = [&](const std::string& words) {
+    while (scratch.read(".stderr").find(words) == std::string::npos &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return std::chrono::steady_clock::now() < until;
+  };
+  CHECK(seen("iteration 3 of "));
+  std::filesystem::remove_all(scratch.path() / "folder");
+  CHECK(seen("(the run goes on)"));  // a report is due every second
+  kill(child, SIGINT);
+  const Run done = program::finish(child, scratch);
+  CHECK(done.status == 130);
+  const std::string fault = "folder/report.txt: cannot be written: No such file or directory; ";
+  const auto count = [&](const std::string& words) {
+    int found = 0;
+    for (auto at = done.err.find(words); at != std::string::npos; at = done.err.find(words, at + 1))
+      ++found;
+    return found;
+  };
+  CHECK(count("shardplan run: " + fault + "choose another place (the run goes on)\n") == 1);
+  CHECK(count("shardplan run: what was seen cannot be reported: " + fault) == 1);
+  CHECK(count("are reported") == 0);
 }
 
 }  // namespace interrupt_test
