@@ -145,9 +145,10 @@ std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector
   }
   std::map<std::string, int> reasons;
   for (const auto& u : unused) ++reasons[u.reason];
-  for (const auto& [reason, count] : reasons)
+  for (const auto& [reason, count] : reasons) {
     text +=
         fmt::format("not used: {} of the measurements: {}\n", count, costmodel::printable(reason));
+  }
   return text;
 }
 

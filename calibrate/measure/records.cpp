@@ -64,9 +64,10 @@ std::string to_line(const Record& r) {
 
 Record read_line(const std::string& line) {
   const auto parts = split(line, '\t');
-  if (parts.size() != fields)
+  if (parts.size() != fields) {
     throw ConfigError({}, fmt::format("{} is no measurement", costmodel::quote(line)),
                       "remove the .part file");
+  }
   Record r;
   r.task = parts[0];
   r.op = parts[1];

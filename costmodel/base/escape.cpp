@@ -135,8 +135,8 @@ bool is_word(char c) {
 // What stands in Markdown for one character between two neighbours; 0 is the end or the beginning.
 // The rules are those of CommonMark 0.31 and of GitHub's tables, strikethrough and bare links.
 std::string markdown_character(char before, char c, char after, bool code) {
-  const std::string literal = std::string("\\") + c;
-  const std::string plain(1, c);
+  std::string literal = std::string("\\") + c;
+  std::string plain(1, c);
   switch (c) {
     case '|': return literal;
     case '`': return code ? plain : literal;
@@ -205,7 +205,7 @@ std::string replaced(std::string_view text, char what, std::string_view by) {
 }  // namespace
 
 std::string csv_field(std::string_view text) {
-  const std::string field = (is_formula(text) ? "'" : "") + printable(text);
+  std::string field = (is_formula(text) ? "'" : "") + printable(text);
   if (field.find_first_of(",\"") == std::string::npos) return field;
   return "\"" + replaced(field, '"', "\"\"") + "\"";
 }

@@ -152,9 +152,10 @@ ResidualTable read_residuals(const Value& root) {
   for (const auto& stack : reader.required("stacks").entries) {
     MapReader inner(stack.value, "stack " + quote(stack.key));
     table.stacks[stack.key] = read_group(inner.required("all"), "all");
-    for (const auto& device : inner.required("devices").entries)
+    for (const auto& device : inner.required("devices").entries) {
       table.kinds[{stack.key, device.key}] =
           read_group(device.value, "device " + quote(device.key));
+    }
     inner.finish();
   }
   reader.finish();

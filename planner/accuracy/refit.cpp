@@ -364,9 +364,10 @@ RefitResult refit(const std::vector<std::string>& operands,
 std::string to_string(const RefitResult& r) {
   std::string text =
       fmt::format("{:44} {:>12} {:>12} {:>6}\n", "constant", "prior", "fitted", "runs");
-  for (const auto& c : r.constants)
+  for (const auto& c : r.constants) {
     text += fmt::format("{:44} {:12.5g} {:12.5g} {:6}\n", costmodel::printable(c.name), c.prior,
                         c.value, c.runs);
+  }
   text += fmt::format("\n{:28} {:>8} {:>8} {:>9}\n", "source, mean error %", "before", "after",
                       "left out");
   const auto left = [&](const std::string& source) {

@@ -215,9 +215,10 @@ Format read_format(const std::string& word, const CommandRecord& command) {
 int read_number(const char* flag, const char* what, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
-  if (n < 1 || n > 1000)
+  if (n < 1 || n > 1000) {
     usage(fmt::format("--{} {} is not a number of {}", flag, costmodel::shortened(text), what),
           "allowed: 1 to 1,000");
+  }
   return n;
 }
 
