@@ -58,12 +58,12 @@ inline bool on_16_bytes(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
 }
 
-// Whether to ask cuBLASLt for the epilogue; it may still have no algorithm. A bias only on 16 bytes,
-// because the heuristic cannot be told its alignment and may choose a kernel that loads as much at
-// once. GELU epilogues only in
-// 16 bits, because fp32's error bounds leave no room for the hardware's tanh (2^-11, PTX ISA), with
-// rows of `before` in multiples of 8 elements and its address a multiple of 16 bytes (cublasLt.h,
-// EPILOGUE_AUX_LD and _POINTER). The bias gradient has c's format and must be fp32.
+// Whether to ask cuBLASLt for the epilogue; it may still have no algorithm. A bias only on 16
+// bytes, because the heuristic cannot be told its alignment and may choose a kernel that loads as
+// much at once. GELU epilogues only in 16 bits, because fp32's error bounds leave no room for the
+// hardware's tanh (2^-11, PTX ISA), with rows of `before` in multiples of 8 elements and its
+// address a multiple of 16 bytes (cublasLt.h, EPILOGUE_AUX_LD and _POINTER). The bias gradient has
+// c's format and must be fp32.
 template <class T>
 bool can_end(const Ending<T>& ending, Number operand, Number result, const cpu::Gemm& g) {
   const bool dense = g.ldc == 0 || g.ldc == g.n;
