@@ -13,8 +13,8 @@
 namespace calibrate {
 
 // `precision`: that of all operators; products have a peak and tables in each precision in which
-// they were measured. `state`: further entries on the machine (runtime/devices/gpu_sensors.hpp). Where the
-// tables have no answer, the formulas' constants come from the records too.
+// they were measured. `state`: further entries on the machine (runtime/devices/gpu_sensors.hpp).
+// Where the tables have no answer, the formulas' constants come from the records too.
 costmodel::Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
                              const runtime::CudaReport& report, const std::string& date,
                              const std::string& command,
