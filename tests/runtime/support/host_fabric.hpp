@@ -173,7 +173,8 @@ class Meeting {
   const runtime::FabricPlan& plan() const { return plan_; }
 
   // Every member of the group of `rank` brings its part; the last to come runs `last` over all
-  // parts, in order of the group. Returns false where it was given up.
+  // parts, in order of the group. Returns false where it was given up. Once abort() has returned
+  // no part is read or written any more: its owner may free it.
   using Parts = std::vector<void*>;
   bool meet(int round, int rank, void* part, const std::function<void(const Parts&)>& last) {
     const auto& made = plan_.rounds()[static_cast<std::size_t>(round)];
@@ -181,6 +182,7 @@ class Meeting {
     const auto& ranks = made.groups[static_cast<std::size_t>(group)];
     const auto position = std::ranges::find(ranks, rank) - ranks.begin();
     std::unique_lock lock(mutex_);
+    if (aborted_) return false;
     Table& table = tables_[{round, group}];
     table.parts.resize(ranks.size());
     table.parts[static_cast<std::size_t>(position)] = part;
