@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <signal.h>
-
 #include <cstdio>
 #include <exception>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/interrupt.hpp"
 #include "runtime/training/loss_scale.hpp"
 
 namespace runtime {
@@ -76,8 +75,7 @@ std::string EarlyEnd::noted_cause(costmodel::Seconds moment) {
 
 void EarlyEnd::tell_signal(int number, costmodel::Seconds moment) {
   std::string cause = noted_cause(moment);
-  if (cause.empty())
-    cause = fmt::format("interrupted by {}", number == SIGINT ? "SIGINT" : "SIGTERM");
+  if (cause.empty()) cause = costmodel::interrupted_text(number);
   fmt::print(stderr, "shardplan run: {}\n", cause);
   tell(cause);
 }

@@ -5,17 +5,19 @@
 #include <chrono>
 #include <thread>
 
+#include "costmodel/base/interrupt.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/ranks/launch.hpp"
 #include "runtime/ranks/mpi_transport.hpp"
 #include "runtime/ranks/tcp_transport.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 #include "runtime/run/agreement.hpp"
-#include "runtime/run/interrupt.hpp"
 #include "runtime/training/stage_executor.hpp"
 
 namespace runtime {
 
+using costmodel::AfterSignal;
+using costmodel::OnInterrupt;
 using costmodel::ParallelPlan;
 
 namespace {
@@ -33,8 +35,12 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
   // MPI kills rank 0 when another rank has exited, so the others give it time to report. mpirun
   // kills one second after SIGTERM.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
-    if (speaks) return end.tell_signal(number);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    if (speaks) {
+      end.tell_signal(number);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    }
+    return AfterSignal::end;
   });
   if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
 }
@@ -57,11 +63,15 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
   // noticed it reports it; rank 0 reports the noted cause or else the signal. When all cores are
   // busy, the thread that notices may have to wait for one.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
-    if (speaks) return end.tell_signal(number, costmodel::Seconds(0.4));
+    if (speaks) {
+      end.tell_signal(number, costmodel::Seconds(0.4));
+      return AfterSignal::end;
+    }
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
     const std::string cause = end.noted_cause(costmodel::Seconds(0.7));
     if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
     std::this_thread::sleep_until(until);
+    return AfterSignal::end;
   });
   const TcpOptions options{.patience = request.patience,
                            .on_cause = [&end](const std::string& cause) { end.note_cause(cause); },
@@ -75,7 +85,10 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
 
 void train_on_threads(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
                       const std::function<void(Transport&)>& program) {
-  const OnInterrupt on_interrupt([&end](int number) { end.tell_signal(number); });
+  const OnInterrupt on_interrupt([&end](int number) {
+    end.tell_signal(number);
+    return AfterSignal::end;
+  });
   tell_faults(true, end, [&] {
     run_ranks(static_cast<int>(plan.devices()), {.patience = request.patience}, program);
   });

@@ -1,4 +1,4 @@
-#include "runtime/run/interrupt.hpp"
+#include "costmodel/base/interrupt.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace runtime {
+namespace costmodel {
 
 namespace {
 
@@ -25,18 +25,21 @@ sigset_t watched() {
   return set;
 }
 
-void watch(const sigset_t& signals, const std::function<void(int)>& say) {
+int next_of(const sigset_t& signals) {
   int number = 0;
   while (sigwait(&signals, &number) != 0) {
   }
-  if (number == over) return;
-  say(number);
-  std::_Exit(128 + number);
+  return number;
+}
+
+void watch(const sigset_t& signals, const std::function<AfterSignal(int)>& say) {
+  for (int number; (number = next_of(signals)) != over;)
+    if (say(number) == AfterSignal::end) std::_Exit(interrupted_status(number));
 }
 
 }  // namespace
 
-OnInterrupt::OnInterrupt(std::function<void(int)> say) : say_(std::move(say)) {
+OnInterrupt::OnInterrupt(std::function<AfterSignal(int)> say) : say_(std::move(say)) {
   const sigset_t signals = watched();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   thread_ = std::thread([this, signals] { watch(signals, say_); });
@@ -49,4 +52,10 @@ OnInterrupt::~OnInterrupt() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-}  // namespace runtime
+std::string interrupted_text(int number) {
+  return std::string("interrupted by ") + (number == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+int interrupted_status(int number) { return 128 + number; }
+
+}  // namespace costmodel
