@@ -11,6 +11,12 @@
 
 namespace costmodel {
 
+Mark mark_of_argument(const std::string& flag, const std::string& argument) {
+  std::string place = flag + " " + argument;
+  place.erase(place.find_last_not_of(' ') + 1);
+  return {std::move(place), 0, 0};
+}
+
 std::string to_string(const Mark& mark) {
   if (mark.file.empty()) return "";
   if (mark.line == 0) return mark.file;

@@ -17,6 +17,10 @@ struct Mark {
   int column = 0;
 };
 
+// The place of a flag of the command line and its argument: "--set plan.tp=8"; "--set" when the
+// argument is blank.
+Mark mark_of_argument(const std::string& flag, const std::string& argument);
+
 // "FILE:LINE:COLUMN"; "FILE" when the line is unknown; "" when the file is unknown too.
 std::string to_string(const Mark& mark);
 

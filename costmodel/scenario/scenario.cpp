@@ -236,7 +236,7 @@ Scenario load_scenario(const std::string& file, const ConfigPath& path,
   if (assignments.empty()) return read_scenario(written, name, path);
   Value root = written;
   for (const auto& assignment : assignments)
-    assign_path(root, assignment, {"--set " + assignment, 0, 0});
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
   return read_scenario(root, name, path);
 }
 

@@ -32,7 +32,7 @@ Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster,
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   costmodel::Value root = loaded(session.path, file_of(session));
   for (const auto& assignment : session.options.assignments)
-    assign_path(root, assignment, {"--set " + assignment, 0, 0});
+    assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
   root.set("plan", to_value(plan));
   return to_yaml(root);
 }

@@ -15,12 +15,14 @@ namespace planner {
 
 using costmodel::ConfigError;
 using costmodel::Estimate;
+using costmodel::mark_of_argument;
 using costmodel::Scenario;
 
 Axis parse_axis(const std::string& over) {
   const auto equals = over.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == over.size()) {
-    throw ConfigError({"--over " + over, 0, 0}, "is not KEY=A,B,...", "example: --over tp=1,2,4,8");
+    throw ConfigError(mark_of_argument("--over", over), "is not KEY=A,B,...",
+                      "example: --over tp=1,2,4,8");
   }
   Axis axis;
   axis.path = over.substr(0, equals);
@@ -29,7 +31,7 @@ Axis parse_axis(const std::string& over) {
   for (std::size_t from = equals + 1; from <= over.size();) {
     const std::size_t comma = std::min(over.find(',', from), over.size());
     if (comma == from) {
-      throw ConfigError({"--over " + over, 0, 0}, "has an empty value",
+      throw ConfigError(mark_of_argument("--over", over), "has an empty value",
                         "example: --over tp=1,2,4,8");
     }
     axis.values.push_back(over.substr(from, comma - from));
@@ -89,13 +91,13 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
     costmodel::Value value = root;
     std::vector<std::string> row;
     for (const auto& assignment : options.assignments)
-      assign_path(value, assignment, {"--set " + assignment, 0, 0});
+      assign_path(value, assignment, mark_of_argument("--set", assignment));
     std::size_t index = point, stride = points;
     for (const Axis& axis : axes) {  // the last axis varies fastest
       stride /= axis.values.size();
       const std::string& chosen = axis.values[index / stride];
       index %= stride;
-      assign_path(value, axis.path + "=" + chosen, {"--over " + axis.path, 0, 0});
+      assign_path(value, axis.path + "=" + chosen, mark_of_argument("--over", axis.path));
       row.push_back(chosen);
     }
     bool readable = false;

@@ -18,6 +18,13 @@ TEST_CASE("marks and messages") {
   CHECK(std::string(ConfigError({}, "x is wrong", "").what()) == "x is wrong");
 }
 
+TEST_CASE("the place of an argument ends where its text ends") {
+  CHECK(to_string(mark_of_argument("--set", "plan.tp=8")) == "--set plan.tp=8");
+  CHECK(to_string(mark_of_argument("--set", "plan.tp ")) == "--set plan.tp");
+  for (const auto* blank : {"", " ", "   "})
+    CHECK(to_string(mark_of_argument("--set", blank)) == "--set");
+}
+
 TEST_CASE("a failed check is an internal error that names the place and asks for a report") {
   CHECK_NOTHROW(SHARDPLAN_CHECK(1 + 1 == 2));
   try {

@@ -232,4 +232,15 @@ TEST_CASE("a file without permission is told as such") {
   CHECK(contains(failed.err, "closed.yaml: cannot be opened: Permission denied"));
 }
 
+TEST_CASE("a blank argument has its flag as its place") {
+  const Scratch scratch;
+  const std::string remedy = "is not an assignment; write key.path=value, such as plan.tp=8\n";
+  CHECK(run({"evaluate", "tiny-gpt-cpu", "--set", ""}, scratch).err == "--set: '' " + remedy);
+  CHECK(run({"plan", "tiny-gpt-cpu", "--set", " "}, scratch).err == "--set: ' ' " + remedy);
+  CHECK(run({"export", "tiny-gpt-cpu", "--to", "megatron", "--set", "tp "}, scratch).err ==
+        "--set tp: 'tp ' " + remedy);
+  CHECK(run({"sweep", "tiny-gpt-cpu", "--over", ""}, scratch).err ==
+        "--over: is not KEY=A,B,...; example: --over tp=1,2,4,8\n");
+}
+
 }  // namespace cli_errors_test
