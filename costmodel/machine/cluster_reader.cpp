@@ -75,6 +75,10 @@ void read_tiers(MapReader& reader, ClusterSpec& cluster) {
   for (const auto& item : list.items) {
     cluster.tiers.push_back(read_tier(item));
     const std::size_t n = cluster.tiers.size();
+    if (n > most_tiers) {
+      throw ConfigError(item.mark, fmt::format("tiers lists more than {}", most_tiers),
+                        "make one of tiers that are about as fast");
+    }
     if (n > 1 && cluster.tiers[n - 1].devices <= cluster.tiers[n - 2].devices) {
       throw ConfigError(item.mark,
                         fmt::format("tier {} is not larger than the tier inside it",

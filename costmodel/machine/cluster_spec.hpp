@@ -89,6 +89,9 @@ struct Tier {
   BytesPerSecond reached(int size) const;
 };
 
+// Most tiers of a cluster.
+inline constexpr std::size_t most_tiers = 6;
+
 struct ClusterSpec {
   std::string name;
   std::string title;

@@ -26,7 +26,6 @@ struct Coordinates {
 // How a group of equally spaced ranks maps onto the tiers: at tier i it joins `fan[i]` units of
 // tier i-1 (1 when the group does not cross tier i). The product of all fans is the group's size,
 // or slightly more when complete units do not divide the group.
-inline constexpr std::size_t most_tiers = 6;
 struct GroupLayout {
   int size = 1;
   std::int64_t stride = 1;  // ranks between neighbours

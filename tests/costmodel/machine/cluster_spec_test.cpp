@@ -124,6 +124,11 @@ TEST_CASE("faulty clusters and devices") {
       fault("{tiers: [{name: a, devices: 8, bandwidth_bytes_per_s: 1 GB/s, latency_s: 1 us},"
             "{name: b, devices: 8, bandwidth_bytes_per_s: 1 GB/s, latency_s: 1 us}]}"),
       "tier 'b' is not larger than the tier inside it"));
+  std::string tiers;
+  for (std::size_t i = 0; i <= most_tiers; ++i)
+    tiers += "{name: a, devices: " + std::to_string(2 << i) +
+             ", bandwidth_bytes_per_s: 1 GB/s, latency_s: 1 us}, ";
+  CHECK(contains(fault("{tiers: [" + tiers + "]}"), "tiers lists more than 6"));
   CHECK(contains(
       fault("{tiers: [{name: a, devices: 8, bandwidth_bytes_per_s: 1 GB, latency_s: 1 us}]}"),
       "is a size, not a bandwidth"));
