@@ -21,10 +21,7 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (options.command == "plan") return plan_command(session);
   if (options.command == "evaluate") return evaluate_command(session);
   if (options.command == "explain") return explain_command(session);
-  if (options.command == "sweep") {
-    const Table points = sweep(file_of(session), session.path, options);
-    return {any_answer(points) ? 0 : no_answer, printed(points, options.format), {}};
-  }
+  if (options.command == "sweep") return sweep_command(session);
   if (options.command == "simulate") return simulate_command(session);
   if (options.command == "validate") return validate_command(session);
   if (options.command == "import") return import_command(session);

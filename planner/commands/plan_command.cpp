@@ -6,11 +6,13 @@
 #include <functional>
 #include <thread>
 
+#include "planner/commands/interruption.hpp"
 #include "planner/commands/progress.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/report/strategy_text.hpp"
 #include "planner/search/replica_plan.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -22,19 +24,28 @@ using costmodel::Scenario;
 
 namespace {
 
-// The grid has no plan, and it is unknown whether layouts have one, so no diagnosis applies.
-CommandResult out_of_time(const Session& session, const Scenario& s, const SearchResult& found,
-                          double seconds) {
+// A search was stopped before it had a plan, so it is unknown whether there is one, and no
+// diagnosis applies.
+CommandResult stopped(const Session& session, const Scenario& s, const Strategies& all,
+                      double seconds) {
   if (session.options.format == Format::json)
-    return {no_answer, unfinished_json(found, s, seconds), {}};
-  return unanswered(session, unfinished_report(s, session.style));
+    return {no_answer, unfinished_json(all, s, seconds), {}};
+  return unanswered(session, unfinished_report(all, s, session.style));
+}
+
+// `cause`: the signal that ended the search; "" when none did.
+void note_interruption(const std::string& cause, MeshSearch& found) {
+  found.interrupted = cause;
+  if (!cause.empty() && found.plans.empty()) found.reason = planner::interruption(found);
 }
 
 // The search over heterogeneous stages, on one or several kinds of devices.
 CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
-                          int threads, const std::function<bool()>& expired) {
+                          int threads, const std::function<bool()>& expired,
+                          const Interruption& interruption) {
   MeshSearch found = search_meshes(s, threads, expired);
   rank_replicas(found, s);
+  note_interruption(interruption.text(), found);
   const bool any = !found.plans.empty();
   if (any) write_placement(session, s, found.plans.front().plan);
   CommandResult result{any ? 0 : no_answer, {}, {}};
@@ -58,6 +69,8 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   } else {
     result.text = mesh_report(found, s, watch.seconds(), session.style, remark);
   }
+  if (!found.interrupted.empty())
+    interruption.tell("plan: " + planner::interruption(found), result);
   return result;
 }
 
@@ -69,29 +82,10 @@ void refuse_limits_of_grid(const Options& options) {
                     "add --strategy alpa");
 }
 
-}  // namespace
-
-CommandResult plan_command(const Session& session) {
-  Scenario s = load(session);
-  if (session.options.top > 0) s.search.top = session.options.top;
-  require_offered(s);
-  const Stopwatch watch;
-  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
-  Progress progress(watch, session.options.time_limit, told);
-  const std::function<bool()> expired = progress.expired();
-  const int threads = session.options.threads > 0
-                          ? session.options.threads
-                          : static_cast<int>(std::thread::hardware_concurrency());
-  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty() ||
-      !s.plan.replicas.empty())
-    return plan_meshes(session, s, watch, threads, expired);
-  refuse_limits_of_grid(session.options);
-  const Strategies all = run_strategies(s, session.options.strategy != "grid", threads, expired);
+// The report in the requested format.
+CommandResult answered(const Session& session, const Scenario& s, const Strategies& all,
+                       const Stopwatch& watch) {
   const SearchResult& found = all.found;
-  if (found.plans.empty()) {
-    const bool cut_short = all.layouts && all.layouts->expired;
-    return (cut_short ? out_of_time : no_plan)(session, s, found, watch.seconds());
-  }
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
@@ -105,6 +99,47 @@ CommandResult plan_command(const Session& session) {
     case Format::md: return {0, search_report(all, steps, s, watch.seconds(), session.style), {}};
   }
   return {};
+}
+
+// The search over stages that are alike in their sizes.
+CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
+                         int threads, const std::function<bool()>& expired,
+                         const Interruption& interruption) {
+  const bool layouts = session.options.strategy != "grid";
+  Strategies all = run_strategies(s, layouts, threads, expired, interruption.poll());
+  all.interrupted = interruption.text();
+  if (all.meshes) note_interruption(all.interrupted, *all.meshes);
+  if (!all.interrupted.empty()) {
+    all.sharding.reset();
+    CommandResult result = all.found.plans.empty() ? stopped(session, s, all, watch.seconds())
+                                                   : answered(session, s, all, watch);
+    interruption.tell("plan: " + planner::interruption(all), result);
+    return result;
+  }
+  if (!all.found.plans.empty()) return answered(session, s, all, watch);
+  if (all.layouts && all.layouts->expired) return stopped(session, s, all, watch.seconds());
+  return no_plan(session, s, all.found, watch.seconds());
+}
+
+}  // namespace
+
+CommandResult plan_command(const Session& session) {
+  Scenario s = load(session);
+  if (session.options.top > 0) s.search.top = session.options.top;
+  require_offered(s);
+  const Stopwatch watch;
+  const Interruption interruption;
+  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  Progress progress(watch, session.options.time_limit, told, interruption.poll());
+  const std::function<bool()> expired = progress.expired();
+  const int threads = session.options.threads > 0
+                          ? session.options.threads
+                          : static_cast<int>(std::thread::hardware_concurrency());
+  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty() ||
+      !s.plan.replicas.empty())
+    return plan_meshes(session, s, watch, threads, expired, interruption);
+  refuse_limits_of_grid(session.options);
+  return plan_alike(session, s, watch, threads, expired, interruption);
 }
 
 }  // namespace planner

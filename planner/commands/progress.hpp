@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace planner {
 
@@ -21,23 +22,24 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Searches poll it, from any thread, to learn whether their time is up. On a terminal it prints the
+// Searches poll it, from any thread, to learn whether they must stop. On a terminal it prints the
 // elapsed time once per second.
 class Progress {
  public:
-  // `most`: the time limit in seconds (0: none).
-  Progress(const Stopwatch& watch, double most, bool shown)
-      : watch_(&watch), most_(most), shown_(shown) {}
+  // `most`: the time limit in seconds (0: none). `stopped`: what else ends a search, if anything.
+  Progress(const Stopwatch& watch, double most, bool shown, std::function<bool()> stopped = {})
+      : watch_(&watch), most_(most), shown_(shown), stopped_(std::move(stopped)) {}
   ~Progress() {
     if (told_ > 0) fmt::print(stderr, "\r\x1b[K");
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Empty when there is neither a limit nor a terminal.
+  // Empty when there is neither a limit, nor a terminal, nor `stopped`.
   std::function<bool()> expired() {
-    if (most_ <= 0 && !shown_) return {};
+    if (most_ <= 0 && !shown_) return stopped_;
     return [this] {
+      if (stopped_ && stopped_()) return true;
       const double seconds = watch_->seconds();
       if (shown_) tell(static_cast<int>(seconds));
       return most_ > 0 && seconds > most_;
@@ -55,6 +57,7 @@ class Progress {
   const Stopwatch* watch_;
   double most_;
   bool shown_;
+  std::function<bool()> stopped_;
   std::atomic<int> told_{0};
 };
 

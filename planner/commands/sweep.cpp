@@ -9,6 +9,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/commands/interruption.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -65,7 +66,8 @@ std::vector<std::string> result_cells(const Scenario& scenario) {
 
 }  // namespace
 
-Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options) {
+Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+            const std::function<bool()>& stopped) {
   std::vector<Axis> axes;
   std::size_t points = 1;
   for (const auto& over : options.over) {
@@ -87,7 +89,7 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   table.columns.push_back({"error", false});
   const costmodel::Value root = loaded(path, file);
   std::size_t unreadable = 0;
-  for (std::size_t point = 0; point < points; ++point) {
+  for (std::size_t point = 0; point < points && !(stopped && stopped()); ++point) {
     costmodel::Value value = root;
     std::vector<std::string> row;
     for (const auto& assignment : options.assignments)
@@ -120,6 +122,19 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
 bool any_answer(const Table& swept) {
   return std::any_of(swept.rows.begin(), swept.rows.end(),
                      [](const auto& row) { return row.back().empty(); });
+}
+
+CommandResult sweep_command(const Session& session) {
+  const Interruption interruption;
+  const Table points = sweep(file_of(session), session.path, session.options, interruption.poll());
+  CommandResult result{
+      any_answer(points) ? 0 : no_answer, printed(points, session.options.format), {}};
+  if (interruption.came()) {
+    interruption.tell(fmt::format("sweep: {}: the first {} points are reported",
+                                  interruption.text(), points.rows.size()),
+                      result);
+  }
+  return result;
 }
 
 }  // namespace planner

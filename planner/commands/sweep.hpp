@@ -1,11 +1,13 @@
 // `--over`: evaluates every combination of some keys' values, one row per point.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
 #include "planner/commands/options.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/report/table.hpp"
 
 namespace planner {
@@ -19,8 +21,12 @@ struct Axis {
 Axis parse_axis(const std::string& over);
 
 // A point that breaks a rule or lacks memory is a row that says so. Throws ConfigError when no
-// point can be read.
-Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options);
+// point can be read. Once `stopped` returns true, no further point is evaluated.
+Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+            const std::function<bool()>& stopped = {});
+
+// `shardplan sweep`.
+CommandResult sweep_command(const Session& session);
 
 // Whether any row of a sweep is not an error.
 bool any_answer(const Table& swept);

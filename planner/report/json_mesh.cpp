@@ -8,6 +8,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
+#include "planner/report/strategy_text.hpp"
 
 namespace planner {
 
@@ -19,6 +20,8 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds
   Json json{{"scenario", s.name}, {"searched", mesh_counts_json(found)}, {"best", nullptr}};
   json["searched"]["seconds"] = seconds;
   json["certificate"] = mesh_certificate_json(found);
+  json["interrupted"] = !found.interrupted.empty();
+  if (!found.interrupted.empty()) json["cause"] = interruption(found);
   if (found.plans.empty()) {
     json["reason"] = found.reason;
   } else {

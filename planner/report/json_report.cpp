@@ -45,6 +45,13 @@ Json searched_json(const SearchResult& r, double seconds) {
           {"simulated", n.simulated}};
 }
 
+Json certificate_json(const Strategies& all) {
+  if (!all.interrupted.empty()) return {};
+  const SearchResult& r = all.found;
+  return {{"lower_bound_s", r.lower_bound.value},
+          {"gap_pct", 100 * (r.plans.front().iteration / r.lower_bound - 1)}};
+}
+
 Json strategies_json(const Strategies& all) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
@@ -80,7 +87,7 @@ nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
 }
 
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
-  if (found.plans.empty()) return {};
+  if (found.plans.empty() || !found.interrupted.empty()) return {};
   const double bound = found.lower_bound.value;
   return {{"lower_bound_s", bound},
           {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
@@ -94,11 +101,12 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
                         double seconds) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
-  const double gap = 100 * (best.iteration / r.lower_bound - 1);
   Json json{{"scenario", s.name},
             {"searched", searched_json(r, seconds)},
             {"best", 0},
-            {"certificate", {{"lower_bound_s", r.lower_bound.value}, {"gap_pct", gap}}}};
+            {"certificate", certificate_json(all)},
+            {"interrupted", !all.interrupted.empty()}};
+  if (!all.interrupted.empty()) json["cause"] = interruption(all);
   json["reasons"] = reasons(best);
   if (all.layouts) json["strategies"] = strategies_json(all);
   Json near = Json::array();
@@ -136,11 +144,14 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
   return costmodel::json_text(json);
 }
 
-std::string unfinished_json(const SearchResult& r, const Scenario& s, double seconds) {
-  Json searched = searched_json(r, seconds);
-  searched["time_ran_out"] = true;
-  const Json json{{"scenario", s.name},     {"searched", searched}, {"best", nullptr},
-                  {"certificate", nullptr}, {"reason", unfinished}, {"plans", Json::array()}};
+std::string unfinished_json(const Strategies& all, const Scenario& s, double seconds) {
+  const bool interrupted = !all.interrupted.empty();
+  Json searched = searched_json(all.found, seconds);
+  searched["time_ran_out"] = !interrupted;
+  const Json json{
+      {"scenario", s.name},     {"searched", searched},       {"best", nullptr},
+      {"certificate", nullptr}, {"interrupted", interrupted}, {"reason", unfinished(all)},
+      {"plans", Json::array()}};
   return costmodel::json_text(json);
 }
 

@@ -23,7 +23,7 @@ std::string search_json(const Strategies& strategies, const std::vector<Step>& s
 // Counts of the search, without its duration.
 nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);
 
-// The lower bound and the gap to it; null without a plan.
+// The lower bound and the gap to it; null without a plan, or when nothing is proved.
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found);
 
 // An array of objects, one per row, with the column titles as keys. Numeric cells become numbers.
@@ -33,8 +33,8 @@ std::string failure_json(const SearchResult& result, const std::vector<std::stri
                          const std::vector<std::string>& remedies,
                          const costmodel::Scenario& scenario, double seconds);
 
-// For a layout search that timed out before it had a plan.
-std::string unfinished_json(const SearchResult& result, const costmodel::Scenario& scenario,
+// For a search that was stopped before it had a plan.
+std::string unfinished_json(const Strategies& strategies, const costmodel::Scenario& scenario,
                             double seconds);
 
 }  // namespace planner

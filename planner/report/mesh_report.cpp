@@ -8,6 +8,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "planner/report/strategy_text.hpp"
 #include "planner/search/replica_plan.hpp"
 
 namespace planner {
@@ -66,7 +67,8 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
       "{} stages priced; {} sizes of a micro-batch ruled out by their bound before they "
       "were cut.",
       count(found.priced), count(found.ruled_out)));
-  if (std::isfinite(found.lower_bound.value)) lines.push_back(proved(found));
+  if (std::isfinite(found.lower_bound.value) && found.interrupted.empty())
+    lines.push_back(proved(found));
   lines.push_back(
       "Not searched: virtual stages, schedules but 1f1b, tensor groups wider than a node, idle "
       "devices, groups that alternate along the pipeline, unequal shares of a micro-batch.");
@@ -74,8 +76,11 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
     for (auto& line : replica_sentences(*found.replicas, s, best_pipeline(found)))
       lines.push_back(std::move(line));
   }
-  if (found.expired && !found.plans.empty())
+  if (!found.interrupted.empty()) {
+    lines.push_back(fmt::format("The search was {}.", interruption(found)));
+  } else if (found.expired && !found.plans.empty()) {
     lines.emplace_back("Time ran out: these are the best plans so far.");
+  }
   return lines;
 }
 

@@ -178,10 +178,12 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                              format_integer(static_cast<long long>(n.simulated)),
                              format_integer(static_cast<long long>(n.pruned))),
                  style);
-  text +=
-      bullet(fmt::format("Proved: under this cost model no plan of the space takes less than {}.",
-                         format_seconds(r.lower_bound)),
-             style);
+  text += bullet(
+      all.interrupted.empty()
+          ? fmt::format("Proved: under this cost model no plan of the space takes less than {}.",
+                        format_seconds(r.lower_bound))
+          : fmt::format("The search was {}.", interruption(all)),
+      style);
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {
     text +=
@@ -214,8 +216,8 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
   return text;
 }
 
-std::string unfinished_report(const Scenario& s, const ReportStyle& style) {
-  return heading(s, style) + fmt::format("\nNo plan was found: {}.\n", unfinished);
+std::string unfinished_report(const Strategies& all, const Scenario& s, const ReportStyle& style) {
+  return heading(s, style) + fmt::format("\nNo plan was found: {}.\n", unfinished(all));
 }
 
 }  // namespace planner

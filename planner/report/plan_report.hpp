@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -44,10 +43,8 @@ std::string search_report(const Strategies& strategies, const std::vector<Step>&
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
 
-// For a layout search that timed out before it had a plan.
-inline constexpr std::string_view unfinished =
-    "time ran out before a plan was found: none with even stages, and not all other layouts were "
-    "looked at";
-std::string unfinished_report(const costmodel::Scenario& scenario, const ReportStyle& style);
+// For a search that was stopped before it had a plan.
+std::string unfinished_report(const Strategies& strategies, const costmodel::Scenario& scenario,
+                              const ReportStyle& style);
 
 }  // namespace planner

@@ -45,10 +45,18 @@ std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& ali
                 ? ", as fast"
                 : fmt::format(", {:.2f} % {}", std::abs(gain), gain > 0 ? "faster" : "slower");
   }
-  text += fmt::format("; proved: none takes less than {}{}", format_seconds(meshes.lower_bound),
-                      meshes.expired ? ", as time ran out" : "");
+  if (meshes.interrupted.empty()) {
+    text += fmt::format("; proved: none takes less than {}{}", format_seconds(meshes.lower_bound),
+                        meshes.expired ? ", as time ran out" : "");
+  }
   if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
   return text + ".";
+}
+
+std::string interruption(const std::string& cause, std::uint64_t looked_at, bool any) {
+  if (!any) return cause + " before a plan was found";
+  return fmt::format("{}: best of {} configurations looked at so far; nothing is proved", cause,
+                     format_integer(static_cast<long long>(looked_at)));
 }
 
 }  // namespace
@@ -66,9 +74,11 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
       lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
                                   pipeline_layout(best.plan)));
     }
-    lines.push_back(
-        fmt::format("Proved: no layout takes less than {}; the best is within {:.2f} %.",
-                    format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
+    if (all.interrupted.empty()) {
+      lines.push_back(
+          fmt::format("Proved: no layout takes less than {}; the best is within {:.2f} %.",
+                      format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
+    }
   }
   lines.push_back(fmt::format(
       "{} families of pipelines bounded, {} opened; {} layouts cut exactly for the sum of stage "
@@ -86,8 +96,26 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
         "encoder-decoder model are not searched.");
   }
   if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
-  if (l.expired) lines.push_back("Time ran out: these are the best plans so far.");
+  if (l.expired && all.interrupted.empty())
+    lines.push_back("Time ran out: these are the best plans so far.");
   return lines;
+}
+
+std::string interruption(const Strategies& all) {
+  std::uint64_t looked_at = all.found.statistics.evaluated;
+  if (all.layouts) looked_at += all.layouts->sliced;
+  if (all.meshes) looked_at += all.meshes->simulated;
+  return interruption(all.interrupted, looked_at, !all.found.plans.empty());
+}
+
+std::string interruption(const MeshSearch& found) {
+  return interruption(found.interrupted, found.simulated, !found.plans.empty());
+}
+
+std::string unfinished(const Strategies& all) {
+  if (!all.interrupted.empty()) return interruption(all);
+  return "time ran out before a plan was found: none with even stages, and not all other layouts "
+         "were looked at";
 }
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// The result of `plan --strategy` in sentences.
+// The result of `plan --strategy` in sentences, and how far a search came that was stopped.
 #pragma once
 
 #include <string>
@@ -11,5 +11,13 @@ namespace planner {
 // One sentence per line: the best plan with even stages and with any layout, where and why they
 // differ, what was searched and what is proved. Empty when only the grid was searched.
 std::vector<std::string> strategy_sentences(const Strategies& strategies);
+
+// What a signal ended early: "interrupted by SIGINT: best of 12 configurations looked at so far;
+// nothing is proved".
+std::string interruption(const Strategies& strategies);
+std::string interruption(const MeshSearch& found);
+
+// Why a search that was stopped has no plan.
+std::string unfinished(const Strategies& strategies);
 
 }  // namespace planner

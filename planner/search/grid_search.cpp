@@ -36,7 +36,7 @@ bool earlier(const Bounded& a, const Bounded& b) {
 
 SearchResult finished(const Podium& podium, SearchResult result, Evaluator& evaluator) {
   for (const Ranked& r : podium.ranked()) result.plans.push_back(evaluator.estimate(r.plan));
-  if (!result.plans.empty()) result.lower_bound = result.plans.front().iteration;
+  if (!result.plans.empty() && !result.expired) result.lower_bound = result.plans.front().iteration;
   return result;
 }
 
@@ -77,13 +77,20 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
 
 }  // namespace
 
-SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
+SearchResult search(const Scenario& scenario, Evaluator& evaluator,
+                    const std::function<bool()>& expired) {
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
-  result.statistics.configurations = space.configurations;
+  auto& counts = result.statistics;
+  counts.configurations = space.configurations;
+  const auto stopped = [&] {
+    result.expired = result.expired || (expired && expired());
+    return result.expired;
+  };
   std::vector<Bounded> families;
   families.reserve(space.families.size());
   for (const Family& family : space.families) {
+    if (stopped()) break;
     const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
       return evaluator.cost(plan).pipeline_bound;
     });
@@ -93,18 +100,19 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator) {
   Podium podium(static_cast<std::size_t>(scenario.search.top));
   constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
   for (const Bounded& family : families) {
-    if (!podium.open_to(family.bound)) break;
+    if (!podium.open_to(family.bound) || stopped()) break;
     const auto fitting = open_family({family.plan}, family.order * family_stride,
                                      Opening::unless_hopeless, scenario, evaluator, result);
-    for (const Bounded& candidate : fitting) {
-      if (!podium.open_to(candidate.bound)) break;
-      ++result.statistics.simulated;
+    std::size_t tried = 0;
+    for (; tried < fitting.size() && podium.open_to(fitting[tried].bound) && !stopped(); ++tried) {
+      const Bounded& candidate = fitting[tried];
       podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
                     candidate.plan});
     }
+    counts.simulated += tried;
+    if (!result.expired) counts.pruned += fitting.size() - tried;
   }
-  result.statistics.pruned = space.configurations - result.statistics.evaluated +
-                             result.statistics.feasible - result.statistics.simulated;
+  if (!result.expired) counts.pruned += space.configurations - counts.evaluated;
   return finished(podium, std::move(result), evaluator);
 }
 

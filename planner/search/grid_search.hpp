@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,15 +25,17 @@ struct SearchStatistics {
 struct SearchResult {
   std::vector<costmodel::Estimate> plans;  // best first; empty when nothing fits
   SearchStatistics statistics;
-  costmodel::Seconds lower_bound;  // of all plans of the space
+  costmodel::Seconds lower_bound;  // of all plans of the space, unless expired
+  bool expired = false;            // stopped early: the best plans so far
   // The evaluated plan of least peak memory, for the diagnosis when nothing fits.
   std::optional<costmodel::ParallelPlan> leanest;
   costmodel::Bytes leanest_peak;
 };
 
 // Branch-and-bound search. Deterministic: ties go to the plan with the smaller peak memory, then to
-// the first in the enumeration.
-SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);
+// the first in the enumeration. Polls `expired`, and once it returns true stops.
+SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
+                    const std::function<bool()>& expired = {});
 
 // Evaluates every plan of the space; the tests compare search() with it.
 SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);

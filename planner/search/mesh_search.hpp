@@ -39,6 +39,7 @@ struct MeshSearch {
   std::uint64_t simulated = 0;             // iterations
   std::uint64_t improved = 0;              // plans improved by local search
   bool expired = false;
+  std::string interrupted;                // by which signal, told by the command
   std::optional<ReplicaSearch> replicas;  // with several groups only
 };
 

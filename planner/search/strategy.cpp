@@ -5,22 +5,27 @@ namespace planner {
 using costmodel::Estimate;
 
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
-                          const std::function<bool()>& expired) {
+                          const std::function<bool()>& expired,
+                          const std::function<bool()>& interrupted) {
+  const std::function<bool()> stopped = [&] {
+    return (expired && expired()) || (interrupted && interrupted());
+  };
   Strategies all;
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  all.found = search(scenario, evaluator);
+  all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
-  if (!layouts) return all;
-  all.layouts = search_layouts(scenario, all.found, threads, expired);
+  if (!layouts || all.found.expired) return all;
+  all.layouts = search_layouts(scenario, all.found, threads, stopped);
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
-    all.meshes = search_meshes(scenario, threads, expired);
+    all.meshes = search_meshes(scenario, threads, stopped);
   all.two_stacks = scenario.model.encoder_decoder();
-  if (all.found.plans.empty() || all.two_stacks) return all;
+  const bool cut = interrupted && interrupted();
+  if (all.found.plans.empty() || all.two_stacks || cut) return all;
   const Estimate& best = all.found.plans.front();
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
-                             evaluator, expired);
+                             evaluator, stopped);
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "planner/search/grid_search.hpp"
@@ -20,6 +21,7 @@ struct Strategies {
   std::optional<StageSharding> sharding;  // likewise: the best plan's critical stage
   std::optional<MeshSearch> meshes;  // likewise: stages with different sizes, reported separately
   bool two_stacks = false;           // encoder-decoder model: no `sharding`
+  std::string interrupted;           // by which signal, told by the command; then nothing is proved
 };
 
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.
@@ -27,8 +29,10 @@ inline constexpr std::int64_t most_mesh_devices = 4096;
 
 // Runs the grid search. With `layouts` it also runs the layout search, which starts from the grid's
 // result, the sharding search on the best plan's mesh, and the search over stages with different
-// sizes.
+// sizes. All searches poll `interrupted`, and all but the grid search `expired`: no time limit cuts
+// the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
-                          const std::function<bool()>& expired);
+                          const std::function<bool()>& expired,
+                          const std::function<bool()>& interrupted = {});
 
 }  // namespace planner

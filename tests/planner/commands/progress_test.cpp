@@ -22,4 +22,18 @@ TEST_CASE("a search without a limit is not asked about the time, one with a limi
   CHECK(up());
 }
 
+TEST_CASE("what else ends a search is asked first, with a limit or without") {
+  const Stopwatch watch;
+  bool stopped = false;
+  for (const double most : {0.0, 3600.0}) {
+    Progress progress(watch, most, false, [&stopped] { return stopped; });
+    const auto expired = progress.expired();
+    REQUIRE(expired);
+    stopped = false;
+    CHECK_FALSE(expired());
+    stopped = true;
+    CHECK(expired());
+  }
+}
+
 }  // namespace progress_test

@@ -289,6 +289,35 @@ TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scen
         std::set{ScheduleKind::one_f_one_b, ScheduleKind::zero_bubble_h1});
 }
 
+TEST_CASE("a search that is stopped has the best of what it tried, and no bound") {
+  const Scenario s = read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  int all = 0;
+  const auto whole = planner::search(s, evaluator, [&] { return ++all < 0; });
+  CHECK_FALSE(whole.expired);
+  REQUIRE_FALSE(whole.plans.empty());
+  CHECK(whole.plans.front().iteration == planner::search(s, evaluator).plans.front().iteration);
+  bool found = false;
+  for (int left = 1; left <= all; left += 1 + left / 2) {
+    int asked = 0;
+    const auto part = planner::search(s, evaluator, [&] { return ++asked > all - left; });
+    CHECK(part.expired);
+    CHECK(part.lower_bound == costmodel::Seconds());
+    CHECK(part.statistics.configurations == whole.statistics.configurations);
+    CHECK(part.statistics.simulated <= whole.statistics.simulated);
+    CHECK(part.statistics.simulated + part.statistics.pruned <= part.statistics.feasible);
+    CHECK(part.plans.size() <= part.statistics.simulated);
+    for (const auto& plan : part.plans) {
+      CHECK(plan.peak <= planner::memory_limit(s));
+      CHECK(plan.iteration >= whole.plans.front().iteration);
+    }
+    found = found || !part.plans.empty();
+  }
+  CHECK(found);
+}
+
 TEST_CASE("when nothing fits the diagnosis names what would") {
   const Scenario s = read(
       "model: gpt3-175b\ncluster: {base: selene, devices: 16}\n"

@@ -307,6 +307,26 @@ TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
   CHECK(none.found.lower_bound <= whole.found.plans.front().iteration);
 }
 
+TEST_CASE("an interruption ends the search over even plans too") {
+  const Scenario s = read(mixed);
+  const auto none = planner::run_strategies(s, true, 1, {}, [] { return true; });
+  CHECK(none.found.expired);
+  CHECK(none.found.plans.empty());
+  CHECK_FALSE(none.layouts);
+  const auto even = planner::run_strategies(s, false, 1, {}).found;
+  const auto later = [&](int most) {
+    return planner::run_strategies(s, true, 1, {},
+                                   [asked = 0, most]() mutable { return ++asked > most; });
+  };
+  int most = 1;
+  while (!later(most).layouts) most *= 2;
+  const auto cut = later(most);
+  CHECK_FALSE(cut.found.expired);
+  CHECK(cut.layouts->expired);
+  CHECK_FALSE(cut.sharding);
+  CHECK(cut.even.front().plan == even.plans.front().plan);
+}
+
 TEST_CASE("layouts are searched where the plan fixes recomputation of a part of the layers") {
   const Scenario s = read(
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
