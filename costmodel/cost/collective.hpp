@@ -42,6 +42,7 @@ struct Traffic {
   Traffic& operator+=(const Traffic& o);
   Traffic operator*(double f) const;
   Bytes total() const { return all_reduce + all_gather + reduce_scatter + all_to_all + send; }
+  bool operator==(const Traffic&) const = default;
 };
 
 }  // namespace costmodel

@@ -83,7 +83,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
 }
 
 Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
-                       Seconds transfers, const StackSpec& stack) {
+                       const Waiting& waiting, const StackSpec& stack) {
   Breakdown b;
   const auto m = static_cast<double>(c.micro_batches);
   for (int v = 0; v < plan.vpp; ++v) {
@@ -102,14 +102,15 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
   b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
   if (c.sums_table(end.critical)) b.dp_comm += c.embedding_reduce;
   b.optimizer = end.optimizer;
-  b.pp_comm = max(Seconds(0), transfers);
+  b.pp_comm = max(Seconds(0), waiting.transfers);
   const Seconds left = end.iteration - b.total();
   if (std::abs(left.value) < 1e-9 * end.iteration.value) {
     b.compute += left;  // rounding of the sums
   } else if (left.value < 0) {
     b.pp_comm += left;  // transfers saved elsewhere: they are no longer than what is left
   } else {
-    b.bubble = left;
+    b.imbalance = min(left, waiting.imbalance);
+    b.bubble = left - b.imbalance;
   }
   return b;
 }
@@ -119,11 +120,14 @@ void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Es
       static_cast<double>(training.global_batch) * static_cast<double>(training.tokens());
   const auto devices = static_cast<double>(cluster.devices);
   e.tokens_per_s = tokens / e.iteration.value;
-  e.model_rate_per_device = FlopsPerSecond(e.model_flops.value / e.iteration.value / devices);
+  const auto rate = [&](Flops work) { return work.value / e.iteration.value / devices; };
+  e.model_rate_per_device = FlopsPerSecond(rate(e.model_flops));
+  e.causal_rate_per_device = FlopsPerSecond(rate(e.causal_model_flops));
   const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
                                              : peak_of(cluster, training.precision).value / devices;
   e.mfu = e.model_rate_per_device.value / peak;
-  e.hfu = e.hardware_flops.value / e.iteration.value / devices / peak;
+  e.causal_mfu = e.causal_rate_per_device.value / peak;
+  e.hfu = rate(e.hardware_flops) / peak;
 }
 
 }  // namespace costmodel

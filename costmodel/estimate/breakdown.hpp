@@ -11,10 +11,15 @@ namespace costmodel {
 Traffic rank_traffic(const PlanCost& cost, const ParallelPlan& plan, const TrainingSpec& training,
                      const ModelSpec& model, std::size_t rank);
 
-// The breakdown of the critical rank. `transfers` is the delay of its end due to pipeline
-// transfers.
+// What of the critical rank's waiting has a cause of its own: pipeline transfers, and that the
+// slowest rank's micro-batches take longer than its own.
+struct Waiting {
+  Seconds transfers, imbalance;
+};
+
+// The breakdown of the critical rank. What is left of its waiting is the bubble.
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
-                       Seconds transfers, const StackSpec& stack);
+                       const Waiting& waiting, const StackSpec& stack);
 
 // Sets throughput and utilization from the estimate's iteration time and FLOPs.
 void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& estimate);

@@ -34,13 +34,8 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
   const ParallelPlan whole;
   const LayerMix all = layer_mix(model_, 0, static_cast<int>(model_.layers), {});
   const auto add = [&](LayerKind kind, int count) {
-    const OpList list = op_list(kind, whole);
-    Work work;
-    for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
-      for (const Step& step : steps) work += work_of(step.node->op, step.pass, 2);
-    }
-    model_flops_ +=
-        work.model * static_cast<double>(count) * static_cast<double>(training_.global_batch);
+    model_flops_ += costmodel::model_flops(op_list(kind, whole), kind) *
+                    (static_cast<double>(count) * static_cast<double>(training_.global_batch));
   };
   for (const LayerGroup& group : layer_groups(model_)) add(group.kind, all.*group.number);
   add(LayerKind::head, 1);
@@ -232,7 +227,7 @@ Ending Evaluator::end_of(const ParallelPlan& plan) {
 
 EndTerms Evaluator::end_terms(const ParallelPlan& plan) const {
   return {training_.stack.iteration_host, straggler_factor(cluster_),
-          splits_backward(plan.schedule) && training_.stack.post_validation};
+          ends_apart(plan.schedule, training_.stack)};
 }
 
 Timeline Evaluator::timeline(const ParallelPlan& plan) {
@@ -275,6 +270,19 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
   return timeline;
 }
 
+namespace {
+
+void set_memory(const PlanCost& c, const DeviceSpec& device, const StackSpec& stack, Estimate& e) {
+  e.memory = c.memory;
+  e.peak = c.peak;
+  e.fullest = c.fullest;
+  e.reported_peak = reported_peak(c.peak, stack);
+  e.capacity = c.capacity.empty() ? device.memory : c.capacity[c.fullest];
+  e.stage_capacity = c.capacity;
+}
+
+}  // namespace
+
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
   if (!plan.replica_groups.empty()) return estimate_replicas(plan);
   const PlanCost& c = cost(plan);
@@ -299,17 +307,16 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.interval = {end.iteration * training_.error_band.low,
                 end.iteration * training_.error_band.high};
   e.critical_rank = static_cast<int>(end.critical);
-  e.breakdown = breakdown_of(c, plan, end, transfers, training_.stack);
   const auto m = static_cast<double>(c.micro_batches);
+  Seconds slowest;
+  for (int r = 0; r < plan.pp; ++r) slowest = max(slowest, m * busy_of(c.times, plan, r));
+  const Seconds own = m * busy_of(c.times, plan, e.critical_rank);
+  e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, training_.stack);
   e.stage_backward = whole_backward(c.times);
-  e.bubble_fraction = e.breakdown.bubble / (m * busy_of(c.times, plan, e.critical_rank));
+  e.pipeline = pipeline_of(run, terms.apart);
+  e.bubble_fraction = bubble_fraction(e.pipeline, slowest);
   e.stage_forward = c.times.forward;
-  e.memory = c.memory;
-  e.peak = c.peak;
-  e.fullest = c.fullest;
-  e.reported_peak = reported_peak(c.peak, training_.stack);
-  e.capacity = c.capacity.empty() ? cluster_.device.memory : c.capacity[c.fullest];
-  e.stage_capacity = c.capacity;
+  set_memory(c, cluster_.device, training_.stack, e);
   if (by_stage(plan, cluster_)) e.meshes = stage_meshes(plan, cluster_);
   const ParallelPlan real = as_run(plan);
   const auto of_rank = [&](std::size_t r) {
@@ -322,12 +329,13 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   }
   e.parameters = parameter_count(model_);
   e.active_parameters = active_parameter_count(model_);
-  e.model_flops = model_flops_;
+  e.model_flops = model_flops_.full;
+  e.causal_model_flops = model_flops_.causal;
   Flops again;
   for (const Cost& cost : c.recompute) again += cost.model;
-  e.hardware_flops = model_flops_ + again * (m * plan.replicas() * plan.tp);
+  e.hardware_flops = model_flops_.full + again * (m * plan.replicas() * plan.tp);
   if (!e.meshes.empty()) {
-    e.hardware_flops = model_flops_;
+    e.hardware_flops = model_flops_.full;
     for (std::size_t k = 0; k < e.meshes.size(); ++k)
       e.hardware_flops += c.recompute[k].model * (m * static_cast<double>(e.meshes[k].devices));
   }

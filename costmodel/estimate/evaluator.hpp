@@ -16,6 +16,7 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/layer_cost.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/estimate/model_flops.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/operators/transformer.hpp"
@@ -87,10 +88,13 @@ struct PlanCost {
 };
 
 struct Breakdown {
-  Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm, bubble, optimizer, other;
+  Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm;
+  Seconds bubble;     // idle while the pipeline fills and drains
+  Seconds imbalance;  // idle because a slower pipeline rank takes longer for every micro-batch
+  Seconds optimizer, other;
   Seconds total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
-           optimizer + other;
+           imbalance + optimizer + other;
   }
 };
 
@@ -105,7 +109,10 @@ struct Estimate {
   Interval interval;
   Breakdown breakdown;  // of the critical rank; sums to iteration
   int critical_rank = 0;
-  double bubble_fraction = 0;  // bubble time / (m·(t_f + t_b)) of the critical rank
+  Seconds pipeline;  // from first start to last end; of one rank where ranks do not synchronise
+  // (pipeline - m·(t_f + t_b)) / (m·(t_f + t_b)), with t_f + t_b of the slowest pipeline rank: what
+  // more micro-batches would reduce. (p - 1)/m for equal stages without communication.
+  double bubble_fraction = 0;
   std::vector<Seconds> stage_forward,
       stage_backward;  // by virtual stage, one micro-batch; backward includes recomputation and
                        // weight gradient
@@ -120,10 +127,13 @@ struct Estimate {
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;
-  Flops model_flops, hardware_flops;  // per iteration, all devices
+  Flops model_flops, hardware_flops;  // per iteration, all devices; attention in full
+  Flops causal_model_flops;           // the same with attention halved for causality
   double tokens_per_s = 0;
-  double mfu = 0, hfu = 0;  // fractions of the devices' peak
+  double mfu = 0, hfu = 0;  // fractions of the devices' peak, attention in full
   FlopsPerSecond model_rate_per_device;
+  double causal_mfu = 0;  // the same from causal_model_flops
+  FlopsPerSecond causal_rate_per_device;
   std::vector<std::string> notes;
 };
 
@@ -173,7 +183,7 @@ class Evaluator {
   const ModelSpec& model() const { return model_; }
   const ClusterSpec& cluster() const { return cluster_; }
   const TrainingSpec& training() const { return training_; }
-  Flops model_flops() const { return model_flops_; }
+  Flops model_flops() const { return model_flops_.full; }
 
   // The plan that the framework really runs for a requested one. All prices are for this plan.
   ParallelPlan as_run(const ParallelPlan& requested) const;
@@ -241,7 +251,7 @@ class Evaluator {
   ModelSpec model_;
   ClusterSpec cluster_;
   TrainingSpec training_;
-  Flops model_flops_;
+  ModelFlops model_flops_;
   PlanCost cost_;
   ParallelPlan as_run_;  // the plan being priced, when the framework changes the requested one
   int between_ = 0;      // stages of the plan that are not priced

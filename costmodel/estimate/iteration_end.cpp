@@ -174,6 +174,17 @@ void Evaluator::bound(const ParallelPlan& plan) {
                   straggler_factor(cluster_);
 }
 
+bool ends_apart(ScheduleKind kind, const StackSpec& stack) {
+  return splits_backward(kind) && stack.post_validation;
+}
+
+Seconds pipeline_of(const SimulationResult& run, bool apart) {
+  Seconds longest;
+  for (std::size_t r = 0; r < run.finish.size(); ++r)
+    longest = max(longest, run.finish[r] - (apart ? run.begin[r] : Seconds(0)));
+  return longest;
+}
+
 Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
   end += c.gradient_exposed[rank];
   if (c.sums_table(rank)) end += c.embedding_reduce;

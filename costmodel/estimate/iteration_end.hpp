@@ -15,6 +15,14 @@ struct Ending {
   Seconds optimizer, gather;
 };
 
+// Whether ranks end an iteration without waiting for one another: zero-bubble schedules whose
+// optimizer steps are validated afterwards (Qi et al. 2024, arXiv:2401.10241, section 4).
+bool ends_apart(ScheduleKind kind, const StackSpec& stack);
+
+// The time of the pipeline alone: from its first start to its last end, or, where ranks end apart,
+// the longest span of one rank.
+Seconds pipeline_of(const SimulationResult& run, bool apart);
+
 // The time when a rank's gradients are reduced, if its pipeline ended at `end`.
 Seconds reduced(Seconds end, const PlanCost& cost, std::size_t rank);
 

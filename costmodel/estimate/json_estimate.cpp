@@ -130,6 +130,7 @@ Json time_json(const Estimate& e) {
             {"pp_comm_s", b.pp_comm.value},
             {"dp_comm_s", b.dp_comm.value},
             {"bubble_s", b.bubble.value},
+            {"imbalance_s", b.imbalance.value},
             {"optimizer_s", b.optimizer.value},
             {"other_s", b.other.value}}}};
 }
@@ -141,7 +142,11 @@ Json throughput_json(const Estimate& e, const ClusterSpec& cluster) {
           {"hardware_flops_per_iteration", e.hardware_flops.value},
           {"model_tflops_per_device", e.model_rate_per_device.value / 1e12},
           {"mfu", e.mfu},
-          {"hfu", e.hfu}};
+          {"hfu", e.hfu},
+          {"causal",
+           {{"model_flops_per_iteration", e.causal_model_flops.value},
+            {"model_tflops_per_device", e.causal_rate_per_device.value / 1e12},
+            {"mfu", e.causal_mfu}}}};
 }
 
 Json memory_json(const Estimate& e) {
@@ -163,13 +168,22 @@ Json memory_json(const Estimate& e) {
           {"stages", stages}};
 }
 
-Json communication_json(const Traffic& t) {
-  return {{"per_device",
-           {{"all_reduce_bytes", t.all_reduce.value},
-            {"all_gather_bytes", t.all_gather.value},
-            {"reduce_scatter_bytes", t.reduce_scatter.value},
-            {"all_to_all_bytes", t.all_to_all.value},
-            {"send_bytes", t.send.value}}}};
+namespace {
+
+Json traffic_json(const Traffic& t) {
+  return {{"all_reduce_bytes", t.all_reduce.value},
+          {"all_gather_bytes", t.all_gather.value},
+          {"reduce_scatter_bytes", t.reduce_scatter.value},
+          {"all_to_all_bytes", t.all_to_all.value},
+          {"send_bytes", t.send.value}};
+}
+
+}  // namespace
+
+Json communication_json(const Traffic& busiest, const std::vector<Traffic>& by_rank) {
+  Json stages = Json::array();
+  for (const Traffic& sent : by_rank) stages.push_back(traffic_json(sent));
+  return {{"per_device", traffic_json(busiest)}, {"stages", stages}};
 }
 
 }  // namespace costmodel

@@ -11,7 +11,10 @@ nlohmann::ordered_json plan_json(const Estimate& estimate);
 nlohmann::ordered_json time_json(const Estimate& estimate);
 nlohmann::ordered_json throughput_json(const Estimate& estimate, const ClusterSpec& cluster);
 nlohmann::ordered_json memory_json(const Estimate& estimate);
-nlohmann::ordered_json communication_json(const Traffic& traffic);
+// Bytes that a device sends in one iteration: the device that sends most, and one of each pipeline
+// rank.
+nlohmann::ordered_json communication_json(const Traffic& busiest,
+                                          const std::vector<Traffic>& by_rank);
 
 // By pipeline rank: seconds of one micro-batch through all its chunks.
 std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage, const ParallelPlan& plan);

@@ -158,7 +158,8 @@ Estimate Evaluator::estimate_replicas(const ParallelPlan& plan) {
   const auto ends = ends_of(groups, parts);
   Estimate e;
   e.plan = plan;
-  e.model_flops = model_flops_;
+  e.model_flops = model_flops_.full;
+  e.causal_model_flops = model_flops_.causal;
   std::size_t critical = 0;
   for (std::size_t g = 0; g < parts.size(); ++g) {
     Estimate own = groups.estimate(g, share_of(parts[g]));
@@ -172,6 +173,7 @@ Estimate Evaluator::estimate_replicas(const ParallelPlan& plan) {
     critical = g;
     e.critical_rank = parts[g].first_stage + own.critical_rank;
     e.breakdown = own.breakdown;
+    e.pipeline = own.pipeline;
     e.bubble_fraction = own.bubble_fraction;
   }
   e.iteration = groups.iteration(ends);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "costmodel/base/escape.hpp"
 
@@ -22,6 +24,31 @@ Seconds Timeline::end() const {
   Seconds last;
   for (const Event& event : events) last = max(last, event.end);
   return last;
+}
+
+double bubble_fraction(Seconds pipeline, Seconds slowest) {
+  return slowest.value > 0 ? std::max(0.0, (pipeline - slowest) / slowest) : 0;
+}
+
+double bubble_fraction(const Timeline& timeline, bool apart) {
+  struct Rank {
+    Seconds start{std::numeric_limits<double>::infinity()}, end, busy;
+  };
+  std::vector<Rank> ranks(static_cast<std::size_t>(timeline.ranks));
+  for (const Event& event : timeline.events) {
+    if (event.stream != Stream::compute) continue;
+    Rank& rank = ranks[static_cast<std::size_t>(event.rank)];
+    rank.start = min(rank.start, event.start);
+    rank.end = max(rank.end, event.end);
+    rank.busy += event.end - event.start;
+  }
+  Rank all;
+  Seconds longest;
+  for (const Rank& rank : ranks) {
+    all = {min(all.start, rank.start), max(all.end, rank.end), max(all.busy, rank.busy)};
+    longest = max(longest, rank.end - rank.start);
+  }
+  return bubble_fraction(apart ? longest : all.end - all.start, all.busy);
 }
 
 std::string to_text(const Timeline& timeline) {
@@ -56,7 +83,15 @@ std::string to_chart(const Timeline& timeline, int columns) {
   return text;
 }
 
-std::string to_chrome_trace(const Timeline& timeline) {
+namespace {
+
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+}  // namespace
+
+std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration) {
   std::string text = "{\"traceEvents\":[\n";
   for (int rank = 0; rank < timeline.ranks; ++rank) {
     text += fmt::format(
@@ -83,7 +118,10 @@ std::string to_chrome_trace(const Timeline& timeline) {
         e.rank, static_cast<int>(e.stream), i + 1 < timeline.events.size() ? "," : "");
   }
   if (timeline.events.empty() && text.ends_with(",\n")) text.erase(text.size() - 2, 1);
-  return text + "],\"displayTimeUnit\":\"ms\"}\n";
+  return text + fmt::format(
+                    "],\"displayTimeUnit\":\"ms\",\"iteration_s\":{},"
+                    "\"bubble_fraction\":{}}}\n",
+                    json_number(iteration.time.value), json_number(iteration.bubble_fraction));
 }
 
 }  // namespace costmodel

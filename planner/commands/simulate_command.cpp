@@ -11,9 +11,28 @@
 
 namespace planner {
 
+using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::Scenario;
+using costmodel::Timeline;
 using costmodel::write_file;
+
+namespace {
+
+// Ranks that do not wait for one another between iterations end one each sooner than the timeline.
+std::string times_text(const Estimate& e, const Timeline& timeline) {
+  const bool together = timeline.end() <= e.iteration * (1 + 1e-9);
+  const std::string apart =
+      together ? ""
+               : fmt::format(
+                     " of a rank ({} from the first start to the last end: ranks do not wait "
+                     "for one another between iterations)",
+                     format_seconds(timeline.end()));
+  return fmt::format("{} from start to end{}; bubble {:.1f} % of the slowest stage's work\n",
+                     format_seconds(e.iteration), apart, 100 * e.bubble_fraction);
+}
+
+}  // namespace
 
 CommandResult simulate_command(const Session& session) {
   Scenario s = load(session);
@@ -21,22 +40,23 @@ CommandResult simulate_command(const Session& session) {
   if (!plan) return without_plan(session, s);
   Evaluator evaluator = evaluator_of(s);
   const auto timeline = evaluator.timeline(*plan);
+  const auto estimate = evaluator.estimate(*plan);
+  const costmodel::IterationFigures figures{estimate.iteration, estimate.bubble_fraction};
   CommandResult result;
-  result.warnings = plan_warnings(session.options, s, evaluator.estimate(*plan));
+  result.warnings = plan_warnings(session.options, s, estimate);
   if (!session.options.trace.empty()) {
-    write_file(session.options.trace, to_chrome_trace(timeline));
+    write_file(session.options.trace, to_chrome_trace(timeline, figures));
     result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
   }
   if (session.options.format == Format::json) {
-    result.text = to_chrome_trace(timeline);
+    result.text = to_chrome_trace(timeline, figures);
     return result;
   }
-  result.text =
-      heading(s, session.style) + "\n" + escaped(to_string(*plan), session.style) + "\n\n";
+  result.text = heading(s, session.style) + "\n" + escaped(to_string(*plan), session.style) + "\n\n";
+  result.text += times_text(estimate, timeline);
   result.text += fmt::format(
-      "{} from start to end; f forward, B {}, d data parallel, o optimizer, . idle\n",
-      format_seconds(timeline.end()),
+      "f forward, B {}, d data parallel, o optimizer, . idle\n",
       splits_backward(plan->schedule) ? "input gradient, w weight gradient" : "backward");
   result.text += to_chart(timeline, 100);
   return result;

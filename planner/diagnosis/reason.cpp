@@ -39,6 +39,7 @@ constexpr std::array parts{
     Part{"pipeline transfers", &Breakdown::pp_comm},
     Part{"data-parallel communication", &Breakdown::dp_comm},
     Part{"pipeline bubble", &Breakdown::bubble},
+    Part{"wait for slower stages", &Breakdown::imbalance},
     Part{"optimizer", &Breakdown::optimizer},
     Part{"other", &Breakdown::other},
 };

@@ -8,6 +8,8 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/iteration_end.hpp"
+#include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/closed_form.hpp"
@@ -90,7 +92,30 @@ const char* formula_of(ScheduleKind kind) {
   return "";
 }
 
-void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
+struct SlowestRank {
+  std::size_t rank;
+  Seconds time;
+};
+
+SlowestRank slowest_rank(const Estimate& e) {
+  const auto forward = by_rank(e.stage_forward, e.plan),
+             backward = by_rank(e.stage_backward, e.plan);
+  SlowestRank slowest{0, Seconds(0)};
+  for (std::size_t r = 0; r < forward.size(); ++r) {
+    const Seconds time(forward[r] + backward[r]);
+    if (time > slowest.time) slowest = {r, time};
+  }
+  return slowest;
+}
+
+const char* pipeline_text(const ParallelPlan& p, const Scenario& s) {
+  return ends_apart(p.schedule, s.training.stack)
+             ? "the simulated pipeline: the longest span of a rank, from its first start to its "
+               "last end (arXiv:2401.10241 section 4)"
+             : "the simulated pipeline, from first start to last end";
+}
+
+void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   const auto cost = evaluator.cost(p);
   rows.group("pipeline");
@@ -127,9 +152,22 @@ void pipeline_rows(const Estimate& e, Evaluator& evaluator, Rows& rows) {
                ? "no schedule of this kind is shorter: wait for the first backward + work of the "
                  "worst rank"
                : "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
+  const SlowestRank slowest = slowest_rank(e);
+  rows.add("t_max", format_seconds(slowest.time),
+           fmt::format("one micro-batch, forward and backward, on the slowest pipeline rank, {}",
+                       slowest.rank));
+  rows.add("T_pipe", format_seconds(e.pipeline), pipeline_text(p, s));
   rows.add("bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
-           fmt::format("of m (t_f + t_b); even stages: {:.2f} %",
+           fmt::format("(T_pipe - m t_max) / (m t_max); even stages, no communication: {:.2f} %",
                        100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
+  const auto critical = static_cast<std::size_t>(e.critical_rank);
+  rows.add(
+      "imbalance", format_seconds(e.breakdown.imbalance),
+      critical == slowest.rank
+          ? fmt::format("rank {}, whose end counts, is the slowest itself", critical)
+          : fmt::format("rank {} waits for rank {}, m (t_max - its own); more micro-batches do "
+                        "not reduce it, moved layers do",
+                        critical, slowest.rank));
 }
 
 void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
@@ -210,15 +248,18 @@ void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
            "matrix products of one iteration, attention in full, no recomputation "
            "(arXiv:2104.04473 eq. 3 less recomputation)");
   rows.add("F_hardware", number(e.hardware_flops.value), "with recomputation");
-  rows.add("MFU", fmt::format("{:.2f} %", 100 * e.mfu),
-           fmt::format("F_model / (T N x {})",
-                       format_rate(s.cluster.device.peak_of(s.training.precision))));
+  rows.add("F_causal", number(e.causal_model_flops.value),
+           "F_model with attention halved for causality, as Megatron-LM's --log-throughput counts");
+  const std::string peak = format_rate(s.cluster.device.peak_of(s.training.precision));
+  rows.add("MFU", fmt::format("{:.2f} %", 100 * e.mfu), fmt::format("F_model / (T N x {})", peak));
+  rows.add("MFU_causal", fmt::format("{:.2f} %", 100 * e.causal_mfu),
+           fmt::format("F_causal / (T N x {})", peak));
 }
 
 Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   Rows rows("");
   batch_rows(e, s, rows);
-  pipeline_rows(e, evaluator, rows);
+  pipeline_rows(e, s, evaluator, rows);
   if (e.meshes.empty()) {
     data_rows(e, s, evaluator, rows);
     memory_rows(e, s, evaluator, rows);

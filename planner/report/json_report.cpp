@@ -28,7 +28,7 @@ Json to_json(const Estimate& e, const Scenario& s) {
             {"bubble_fraction", e.bubble_fraction},
             {"throughput", costmodel::throughput_json(e, s.cluster)},
             {"memory", costmodel::memory_json(e)},
-            {"communication", costmodel::communication_json(e.traffic)},
+            {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;

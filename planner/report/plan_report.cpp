@@ -48,6 +48,11 @@ std::string mfu_text(const Estimate& e) {
                      100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
 }
 
+std::string causal_text(const Estimate& e) {
+  return fmt::format("{:.1f} % (attention halved for causality, as Megatron-LM logs)   {} a device",
+                     100 * e.causal_mfu, format_rate(e.causal_rate_per_device));
+}
+
 // A prediction this close to the capacity does not guarantee that the plan fits.
 constexpr double tight = 0.03;
 
@@ -109,14 +114,15 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                            rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
                style);
   text += fact("MFU", mfu_text(e), style);
+  text += fact("causal MFU", causal_text(e), style);
   text += fact("Memory",
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
                            format_bytes(e.capacity), fits_text(e, style)),
                style);
   text += title(
-      fmt::format(
-          "Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of ideal)",
-          e.critical_rank, 100 * e.bubble_fraction),
+      fmt::format("Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of "
+                  "the slowest stage's work)",
+                  e.critical_rank, 100 * e.bubble_fraction),
       style);
   text += table(time_table(e), style);
   text +=
@@ -124,7 +130,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   text += table(stage_table(e, s.model), style);
   const Table traffic = traffic_table(e);
   if (!traffic.rows.empty()) {
-    text += title("Sent by the busiest device in one iteration", style);
+    text += title("Sent by each device of a stage in one iteration", style);
     text += table(traffic, style);
   }
   if (!e.notes.empty()) {

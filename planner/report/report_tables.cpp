@@ -161,15 +161,33 @@ Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
 }
 
 Table traffic_table(const Estimate& e) {
-  Table t{{{"collective", false}, {"bytes sent"}}, {}};
-  const auto add = [&](const char* name, Bytes bytes) {
-    if (bytes.value > 0) t.rows.push_back({name, format_bytes(bytes)});
+  using costmodel::Traffic;
+  struct Kind {
+    const char* name;
+    Bytes Traffic::*bytes;
   };
-  add("all-reduce", e.traffic.all_reduce);
-  add("all-gather", e.traffic.all_gather);
-  add("reduce-scatter", e.traffic.reduce_scatter);
-  add("all-to-all", e.traffic.all_to_all);
-  add("send", e.traffic.send);
+  Table t{{{"stage"}}, {}};
+  std::vector<Kind> kinds;
+  for (const Kind& kind :
+       {Kind{"all-reduce", &Traffic::all_reduce}, Kind{"all-gather", &Traffic::all_gather},
+        Kind{"reduce-scatter", &Traffic::reduce_scatter}, Kind{"all-to-all", &Traffic::all_to_all},
+        Kind{"send", &Traffic::send}}) {
+    const auto sends = [&](const Traffic& sent) { return (sent.*kind.bytes).value > 0; };
+    if (std::any_of(e.rank_traffic.begin(), e.rank_traffic.end(), sends)) kinds.push_back(kind);
+  }
+  if (kinds.empty()) return t;
+  for (const Kind& kind : kinds) t.columns.push_back({kind.name});
+  t.columns.push_back({"total"});
+  const auto ranks = static_cast<int>(e.rank_traffic.size());
+  for (int r = 0; r < ranks;) {
+    int to = r;  // equal neighbours share a row
+    const Traffic& sent = e.rank_traffic[static_cast<std::size_t>(r)];
+    while (to + 1 < ranks && e.rank_traffic[static_cast<std::size_t>(to) + 1] == sent) ++to;
+    auto& row = t.rows.emplace_back(std::vector{stages_text(r, to)});
+    for (const Kind& kind : kinds) row.push_back(format_bytes(sent.*kind.bytes));
+    row.push_back(format_bytes(sent.total()));
+    r = to + 1;
+  }
   return t;
 }
 

@@ -20,7 +20,8 @@ Table time_table(const costmodel::Estimate& estimate);
 // Layers, times and memory of each pipeline rank; equal neighbours share a row.
 Table stage_table(const costmodel::Estimate& estimate, const costmodel::ModelSpec& model);
 
-// The bytes that the busiest device sends; no rows if there are none.
+// The bytes that each device of a pipeline rank sends; equal neighbours share a row, and without
+// any there are no rows.
 Table traffic_table(const costmodel::Estimate& estimate);
 
 // The ranking for people. `pair_spread`: see costmodel::ErrorBand.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -143,7 +144,8 @@ class GroupEmulation {
     overhead_ = max(overhead_, emulated.overhead);
     RunSummary own;
     own.timeline = std::move(emulated.timeline);
-    summarise_stages(part.plan, part.micro_batches, own);
+    summarise_stages(part.plan, part.micro_batches,
+                     ends_apart(part.plan.schedule, request_.scenario.training.stack), own);
     add(own, part.first_stage, ends_.back().meeting);
   }
 
@@ -202,7 +204,8 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   result.measured.timeline = std::move(emulated->timeline);
   result.measured.iteration =
       result.predicted.iteration + later(result.measured.timeline, schedule, cost.times);
-  summarise_stages(result.plan, cost.micro_batches, result.measured);
+  summarise_stages(result.plan, cost.micro_batches,
+                   ends_apart(result.plan.schedule, s.training.stack), result.measured);
   result.notes = notes_of(request, result.plan.pp, emulated->overhead);
   return result;
 }

@@ -50,7 +50,7 @@ Json predicted_json(const RunResult& r) {
           {"bubble_fraction", e.bubble_fraction},
           {"throughput", costmodel::throughput_json(e, r.scenario.cluster)},
           {"memory", costmodel::memory_json(e)},
-          {"communication", costmodel::communication_json(e.traffic)}};
+          {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)}};
 }
 
 Json measured_json(const RunResult& r) {
@@ -58,7 +58,8 @@ Json measured_json(const RunResult& r) {
   json["throughput"] = costmodel::throughput_json(at_measured_time(r), r.scenario.cluster);
   json["memory"] = r.computed ? measured_memory(r) : Json();
   json["communication"] =
-      r.computed ? costmodel::communication_json(most_traffic(r.measured)) : Json();
+      r.computed ? costmodel::communication_json(most_traffic(r.measured), r.measured.traffic)
+                 : Json();
   return json;
 }
 

@@ -11,10 +11,17 @@
 
 namespace runtime {
 
+namespace {
+
+std::string trace_of(const RunSummary& measured) {
+  return to_chrome_trace(measured.timeline, {measured.iteration, measured.bubble_fraction});
+}
+
+}  // namespace
+
 void write_report(const RunResult& result, const costmodel::Scenario& scenario,
                   const OutputOptions& options) {
-  if (!options.trace.empty())
-    costmodel::write_file(options.trace, to_chrome_trace(result.measured.timeline));
+  if (!options.trace.empty()) costmodel::write_file(options.trace, trace_of(result.measured));
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
   if (!options.out.empty()) return costmodel::write_file(options.out, text);
   costmodel::write_standard_output(text);

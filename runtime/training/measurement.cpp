@@ -106,19 +106,25 @@ bool computes(const costmodel::Action& a) {
          a.kind == costmodel::ActionKind::weight_gradient;
 }
 
-// Idle over busy time until its end, of the pipeline rank that ends last and so determines the
-// iteration.
-double bubble_of(const costmodel::Timeline& timeline) {
-  std::vector<Seconds> busy(static_cast<std::size_t>(timeline.ranks)), end = busy;
-  for (const costmodel::Event& event : timeline.events) {
-    if (event.stream != costmodel::Stream::compute) continue;
-    const auto rank = static_cast<std::size_t>(event.rank);
-    busy[rank] += event.end - event.start;
-    end[rank] = max(end[rank], event.end);
+// The events of a group of replicas, as a pipeline of its own.
+costmodel::Timeline pipeline_of(const costmodel::Timeline& all,
+                                const costmodel::ReplicaPart& part) {
+  costmodel::Timeline own{part.plan.pp, {}};
+  for (costmodel::Event event : all.events) {
+    event.rank -= part.first_stage;
+    if (event.rank >= 0 && event.rank < own.ranks) own.events.push_back(std::move(event));
   }
-  const auto last =
-      static_cast<std::size_t>(std::max_element(end.begin(), end.end()) - end.begin());
-  return (end[last] - busy[last]) / busy[last];
+  return own;
+}
+
+// That of the group of replicas whose pipeline ends last, and so determines the iteration.
+double bubble_of(const costmodel::Timeline& timeline,
+                 const std::vector<costmodel::ReplicaPart>& parts) {
+  costmodel::Event last;
+  for (const costmodel::Event& event : timeline.events) {
+    if (event.stream == costmodel::Stream::compute && event.end > last.end) last = event;
+  }
+  return bubble_fraction(pipeline_of(timeline, part_of_stage(parts, last.rank)));
 }
 
 void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {
@@ -234,7 +240,7 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   }
   std::stable_sort(all.timeline.events.begin(), all.timeline.events.end(),
                    [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  all.bubble_fraction = bubble_of(all.timeline);
+  all.bubble_fraction = bubble_of(all.timeline, parts);
   return all;
 }
 
@@ -244,7 +250,7 @@ costmodel::Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int p
   return timeline;
 }
 
-void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches,
+void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches, bool apart,
                       RunSummary& summary) {
   const auto m = static_cast<double>(micro_batches);
   summary.stage_forward.assign(static_cast<std::size_t>(plan.virtual_stages()), Seconds(0));
@@ -256,7 +262,7 @@ void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_ba
     auto& times = event.name[digits] == 'F' ? summary.stage_forward : summary.stage_backward;
     times[stage] += (event.end - event.start) / m;
   }
-  summary.bubble_fraction = bubble_of(summary.timeline);
+  summary.bubble_fraction = bubble_fraction(summary.timeline, apart);
 }
 
 std::string loss_warning(const std::vector<double>& losses) {

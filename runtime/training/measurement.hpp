@@ -48,7 +48,7 @@ struct RunSummary {
   costmodel::Seconds iteration;  // median over all but the first, unless it is the only one
   std::vector<double> loss;      // mean over the tokens of the batch, in nats, by iteration
   std::vector<costmodel::Seconds> stage_forward, stage_backward;  // by virtual stage
-  double bubble_fraction = 0;  // idle / busy time of the pipeline rank that ends last
+  double bubble_fraction = 0;  // as in costmodel/schedule/timeline.hpp, of the last iteration
   double pace = 0;             // mean over ranks; 0: not measured
   double loss_scale = 0;       // the same on all ranks
   std::int64_t skipped = 0;
@@ -66,8 +66,9 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
 // The timeline of the actions in each pipeline rank's measurement.
 costmodel::Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int pipeline_ranks);
 
-// Fills in the stage times and the bubble from summary.timeline alone, for `micro_batches`.
-void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches,
+// Fills in the stage times and the bubble from summary.timeline alone, for `micro_batches`. Ranks
+// that end `apart` do not wait for one another between iterations.
+void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches, bool apart,
                       RunSummary& summary);
 
 // A sentence when losses are not finite from some iteration on, else "".

@@ -164,9 +164,9 @@ TEST_CASE("an estimate adds up, and no iteration is shorter than its bound") {
         Evaluator evaluator(fixtures::gpt(c), fixtures::cluster(plan.devices()), training);
         const Estimate e = evaluator.estimate(plan);
         CHECK(relative_error(e.breakdown.total().value, e.iteration.value) <= 1e-12);
-        for (const Seconds part :
-             {e.breakdown.compute, e.breakdown.recompute, e.breakdown.tp_comm, e.breakdown.pp_comm,
-              e.breakdown.dp_comm, e.breakdown.bubble, e.breakdown.optimizer})
+        for (const Seconds part : {e.breakdown.compute, e.breakdown.recompute, e.breakdown.tp_comm,
+                                   e.breakdown.pp_comm, e.breakdown.dp_comm, e.breakdown.bubble,
+                                   e.breakdown.imbalance, e.breakdown.optimizer})
           CHECK(part.value >= -1e-12 * e.iteration.value);
         CHECK(evaluator.iteration_time(plan).value == e.iteration.value);
         CHECK(evaluator.cost(plan).lower_bound.value <= e.iteration.value * (1 + 1e-12));

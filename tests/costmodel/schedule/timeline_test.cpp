@@ -65,6 +65,22 @@ TEST_CASE("the text of an event") {
   CHECK(Timeline{}.end().value == 0);
 }
 
+TEST_CASE("the bubble is what the slowest rank's own work leaves of the pipeline's time") {
+  // 0F0 0-1, 1F0 1-2, 1B0 2-4.5, 0B0 4.5-6.5: the slower rank is busy for 3.5 s.
+  CHECK(bubble_fraction(run(ScheduleKind::gpipe, 2, 1, 1, 0)) ==
+        doctest::Approx((6.5 - 3.5) / 3.5));
+  CHECK(bubble_fraction(run(ScheduleKind::ideal, 3, 1, 4)) == 0);
+  CHECK(bubble_fraction(Timeline{2, {}}) == 0);
+  // Ranks that do not meet after an iteration: the longer span is rank 0's, from 0 to 6.5 s.
+  const Timeline staggered{2,
+                           {{0, Stream::compute, "0F0", Seconds(0), Seconds(3)},
+                            {0, Stream::compute, "0B0", Seconds(4), Seconds(6.5)},
+                            {0, Stream::optimizer, "optimizer step", Seconds(6.5), Seconds(20)},
+                            {1, Stream::compute, "1F0", Seconds(3), Seconds(8)}}};
+  CHECK(bubble_fraction(staggered) == doctest::Approx((8 - 5.5) / 5.5));
+  CHECK(bubble_fraction(staggered, true) == doctest::Approx((6.5 - 5.5) / 5.5));
+}
+
 TEST_CASE("a chart has a row a rank, as wide as asked, idle where nothing runs") {
   const Timeline timeline =
       run(ScheduleKind::gpipe, 2, 1, 1, 0);  // 0F0 0-1, 1F0 1-2, 1B0 2-4.5, 0B0 4.5-6.5
@@ -77,7 +93,9 @@ TEST_CASE("the trace is JSON with every event once") {
   timeline.events.push_back(
       {0, Stream::optimizer, "with \"quotes\" and \\", Seconds(20), Seconds(21)});
   for (const Timeline& t : {timeline, Timeline{1, {}}}) {
-    const auto trace = nlohmann::json::parse(to_chrome_trace(t));
+    const auto trace = nlohmann::json::parse(to_chrome_trace(t, {Seconds(21.5), 0.25}));
+    CHECK(trace.at("iteration_s") == 21.5);
+    CHECK(trace.at("bubble_fraction") == 0.25);
     std::size_t complete = 0;
     for (const auto& event : trace.at("traceEvents")) {
       if (event.at("ph") != "X") continue;

@@ -2,6 +2,7 @@
 // with each other.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -87,7 +88,7 @@ void check_time(const Json& time, const Json& plan) {
   CHECK(time["backward_s"] == backward);
   check_numbers(time["breakdown"],
                 {"compute_s", "recompute_s", "tp_comm_s", "cp_comm_s", "ep_comm_s", "pp_comm_s",
-                 "dp_comm_s", "bubble_s", "optimizer_s", "other_s"});
+                 "dp_comm_s", "bubble_s", "imbalance_s", "optimizer_s", "other_s"});
   check_close(sum_of(time["breakdown"]), iteration);
 }
 
@@ -110,7 +111,9 @@ void check_memory(const Json& memory, const Json& plan) {
 
 // B and s are the scenario's; a plan's own figures must follow from them.
 void check_throughput(const Json& e, double global_batch, double sequence) {
-  const Json& t = e["throughput"];
+  Json t = e["throughput"];
+  const Json causal = t["causal"];
+  t.erase("causal");
   check_numbers(t, {"tokens_per_s", "tokens_per_s_per_device", "model_flops_per_iteration",
                     "hardware_flops_per_iteration", "model_tflops_per_device", "mfu", "hfu"});
   const double iteration = e["time"]["iteration_s"], devices = e["plan"]["devices"];
@@ -118,10 +121,30 @@ void check_throughput(const Json& e, double global_batch, double sequence) {
   check_close(t["tokens_per_s_per_device"], t["tokens_per_s"].get<double>() / devices);
   check_close(t["model_tflops_per_device"],
               t["model_flops_per_iteration"].get<double>() / iteration / devices / 1e12);
+  check_numbers(causal, {"model_flops_per_iteration", "model_tflops_per_device", "mfu"});
+  for (const auto& [key, value] : causal.items()) CHECK(value.get<double>() < t[key].get<double>());
+  check_close(causal["mfu"].get<double>() / t["mfu"].get<double>(),
+              causal["model_flops_per_iteration"].get<double>() /
+                  t["model_flops_per_iteration"].get<double>());
   CHECK(t["mfu"] <= 1);
   CHECK(t["hardware_flops_per_iteration"] >= t["model_flops_per_iteration"]);
   check_close(t["hfu"].get<double>() * t["model_flops_per_iteration"].get<double>(),
               t["mfu"].get<double>() * t["hardware_flops_per_iteration"].get<double>());
+}
+
+// The busiest device is one of a stage.
+void check_communication(const Json& communication, const Json& plan) {
+  CHECK(keys_of(communication) == std::vector<std::string>{"per_device", "stages"});
+  REQUIRE(communication["stages"].size() == plan["pp"].get<std::size_t>());
+  double most = 0;
+  for (const Json& stage : communication["stages"]) {
+    check_numbers(stage, {"all_reduce_bytes", "all_gather_bytes", "reduce_scatter_bytes",
+                          "all_to_all_bytes", "send_bytes"});
+    most = std::max(most, sum_of(stage));
+  }
+  CHECK(sum_of(communication["per_device"]) == most);
+  const auto& stages = communication["stages"];
+  CHECK(std::find(stages.begin(), stages.end(), communication["per_device"]) != stages.end());
 }
 
 void check_evaluation(const Json& e, double global_batch, double sequence) {
@@ -137,10 +160,7 @@ void check_evaluation(const Json& e, double global_batch, double sequence) {
   CHECK(e["bubble_fraction"] >= 0);
   check_throughput(e, global_batch, sequence);
   check_memory(e["memory"], e["plan"]);
-  CHECK(keys_of(e["communication"]) == std::vector<std::string>{"per_device"});
-  check_numbers(e["communication"]["per_device"],
-                {"all_reduce_bytes", "all_gather_bytes", "reduce_scatter_bytes", "all_to_all_bytes",
-                 "send_bytes"});
+  check_communication(e["communication"], e["plan"]);
   CHECK(e["parameters"] > 0);
   for (const auto& note : e["notes"]) CHECK(note.is_string());
 }
@@ -295,8 +315,9 @@ TEST_CASE("a trace ends when the iteration does") {
   for (const std::string command :
        {"tiny-gpt-cpu", "gpt3-175b-selene --set plan.tp=8 --set plan.pp=16"}) {
     const Json trace = answer("simulate " + command, scratch);
-    const double iteration = answer("evaluate " + command, scratch)["time"]["iteration_s"];
-    const Json& events = trace.is_array() ? trace : trace["traceEvents"];
+    const Json evaluated = answer("evaluate " + command, scratch);
+    const double iteration = evaluated["time"]["iteration_s"];
+    const Json& events = trace["traceEvents"];
     double end = 0;
     for (const auto& event : events) {
       if (event.value("ph", "") != "X") continue;
@@ -305,6 +326,8 @@ TEST_CASE("a trace ends when the iteration does") {
       end = std::max(end, event["ts"].get<double>() + event["dur"].get<double>());
     }
     CHECK(end / 1e6 == doctest::Approx(iteration).epsilon(1e-6));
+    CHECK(trace["iteration_s"] == iteration);
+    CHECK(trace["bubble_fraction"] == evaluated["bubble_fraction"]);
   }
   const auto written = run(words_of("simulate tiny-gpt-cpu --trace trace.json"), scratch);
   CHECK(written.status == 0);

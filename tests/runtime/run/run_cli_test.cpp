@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -318,6 +319,25 @@ TEST_CASE("a program without its CUDA part, or with a broken one, says that") {
   CHECK(contains(fault(), "the CUDA part of this program is not there: libshardplan-cuda.so"));
   scratch.write("libshardplan-cuda.so", "no library\n");
   CHECK(contains(fault(), "the CUDA part of this program cannot be loaded: "));
+}
+
+TEST_CASE("emulated on a virtual clock the bubble is the predicted one, for every schedule") {
+  const Scratch scratch;
+  scratch.write("split.yaml",
+                "model: llama-3-8b\n"
+                "cluster: {base: dgx-h100, devices: 16}\n"
+                "training: {global_batch: 32, sequence: 2048, stack: zero-bubble-fork}\n"
+                "plan: {pp: 8, zero: 1}\n");
+  for (const std::string schedule : {"1f1b", "gpipe", "zero-bubble-h1", "zero-bubble-h2"}) {
+    CAPTURE(schedule);
+    const json all = json_of(scratch,
+                             "run split.yaml --backend emulated --virtual-clock --set "
+                             "plan.schedule=" +
+                                 schedule);
+    const double predicted = all["predicted"]["bubble_fraction"];
+    CHECK(std::abs(all["measured"]["bubble_fraction"].get<double>() - predicted) <= 1e-9);
+    if (schedule == "1f1b") CHECK(predicted > 0.1);
+  }
 }
 
 TEST_CASE("--fail-above turns a wrong prediction into status 4") {

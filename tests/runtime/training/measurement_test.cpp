@@ -85,6 +85,21 @@ TEST_CASE("a summary takes the slowest rank of an iteration, the median iteratio
   CHECK(summary.timeline.events.size() == 12);
 }
 
+TEST_CASE("the bubble is measured against the slowest rank, not against the one that ends last") {
+  using costmodel::Stream;
+  runtime::RunSummary summary;
+  summary.timeline = {2,
+                      {{0, Stream::compute, "0F0", Seconds(0), Seconds(1)},
+                       {0, Stream::compute, "0B0", Seconds(7), Seconds(9)},
+                       {1, Stream::compute, "1F0", Seconds(1), Seconds(3)},
+                       {1, Stream::compute, "1B0", Seconds(3), Seconds(7)}}};
+  summarise_stages(two_stages(), 1, false, summary);
+  CHECK(summary.bubble_fraction == doctest::Approx((9.0 - 6) / 6));
+  summarise_stages(two_stages(), 1, true, summary);  // rank 0's span
+  CHECK(summary.bubble_fraction == doctest::Approx((9.0 - 6) / 6));
+  CHECK(summary.stage_backward[1] == Seconds(4));
+}
+
 TEST_CASE("the checksum of losses tells any bit apart") {
   CHECK(runtime::checksum({1.0, 2.0}) == runtime::checksum({1.0, 2.0}));
   CHECK(runtime::checksum({1.0, 2.0}) != runtime::checksum({2.0, 1.0}));

@@ -1,0 +1,33 @@
+#include "costmodel/estimate/model_flops.hpp"
+
+#include <variant>
+
+namespace costmodel {
+
+namespace {
+
+// The part of an operator's model FLOPs that remains when masked scores are left out.
+double unmasked(const Op& op) {
+  const auto part = [](bool cross) { return cross ? 1.0 : 0.5; };
+  return std::visit(Visitor{[&](const FlashAttention& o) { return part(o.cross); },
+                            [&](const AttentionScores& o) { return part(o.keys > 0); },
+                            [&](const AttentionContext& o) { return part(o.keys > 0); },
+                            [](const auto&) { return 1.0; }},
+                    op);
+}
+
+}  // namespace
+
+ModelFlops model_flops(const OpList& list, LayerKind kind) {
+  ModelFlops sum;
+  for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
+    for (const Step& step : steps) {
+      const Flops full = work_of(step.node->op, step.pass, 2).model;
+      const double part = kind == LayerKind::encoder ? 1 : unmasked(step.node->op);
+      sum += {full, full * part};
+    }
+  }
+  return sum;
+}
+
+}  // namespace costmodel
