@@ -1,6 +1,7 @@
 #include "costmodel/plan/parallel_plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -132,6 +133,23 @@ void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
       [] { return std::string("set vpp: 1"); });
 }
 
+// The numbers of stages that the layers divide into, embedding and loss counted where that helps.
+std::vector<int> stage_counts(const ModelSpec& model) {
+  constexpr std::int64_t most = 512;
+  std::vector<int> counts;
+  for (ParallelPlan p; p.pp <= std::min(model.layers, most); ++p.pp) {
+    const UnevenSplit split = uneven_split(p, model);
+    if (split != UnevenSplit::balanced && split != UnevenSplit::impossible) counts.push_back(p.pp);
+  }
+  return counts;
+}
+
+std::string example_layout(const ModelSpec& model, std::int64_t stages) {
+  constexpr std::int64_t readable = 16;
+  const auto layout = stages <= readable ? rest_on_last(model.layers, stages) : std::vector<int>();
+  return layout.empty() ? "" : fmt::format(", such as [{}]", fmt::join(layout, ", "));
+}
+
 void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                   Rules& rules) {
   const std::int64_t stages = std::int64_t{p.pp} * p.vpp;  // as written: may be beyond an int
@@ -146,8 +164,8 @@ void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingS
                              model.layers, p.pp, p.vpp, stages);
         },
         [&] {
-          return fmt::format("choose pp x vpp among {}, or give stage_layers",
-                             divisors_text(model.layers, 512));
+          return fmt::format("choose pp x vpp among {}, or give stage_layers{}",
+                             fmt::join(stage_counts(model), ", "), example_layout(model, stages));
         });
   } else {
     const std::int64_t sum =
@@ -297,6 +315,19 @@ UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
   if ((model.layers + 2) % stages == 0) return UnevenSplit::embedding_and_loss;
   if ((model.layers + 1) % stages == 0) return UnevenSplit::loss;
   return model.layers < stages ? UnevenSplit::impossible : UnevenSplit::balanced;
+}
+
+std::vector<int> rest_on_last(std::int64_t layers, std::int64_t stages) {
+  if (stages < 1 || layers < stages) return {};
+  const std::int64_t each = ceil_div(layers, stages), rest = layers - (stages - 1) * each;
+  std::vector<int> list(static_cast<std::size_t>(stages), static_cast<int>(each));
+  if (rest >= 1) {
+    list.back() = static_cast<int>(rest);
+  } else {
+    const auto larger = layers % stages;
+    std::fill(list.begin() + larger, list.end(), static_cast<int>(layers / stages));
+  }
+  return list;
 }
 
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage) {

@@ -137,6 +137,12 @@ std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& st
 enum class UnevenSplit { none, loss, embedding_and_loss, balanced, impossible };
 UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model);
 
+// Layers of each of `stages` stages that they do not divide into: all take equal shares and the
+// last what these leave, as with Megatron's --decoder-last-pipeline-num-layers (DeepSeek-V3's 61
+// layers on 8 ranks: seven times 8, and 5); the most even ones where that would leave it none.
+// Empty for fewer layers than stages.
+std::vector<int> rest_on_last(std::int64_t layers, std::int64_t stages);
+
 // Number of layers of virtual stage k, counted from 0: from stage_layers, an equal split, or an
 // uneven split, whose first or last stage has one layer less.
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);

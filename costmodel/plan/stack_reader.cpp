@@ -75,6 +75,7 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("zero_bubble", stack.zero_bubble);
   flag("post_validation", stack.post_validation);
   flag("uneven_stages", stack.uneven_stages);
+  flag("rest_on_last_stage", stack.rest_on_last_stage);
 }
 
 void read_defaults(const Value* map, StackSpec& stack) {

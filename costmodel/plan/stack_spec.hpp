@@ -90,10 +90,11 @@ struct StackSpec {
   bool selective_half = false;  // "selective" keeps every second product or layer (torchtitan)
   bool interleaved = true;
   bool context_parallel = false;
-  bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
-  bool post_validation = false;  // ... whose optimizer steps without waiting for the global
-                                 // gradient norm and validates afterwards (section 4 there)
-  bool uneven_stages = false;    // any contiguous partition of the layers into stages
+  bool zero_bubble = false;         // schedules with split backward (arXiv:2401.10241)
+  bool post_validation = false;     // ... whose optimizer steps without waiting for the global
+                                    // gradient norm and validates afterwards (section 4 there)
+  bool uneven_stages = false;       // any contiguous partition of the layers into stages
+  bool rest_on_last_stage = false;  // layers that do not divide: rest_on_last(), parallel_plan.hpp
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
   // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of

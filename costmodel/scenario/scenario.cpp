@@ -240,6 +240,29 @@ Scenario load_scenario(const std::string& file, const ConfigPath& path,
   return read_scenario(root, name, path);
 }
 
+namespace {
+
+// The layers of each stage where none are written: the framework's own layout, if it has one for
+// layers that do not divide. Chunks of a rank are laid out only if the last one gets a rest, as in
+// Megatron-Bridge's recipes (DeepSeek-V3's 61 layers on 4 ranks x 2).
+std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
+  const StackSpec& stack = scenario.training.stack;
+  const ModelSpec& model = scenario.model;
+  ParallelPlan sizes;
+  sizes.pp = r.pp.value_or(1);
+  sizes.vpp = r.vpp.value_or(1);
+  const bool open = r.is_auto("pp") || r.is_auto("vpp") || !r.replicas.empty() ||
+                    r.schedule == ScheduleKind::zero_bubble_v;
+  if (!r.stage_layers.empty() || open || !stack.rest_on_last_stage || model.encoder_decoder() ||
+      uneven_split(sizes, model) != UnevenSplit::balanced)
+    return r.stage_layers;
+  const std::int64_t stages = std::int64_t{sizes.pp} * sizes.vpp;
+  const bool rest = (stages - 1) * ceil_div(model.layers, stages) < model.layers;
+  return sizes.vpp == 1 || rest ? rest_on_last(model.layers, stages) : r.stage_layers;
+}
+
+}  // namespace
+
 PlanRequest with_defaults(const Scenario& scenario) {
   PlanRequest r = scenario.plan;
   const StackSpec& stack = scenario.training.stack;
@@ -252,8 +275,9 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("cp", r.cp, usual.cp);
   settle("cp_comm", r.cp_comm, usual.cp_comm);
   const bool alike = r.stages.empty() && scenario.cluster.groups.empty();
+  if (alike) r.stage_layers = layout_of(r, scenario);
   if (alike && stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
-      !r.is_auto("vpp"))
+      !r.is_auto("vpp") && r.stage_layers.empty())
     r.automatic.emplace_back("vpp");
   settle("ep", r.ep, usual.ep);
   settle("etp", r.etp, usual.etp);

@@ -99,7 +99,8 @@ void require_precision(const ClusterSpec& cluster, Precision precision, const Ma
                        const std::string& otherwise = "");
 
 // The request with every missing key set to its default (1, none, false, or the default of the
-// stack's recipes). Keys with the value `auto` stay open.
+// stack's recipes), and stage_layers to the stack's layout of layers that do not divide. Keys with
+// the value `auto` stay open.
 PlanRequest with_defaults(const Scenario& scenario);
 
 // The plan that an evaluation uses: missing keys at their defaults, dp from the number of devices.

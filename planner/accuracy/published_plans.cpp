@@ -81,11 +81,11 @@ void search_workload(const Scenario& s, bool layouts, ExpertWorkload& workload) 
 
 void price_run(Scenario& s, ExpertRun& run) {
   take_defaults(s);
-  const auto plan = settled_plan(s);
-  if (plan) {
-    run.own = costmodel::Evaluator(s.model, s.cluster, s.training).estimate(*plan);
+  const auto settled = settled_plan(s);
+  if (settled) {
+    run.own = costmodel::Evaluator(s.model, s.cluster, s.training).estimate(settled->plan);
   } else {
-    run.error = "no valid choice of the keys written auto fits in memory";
+    run.error = no_valid_choice;
   }
 }
 

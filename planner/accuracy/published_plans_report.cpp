@@ -7,6 +7,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "planner/accuracy/scorecard.hpp"
 
 namespace planner {
 
@@ -60,7 +61,7 @@ Table slower_table(const ExpertComparison& c) {
 Table not_compared(const ExpertComparison& c) {
   Table t{{{"run", false}, {"why", false}}, {}};
   for (const auto& run : c.runs) {
-    if (!run.own) t.rows.push_back({run.id, run.error});
+    if (!run.own) t.rows.push_back({run.id, without_place(run.error)});
   }
   return t;
 }

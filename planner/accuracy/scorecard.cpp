@@ -25,12 +25,16 @@ std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& r
   return timed;
 }
 
+std::string without_place(const std::string& error) {
+  const auto place = error.find(": ");
+  return place == std::string::npos ? error : error.substr(place + 2);
+}
+
 std::vector<std::pair<int, std::string>> error_counts(const std::vector<ValidationRow>& rows) {
   std::map<std::string, int> counts;
   for (const auto& row : rows) {
     if (row.quantity != "fits" || row.error.empty()) continue;
-    const auto place = row.error.find(": ");
-    ++counts[place == std::string::npos ? row.error : row.error.substr(place + 2)];
+    ++counts[without_place(row.error)];
   }
   std::vector<std::pair<int, std::string>> sorted;
   for (const auto& [why, count] : counts) sorted.emplace_back(count, why);

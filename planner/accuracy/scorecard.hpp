@@ -24,6 +24,9 @@ Scorecard scorecard_of(const std::vector<ValidationRow>& rows);
 std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& rows,
                                              std::size_t most, const std::string& source = "");
 
+// Why a run is not predicted, without the place in its file.
+std::string without_place(const std::string& error);
+
 // The errors that prevent predictions with their counts, most frequent first. Places in files are
 // removed.
 std::vector<std::pair<int, std::string>> error_counts(const std::vector<ValidationRow>& rows);

@@ -30,13 +30,14 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     prediction.facts = facts_of(scenario);
     take_defaults(scenario);
-    const auto plan = settled_plan(scenario);
-    if (plan) {
-      add_plan(prediction.facts, *plan);
+    scenario.search.memory_margin = 0;  // it ran on all of the memory
+    const auto settled = settled_plan(scenario);
+    if (settled) {
+      add_plan(prediction.facts, settled->plan);
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-      prediction.estimate = evaluator.estimate(*plan);
+      prediction.estimate = evaluator.estimate(settled->plan);
     } else {
-      prediction.error = "no valid choice of the keys written auto fits in memory";
+      prediction.error = no_valid_choice;
     }
   } catch (const ConfigError& fault) {
     prediction.error = fault.what();
@@ -173,10 +174,11 @@ std::optional<double> predicted_iteration(const EvidenceRun& run,
   try {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     take_defaults(scenario);
-    const auto plan = settled_plan(scenario);
-    if (!plan) return {};
+    scenario.search.memory_margin = 0;
+    const auto settled = settled_plan(scenario);
+    if (!settled) return {};
     return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)
-        .iteration_time(*plan)
+        .iteration_time(settled->plan)
         .value;
   } catch (const ConfigError&) {
     return {};

@@ -1,5 +1,6 @@
 #include "planner/commands/explain_command.hpp"
 
+#include "planner/commands/plan_warnings.hpp"
 #include "planner/report/explain.hpp"
 #include "planner/report/json_report.hpp"
 
@@ -10,12 +11,13 @@ using costmodel::Scenario;
 
 CommandResult explain_command(const Session& session) {
   Scenario s = load(session);
-  const auto plan = settled_plan(s);
-  if (!plan) return without_plan(session, s);
+  const auto settled = settled_plan(s);
+  if (!settled) return without_plan(session, s);
+  const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);
   if (session.options.format == Format::json)
-    return {0, rows_json(explanation_table(*plan, s, evaluator)), {}};
-  return {0, explanation(*plan, s, evaluator, session.style), {}};
+    return {0, rows_json(explanation_table(plan, s, evaluator)), note_lines(settled->notes)};
+  return {0, explanation(plan, s, evaluator, session.style), note_lines(settled->notes)};
 }
 
 }  // namespace planner

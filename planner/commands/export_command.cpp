@@ -23,19 +23,21 @@ CommandResult export_command(const Session& session) {
     throw ConfigError({}, "shardplan: " + given, "allowed: --to megatron");
   }
   Scenario s = load(session);
-  const auto plan = settled_plan(s);
-  if (!plan) return without_plan(session, s);
-  const MegatronExport exported = export_megatron(s, *plan);
+  const auto settled = settled_plan(s);
+  if (!settled || settled->nothing_fits) return without_plan(session, s);
+  const auto& plan = settled->plan;
+  const MegatronExport exported = export_megatron(s, plan);
   Evaluator evaluator = evaluator_of(s);
   CommandResult result;
-  result.warnings = plan_warnings(session.options, s, evaluator.estimate(*plan));
-  for (const auto& note : exported.notes) result.warnings.push_back("note: " + note);
+  result.warnings = plan_warnings(session.options, s, evaluator.estimate(plan));
+  for (const auto& notes : {note_lines(settled->notes), note_lines(exported.notes)})
+    result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
   if (session.options.format == Format::json) {
     Table table{{{"argument", false}}, {}};
     for (const auto& argument : exported.arguments) table.rows.push_back({argument});
     result.text = rows_json(table);
   } else {
-    result.text = launch_script(exported, s, *plan);
+    result.text = launch_script(exported, s, plan);
   }
   return result;
 }

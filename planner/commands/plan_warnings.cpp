@@ -27,4 +27,10 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
   return lines;
 }
 
+std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
+  std::vector<std::string> lines;
+  for (const auto& note : notes) lines.push_back("note: " + note);
+  return lines;
+}
+
 }  // namespace planner

@@ -19,4 +19,7 @@ std::vector<std::string> memory_warnings(const costmodel::Estimate& estimate);
 std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
                                        const costmodel::Estimate& estimate);
 
+// Notes as lines for standard error.
+std::vector<std::string> note_lines(const std::vector<std::string>& notes);
+
 }  // namespace planner

@@ -36,14 +36,16 @@ std::string times_text(const Estimate& e, const Timeline& timeline) {
 
 CommandResult simulate_command(const Session& session) {
   Scenario s = load(session);
-  const auto plan = settled_plan(s);
-  if (!plan) return without_plan(session, s);
+  const auto settled = settled_plan(s);
+  if (!settled) return without_plan(session, s);
+  const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);
-  const auto timeline = evaluator.timeline(*plan);
-  const auto estimate = evaluator.estimate(*plan);
+  const auto timeline = evaluator.timeline(plan);
+  const auto estimate = evaluator.estimate(plan);
   const costmodel::IterationFigures figures{estimate.iteration, estimate.bubble_fraction};
   CommandResult result;
   result.warnings = plan_warnings(session.options, s, estimate);
+  for (const auto& note : note_lines(settled->notes)) result.warnings.push_back(note);
   if (!session.options.trace.empty()) {
     write_file(session.options.trace, to_chrome_trace(timeline, figures));
     result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
@@ -53,11 +55,11 @@ CommandResult simulate_command(const Session& session) {
     result.text = to_chrome_trace(timeline, figures);
     return result;
   }
-  result.text = heading(s, session.style) + "\n" + escaped(to_string(*plan), session.style) + "\n\n";
+  result.text = heading(s, session.style) + "\n" + escaped(to_string(plan), session.style) + "\n\n";
   result.text += times_text(estimate, timeline);
   result.text += fmt::format(
       "f forward, B {}, d data parallel, o optimizer, . idle\n",
-      splits_backward(plan->schedule) ? "input gradient, w weight gradient" : "backward");
+      splits_backward(plan.schedule) ? "input gradient, w weight gradient" : "backward");
   result.text += to_chart(timeline, 100);
   return result;
 }

@@ -47,10 +47,10 @@ std::vector<std::string> result_cells(const Scenario& scenario) {
   const auto settled = settled_plan(scenario);
   if (!settled) {
     std::vector<std::string> cells(8);
-    cells.emplace_back("no valid choice of the keys written auto fits in memory");
+    cells.emplace_back(no_valid_choice);
     return cells;
   }
-  const costmodel::ParallelPlan& plan = *settled;
+  const costmodel::ParallelPlan& plan = settled->plan;
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   const Estimate e = evaluator.estimate(plan);
   return {fmt::format("{}", e.plan.dp),

@@ -192,6 +192,21 @@ TEST_CASE("layers that no count divides need a framework that partitions freely"
   CHECK(violations(plan, odd, cluster, training).empty());
 }
 
+TEST_CASE("equal shares, and the rest on the last stage") {
+  CHECK(rest_on_last(61, 8) == std::vector<int>{8, 8, 8, 8, 8, 8, 8, 5});
+  CHECK(rest_on_last(61, 4) == std::vector<int>{16, 16, 16, 13});
+  CHECK(rest_on_last(9, 8) == std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1});  // nothing would be left
+  CHECK(rest_on_last(3, 4).empty());
+  for (std::int64_t layers = 1; layers <= 40; ++layers) {
+    for (std::int64_t stages = 1; stages <= layers; ++stages) {
+      const auto list = rest_on_last(layers, stages);
+      CHECK(std::accumulate(list.begin(), list.end(), std::int64_t{0}) == layers);
+      CHECK(*std::min_element(list.begin(), list.end()) >= 1);
+      CHECK(list.front() == ceil_div(layers, stages));
+    }
+  }
+}
+
 TEST_CASE("which schedules go with virtual stages, and which stacks have zero-bubble ones") {
   const ClusterSpec cluster = fixtures::cluster(16);
   TrainingSpec training = fixtures::training(64, 1024);

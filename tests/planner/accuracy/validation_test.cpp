@@ -79,6 +79,27 @@ TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie u
                   costmodel::ConfigError);
 }
 
+TEST_CASE("a run of whose open keys no choice fits is predicted, and called too large") {
+  const program::Scratch scratch;
+  scratch.write(
+      "mine.yaml",
+      "source: {title: mine}\n"
+      "runs:\n"
+      "- id: open\n"
+      "  model: gpt3-175b\n"
+      "  cluster: {base: selene, devices: 8}\n"
+      "  training: {global_batch: 16, sequence: 2048, precision: bf16, stack: megatron-2021}\n"
+      "  plan: {tp: 8, micro_batch: auto, recompute: auto}\n"
+      "  measured: {iteration_s: 100}\n");
+  const auto rows = validate({(scratch.path() / "mine.yaml").string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.unpredicted == 0);
+  CHECK(summary.all.rows == 1);
+  CHECK(summary.fitted_called_too_large == 1);
+  REQUIRE(rows.front().quantity == "iteration_s");
+  CHECK(rows.front().predicted > 0);
+}
+
 TEST_CASE("a run that its source contradicts is listed and counts in no figure") {
   const program::Scratch scratch;
   const std::string run =

@@ -24,8 +24,6 @@ TEST_CASE("when nothing fits, the status is 3 and the report says why and what w
   scratch.write("llama.yaml", llama);
   for (const std::string command :
        {"plan llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={}",
-        "evaluate llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
-        "--set plan.tp=auto",
         "plan llama.yaml --set cluster.devices=1 --set plan={}",
         "plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"}) {
     CAPTURE(command);
@@ -34,6 +32,51 @@ TEST_CASE("when nothing fits, the status is 3 and the report says why and what w
     CHECK(contains(text.out, "What stands in the way"));
     CHECK(contains(text.out, "What would help"));
   }
+}
+
+TEST_CASE("keys written auto of which none fits are predicted by the leanest choice") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string scenario =
+      " llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
+      "--set plan.tp=auto --set plan.recompute=auto";
+  const Run text = run(words_of("evaluate" + scenario), scratch);
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "t 8 · p 1"));
+  CHECK(contains(text.out, "recompute full"));
+  CHECK(contains(text.out, "DOES NOT FIT"));
+  CHECK(contains(text.out,
+                 "plan: no choice of tp, recompute fits in memory; this is the one that "
+                 "needs least"));
+  const Run json = run(words_of("evaluate" + scenario + " --format json"), scratch);
+  CHECK(contains(json.out, "\"fits\": false"));
+  CHECK(contains(json.out, "this is the one that needs least"));
+  const Run simulated = run(words_of("simulate" + scenario), scratch);
+  CHECK(simulated.status == 0);
+  CHECK(contains(simulated.err, "note: plan: no choice of tp, recompute fits in memory"));
+}
+
+TEST_CASE("layers that do not divide take the framework's layout, or the fault tells what would") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string odd =
+      "evaluate llama.yaml --set model.base=llama-3-8b --set model.layers=61 --set plan={pp:\t8}";
+  const Run taken = run(words_of(odd), scratch);
+  CHECK(taken.status == 0);
+  CHECK(contains(taken.out,
+                 "plan: 61 layers do not divide into 8 stages; megatron-core-2025 lays "
+                 "them out as [8, 8, 8, 8, 8, 8, 8, 5]"));
+  const Run open = run(words_of(odd + " --set plan.micro_batch=auto"), scratch);
+  CHECK(open.status == 0);
+  CHECK(contains(open.out, "[8, 8, 8, 8, 8, 8, 8, 5]"));
+  const Run chunks = run(words_of(odd + " --set plan.pp=4 --set plan.vpp=2"), scratch);
+  CHECK(contains(chunks.out, "lays them out as [8, 8, 8, 8, 8, 8, 8, 5]"));
+  const Run refused = run(words_of(odd + " --set training.stack=megatron-2022"), scratch);
+  CHECK(refused.status == 2);
+  CHECK(
+      contains(refused.err,
+               "61 layers do not divide into pp 8 x vpp 1 = 8 stages; choose pp x vpp among 1, 2, "
+               "3, 7, 9, 21, 31, 61, or give stage_layers, such as [8, 8, 8, 8, 8, 8, 8, 5]"));
 }
 
 TEST_CASE("a search over layouts that time cuts short before a plan says so") {
@@ -187,7 +230,6 @@ TEST_CASE("without a plan, --format yaml or csv writes no file and tells why on 
   const std::string nothing = " llama.yaml --set plan={} --set cluster.devices=1";
   for (const std::string& command :
        {"plan" + nothing + " --format yaml", "plan" + nothing + " --format csv",
-        "evaluate" + nothing + " --set plan.tp=auto --format yaml",
         "export" + nothing + " --set plan.tp=auto --to megatron"}) {
     CAPTURE(command);
     const Run printed = run(words_of(command), scratch);

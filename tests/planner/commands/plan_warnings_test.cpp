@@ -51,4 +51,9 @@ TEST_CASE("a plan that fits is not warned of") {
   CHECK(planner::memory_warnings(estimate_of_two_kinds(1)).empty());
 }
 
+TEST_CASE("notes become lines") {
+  CHECK(planner::note_lines({"one", "two"}) == std::vector<std::string>{"note: one", "note: two"});
+  CHECK(planner::note_lines({}).empty());
+}
+
 }  // namespace plan_warnings_test
