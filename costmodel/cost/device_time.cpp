@@ -58,13 +58,15 @@ Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision pre
 Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const auto groups = static_cast<double>(o.experts), m = static_cast<double>(o.m),
              n = static_cast<double>(o.n), k = static_cast<double>(o.k);
-  const Seconds cast = cast_time(m, n, k, groups, pass, device, precision);
+  const Seconds cast =
+      groups * o.start +
+      (o.casts_input ? cast_time(m, n, k, groups, pass, device, precision) : Seconds(0));
   const double rows = m / groups;
   switch (pass) {
     case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
     case Pass::input_gradient: return cast + product_time(groups, rows, k, n, device, precision);
     case Pass::weight_gradient: {
-      const Seconds t = product_time(groups, k, n, rows, device, precision);
+      const Seconds t = groups * o.start + product_time(groups, k, n, rows, device, precision);
       return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
     }
   }
@@ -116,7 +118,8 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
   const auto head_dim = static_cast<double>(o.head_dim);
   const double full = blocks / (blocks + device.attention_half_blocks) * head_dim /
                       (head_dim + device.attention_half_head_dim);
-  const double reached = (o.second_generation ? second : best) * long_enough * full;
+  const double narrow = o.narrow ? device.narrow_attention_speedup(head_dim, forward) : 1;
+  const double reached = (o.second_generation ? second : best) * long_enough * full * narrow;
   return max(work.executed / FlopsPerSecond(device.peak_of(p).value * reached),
              bytes_time(work, device));
 }

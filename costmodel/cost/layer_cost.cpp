@@ -91,6 +91,17 @@ Axis axis_of(const Step& step) {
   return collective != nullptr ? collective->axis : Axis::tensor;
 }
 
+// Whether a graph of a part of the layer replays the node's kernels.
+bool in_graph(GraphScope scope, const Overlap& overlap) {
+  switch (scope) {
+    case GraphScope::none: return false;
+    case GraphScope::attention: return overlap.graph_attention;
+    case GraphScope::mlp: return overlap.graph_mlp;
+    case GraphScope::router: return overlap.graph_router;
+  }
+  return false;
+}
+
 void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
   const DeviceSpec& device = pricing.cluster->device;
   const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
@@ -108,18 +119,22 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   }
   cost.model += work.model;
   cost.executed += work.executed;
-  cost.kernels += work.kernels;
+  if (!in_graph(step.node->scope, pricing.overlap)) cost.kernels += work.kernels;
   if (step.collective == CollectiveKind::none) return;
   const Bytes message = message_of(step, list);
   const Axis axis = axis_of(step);
   const GroupLayout& group = pricing.group_of(axis);
-  const Seconds alone = collective_time(step.collective, message, group, *pricing.cluster) +
-                        (group.size > 1 ? pricing.collective_wait : Seconds(0));
+  const bool routed = axis == Axis::expert && step.collective == CollectiveKind::all_to_all;
+  const ExpertExchange exchange =
+      routed ? expert_exchange(message, pricing.routing, group, *pricing.cluster)
+             : ExpertExchange{collective_time(step.collective, message, group, *pricing.cluster),
+                              collective_bytes(step.collective, message, group.size)};
+  const Seconds alone = exchange.time + (group.size > 1 ? pricing.collective_wait : Seconds(0));
   Seconds& part = axis == Axis::tensor    ? cost.tp_comm
                   : axis == Axis::context ? cost.cp_comm
                                           : cost.ep_comm;
   part += exposed_time(step, alone, pricing);
-  cost.traffic.add(step.collective, collective_bytes(step.collective, message, group.size));
+  cost.traffic.add(step.collective, exchange.sent);
 }
 
 }  // namespace
@@ -132,7 +147,13 @@ Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
 
 Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pricing) {
   Cost cost;
-  for (const Step& step : steps) add_step(step, list, pricing, cost);
+  Seconds shared;  // computation of the shared experts
+  for (const Step& step : steps) {
+    const Seconds before = cost.compute;
+    add_step(step, list, pricing, cost);
+    if (step.node->region == Region::shared_experts) shared += cost.compute - before;
+  }
+  if (pricing.shared_expert_overlap) cost.ep_comm = exposed_beside(cost.ep_comm, shared);
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
   const Seconds communication = cost.time() - cost.compute;
@@ -141,9 +162,23 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   return cost;
 }
 
+namespace {
+
+std::int64_t local_experts(const OpList& list) {
+  for (const Node& node : list.nodes) {
+    if (const auto* product = std::get_if<GroupedLinear>(&node.op)) return product->experts;
+  }
+  return 0;
+}
+
+}  // namespace
+
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
+  const Seconds host = pricing.dropless_host * static_cast<double>(local_experts(list));
+  const Seconds communication = cost.forward.time() - cost.forward.compute;
+  cost.forward.compute = max(cost.forward.compute, host - communication);
   cost.backward = price(backward_steps(list), list, pricing);
   cost.input_gradient = price(input_gradient_steps(list), list, pricing);
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);

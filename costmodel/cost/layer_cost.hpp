@@ -2,6 +2,7 @@
 #pragma once
 
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/cost/expert_exchange.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/plan/stack_spec.hpp"
@@ -52,6 +53,9 @@ struct Pricing {
   double accumulation_bytes = 0;  // bytes moved per weight to accumulate its gradient, exposed
   double attention_factor = 1;    // time of the framework's fused attention relative to the best
   Seconds collective_wait;  // added to exposed collectives: ranks do not arrive at the same time
+  ExpertRouting routing;
+  Seconds dropless_host;               // least time of a layer's forward per local expert
+  bool shared_expert_overlap = false;  // shared experts compute beside dispatch and combine
 };
 
 // Slowdown of concurrent communication and computation: the collective's kernels use

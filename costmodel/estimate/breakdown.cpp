@@ -64,7 +64,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
         std::pair{experts, plan.expert_replicas()}}) {
     const int group = static_cast<int>(ranks_of);
     const Bytes gradients(held * gradient_bytes_per_parameter(training));
-    const Bytes weights(held * weight_bytes_per_parameter(training));
+    const Bytes weights(held * gather_bytes_per_parameter(training));
     sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
     sum.add(CollectiveKind::all_gather,
             collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);

@@ -18,7 +18,19 @@
 
 namespace costmodel {
 
-double weight_bytes_per_parameter(const TrainingSpec& t) { return storage_bytes(t.precision); }
+// Narrow weights are kept twice, by rows and by columns, mxfp8 with a scale for 32 (Transformer
+// Engine).
+double weight_bytes_per_parameter(const TrainingSpec& t) {
+  if (t.gather_precision == Precision::mxfp8) return 2 * (1 + 1.0 / 32);
+  if (t.gather_precision == Precision::fp8) return 2;
+  return storage_bytes(t.precision);
+}
+
+// mxfp8 weights are gathered in bf16 and quantised afterwards (Megatron-LM, --reuse-grad-buf-for-
+// mxfp8-param-ag).
+double gather_bytes_per_parameter(const TrainingSpec& t) {
+  return t.gather_precision == Precision::fp8 ? 1 : storage_bytes(t.precision);
+}
 
 double gradient_bytes_per_parameter(const TrainingSpec& t) {
   return storage_bytes(t.gradient_precision);
@@ -26,7 +38,7 @@ double gradient_bytes_per_parameter(const TrainingSpec& t) {
 
 double optimizer_bytes_per_parameter(const TrainingSpec& t) {
   const double master = t.precision != Precision::fp32 && t.stack.master_weights ? 4 : 0;
-  return master + (t.sgd ? 4 : 8);
+  return master + (t.sgd ? 1 : 2) * storage_bytes(t.moment_precision);
 }
 
 Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training)
@@ -38,7 +50,11 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
                     (static_cast<double>(count) * static_cast<double>(training_.global_batch));
   };
   for (const LayerGroup& group : layer_groups(model_)) add(group.kind, all.*group.number);
-  add(LayerKind::head, 1);
+  const auto more = static_cast<int>(model_.mtp_layers);
+  add(LayerKind::head, 1 + more);
+  if (more == 0) return;
+  add(LayerKind::mtp_start, more);
+  add(mtp_layer(model_), more);
 }
 
 LayerContext Evaluator::context(const ParallelPlan& plan) const {
@@ -66,7 +82,15 @@ LayerContext Evaluator::context(const ParallelPlan& plan) const {
           .fused_cross_entropy = stack.fused_cross_entropy,
           .fp32_logits = stack.fp32_logits,
           .expert_group = stack.expert_group,
-          .causal_skip = stack.causal_skip};
+          .causal_skip = stack.causal_skip,
+          .dispatcher = plan.experts.dispatcher,
+          .expert_load = training_.capacity_factor > 0 ? training_.capacity_factor
+                                                       : training_.expert_imbalance,
+          .expert_start = training_.fused_grouped_mlp      ? stack.expert_start_fused
+                          : is_narrow(training_.precision) ? stack.expert_start_narrow
+                                                           : stack.expert_start,
+          .fused_grouped_mlp = training_.fused_grouped_mlp,
+          .narrow_attention = training_.narrow_attention};
 }
 
 namespace {
@@ -83,6 +107,16 @@ double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan
   const double gradient = gradient_bytes_per_parameter(training);
   const bool fused = gradient > 2 || training.stack.fused_accumulation;
   return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
+}
+
+}  // namespace
+
+namespace {
+
+// Whether the host of a layer with experts waits for the number of rows of each.
+bool waits_for_rows(const TrainingSpec& t) {
+  return is_narrow(t.precision) && t.capacity_factor == 0 && t.expert_buffer_factor == 0 &&
+         !t.overlap.cuda_graph;
 }
 
 }  // namespace
@@ -108,7 +142,11 @@ Pricing Evaluator::pricing(const ParallelPlan& plan) const {
           training_.overlap.compile ? 1.0 : training_.stack.elementwise_factor,
           accumulation_bytes(training_, plan),
           training_.stack.attention_factor,
-          training_.stack.collective_wait};
+          training_.stack.collective_wait,
+          {plan.experts.dispatcher, std::max<std::int64_t>(1, model_.top_k), model_.expert_groups,
+           model_.expert_groups_per_token, training_.stack.exchange_efficiency},
+          waits_for_rows(training_) ? training_.stack.dropless_host : Seconds(0),
+          plan.experts.shared_overlap};
 }
 
 OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
@@ -118,7 +156,9 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
   const auto pair = [](std::int64_t a, std::int64_t b) { return a << 32 | b; };
   LayerKey key{pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what)),
-               pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0),
+               pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0) +
+                        (plan.experts.shared_overlap ? 4 : 0) +
+                        (static_cast<std::int64_t>(plan.experts.dispatcher) << 3),
                     static_cast<std::int64_t>(plan.cp_comm)),
                pair(plan.tp, plan.cp),
                pair(plan.ep, plan.etp),

@@ -194,8 +194,8 @@ class Evaluator {
   Pricing pricing(const ParallelPlan& plan) const;
 
  private:
-  // Kind and recomputation, sequence parallelism, whether gradients are accumulated in a buffer,
-  // and the exchange; tp and cp; ep and etp; micro-batch; strides.
+  // Kind and recomputation; sequence parallelism, whether gradients are accumulated in a buffer,
+  // the dispatcher and the exchange of keys; tp and cp; ep and etp; micro-batch; strides.
   using LayerKey = std::array<std::int64_t, 7>;
   using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
   struct Layers;
@@ -215,6 +215,8 @@ class Evaluator {
   void price_data_parallel(const ParallelPlan& plan);
   void price_embedding(const ParallelPlan& plan);
   void find_tables(int last);
+  void add_mtp(const ParallelPlan& plan, std::size_t rank);
+  void hide_expert_exchange(const ParallelPlan& plan);
   void add_decoder_start(const ParallelPlan& plan, std::size_t stage);
   void place_layers(const ParallelPlan& plan);
   const PlanCost& price(const ParallelPlan& plan);
@@ -224,6 +226,7 @@ class Evaluator {
   Bytes working_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
   Bytes working_on(const Layers& layers, const ParallelPlan& plan, int rank) const;
   Bytes held_by(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
+  Bytes held_in_turn(const Layers& layers, const ParallelPlan& plan, int rank, double& in_flight);
   Bytes buffers_of(const ParallelPlan& plan, int rank, double largest_layer) const;
   Bytes passed(const ParallelPlan& plan, std::int64_t tokens) const;
   void price_memory(const ParallelPlan& plan);
@@ -267,6 +270,7 @@ class Evaluator {
 // Bytes per parameter, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 + 12
 // with fp16 gradients).
 double weight_bytes_per_parameter(const TrainingSpec& training);
+double gather_bytes_per_parameter(const TrainingSpec& training);  // of a gather of sharded weights
 double gradient_bytes_per_parameter(const TrainingSpec& training);
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
 

@@ -43,7 +43,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   const GroupLayout expert_group =
       model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
   const double gradient_size = gradient_bytes_per_parameter(training_);
-  const double weight_size = weight_bytes_per_parameter(training_);
+  const double weight_size = gather_bytes_per_parameter(training_);
   for (std::size_t r = 0; r < ranks; ++r) {
     c.gradient_bytes = max(c.gradient_bytes, Bytes(c.weights[r] * gradient_size));
     const auto alone = [&](CollectiveKind kind, double bytes_per_parameter) {
@@ -107,7 +107,7 @@ void Evaluator::find_tables(int last) {
       if (c.layers[k].decoder_starts) add(k);
     }
   }
-  if (model_.tie_embeddings) add(static_cast<std::size_t>(last));
+  if (model_.tie_embeddings || model_.mtp_layers > 0) add(static_cast<std::size_t>(last));
   if (c.table_ranks.size() == 1) c.table_ranks.clear();
 }
 

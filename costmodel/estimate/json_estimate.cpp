@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "costmodel/plan/plan_text.hpp"
+
 namespace costmodel {
 
 using Json = nlohmann::ordered_json;
@@ -21,6 +23,7 @@ namespace {
 
 Json recompute_json(const Recompute& r) {
   const Json name = recomputation_names[static_cast<std::size_t>(r.granularity)];
+  if (r.modules != 0) return Json{{"modules", module_names(r.modules)}};
   return r.layers > 0 ? Json{{"granularity", name}, {"layers", r.layers}} : name;
 }
 

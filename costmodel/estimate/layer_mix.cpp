@@ -5,10 +5,13 @@
 
 namespace costmodel {
 
-Recomputed region_of(Recomputation granularity) {
-  switch (granularity) {
+Recomputed region_of(const Recompute& recompute) {
+  static_assert(bit_of(RecomputeModule::core_attn) == 1 &&
+                bit_of(RecomputeModule::shared_experts) == 64);  // the bits of Region
+  switch (recompute.granularity) {
     case Recomputation::none: return Recomputed::nothing;
-    case Recomputation::selective: return Recomputed::attention_core;
+    case Recomputation::selective:
+      return recompute.modules == 0 ? Recomputed::attention_core : Recomputed{recompute.modules};
     case Recomputation::full: return Recomputed::everything;
   }
   return Recomputed::nothing;
@@ -35,6 +38,10 @@ std::span<const LayerGroup> layer_groups(const ModelSpec& model) {
   const std::int64_t sparse = model.moe_layers(0, model.layers);
   if (sparse > 0 && sparse == model.layers) return all.subspan(1, 1);
   return all.first(sparse > 0 ? 2 : 1);
+}
+
+LayerKind mtp_layer(const ModelSpec& model) {
+  return model.has_experts(model.layers - 1) ? LayerKind::moe : LayerKind::block;
 }
 
 namespace {

@@ -34,8 +34,11 @@ struct LayerGroup {
 // The groups of a model; for an encoder-decoder model in the order of the stacks.
 std::span<const LayerGroup> layer_groups(const ModelSpec& model);
 
+// The kind of a layer of multi-token prediction: that of the model's last layer.
+LayerKind mtp_layer(const ModelSpec& model);
+
 // The region of the op list that a granularity recomputes.
-Recomputed region_of(Recomputation granularity);
+Recomputed region_of(const Recompute& recompute);
 
 // The recomputation that a stack really performs: full recomputation of half of each stage's
 // layers, where its selective policy keeps every second product or layer (torchtitan).

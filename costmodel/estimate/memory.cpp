@@ -51,12 +51,14 @@ struct Evaluator::Layers {
   const LayerCost& embedding;
   const LayerCost& head;
   const LayerCost* decoder_embedding = nullptr;
+  const LayerCost* mtp_start = nullptr;  // of multi-token prediction, and its layer
+  const LayerCost* mtp_layer = nullptr;
   Bytes encoder_output;  // that a stage with decoder layers holds of a micro-batch
   std::span<const Kind> all() const { return std::span(kinds).first(count); }
 };
 
 Evaluator::Layers Evaluator::layers_for(const ParallelPlan& plan) {
-  const auto region = region_of(plan.recompute.granularity);
+  const auto region = region_of(plan.recompute);
   Layers f{.kinds = {},
            .embedding = layer(LayerKind::embedding, plan, Recomputed::nothing),
            .head = layer(LayerKind::head, plan, Recomputed::nothing)};
@@ -65,6 +67,10 @@ Evaluator::Layers Evaluator::layers_for(const ParallelPlan& plan) {
     const LayerCost& whole =
         plan.recompute.layers > 0 ? layer(group.kind, plan, Recomputed::nothing) : again;
     f.kinds[f.count++] = {&group, &again, &whole};
+  }
+  if (model_.mtp_layers > 0) {
+    f.mtp_start = &layer(LayerKind::mtp_start, plan, Recomputed::nothing);
+    f.mtp_layer = &layer(costmodel::mtp_layer(model_), plan, region);
   }
   if (!model_.encoder_decoder()) return f;
   f.decoder_embedding = &layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
@@ -84,7 +90,12 @@ Bytes Evaluator::kept_by(const Layers& f, const ParallelPlan& plan, int k) const
   if (mix.decoder > 0) kept += f.encoder_output;
   if (mix.decoder_starts) kept += f.decoder_embedding->footprint.kept;
   if (k == 0) kept += f.embedding.footprint.kept;
-  if (k == plan.virtual_stages() - 1) kept += f.head.footprint.kept;
+  if (k == plan.virtual_stages() - 1) {
+    const auto heads = static_cast<double>(1 + model_.mtp_layers);
+    kept += f.head.footprint.kept * heads;
+    if (f.mtp_start != nullptr)
+      kept += (f.mtp_start->footprint.kept + f.mtp_layer->footprint.kept) * (heads - 1);
+  }
   return kept;
 }
 
@@ -170,6 +181,22 @@ Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int r
 
 // The largest mix of chunks in flight on this rank, and its number of micro-batches.
 Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, double& in_flight) {
+  const Bytes held = held_in_turn(f, plan, rank, in_flight);
+  if (!plan.experts.overlap || model_.experts == 0 || splits_backward(plan.schedule)) return held;
+  // One more is under way: a pipeline begins a forward earlier (Megatron-LM,
+  // core/pipeline_parallel/ schedules.py, get_pp_rank_microbatches). Without one, the forward of
+  // the next takes up, layer by layer, what the backward beside it frees.
+  if (plan.pp == 1) return held;
+  Bytes chunk;
+  for (int v = 0; v < plan.vpp; ++v) chunk = max(chunk, kept_by(f, plan, v * plan.pp + rank));
+  const double more = std::min(1.0, static_cast<double>(cost_.micro_batches) - in_flight);
+  if (more <= 0) return held;
+  in_flight += more / plan.vpp;
+  return held + chunk * more;
+}
+
+Bytes Evaluator::held_in_turn(const Layers& f, const ParallelPlan& plan, int rank,
+                              double& in_flight) {
   if (splits_backward(plan.schedule)) {
     const Bytes held = held_split(f, plan, rank);
     const Bytes one = micro_batch_on(f, plan, rank);

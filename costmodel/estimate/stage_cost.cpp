@@ -52,7 +52,7 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
     c.recompute[k] += layer.recompute * times;
   };
   const auto add_blocks = [&](LayerKind kind, int LayerMix::*number, int LayerMix::*recomputed) {
-    const LayerCost& again = layer(kind, plan, region_of(plan.recompute.granularity));
+    const LayerCost& again = layer(kind, plan, region_of(plan.recompute));
     const LayerCost& kept =
         plan.recompute.layers > 0 ? layer(kind, plan, Recomputed::nothing) : again;
     for (std::size_t k = 0; k < n; ++k) {
@@ -78,8 +78,29 @@ void Evaluator::price_stages(const ParallelPlan& plan) {
   c.weights[last] += head.weights;
   c.partial_weights.front() += embedding.partial_weights;
   c.partial_weights[last] += head.partial_weights;
+  if (model_.mtp_layers > 0) add_mtp(plan, last);
   const bool tied_here = model_.tie_embeddings && last == 0;  // one table serves both ends
   if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
+}
+
+// Adds the layers of multi-token prediction to the last stage: each with its start, a layer and the
+// head again. Their copy of the token table stays with the last rank, unless it has the first one.
+void Evaluator::add_mtp(const ParallelPlan& plan, std::size_t rank) {
+  PlanCost& c = cost_;
+  const auto more = static_cast<double>(model_.mtp_layers);
+  const LayerCost& start = layer(LayerKind::mtp_start, plan, Recomputed::nothing);
+  const LayerCost& own = layer(mtp_layer(model_), plan, region_of(plan.recompute));
+  const LayerCost& head = layer(LayerKind::head, plan, Recomputed::nothing);
+  const double table = vocabulary_table(model_, plan.tp);
+  for (const LayerCost* part : {&start, &own, &head}) {
+    c.forward.back() += part->forward * more;
+    c.backward.back() += part->backward * more;
+    if (!c.weight_gradient.empty()) c.weight_gradient.back() += part->weight_gradient * more;
+    c.recompute.back() += part->recompute * more;
+  }
+  c.weights[rank] += (own.weights + start.weights - table) * more + (rank > 0 ? table : 0);
+  c.expert_weights[rank] += own.expert_weights * more;
+  c.partial_weights[rank] += (own.partial_weights + start.partial_weights) * more;
 }
 
 // Adds the encoder's final norm and the decoder's embedding; the stage may already have their
@@ -97,6 +118,31 @@ void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
     if (plan.sequence_parallel) c.partial_weights[k] -= all - table;
   } else if (k + 1 == c.forward.size() && model_.tie_embeddings) {
     c.weights[k] -= table;
+  }
+}
+
+// The exchange of a micro-batch beside the computation of another one: a pair of a forward and a
+// backward takes max(exchange of one, computation of the other), twice, in place of the sums. The
+// warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
+// launches both, and only a part is hidden.
+void Evaluator::hide_expert_exchange(const ParallelPlan& plan) {
+  if (!plan.experts.overlap || model_.experts == 0) return;
+  PlanCost& c = cost_;
+  const double p = plan.pp, v = plan.vpp;
+  const double alone =
+      std::min(1.0, ((p - 1) * 2 + (v - 1) * p + 1) / (static_cast<double>(c.micro_batches) * v));
+  const double all = cluster_.device.multiprocessors, taken = plan.experts.multiprocessors;
+  const double slowdown = taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
+  const double hidden =
+      (1 - alone) * (training_.overlap.cuda_graph ? 1 : training_.stack.eager_expert_overlap);
+  const auto hide = [&](Seconds& exchange, Seconds window) {
+    exchange += hidden * (exposed_beside(exchange, window, slowdown) - exchange);
+  };
+  for (std::size_t k = 0; k < c.forward.size(); ++k) {
+    const Seconds ahead = c.forward[k].time() - c.forward[k].ep_comm;
+    const Seconds behind = c.backward[k].time() - c.backward[k].ep_comm;
+    hide(c.forward[k].ep_comm, behind);
+    hide(c.backward[k].ep_comm, ahead);
   }
 }
 
@@ -170,7 +216,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const LayerKind kind_of_all = layer_groups(model_).front().kind;
   const double parts =
       training_.stack.zero_by_module
-          ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute.granularity)).products)
+          ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute)).products)
           : 1;
   for (std::size_t k = 0; k < n; ++k) {
     // Evenly over the layers of the stage: a gather overlaps with the layer before it.
@@ -185,7 +231,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
              collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, network);
     };
     const Seconds gather =
-        gathers ? sharded(CollectiveKind::all_gather, weight_bytes_per_parameter(training_))
+        gathers ? sharded(CollectiveKind::all_gather, gather_bytes_per_parameter(training_))
                 : Seconds(0);
     const Seconds scatter =
         sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training_));
@@ -310,6 +356,7 @@ const PlanCost& Evaluator::price(const ParallelPlan& plan) {
   c.fullest = 0;
   price_stages(plan);
   share_node(plan);
+  hide_expert_exchange(plan);
   raise_clocks(plan);
   price_zero(plan);
   const std::size_t n = c.forward.size();

@@ -17,6 +17,12 @@ BytesPerSecond Tier::reached(int size) const {
   return found;
 }
 
+double DeviceSpec::narrow_attention_speedup(double head_dim, bool forward) const {
+  const auto& known = forward ? narrow_attention_forward : narrow_attention_backward;
+  const double at = std::clamp((head_dim - 128) / (192 - 128), 0.0, 1.0);
+  return known[0] + at * (known[1] - known[0]);
+}
+
 double straggler_factor(const ClusterSpec& cluster) {
   double nodes =
       static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);

@@ -39,6 +39,9 @@ struct DeviceSpec {
   double attention_half_blocks = 0;  // with n blocks of 128 queries, n / (n + this): occupancy
   double attention_half_head_dim =
       0;  // with heads of size d, d / (d + this): softmax next to the products
+  // How much faster attention is with fp8 operands than with 16-bit ones, for heads of 128 and of
+  // 192; 1: unknown.
+  std::array<double, 2> narrow_attention_forward{1, 1}, narrow_attention_backward{1, 1};
   double memory_efficiency = 0.8;  // fraction of bandwidth, large element-wise kernels
   Bytes memory_half;  // a kernel moving x bytes takes (x + memory_half) / (bandwidth · efficiency)
   BytesPerSecond host_bandwidth;  // to host memory, one direction; 0: unknown
@@ -57,6 +60,8 @@ struct DeviceSpec {
   };
   std::vector<Together> together;
   Seconds yardstick;  // time of runtime/devices/yardstick.hpp at the pace of `measured`; 0: unknown
+  // Linear between heads of 128 and 192, constant beyond.
+  double narrow_attention_speedup(double head_dim, bool forward) const;
   FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
   double gemm_efficiency_of(Precision p) const {
     const double own = gemm_precision_efficiency[static_cast<std::size_t>(p)];

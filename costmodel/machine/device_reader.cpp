@@ -73,6 +73,17 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
       attention.number("half_blocks", Dimension::count, 0, 1e6).value_or(0);
   spec.attention_half_head_dim =
       attention.number("half_head_dim", Dimension::count, 0, 1e6).value_or(0);
+  if (const Value* narrow = attention.optional("fp8_speedup")) {
+    MapReader reader(*narrow, "fp8_speedup");
+    reader.required("source");
+    const auto read = [&](const std::string& pass, std::array<double, 2>& speedup) {
+      speedup[0] = reader.required_number(pass + "_128", Dimension::count, 0.1, 4);
+      speedup[1] = reader.required_number(pass + "_192", Dimension::count, 0.1, 4);
+    };
+    read("forward", spec.narrow_attention_forward);
+    read("backward", spec.narrow_attention_backward);
+    reader.finish();
+  }
   attention.finish();
   if (const Value* power = device.optional("power")) {
     MapReader inner(*power, "power");

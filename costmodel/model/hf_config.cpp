@@ -51,7 +51,10 @@ constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olm
 
 // Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
 // take precedence.
-constexpr std::array<std::string_view, 30> our_keys{"qk_head_dim",
+constexpr std::array<std::string_view, 33> our_keys{"qk_head_dim",
+                                                    "expert_groups",
+                                                    "expert_groups_per_token",
+                                                    "mtp_layers",
                                                     "encoder_layers",
                                                     "decoder_layers",
                                                     "qk_pos_emb_head_dim",
@@ -239,8 +242,17 @@ class Translation : private HfTranslation {
           "moe_layer_freq");
       put("first_dense_layers", reader_.integer("first_k_dense_replace", {0, 100'000}).value_or(0),
           "first_k_dense_replace");
-      if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100}))
-        notes_ += fmt::format("; its {} multi-token prediction layer is left out", *more);
+      if (const auto groups = reader_.integer("n_group", {1, 100'000}); groups.value_or(1) > 1) {
+        put("expert_groups", *groups, "n_group");
+        put("expert_groups_per_token",
+            reader_.integer("topk_group", {1, *groups}).value_or(*groups), "topk_group");
+      }
+      if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100})) {
+        notes_ += fmt::format(
+            "; its {} multi-token prediction layer is left out (mtp_layers: {} "
+            "adds it)",
+            *more, *more);
+      }
       return;
     }
     std::int64_t dense = 0;

@@ -184,6 +184,11 @@ void read_experts(MapReader& reader, ModelSpec& model) {
   model.shared_experts = reader.integer("shared_experts", {0, 100'000}).value_or(0);
   model.first_dense_layers = reader.integer("first_dense_layers", {0, model.layers}).value_or(0);
   model.moe_every = reader.integer("moe_every", count).value_or(1);
+  model.expert_groups = reader.integer("expert_groups", {1, model.experts}).value_or(0);
+  model.expert_groups_per_token =
+      reader.integer("expert_groups_per_token", {1, std::max<std::int64_t>(1, model.expert_groups)})
+          .value_or(model.expert_groups);
+  model.mtp_layers = reader.integer("mtp_layers", {0, 100}).value_or(0);
   if (model.moe_layers(0, model.layers) == 0) {
     throw ConfigError(reader.mark_of("first_dense_layers"), "no layer has experts",
                       "lower first_dense_layers or moe_every");
@@ -311,6 +316,11 @@ Value to_value(const ModelSpec& m) {
     put("shared_experts", m.shared_experts);
     put("first_dense_layers", m.first_dense_layers);
     put("moe_every", m.moe_every);
+    if (m.expert_groups > 0) {
+      put("expert_groups", m.expert_groups);
+      put("expert_groups_per_token", m.expert_groups_per_token);
+    }
+    if (m.mtp_layers > 0) put("mtp_layers", m.mtp_layers);
   }
   if (m.state_size == 0)
     put("activation", activation_names[static_cast<std::size_t>(m.activation)]);

@@ -64,6 +64,12 @@ struct ModelSpec {
   std::int64_t shared_experts = 0;      // each as wide as an expert
   std::int64_t first_dense_layers = 0;  // the first layers have a dense MLP of width ffn_hidden
   std::int64_t moe_every = 1;  // of the others, layer i has experts when i is a multiple of this
+  // Group-limited routing (DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token chooses its top_k
+  // within expert_groups_per_token of expert_groups groups. 0: among all experts.
+  std::int64_t expert_groups = 0, expert_groups_per_token = 0;
+  // Multi-token prediction (section 2.2 there): further layers, each with a projection of 2h to h
+  // and the head again, on the last stage.
+  std::int64_t mtp_layers = 0;
   // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): every layer is a state-space scan over `heads`
   // heads of head_dim channels, without attention and MLP.
   std::int64_t state_size = 0;  // N; 0: a transformer

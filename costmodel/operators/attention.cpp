@@ -7,6 +7,7 @@
 namespace costmodel {
 
 TensorId LayerBuilder::attention(TensorId normed) {
+  const std::size_t first = list_.nodes.size();
   const std::int64_t heads = model_.heads / context_.tp;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / context_.tp);
   const TensorId qkv = model_.latent_attention()
@@ -15,8 +16,11 @@ TensorId LayerBuilder::attention(TensorId normed) {
   const TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
                            : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
                                              : flash({qkv}, attention_of(heads, kv_heads));
-  return linear("attention projection", context, context, model_.hidden, heads * model_.value_dim(),
-                model_.linear_bias);
+  const TensorId out = linear("attention projection", context, context, model_.hidden,
+                              heads * model_.value_dim(), model_.linear_bias);
+  for (std::size_t i = first; i < list_.nodes.size(); ++i)
+    list_.nodes[i].scope = GraphScope::attention;
+  return out;
 }
 
 TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
@@ -74,7 +78,8 @@ TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
   const TensorId kv =
       from_latent("K, V", low, rank, heads * (model_.qk_head_dim + model_.value_dim()));
   const std::int64_t columns = 2 * query + heads * model_.value_dim();
-  return add("rotary and heads", Rotary{tokens_, 2 * query}, {q, kv, low}, tokens_, columns);
+  return add("rotary and heads", Rotary{tokens_, 2 * query}, {q, kv, low}, tokens_, columns, {},
+             Region::latent_up);
 }
 
 TensorId LayerBuilder::latent(std::string_view name, TensorId normed, std::int64_t columns) {
@@ -84,8 +89,11 @@ TensorId LayerBuilder::latent(std::string_view name, TensorId normed, std::int64
 
 TensorId LayerBuilder::from_latent(std::string_view name, TensorId low, std::int64_t rank,
                                    std::int64_t n) {
+  const std::size_t first = list_.nodes.size();
   const TensorId normed = norm("latent norm", low, rank);
-  return linear(name, split(normed), normed, n, rank, false);
+  const TensorId out = linear(name, split(normed), normed, n, rank, false);
+  mark(first, Region::latent_up);
+  return out;
 }
 
 FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_heads) const {
@@ -98,7 +106,9 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
           context_.attention == AttentionKernel::flash2,
           0,
           1,
-          model_.value_dim()};
+          model_.value_dim(),
+          false,
+          context_.narrow_attention};
 }
 
 TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {
@@ -106,6 +116,15 @@ TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAtt
   const TensorId statistics = tensor("log-sum-exp", rows, op.heads, TensorRole::statistics, 4);
   const TensorId out = add("flash attention", op, inputs, rows, op.heads * op.value_dim(),
                            {inputs.front(), statistics}, Region::attention_core);
+  if (op.narrow) {  // it keeps its own fp8 copies of Q, K, V and of the result
+    const std::int64_t all = list_.tensors[static_cast<std::size_t>(inputs.front())].cols;
+    const TensorId qkv = tensor("narrow Q, K, V", rows, all, TensorRole::activation, 1);
+    list_.tensors[static_cast<std::size_t>(qkv)].cast_of = inputs.front();
+    const TensorId result =
+        tensor("narrow result", rows, op.heads * op.value_dim(), TensorRole::activation, 1);
+    list_.nodes.back().saved = {qkv, statistics, result};
+    return out;
+  }
   list_.nodes.back().saved.push_back(out);
   if (op.cross) list_.nodes.back().saved.push_back(inputs.back());
   return out;

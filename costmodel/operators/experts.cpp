@@ -7,28 +7,37 @@ namespace costmodel {
 
 TensorId LayerBuilder::experts(TensorId x) {
   const std::int64_t tokens = local_tokens_, h = model_.hidden, k = model_.top_k;
+  const std::size_t first = list_.nodes.size();
   const TensorId scores = add("router", Linear{tokens, model_.experts, h, false, false}, {x},
                               tokens, model_.experts, {x});
   const TensorId chosen =
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(
       {"top-k routing", Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
+  for (std::size_t i = first; i < list_.nodes.size(); ++i)
+    list_.nodes[i].scope = GraphScope::router;
   const TensorId places = tensor("places of rows", tokens * k, 1, TensorRole::statistics, 8);
-  TensorId rows = -1;
+  // A kernel that sends one copy a rank permutes as it copies: its rows are spread to their experts
+  // where they arrive.
+  const bool once = sends_once_a_rank(context_.dispatcher) && context_.ep > 1;
+  TensorId rows = x;
   if (context_.expert_group > 0) {
     rows = to_places("dispatch product", {x, chosen}, tokens * k);
-  } else {
+  } else if (!once) {
     rows = add("permute", Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
   }
   const std::int64_t local = model_.experts / context_.ep;
-  const std::int64_t all_rows = tokens * k * context_.etp;
+  const auto all_rows = static_cast<std::int64_t>(static_cast<double>(tokens * k * context_.etp) *
+                                                  context_.expert_load);
   rows = dispatched("dispatch", rows, tokens * k, true);
   const bool sorts = context_.ep > 1 && local > 1;  // rows come by sender, products want experts
   if (sorts) rows = add("sort by expert", Permute{all_rows, h, 1}, {rows}, all_rows, h);
+  if (once) list_.nodes.back().saved.push_back(places);
   rows = expert_mlp(rows, all_rows, local);
   if (sorts) rows = add("sort by sender", Permute{all_rows, h, 1}, {rows}, all_rows, h);
   rows = dispatched("combine", rows, tokens * k, false);
   if (context_.expert_group > 0) return to_places("combine product", {rows, chosen}, tokens);
+  if (once) return rows;
   return add("unpermute", Permute{tokens, h, k}, {rows}, tokens, h);
 }
 
@@ -48,12 +57,18 @@ TensorId LayerBuilder::to_places(std::string_view name, const std::vector<Tensor
 TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int64_t own,
                                   bool there) {
   const std::int64_t h = model_.hidden, all = own * context_.etp;
+  const bool gathers = context_.dispatcher == Dispatcher::allgather;
   const auto exchange = [&](TensorId x) {
-    return context_.ep == 1 ? x
-                            : add(name,
-                                  Collective{CollectiveKind::all_to_all, CollectiveKind::all_to_all,
-                                             Axis::expert, size_of(own, h)},
-                                  {x}, own, h);
+    if (context_.ep == 1) return x;
+    const auto there_and_back = CollectiveKind::all_to_all;
+    Collective op{there_and_back, there_and_back, Axis::expert, size_of(own, h)};
+    if (gathers) {  // all tokens of the group, of which each rank picks its own
+      op.forward = there ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
+      op.backward = there ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+      op.bytes = size_of(own / model_.top_k * context_.ep, h);
+    }
+    const bool summed = !there && sends_once_a_rank(context_.dispatcher);
+    return add(name, op, {x}, summed ? own / model_.top_k : own, h);
   };
   if (context_.etp == 1) return exchange(rows);
   const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
@@ -69,13 +84,27 @@ TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int
 TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t local) {
   const std::int64_t ffn = model_.expert_ffn_hidden / context_.etp;
   const std::int64_t inner = ffn * model_.gates(), h = model_.hidden;
-  const bool bias = model_.linear_bias;
-  const TensorId up = add(model_.gated_mlp ? "expert gate and up" : "expert up",
-                          GroupedLinear{rows, inner, h, local, bias}, {x}, rows, inner, {x});
+  const bool bias = model_.linear_bias, fused = context_.fused_grouped_mlp;
+  const Seconds start = context_.expert_start;
+  const TensorId up =
+      add(model_.gated_mlp ? "expert gate and up" : "expert up",
+          GroupedLinear{rows, inner, h, local, bias, start, true}, {x}, rows, inner, {routed(x)});
   const bool fused_bias = context_.fused_bias_activation || !bias;
-  const TensorId act = add("expert activation", Activation{rows, ffn, model_.gated_mlp, fused_bias},
-                           {up}, rows, ffn, {up});
-  return add("expert down", GroupedLinear{rows, h, ffn, local, bias}, {act}, rows, h, {act});
+  const TensorId act =
+      add("expert activation", Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
+          rows, ffn, {up}, Region::expert_activation);
+  const TensorId kept = routed(act);
+  if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
+  return add("expert down", GroupedLinear{rows, h, ffn, local, bias, start, !fused}, {act}, rows, h,
+             {kept});
+}
+
+// What a product of experts keeps of its input: in the operand's precision.
+TensorId LayerBuilder::routed(TensorId x) {
+  if (context_.saved_input <= 0) return x;
+  const std::int64_t rows = list_.tensors[static_cast<std::size_t>(x)].rows,
+                     cols = list_.tensors[static_cast<std::size_t>(x)].cols;
+  return tensor("narrow routed input", rows, cols, TensorRole::activation, context_.saved_input);
 }
 
 }  // namespace costmodel

@@ -41,6 +41,18 @@ TensorId LayerBuilder::norm(std::string_view name, TensorId x, std::int64_t cols
   return add(name, Norm{rows, cols, model_.normalization}, {x}, rows, cols, {x, statistics});
 }
 
+TensorId LayerBuilder::layer_norm(std::string_view name, TensorId x) {
+  const TensorId out = norm(name, x, model_.hidden);
+  list_.nodes.back().region = Region::norm;
+  return out;
+}
+
+void LayerBuilder::mark(std::size_t first, Region region) {
+  for (std::size_t i = first; i < list_.nodes.size(); ++i) {
+    if (list_.nodes[i].region == Region::rest) list_.nodes[i].region = region;
+  }
+}
+
 Bytes LayerBuilder::size_of(std::int64_t rows, std::int64_t cols) const {
   return Bytes(static_cast<double>(rows) * static_cast<double>(cols) * context_.element);
 }

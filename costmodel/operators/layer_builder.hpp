@@ -23,6 +23,7 @@ class LayerBuilder {
   OpList head();
   OpList decoder();
   OpList decoder_embedding();
+  OpList mtp_start();
 
  private:
   TensorId tensor(std::string_view name, std::int64_t rows, std::int64_t cols,
@@ -30,6 +31,10 @@ class LayerBuilder {
   TensorId add(std::string_view name, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
                std::int64_t cols, std::vector<TensorId> saved = {}, Region region = Region::rest);
   TensorId norm(std::string_view name, TensorId x, std::int64_t cols);
+  // A norm before attention or MLP, which recomputation may name.
+  TensorId layer_norm(std::string_view name, TensorId x);
+  // Puts the nodes from `first` on, which have no region of their own, into `region`.
+  void mark(std::size_t first, Region region);
   TensorId embedded();
   // The relative-position bias of the scores, one for all layers of a stack.
   void relative_positions();
@@ -81,6 +86,7 @@ class LayerBuilder {
   // Dispatch to the experts' ranks (then gathered over the ranks of an expert), or combine back.
   TensorId dispatched(std::string_view name, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
+  TensorId routed(TensorId x);
   TensorId residual(std::string_view name, TensorId x, TensorId skip);
   void leave_bias(TensorId x);
   OpList finish(TensorId input, TensorId output);

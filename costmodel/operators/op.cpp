@@ -129,6 +129,7 @@ Work work(const Norm& o, Pass pass, double e) {
 Work work(const Activation& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
   const double inputs = o.gated ? 2 : 1;
+  if (o.in_product) return {};
   Work w = pass == Pass::forward ? elementwise(n, (inputs + 1) * e, 1)
                                  : elementwise(n, (2 * inputs + 1) * e, 1);
   if (!o.fused_bias && pass == Pass::forward) w += elementwise(n * inputs, 2 * e, 1);

@@ -29,6 +29,8 @@ struct Linear {
 struct GroupedLinear {
   std::int64_t m, n, k, experts;
   bool bias;
+  Seconds start;            // time that every expert adds, whatever its rows
+  bool casts_input = true;  // narrow operands are cast by kernels of their own
 };
 // A depthwise convolution along the sequence with `taps` taps, and its activation.
 struct Convolution {
@@ -79,6 +81,7 @@ struct FlashAttention {
   std::int64_t blocks = 1;
   std::int64_t v_head_dim = 0;  // 0: head_dim
   bool cross = false;           // cross-attention: the keys are of another sequence and all local
+  bool narrow = false;          // its products have fp8 operands
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
@@ -95,6 +98,7 @@ struct Activation {
   std::int64_t rows, cols;
   bool gated;
   bool fused_bias;
+  bool in_product = false;  // part of the products around it: no kernel of its own
 };
 // residual + dropout(x + bias), in one kernel when fused.
 struct BiasDropoutAdd {

@@ -12,13 +12,13 @@ CollectiveKind collective_of(const Node& node, Pass pass) {
   return pass == Pass::forward ? collective->forward : collective->backward;
 }
 
-bool in_region(const Node& node, Recomputed what) {
-  switch (what) {
-    case Recomputed::nothing: return false;
-    case Recomputed::attention_core: return node.region == Region::attention_core;
-    case Recomputed::everything: return true;
-  }
-  return false;
+bool in_region(const Node& node, Recomputed what) { return is_recomputed(node.region, what); }
+
+// Its output is discarded after forward, though nodes outside the region save it.
+bool is_discarded(const Node& node, Recomputed what) {
+  constexpr unsigned discarding = 2 | 4 | 8;  // latent_up, expert_activation, norm
+  const unsigned chosen = static_cast<unsigned>(node.region) & static_cast<unsigned>(what);
+  return what != Recomputed::everything && (chosen & discarding) != 0;
 }
 
 // Live bytes as tensors are allocated and freed, and their maximum.
@@ -184,6 +184,11 @@ Step backward_collective(const OpList& list, std::size_t i) {
 
 }  // namespace
 
+bool is_recomputed(Region region, Recomputed what) {
+  if (what == Recomputed::everything) return true;
+  return (static_cast<unsigned>(region) & static_cast<unsigned>(what)) != 0;
+}
+
 std::vector<Step> forward_steps(const OpList& list) {
   std::vector<Step> steps;
   for (std::size_t i = 0; i < list.nodes.size(); ++i) steps.push_back(forward_step(list, i));
@@ -237,10 +242,15 @@ std::vector<Step> recompute_steps(const OpList& list, Recomputed what) {
 
 std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
   std::vector<bool> made_inside(list.tensors.size(), false);
-  std::vector<bool> kept(list.tensors.size(), false);
+  std::vector<bool> kept(list.tensors.size(), false), discarded(list.tensors.size(), false);
   for (const Node& node : list.nodes) {
-    if (in_region(node, what) && !in_place(node))
-      made_inside[static_cast<std::size_t>(node.output)] = true;
+    if (!in_region(node, what) || in_place(node)) continue;
+    made_inside[static_cast<std::size_t>(node.output)] = true;
+    discarded[static_cast<std::size_t>(node.output)] = is_discarded(node, what);
+  }
+  for (std::size_t t = 0; t < discarded.size(); ++t) {
+    const int source = list.tensors[t].cast_of;
+    if (source >= 0 && discarded[static_cast<std::size_t>(source)]) discarded[t] = true;
   }
   for (const Node& node : list.nodes) {
     if (in_region(node, what)) {
@@ -254,7 +264,7 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what) {
   std::vector<TensorId> ids;
   for (std::size_t t = 0; t < kept.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (kept[t] && !is_shared(list, id)) ids.push_back(id);
+    if (kept[t] && !discarded[t] && !is_shared(list, id)) ids.push_back(id);
   }
   return ids;
 }

@@ -23,6 +23,7 @@ struct TensorInfo {
   std::int64_t cols = 0;
   double element_bytes = 2;
   TensorRole role = TensorRole::activation;
+  int cast_of = -1;  // the tensor whose narrow copy this is, when the copy goes with it
   Bytes bytes() const {
     return Bytes(static_cast<double>(rows) * static_cast<double>(cols) * element_bytes);
   }
@@ -30,7 +31,21 @@ struct TensorInfo {
 
 using TensorId = int;
 
-enum class Region { attention_core, rest };
+// The modules of recomputation that a node belongs to, a set of bits. An activation inside an
+// expert is also part of the experts.
+enum class Region : unsigned {
+  rest = 0,
+  attention_core = 1,
+  latent_up = 2,
+  norm = 8,
+  dense_mlp = 16,
+  experts = 32,
+  expert_activation = 4 | 32,
+  shared_experts = 64 | 32
+};
+
+// What a CUDA graph of scopes captures (Megatron-LM, cuda_graph_scope).
+enum class GraphScope { none, attention, mlp, router };
 
 struct Node {
   std::string_view name;
@@ -39,6 +54,7 @@ struct Node {
   TensorId output = -1;
   std::vector<TensorId> saved;  // saved from forward to backward
   Region region = Region::rest;
+  GraphScope scope = GraphScope::none;
 };
 
 struct OpList {
@@ -69,7 +85,9 @@ std::vector<Step> backward_steps(const OpList& list);
 std::vector<Step> input_gradient_steps(const OpList& list);
 std::vector<Step> weight_gradient_steps(const OpList& list);
 
-enum class Recomputed { nothing, attention_core, everything };
+// A set of regions.
+enum class Recomputed : unsigned { nothing = 0, attention_core = 1, everything = ~0U };
+bool is_recomputed(Region region, Recomputed what);
 
 // The forward steps of the recomputed region, which run before backward.
 std::vector<Step> recompute_steps(const OpList& list, Recomputed what);

@@ -40,6 +40,18 @@ OpList LayerBuilder::decoder_embedding() {
   return finish(x, embedded());
 }
 
+// The table is the one of the embedding, which the last stage has a copy of.
+OpList LayerBuilder::mtp_start() {
+  const std::int64_t h = model_.hidden;
+  const TensorId x = tensor("layer input", local_tokens_, h);
+  const TensorId next = norm("next tokens' norm", embedded(), h);
+  const TensorId own = norm("hidden norm", x, h);
+  const TensorId both =
+      add("concatenation", Permute{local_tokens_, 2 * h, 1}, {own, next}, local_tokens_, 2 * h);
+  const TensorId out = linear("MTP projection", split(both), both, h / context_.tp, 2 * h, false);
+  return finish(x, join(out));
+}
+
 OpList LayerBuilder::block() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
   if (model_.parallel_block) {
@@ -52,10 +64,14 @@ OpList LayerBuilder::block() {
             {from_attention, from_mlp}, tokens_, model_.hidden);
     return finish(x, residual("residual", join(sum), x));
   }
-  const TensorId normed = norm("attention norm", x, model_.hidden);
+  const TensorId normed = layer_norm("attention norm", x);
   const TensorId middle = residual("attention residual", join(attention(normed)), x);
-  const TensorId normed_mlp = norm("MLP norm", middle, model_.hidden);
-  return finish(x, residual("MLP residual", join(mlp(split(normed_mlp), normed_mlp)), middle));
+  const TensorId normed_mlp = layer_norm("MLP norm", middle);
+  const std::size_t own = list_.nodes.size();
+  const TensorId out = join(mlp(split(normed_mlp), normed_mlp));
+  mark(own, Region::dense_mlp);
+  for (std::size_t i = own; i < list_.nodes.size(); ++i) list_.nodes[i].scope = GraphScope::mlp;
+  return finish(x, residual("MLP residual", out, middle));
 }
 
 OpList LayerBuilder::decoder() {
@@ -96,12 +112,16 @@ OpList LayerBuilder::scan_block() {
 
 OpList LayerBuilder::moe() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = norm("attention norm", x, model_.hidden);
+  const TensorId normed = layer_norm("attention norm", x);
   const TensorId middle = residual("attention residual", join(attention(normed)), x);
-  const TensorId normed_mlp = norm("MLP norm", middle, model_.hidden);
+  const TensorId normed_mlp = layer_norm("MLP norm", middle);
+  const std::size_t routed = list_.nodes.size();
   TensorId out = experts(normed_mlp);
+  mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
+    const std::size_t own = list_.nodes.size();
     const TensorId shared = join(mlp(split(normed_mlp), normed_mlp, model_.shared_ffn()));
+    mark(own, Region::shared_experts);
     out = add("expert sum", BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
               {out, shared}, local_tokens_, model_.hidden);
   }
@@ -192,6 +212,7 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
     case LayerKind::encoder: return builder.block();
     case LayerKind::decoder: return builder.decoder();
     case LayerKind::decoder_embedding: return builder.decoder_embedding();
+    case LayerKind::mtp_start: return builder.mtp_start();
   }
   return {};
 }

@@ -10,9 +10,24 @@
 
 namespace costmodel {
 
-enum class LayerKind { embedding, block, head, moe, encoder, decoder, decoder_embedding };
-inline constexpr std::array<std::string_view, 7> layer_kind_names{
-    "embedding", "block", "head", "mixture-of-experts", "encoder", "decoder", "decoder embedding"};
+enum class LayerKind {
+  embedding,
+  block,
+  head,
+  moe,
+  encoder,
+  decoder,
+  decoder_embedding,
+  mtp_start
+};
+inline constexpr std::array<std::string_view, 8> layer_kind_names{"embedding",
+                                                                  "block",
+                                                                  "head",
+                                                                  "mixture-of-experts",
+                                                                  "encoder",
+                                                                  "decoder",
+                                                                  "decoder embedding",
+                                                                  "multi-token prediction"};
 
 // Everything in plan, training and stack that changes the operators of a layer.
 struct LayerContext {
@@ -37,6 +52,11 @@ struct LayerContext {
   bool fp32_logits = false;
   int expert_group = 0;
   bool causal_skip = true;
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  double expert_load = 1;  // rows of the fullest rank's experts relative to the mean
+  Seconds expert_start;    // time that every local expert adds to a grouped product
+  bool fused_grouped_mlp = false;
+  bool narrow_attention = false;  // products of attention in fp8, its operands kept in fp8
 };
 
 // Builds the op list of one layer. Tensor parallelism follows Shoeybi et al. 2019
@@ -59,6 +79,8 @@ struct LayerContext {
 //              arXiv:1706.03762, section 3.1). Every layer projects its own keys and values, and
 //              with sequence parallelism gathers the encoder's output (Megatron-LM,
 //              core/models/T5/t5_spec.py).
+//   mtp_start  what stands before a layer of multi-token prediction (DeepSeek-V3, arXiv:2412.19437,
+//              equation 21): the next tokens' embedding, two norms, and a projection of 2h to h
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);
 
 // Sum of weights_of over the list: the parameters of the layer on this device.

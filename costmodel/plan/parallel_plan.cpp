@@ -353,6 +353,26 @@ int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stag
   return 0;
 }
 
+std::vector<int> layers_by_cost(const ModelSpec& m, int stages) {
+  const double layer = 4.0 * static_cast<double>(m.query_size() * m.hidden) +
+                       static_cast<double>((m.gates() + 1) * m.ffn_hidden * m.hidden);
+  const double all =
+      layer * static_cast<double>(m.layers) + static_cast<double>(m.vocab * m.hidden);
+  std::vector<int> counts(static_cast<std::size_t>(stages), 0);
+  std::size_t stage = 0;
+  for (std::int64_t i = 1; i <= m.layers; ++i) {
+    ++counts[stage];
+    const double share = all * static_cast<double>(stage + 1) / stages;
+    if (layer * static_cast<double>(i) > share && stage + 1 < counts.size()) ++stage;
+  }
+  for (std::size_t k = 1; k + 1 < counts.size(); ++k) {
+    if (counts[k] > 0) continue;
+    --*std::max_element(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(k));
+    ++counts[k];
+  }
+  return counts;
+}
+
 std::int64_t padded_vocab(std::int64_t vocab, int tp) {
   const std::int64_t unit = std::int64_t{128} * tp;
   return ceil_div(vocab, unit) * unit;

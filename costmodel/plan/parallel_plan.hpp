@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/plan/expert_recipe.hpp"
 #include "costmodel/plan/recompute.hpp"
 #include "costmodel/schedule/schedule.hpp"
 
@@ -69,6 +70,7 @@ struct ParallelPlan {
   ContextExchange cp_comm = ContextExchange::p2p;
   int ep = 1;                    // expert parallel: ranks the experts are distributed over
   int etp = 1;                   // tensor parallel size inside an expert
+  ExpertRecipe experts;          // ignored by models without experts
   int vpp = 1;                   // v: virtual stages per device
   std::int64_t micro_batch = 1;  // b, sequences
   bool sequence_parallel = false;
@@ -146,6 +148,11 @@ std::vector<int> rest_on_last(std::int64_t layers, std::int64_t stages);
 // Number of layers of virtual stage k, counted from 0: from stage_layers, an equal split, or an
 // uneven split, whose first or last stage has one layer less.
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);
+
+// The layout of a framework that cuts blocks by their multiply-adds a token, the output projection
+// among them (StackSpec::layout_by_cost): a stage ends with the block that takes the sum over its
+// share (nanotron, src/nanotron/models/base.py). Stages between that this leaves empty get a layer.
+std::vector<int> layers_by_cost(const ModelSpec& model, int stages);
 
 // Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).
 std::int64_t padded_vocab(std::int64_t vocab, int tp);

@@ -10,8 +10,18 @@
 
 namespace costmodel {
 
+std::vector<std::string> module_names(unsigned modules) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
+    if ((modules & bit_of(static_cast<RecomputeModule>(i))) != 0)
+      names.emplace_back(recompute_module_names[i]);
+  }
+  return names;
+}
+
 std::string to_string(const Recompute& r) {
   std::string text(recomputation_names[static_cast<std::size_t>(r.granularity)]);
+  if (r.modules != 0) text = fmt::format("{}", fmt::join(module_names(r.modules), " + "));
   if (r.layers > 0) text += fmt::format(" (first {} of a stage)", r.layers);
   return text;
 }
@@ -33,13 +43,26 @@ std::string runs_text(const std::vector<int>& layers) {
 
 }  // namespace
 
+namespace {
+
+// What differs from the plainest way of tokens to their experts: " (hybridep, overlapped)".
+std::string recipe_text(const ExpertRecipe& recipe) {
+  std::vector<std::string_view> parts;
+  if (recipe.dispatcher != Dispatcher::alltoall)
+    parts.push_back(dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)]);
+  if (recipe.overlap) parts.emplace_back("overlapped");
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 std::string context_and_experts_text(const ParallelPlan& p, std::string_view between) {
   std::vector<std::string> parts;
   if (p.cp > 1) {
     parts.push_back(fmt::format("c {} ({})", p.cp,
                                 context_exchange_names[static_cast<std::size_t>(p.cp_comm)]));
   }
-  if (p.ep > 1) parts.push_back(fmt::format("e {}", p.ep));
+  if (p.ep > 1) parts.push_back(fmt::format("e {}{}", p.ep, recipe_text(p.experts)));
   if (p.etp > 1) parts.push_back(fmt::format("etp {}", p.etp));
   return fmt::format("{}", fmt::join(parts, between));
 }

@@ -3,16 +3,21 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/plan/parallel_plan.hpp"
 
 namespace costmodel {
 
+// The names of RecomputeModule bits, in the order of the enumeration.
+std::vector<std::string> module_names(unsigned modules);
+
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"
 
 // The context- and expert-parallel part of a plan, or of one stage: "c 2 (p2p) · e 4 · etp 2",
-// joined by `between`; empty without either.
+// joined by `between`; empty without either. Experts that take another way than one copy a chosen
+// expert say so: "e 64 (hybridep, overlapped)".
 std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
 
 // The plan in one line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel ·

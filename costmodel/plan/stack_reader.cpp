@@ -2,10 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 
 namespace costmodel {
+
+namespace {
+
+// false, true (a graph a layer), or the scopes that graphs replay.
+void read_graph_scopes(const Value& value, Overlap& overlap) {
+  overlap.cuda_graph = overlap.graph_attention = overlap.graph_mlp = overlap.graph_router = false;
+  if (value.is_scalar()) {
+    overlap.cuda_graph = read_boolean(value, "cuda_graph");
+    return;
+  }
+  static constexpr std::array<std::string_view, 7> scopes{
+      "full_iteration", "layer", "attn", "mlp", "moe_router", "moe_preprocess", "mamba"};
+  for (const Value& item : value.items) {
+    const auto at = std::find(scopes.begin(), scopes.end(), item.text);
+    if (at == scopes.end()) {
+      throw ConfigError(item.mark, fmt::format("cuda_graph: {} is not a scope", quote(item.text)),
+                        known_names(item.text, {scopes.begin(), scopes.end()}));
+    }
+    if (at < scopes.begin() + 2) overlap.cuda_graph = true;
+    if (*at == "attn") overlap.graph_attention = true;
+    if (*at == "mlp" || *at == "mamba") overlap.graph_mlp = true;
+    if (*at == "moe_router" || *at == "moe_preprocess") overlap.graph_router = true;
+  }
+}
+
+}  // namespace
 
 Overlap read_overlap(const Value& map, Overlap base) {
   MapReader reader(map, "overlap");
@@ -20,7 +48,7 @@ Overlap read_overlap(const Value& map, Overlap base) {
   flag("pp_overlap", base.pp_overlap);
   flag("async_tp", base.async_tp);
   flag("compile", base.compile);
-  flag("cuda_graph", base.cuda_graph);
+  if (const Value* graph = reader.optional("cuda_graph")) read_graph_scopes(*graph, base);
   reader.finish();
   return base;
 }
@@ -70,12 +98,14 @@ void read_flags(MapReader& reader, StackSpec& stack) {
   flag("sequence_parallel", stack.sequence_parallel);
   flag("selective_recompute", stack.selective_recompute);
   flag("selective_half", stack.selective_half);
+  flag("recompute_modules", stack.recompute_modules);
   flag("interleaved", stack.interleaved);
   flag("context_parallel", stack.context_parallel);
   flag("zero_bubble", stack.zero_bubble);
   flag("post_validation", stack.post_validation);
   flag("uneven_stages", stack.uneven_stages);
   flag("rest_on_last_stage", stack.rest_on_last_stage);
+  flag("layout_by_cost", stack.layout_by_cost);
 }
 
 void read_defaults(const Value* map, StackSpec& stack) {
@@ -102,6 +132,31 @@ void read_launch(const Value* map, StackSpec& stack) {
   stack.collective_wait = seconds("collective_s");
   stack.micro_batch_host = seconds("micro_batch_s");
   stack.iteration_host = seconds("iteration_s");
+  reader.finish();
+}
+
+void read_experts(const Value* map, StackSpec& stack) {
+  if (map == nullptr) return;
+  MapReader reader(*map, "experts");
+  reader.required("source");
+  if (const auto at = reader.one_of("dispatcher", dispatcher_names))
+    stack.experts.dispatcher = static_cast<Dispatcher>(*at);
+  stack.experts.multiprocessors =
+      static_cast<int>(reader.integer("dispatcher_multiprocessors", {0, 1024}).value_or(0));
+  const auto seconds = [&reader](std::string_view key, Seconds usual) {
+    return Seconds(reader.number(key, Dimension::time, 0, 1).value_or(usual.value));
+  };
+  stack.expert_start = seconds("start_s", stack.expert_start);
+  stack.expert_start_narrow = seconds("narrow_start_s", stack.expert_start_narrow);
+  stack.flex_dispatcher = reader.boolean("flex_dispatcher").value_or(false);
+  stack.expert_overlap = reader.boolean("overlap").value_or(false);
+  const auto share = [&reader](std::string_view key, double usual) {
+    return reader.number(key, Dimension::count, 0, 1).value_or(usual);
+  };
+  stack.exchange_efficiency = share("exchange_efficiency", stack.exchange_efficiency);
+  stack.eager_expert_overlap = share("eager_overlap", stack.eager_expert_overlap);
+  stack.dropless_host = seconds("dropless_host_s", stack.dropless_host);
+  stack.expert_start_fused = seconds("fused_start_s", stack.expert_start_fused);
   reader.finish();
 }
 
@@ -132,6 +187,7 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   read_flags(reader, stack);
   read_defaults(reader.optional("defaults"), stack);
   read_launch(reader.optional("launch"), stack);
+  read_experts(reader.optional("experts"), stack);
   read_factor(reader.optional("fused_attention"), "fused_attention", stack.attention_factor);
   read_factor(reader.optional("beside_sharding"), "beside_sharding", stack.zero_slowdown);
   read_factor(reader.optional("elementwise"), "elementwise", stack.elementwise_factor);

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
+#include "costmodel/plan/expert_recipe.hpp"
 
 namespace costmodel {
 
@@ -35,6 +36,9 @@ struct Overlap {
   bool async_tp = false;    // torchtitan's micro-pipelined tensor parallelism
   bool compile = false;     // torch.compile or XLA: a chain of element-wise operators is one kernel
   bool cuda_graph = false;  // kernels are replayed from a CUDA graph
+  // The parts of a layer that graphs of their own replay, when cuda_graph is off (Megatron-LM,
+  // cuda_graph_scope: attn, mlp, moe_router with moe_preprocess). Experts are in none.
+  bool graph_attention = false, graph_mlp = false, graph_router = false;
 };
 
 struct StackSpec {
@@ -95,6 +99,20 @@ struct StackSpec {
                                     // gradient norm and validates afterwards (section 4 there)
   bool uneven_stages = false;       // any contiguous partition of the layers into stages
   bool rest_on_last_stage = false;  // layers that do not divide: rest_on_last(), parallel_plan.hpp
+  bool layout_by_cost = false;      // stages are cut by cost when a plan says no stage_layers
+  // Time that every local expert adds to a grouped product, whatever its rows: with 16-bit and with
+  // narrower operands, and where one kernel does all experts.
+  Seconds expert_start, expert_start_narrow, expert_start_fused;
+  Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
+                          // as many rows as are routed to them, with narrow operands: the host
+                          // waits for their number, and then launches for each expert
+  double exchange_efficiency = 1;   // of deepep and hybridep, relative to collectives' on a tier
+  double eager_expert_overlap = 1;  // part of an overlapped expert exchange that is hidden when
+                                    // no graph replays the iteration
+  bool flex_dispatcher = false;     // offers deepep and hybridep
+  bool expert_overlap = false;      // offers the exchange beside another micro-batch's computation
+  bool recompute_modules = false;   // offers recomputation by modules
+  ExpertRecipe experts;             // what its recipes choose when a plan says nothing
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
   // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of

@@ -19,6 +19,16 @@ struct TrainingSpec {
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::fp32;
   bool sgd = false;  // stochastic gradient descent with momentum instead of Adam
+  Precision moment_precision = Precision::fp32;  // of the optimizer's moments: fp32 or a 16-bit one
+  bool narrow_attention = false;                 // attention's products in fp8
+  Precision gather_precision = Precision::bf16;  // in which sharded weights are gathered and kept
+  double capacity_factor = 0;       // rows of an expert relative to the mean, padded or dropped; 0:
+                                    // dropless, as many as are routed to it
+  double expert_buffer_factor = 0;  // static buffers of this many times the mean rows; 0: none
+  bool paged_stash = false;         // ... from which kept rows are copied to a pool
+  double expert_imbalance = 1;      // rows of the fullest rank relative to the mean
+  bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
+                                    // kernel each
   StackSpec stack;
   Overlap overlap;
   std::vector<std::string> assumed;  // keys that the scenario omits

@@ -7,11 +7,34 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 
 namespace costmodel {
 
 namespace {
+
+Recompute recomputed_modules(const Value& list) {
+  if (list.kind != Value::Kind::sequence || list.items.empty()) {
+    throw ConfigError(list.mark, "recompute.modules is not a list of modules",
+                      fmt::format("write [{}, ...]; known: {}", recompute_module_names[1],
+                                  fmt::join(recompute_module_names, ", ")));
+  }
+  Recompute recompute{Recomputation::selective, 0};
+  for (const Value& item : list.items) {
+    const auto at =
+        std::find(recompute_module_names.begin(), recompute_module_names.end(), item.text);
+    if (at == recompute_module_names.end()) {
+      throw ConfigError(
+          item.mark, fmt::format("recompute.modules: {} is not known", quote(item.text)),
+          known_names(item.text, {recompute_module_names.begin(), recompute_module_names.end()}));
+    }
+    recompute.modules |= bit_of(static_cast<RecomputeModule>(at - recompute_module_names.begin()));
+  }
+  // The attention core alone is what `selective` means.
+  if (recompute.modules == bit_of(RecomputeModule::core_attn)) recompute.modules = 0;
+  return recompute;
+}
 
 Recompute read_recompute(const Value& value) {
   if (value.is_scalar()) {
@@ -23,6 +46,11 @@ Recompute read_recompute(const Value& value) {
         known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
   }
   MapReader reader(value, "recompute");
+  if (const Value* modules = reader.optional("modules")) {
+    const Recompute recompute = recomputed_modules(*modules);
+    reader.finish();
+    return recompute;
+  }
   reader.required("granularity");
   Recompute recompute{
       static_cast<Recomputation>(*reader.one_of("granularity", recomputation_names)), 0};
@@ -160,6 +188,29 @@ void refuse_automatic(const PlanRequest& plan) {
 
 }  // namespace
 
+namespace {
+
+void read_expert_recipe(MapReader& reader, PlanRequest& plan) {
+  const auto open = [&](std::string_view key) {
+    if (!reader.is_auto(key)) return false;
+    plan.automatic.emplace_back(key);
+    return true;
+  };
+  if (!open("dispatcher")) {
+    if (const auto at = reader.one_of("dispatcher", dispatcher_names))
+      plan.dispatcher = static_cast<Dispatcher>(*at);
+  }
+  if (const auto n = reader.integer("dispatcher_multiprocessors", {0, 1024}))
+    plan.dispatcher_multiprocessors = static_cast<int>(*n);
+  if (!open("expert_overlap")) plan.expert_overlap = reader.boolean("expert_overlap");
+  if (!open("delayed_weight_gradient"))
+    plan.delayed_weight_gradient = reader.boolean("delayed_weight_gradient");
+  if (!open("shared_expert_overlap"))
+    plan.shared_expert_overlap = reader.boolean("shared_expert_overlap");
+}
+
+}  // namespace
+
 PlanRequest read_plan(const Value& map) {
   MapReader reader(map, "plan");
   PlanRequest plan;
@@ -193,6 +244,7 @@ PlanRequest read_plan(const Value& map) {
   if (!free_key("recompute")) {
     if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
   }
+  read_expert_recipe(reader, plan);
   if (!free_key("stage_layers")) {
     if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
   }
@@ -277,8 +329,15 @@ namespace {
 
 Value recompute_value(const Recompute& r) {
   const std::string name(recomputation_names[static_cast<std::size_t>(r.granularity)]);
-  if (r.layers == 0) return scalar_value(name);
+  if (r.layers == 0 && r.modules == 0) return scalar_value(name);
   Value map;
+  if (r.modules != 0) {
+    Value list;
+    list.kind = Value::Kind::sequence;
+    for (const auto& module : module_names(r.modules)) list.items.push_back(scalar_value(module));
+    map.set("modules", list);
+    return map;
+  }
   map.set("granularity", scalar_value(name));
   map.set("layers", scalar_value(fmt::format("{}", r.layers)));
   return map;
@@ -339,6 +398,20 @@ Value replicas_value(const ParallelPlan& p) {
   return list;
 }
 
+// What differs from the plainest recipe.
+void put_expert_recipe(const ExpertRecipe& own, Value& map) {
+  const ExpertRecipe plain;
+  const auto put = [&map](const char* key, const auto& value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  if (own.dispatcher != plain.dispatcher)
+    put("dispatcher", dispatcher_names[static_cast<std::size_t>(own.dispatcher)]);
+  if (own.multiprocessors > 0) put("dispatcher_multiprocessors", own.multiprocessors);
+  if (own.overlap) put("expert_overlap", true);
+  if (own.delayed_weight_gradient) put("delayed_weight_gradient", true);
+  if (own.shared_overlap) put("shared_expert_overlap", true);
+}
+
 }  // namespace
 
 Value to_value(const ParallelPlan& p) {
@@ -356,6 +429,7 @@ Value to_value(const ParallelPlan& p) {
   if (p.cp > 1) map.set("cp_comm", exchange_value(p.cp_comm));
   if (p.ep > 1) put("ep", p.ep);
   if (p.etp > 1) put("etp", p.etp);
+  put_expert_recipe(p.experts, map);
   put("vpp", p.vpp);
   if (alike) put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);

@@ -40,6 +40,28 @@ Mark PlanRequest::mark_of(std::string_view key) const {
 
 namespace {
 
+// The precisions of attention, of gathered weights and of the optimizer's moments, and how many
+// rows experts compute.
+void read_expert_training(MapReader& reader, TrainingSpec& t) {
+  const auto precision = [&](std::string_view key, Precision usual) {
+    const auto at = reader.one_of(key, precision_names);
+    return at ? static_cast<Precision>(*at) : usual;
+  };
+  t.moment_precision = precision("moment_precision", Precision::fp32);
+  t.narrow_attention = is_narrow(precision("attention_precision", Precision::bf16));
+  t.gather_precision = precision("parameter_gather_precision", Precision::bf16);
+  constexpr double most = 1000;
+  const auto factor = [&](std::string_view key, double least, double usual) {
+    if (reader.text(key) == "none") return usual;
+    return reader.number(key, Dimension::count, least, most).value_or(usual);
+  };
+  t.capacity_factor = factor("capacity_factor", 0.01, 0);
+  t.expert_buffer_factor = factor("expert_buffer_factor", 1, 0);
+  t.expert_imbalance = factor("expert_imbalance", 1, 1);
+  t.paged_stash = reader.boolean("paged_stash").value_or(false);
+  t.fused_grouped_mlp = reader.boolean("fused_grouped_mlp").value_or(false);
+}
+
 void read_training(const Value& map, const ConfigPath& path, Scenario& scenario) {
   MapReader reader(map, "training");
   TrainingSpec& t = scenario.training;
@@ -78,6 +100,7 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
   if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
   if (const auto p = reader.one_of("gradient_precision", precision_names))
     t.gradient_precision = static_cast<Precision>(*p);
+  read_expert_training(reader, t);
   const Value* overlap = reader.optional("overlap");
   t.overlap = overlap != nullptr ? read_overlap(*overlap, t.stack.overlap) : t.stack.overlap;
   reader.finish();
@@ -293,6 +316,19 @@ PlanRequest with_defaults(const Scenario& scenario) {
   return r;
 }
 
+ExpertRecipe expert_recipe(const Scenario& scenario) {
+  if (scenario.model.experts == 0) return {};
+  const PlanRequest& r = scenario.plan;
+  ExpertRecipe recipe = scenario.training.stack.experts;
+  recipe.dispatcher = r.dispatcher.value_or(recipe.dispatcher);
+  recipe.multiprocessors = r.dispatcher_multiprocessors.value_or(recipe.multiprocessors);
+  recipe.overlap = r.expert_overlap.value_or(recipe.overlap);
+  recipe.delayed_weight_gradient =
+      r.delayed_weight_gradient.value_or(recipe.delayed_weight_gradient) && recipe.overlap;
+  recipe.shared_overlap = r.shared_expert_overlap.value_or(recipe.shared_overlap);
+  return recipe;
+}
+
 ParallelPlan resolve_plan(const Scenario& scenario) {
   const PlanRequest r = with_defaults(scenario);
   ParallelPlan plan;
@@ -302,6 +338,7 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.cp_comm = r.cp_comm.value_or(plan.cp_comm);
   plan.ep = r.ep.value_or(plan.ep);
   plan.etp = r.etp.value_or(plan.etp);
+  plan.experts = expert_recipe(scenario);
   if (plan.cp == 1) plan.cp_comm = ContextExchange::p2p;
   const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
   const std::int64_t rest = scenario.cluster.devices / model_parallel;
@@ -315,6 +352,9 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;
+  const bool by_cost = scenario.training.stack.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
+  if (by_cost && r.stage_layers.empty() && r.stages.empty() && r.replicas.empty())
+    plan.stage_layers = layers_by_cost(scenario.model, plan.pp);
   plan.rank_order = r.rank_order;
   settle_stages(r, plan);
   settle_replicas(r, scenario.cluster, plan);

@@ -44,6 +44,9 @@ struct PlanRequest {
   std::optional<bool> sequence_parallel;
   std::optional<ScheduleKind> schedule;
   std::optional<Recompute> recompute;
+  std::optional<Dispatcher> dispatcher;
+  std::optional<int> dispatcher_multiprocessors;
+  std::optional<bool> expert_overlap, delayed_weight_gradient, shared_expert_overlap;
   std::vector<int> stage_layers;
   std::vector<StageRequest> stages;
   std::vector<ReplicaRequest> replicas;
@@ -102,6 +105,9 @@ void require_precision(const ClusterSpec& cluster, Precision precision, const Ma
 // stack's recipes), and stage_layers to the stack's layout of layers that do not divide. Keys with
 // the value `auto` stay open.
 PlanRequest with_defaults(const Scenario& scenario);
+
+// How the scenario's plan, else the recipes of its stack, move tokens to their experts.
+ExpertRecipe expert_recipe(const Scenario& scenario);
 
 // The plan that an evaluation uses: missing keys at their defaults, dp from the number of devices.
 // Keys with the value `auto` take the default too, unless the caller has settled them by a search.

@@ -214,10 +214,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                   : p.zero == 2 ? "gradients' and optimizer's"
                                 : "all") +
           (p.zero > 0 && p.cp > 1 ? " x c" : ""));
-  const auto region = p.recompute.granularity == Recomputation::none ? Recomputed::nothing
-                      : p.recompute.granularity == Recomputation::selective
-                          ? Recomputed::attention_core
-                          : Recomputed::everything;
+  const auto region = costmodel::region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const char* name) {
     const auto& layer = evaluator.layer(kind, p, region);
     rows.add("kept", format_bytes(layer.footprint.kept),

@@ -56,8 +56,7 @@ void keep(const OpList& list, TensorId id, std::vector<OperatorSite>& sites) {
 }
 
 bool in_region(const costmodel::Node& node, Recomputed what) {
-  return what == Recomputed::everything ||
-         (what == Recomputed::attention_core && node.region == costmodel::Region::attention_core);
+  return costmodel::is_recomputed(node.region, what);
 }
 
 template <class Operator>
@@ -275,7 +274,7 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
                          costmodel::Evaluator& evaluator) {
   const auto& plan = estimate.plan;
   const int rank = estimate.critical_rank;
-  const auto region = costmodel::region_of(plan.recompute.granularity);
+  const auto region = costmodel::region_of(plan.recompute);
   const auto others = plan.recompute.layers > 0 ? Recomputed::nothing : region;
   StageSpec spec;
   spec.mesh = device_mesh(plan, evaluator.cluster());

@@ -276,4 +276,16 @@ TEST_CASE("layers of stages, padding, text") {
     CHECK(fixtures::contains(text, part));
 }
 
+TEST_CASE("stages cut by cost: the output projection is worth layers") {
+  ModelSpec m = fixtures::gpt(16, 2048, 32, 131072, 4096);
+  m.gated_mlp = true, m.ffn_hidden = 8192;  // 67.1 M multiply-adds a layer, the projection 268.4 M
+  CHECK(layers_by_cost(m, 2) == std::vector{11, 5});
+  CHECK(layers_by_cost(m, 4) == std::vector{6, 5, 5, 0});
+  for (const int stages : {1, 2, 4, 8, 16}) {
+    const auto counts = layers_by_cost(m, stages);
+    CHECK(std::accumulate(counts.begin(), counts.end(), 0) == 16);
+    for (std::size_t k = 1; k + 1 < counts.size(); ++k) CHECK(counts[k] > 0);
+  }
+}
+
 }  // namespace parallel_plan_test
