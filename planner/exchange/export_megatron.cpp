@@ -1,10 +1,12 @@
 #include "planner/exchange/export_megatron.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/exchange/megatron_rules.hpp"
 
 namespace planner {
@@ -80,6 +82,34 @@ std::string expert_pattern(const ModelSpec& m) {
   return fmt::format("[{}]", list);
 }
 
+void write_dispatcher(const costmodel::ExpertRecipe& recipe, Writer& out) {
+  const auto name = costmodel::dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
+  const bool flex = costmodel::sends_once_a_rank(recipe.dispatcher);
+  out.put("--moe-token-dispatcher-type", flex ? "flex" : name);
+  if (flex) {
+    out.put("--moe-flex-dispatcher-backend", name);
+    const bool hybrid = recipe.dispatcher == costmodel::Dispatcher::hybridep;
+    if (recipe.multiprocessors > 0)
+      out.put(hybrid ? "--moe-hybridep-num-sms" : "--moe-deepep-num-sms", recipe.multiprocessors);
+  }
+  out.flag_if(recipe.overlap, "--overlap-moe-expert-parallel-comm");
+  out.flag_if(recipe.overlap && recipe.delayed_weight_gradient, "--delay-wgrad-compute");
+  out.flag_if(recipe.shared_overlap, "--moe-shared-expert-overlap");
+}
+
+// How many rows experts compute, and where they are kept.
+void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
+  if (m.mtp_layers > 0) out.put("--mtp-num-layers", m.mtp_layers);
+  if (m.experts == 0) return;
+  if (t.capacity_factor > 0) {
+    out.put("--moe-expert-capacity-factor", t.capacity_factor);
+    out.flag("--moe-pad-expert-input-to-capacity");
+  }
+  if (t.expert_buffer_factor > 0)
+    out.put("--moe-expert-rank-capacity-factor", t.expert_buffer_factor);
+  out.flag_if(t.paged_stash, "--moe-paged-stash");
+}
+
 void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
   if (m.experts == 0) return;
   out.put("--expert-model-parallel-size", p.ep);
@@ -90,7 +120,11 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
   if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
   if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
   out.flag("--moe-grouped-gemm");
-  out.put("--moe-token-dispatcher-type", "alltoall");
+  if (m.expert_groups > 0) {
+    out.put("--moe-router-num-groups", m.expert_groups);
+    out.put("--moe-router-group-topk", m.expert_groups_per_token);
+  }
+  write_dispatcher(p.experts, out);
   out.put("--moe-router-load-balancing-type", "aux_loss");
   out.put("--moe-aux-loss-coeff", "1e-2");
   out.note(
@@ -181,12 +215,24 @@ void write_precision(const TrainingSpec& t, Writer& out) {
   const bool wide_gradients = t.gradient_precision == Precision::fp32;
   if (!full && wide_gradients) out.flag("--accumulate-allreduce-grads-in-fp32");
   if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
+  const bool narrow_weights = costmodel::is_narrow(t.gather_precision);
+  out.flag_if(narrow_weights, "--fp8-param-gather");
+  out.flag_if(t.gather_precision == Precision::mxfp8, "--reuse-grad-buf-for-mxfp8-param-ag");
+  out.note_if(t.narrow_attention,
+              "Megatron-LM has no argument for fp8 attention: set fp8_dot_product_attention in the "
+              "transformer's config");
 }
 
 // ZeRO-1 is the distributed optimizer; ZeRO-2 and 3 are Megatron-FSDP, which includes it.
 void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
   out.put("--optimizer", t.sgd ? "sgd" : "adam");
   out.flag_if(p.zero == 1, "--use-distributed-optimizer");
+  if (t.moment_precision != Precision::fp32) {
+    const auto name = to_string(t.moment_precision);
+    out.flag("--use-precision-aware-optimizer");
+    out.put("--exp-avg-dtype", name);
+    out.put("--exp-avg-sq-dtype", name);
+  }
   if (p.zero < 2) return;
   out.flag("--use-megatron-fsdp");
   out.put("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
@@ -201,6 +247,10 @@ void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
   if (recompute.granularity == Recomputation::none) return;
   if (recompute.granularity == Recomputation::selective) {
     out.put("--recompute-granularity", "selective");
+    if (recompute.modules != 0) {
+      out.put("--recompute-modules",
+              fmt::format("{}", fmt::join(costmodel::module_names(recompute.modules), " ")));
+    }
     return;
   }
   out.put("--recompute-granularity", "full");
@@ -220,7 +270,12 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
               "Megatron-LM overlaps pipeline transfers in the interleaved schedule only");
   out.note_if(p.zero >= 2 && !(o.overlap_grad_reduce && (gather || p.zero == 2)),
               "Megatron-FSDP overlaps its collectives of itself, which the plan does not assume");
-  if (o.cuda_graph) out.put("--cuda-graph-impl", "transformer_engine");
+  std::string scopes;
+  if (o.graph_attention) scopes += " attn";
+  if (o.graph_mlp) scopes += " mlp";
+  if (o.graph_router) scopes += " moe_router moe_preprocess";
+  if (o.cuda_graph || !scopes.empty()) out.put("--cuda-graph-impl", "transformer_engine");
+  if (!scopes.empty()) out.put("--cuda-graph-scope", scopes.substr(1));
   out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
 }
 
@@ -269,6 +324,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_parallel(plan, scenario, out);
   write_sizes(scenario.model, scenario.training, out);
   write_experts(plan, scenario.model, out);
+  write_expert_training(scenario.model, scenario.training, out);
   write_architecture(scenario.model, out);
   write_precision(scenario.training, out);
   write_optimizer(plan, scenario.training, out);

@@ -203,7 +203,7 @@ class StageParts {
   void layers(LayerKind kind, int number, int again) {
     if (number == 0) return;
     const std::string name(costmodel::layer_kind_names[static_cast<std::size_t>(kind)]);
-    const auto region = again > 0 ? region_of(plan_.recompute.granularity) : Recomputed::nothing;
+    const auto region = again > 0 ? region_of(plan_.recompute) : Recomputed::nothing;
     const LayerCost& cost = evaluator_.layer(kind, plan_, region);
     const Passes each = passes_of(cost, splits_backward(plan_.schedule));
     add(name, {number * each.forward, number * each.backward}, number);

@@ -114,6 +114,7 @@ ParallelPlan MeshBatchSearch::plan_of(const Slicing& cut) const {
   if (plan.cp > 1) plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
   plan.ep = s_->plan.ep.value_or(1);
   plan.etp = s_->plan.etp.value_or(1);
+  plan.experts = expert_recipe(*s_);
   for (const SlicedStage& stage : cut.stages) {
     plan.stages.push_back(choices_[at(stage.option.tag)].stage);
     plan.stage_layers.push_back(stage.end - stage.first);

@@ -95,6 +95,7 @@ class ReplicaSearcher {
     plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
     plan.ep = s_->plan.ep.value_or(1);
     plan.etp = s_->plan.etp.value_or(1);
+    plan.experts = expert_recipe(*s_);
     if (group.devices % plan.cp != 0) return plans;
     const std::int64_t devices = group.devices / plan.cp;
     const std::int64_t widest = s_->search.max_tp > 0 ? s_->search.max_tp : group.devices_per_node;

@@ -9,6 +9,7 @@
 namespace planner {
 
 using costmodel::ContextExchange;
+using costmodel::ExpertRecipe;
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Recompute;
@@ -79,6 +80,10 @@ std::vector<bool> sequence_choices(const Scenario& s, int tp) {
   return {false, true};
 }
 
+// Multiprocessors that the recipes of NVIDIA Megatron-Bridge give HybridEP
+// (scripts/performance/configs, moe_hybridep_num_sms).
+constexpr int usual_multiprocessors = 32;
+
 // With fewer tokens per rank the exchange cannot be overlapped; search.max_cp overrides.
 constexpr std::int64_t least_context_tokens = 4096;
 
@@ -117,6 +122,27 @@ std::vector<ExpertSizes> expert_sizes_offered(const Scenario& s, std::int64_t tp
   return sizes;
 }
 
+std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int vpp) {
+  const ExpertRecipe written = expert_recipe(s);
+  if (s.model.experts == 0) return {{}};
+  if (ep == 1) return {written};
+  const costmodel::StackSpec& stack = s.training.stack;
+  ExpertRecipe recipe = written;
+  // One copy a rank is never slower than one a chosen expert.
+  if (!s.plan.dispatcher && stack.flex_dispatcher)
+    recipe.dispatcher = costmodel::Dispatcher::hybridep;
+  if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
+    recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
+  std::vector<ExpertRecipe> recipes{recipe};
+  // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py).
+  const bool beside = stack.expert_overlap && !s.plan.expert_overlap && (pp == 1 || vpp > 1);
+  if (!beside) return recipes;
+  recipe.overlap = true;
+  recipe.delayed_weight_gradient = s.plan.delayed_weight_gradient.value_or(true);
+  recipes.push_back(recipe);
+  return recipes;
+}
+
 namespace {
 
 std::vector<int> zero_choices(const Scenario& s, int replicas) {
@@ -135,6 +161,19 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
 // For stages with more layers, only this many evenly spaced counts of recomputed layers are tried.
 constexpr int most_recompute_counts = 64;
 
+// The modules whose outputs are large for what they cost again: the activation of experts and the
+// norms, and the up-projections of latent attention.
+std::vector<unsigned> module_choices(const costmodel::ModelSpec& model) {
+  using costmodel::bit_of, costmodel::RecomputeModule;
+  const unsigned cheap = bit_of(RecomputeModule::moe_act) | bit_of(RecomputeModule::layernorm);
+  const unsigned latent = bit_of(RecomputeModule::mla_up_proj);
+  std::vector<unsigned> choices;
+  if (model.experts > 0) choices.push_back(cheap);
+  if (model.latent_attention()) choices.push_back(latent);
+  if (model.experts > 0 && model.latent_attention()) choices.push_back(cheap | latent);
+  return choices;
+}
+
 std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& plan) {
   if (s.plan.recompute) return {*s.plan.recompute};
   std::vector<Recompute> list;
@@ -143,6 +182,11 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
     return limit.empty() || std::find(limit.begin(), limit.end(), kind) != limit.end();
   };
   if (wanted(Recomputation::none)) list.push_back({Recomputation::none, 0});
+  if (wanted(Recomputation::selective) && s.training.stack.recompute_modules) {
+    for (const unsigned modules : module_choices(s.model))
+      list.push_back({Recomputation::selective, 0, modules});
+  }
+  if (plan.experts.overlap) return list;  // Megatron-LM: not with full recomputation
   if (wanted(Recomputation::selective) && s.training.stack.selective_recompute) {
     list.push_back({Recomputation::selective, 0});
   }
@@ -193,9 +237,12 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
           plan.ep = ep;
           plan.etp = etp;
           if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
-          space.families.push_back({plan});
-          space.configurations +=
-              recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+          for (const ExpertRecipe& recipe : recipes_offered(s, ep, plan.pp, plan.vpp)) {
+            plan.experts = recipe;
+            space.families.push_back({plan});
+            space.configurations +=
+                recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+          }
         }
       }
     }
@@ -239,6 +286,9 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.cp = static_cast<int>(cp);
         plan.dp = static_cast<int>(dp);
         plan.stage_layers = s.plan.stage_layers;
+        const bool by_cost = s.training.stack.layout_by_cost && pp > 1;
+        if (by_cost && s.plan.stage_layers.empty())
+          plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         add_axes(s, plan, space);

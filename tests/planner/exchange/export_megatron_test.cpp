@@ -243,6 +243,45 @@ TEST_CASE("experts in Megatron's words") {
   says(biased, "grouped products of experts have no bias");
 }
 
+TEST_CASE("recipes of mixtures of experts in Megatron's words") {
+  Scenario s = scenario_of("{base: deepseek-v2-lite, mtp_layers: 1}");
+  s.model.expert_groups = 8, s.model.expert_groups_per_token = 3;
+  ParallelPlan plan{.tp = 1, .pp = 2, .dp = 8, .ep = 8};
+  plan.recompute = {Recomputation::selective, 0,
+                    costmodel::bit_of(costmodel::RecomputeModule::mla_up_proj) |
+                        costmodel::bit_of(costmodel::RecomputeModule::moe_act)};
+  const auto words = [&] {
+    const auto all = planner::export_megatron(s, plan).arguments;
+    for (const auto& argument : all)
+      CHECK_MESSAGE(accepted_flags().contains(argument.substr(0, argument.find(' '))), argument);
+    return all;
+  };
+  const auto plain = words();
+  for (const auto* argument :
+       {"--moe-token-dispatcher-type alltoall", "--recompute-modules mla_up_proj moe_act",
+        "--mtp-num-layers 1", "--moe-router-num-groups 8", "--moe-router-group-topk 3"})
+    CHECK_MESSAGE(has(plain, argument), argument);
+  plan.experts = {costmodel::Dispatcher::hybridep, 32, true, true, true};
+  s.training.capacity_factor = 1.25;
+  s.training.expert_buffer_factor = 1.5;
+  s.training.paged_stash = true;
+  s.training.moment_precision = costmodel::Precision::bf16;
+  s.training.gather_precision = costmodel::Precision::mxfp8;
+  s.training.overlap.graph_attention = s.training.overlap.graph_router = true;
+  const auto all = words();
+  for (const auto* argument :
+       {"--moe-token-dispatcher-type flex", "--moe-flex-dispatcher-backend hybridep",
+        "--moe-hybridep-num-sms 32", "--overlap-moe-expert-parallel-comm", "--delay-wgrad-compute",
+        "--moe-shared-expert-overlap", "--moe-expert-capacity-factor 1.25",
+        "--moe-pad-expert-input-to-capacity", "--moe-expert-rank-capacity-factor 1.5",
+        "--moe-paged-stash", "--use-precision-aware-optimizer", "--exp-avg-dtype bf16",
+        "--exp-avg-sq-dtype bf16", "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag",
+        "--cuda-graph-scope attn moe_router moe_preprocess"})
+    CHECK_MESSAGE(has(all, argument), argument);
+  plan.experts.dispatcher = costmodel::Dispatcher::deepep;
+  CHECK(has(words(), "--moe-deepep-num-sms 32"));
+}
+
 TEST_CASE("latent attention in Megatron's words") {
   Scenario s = scenario_of("deepseek-v2-lite");
   ParallelPlan plan{.tp = 2, .pp = 1, .dp = 8};

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -227,6 +228,45 @@ TEST_CASE("experts are dealt out by the search, and that is proved too") {
        planner::enumerate(read(head + "0" + tail + "search: {max_ep: 4}")).families)
     most = std::max(most, family.plan.ep);
   CHECK(most == 4);
+}
+
+TEST_CASE("the search tries the recipes of experts that the scenario leaves open") {
+  const std::string head =
+      "model: deepseek-v2-lite\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 4096, stack: ";
+  const auto space = [&](const std::string& stack, const std::string& plan) {
+    return planner::enumerate(read(head + stack + "}\nplan: {" + plan + "}\n")).families;
+  };
+  const auto count = [](const std::vector<planner::Family>& families, auto chosen) {
+    return std::count_if(families.begin(), families.end(),
+                         [&](const auto& family) { return chosen(family.plan); });
+  };
+  using costmodel::ParallelPlan;
+  const auto once = [](const ParallelPlan& p) { return sends_once_a_rank(p.experts.dispatcher); };
+  const auto beside = [](const ParallelPlan& p) { return p.experts.overlap; };
+  const auto open = space("megatron-core-2026", "ep: 8");
+  CHECK(count(open, once) == static_cast<std::int64_t>(open.size()));
+  CHECK(count(open, beside) > 0);
+  CHECK(count(open, beside) < static_cast<std::int64_t>(open.size()));
+  // In a pipeline the exchange runs beside another chunk, so there must be one.
+  CHECK(count(open, [](const ParallelPlan& p) {
+          return p.experts.overlap && p.pp > 1 && p.vpp == 1;
+        }) == 0);
+  CHECK(count(space("megatron-core-2024", "ep: 8"), once) == 0);  // older than both
+  CHECK(count(space("megatron-core-2026", "ep: 8, dispatcher: alltoall"), once) == 0);
+  CHECK(count(space("megatron-core-2026", "ep: 8, expert_overlap: false"), beside) == 0);
+  CHECK(count(space("megatron-core-2026", "ep: 1"), beside) == 0);
+  // Members with the exchange beside computation never recompute whole layers.
+  const Scenario s = read(head + "megatron-core-2026}\nplan: {ep: 8}\n");
+  bool modules = false;
+  for (const auto& family : open) {
+    for (const auto& plan : planner::members(family, s)) {
+      CHECK(
+          (!plan.experts.overlap || plan.recompute.granularity != costmodel::Recomputation::full));
+      modules = modules || plan.recompute.modules != 0;
+    }
+  }
+  CHECK(modules);
 }
 
 TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
