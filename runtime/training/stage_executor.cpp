@@ -98,8 +98,8 @@ GroupOperations* StageExecutor::at_once(FabricUse use) const {
 const LayerProgram& StageExecutor::program_of(LayerKind kind, bool recomputed) {
   const auto found = programs_.find({kind, recomputed});
   if (found != programs_.end()) return found->second;
-  const auto what = recomputed ? costmodel::region_of(plan_.recompute.granularity)
-                               : costmodel::Recomputed::nothing;
+  const auto what =
+      recomputed ? costmodel::region_of(plan_.recompute) : costmodel::Recomputed::nothing;
   return programs_
       .emplace(std::pair{kind, recomputed}, layer_program(evaluator_.op_list(kind, plan_), what))
       .first->second;
