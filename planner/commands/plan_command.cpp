@@ -118,7 +118,13 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   }
   if (!all.found.plans.empty()) return answered(session, s, all, watch);
   if (all.layouts && all.layouts->expired) return stopped(session, s, all, watch.seconds());
-  return no_plan(session, s, all.found, watch.seconds());
+  CommandResult result = no_plan(session, s, all.found, watch.seconds(), interruption.poll());
+  if (interruption.came()) {
+    interruption.tell(fmt::format("plan: {}: nothing fits, and not all that might help was tried",
+                                  interruption.text()),
+                      result);
+  }
+  return result;
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ CommandResult unanswered(const Session& session, std::string report) {
 }
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
-                      double seconds) {
-  const Diagnosis diagnosis = diagnose(s, found);
+                      double seconds, const std::function<bool()>& stopped) {
+  const Diagnosis diagnosis = diagnose(s, found, stopped);
   if (session.options.format == Format::json) {
     return {
         no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};

@@ -1,6 +1,7 @@
 // Input and output of a command, and functions that several commands share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,10 @@ bool is_for_people(const Options& options);
 
 // Results without a plan: a report, or a failure when the output is for a program.
 CommandResult unanswered(const Session& session, std::string report);
+// `stopped`: as for diagnose().
 CommandResult no_plan(const Session& session, const costmodel::Scenario& scenario,
-                      const SearchResult& found, double seconds);
+                      const SearchResult& found, double seconds,
+                      const std::function<bool()>& stopped = {});
 
 // The same for a scenario without a plan, for which the best one is searched.
 CommandResult without_plan(const Session& session, const costmodel::Scenario& scenario);

@@ -84,11 +84,16 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
   return plans;
 }
 
+// A diagnosis under way.
+struct Attempts : Diagnosis {
+  const std::function<bool()>& stopped;
+};
+
 // Records a changed scenario as a remedy if something fits in it; returns whether it does.
-bool try_change(Scenario changed, const std::string& what, Diagnosis& diagnosis) {
+bool try_change(Scenario changed, const std::string& what, Attempts& diagnosis) {
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
-  const SearchResult found = search(changed, evaluator);
+  const SearchResult found = search(changed, evaluator, diagnosis.stopped);
   if (found.plans.empty()) return false;
   const Estimate& best = found.plans.front();
   diagnosis.remedies.push_back(fmt::format("{}: {} fits in {} and takes {}", what,
@@ -97,7 +102,7 @@ bool try_change(Scenario changed, const std::string& what, Diagnosis& diagnosis)
   return true;
 }
 
-void free_keys(const Scenario& s, Diagnosis& diagnosis) {
+void free_keys(const Scenario& s, Attempts& diagnosis) {
   const auto freed = [&](const char* key, auto request) {
     if (!(s.plan.*request)) return;
     Scenario changed = s;
@@ -130,7 +135,7 @@ std::string devices_remedy(const Scenario& s, std::int64_t devices) {
 }
 
 // The fewest devices, doubled in each step, with which a plan exists.
-void more_devices(const Scenario& s, Diagnosis& diagnosis) {
+void more_devices(const Scenario& s, Attempts& diagnosis) {
   constexpr int most = 64;
   for (int factor = 2; factor <= most && s.cluster.devices * factor <= 1'000'000; factor *= 2) {
     Scenario changed = s;
@@ -159,7 +164,7 @@ std::int64_t half(std::int64_t n) {
 
 // The largest number of devices, about halved in each step, that the rules allow for this batch; in
 // multiples of the product of the fixed sizes.
-void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
+void fewer_devices(const Scenario& s, Attempts& diagnosis) {
   ParallelPlan fixed;
   fixed.tp = s.plan.tp.value_or(1);
   fixed.pp = s.plan.pp.value_or(1);
@@ -178,7 +183,7 @@ void fewer_devices(const Scenario& s, Diagnosis& diagnosis) {
 }
 
 // The batch nearest to the requested one that some number of devices divides.
-void nearest_batch(const Scenario& s, Diagnosis& diagnosis) {
+void nearest_batch(const Scenario& s, Attempts& diagnosis) {
   const std::int64_t model_parallel =
       std::int64_t{s.plan.tp.value_or(1)} * s.plan.pp.value_or(1) * s.plan.cp.value_or(1);
   const std::int64_t micro_batch = s.plan.micro_batch.value_or(1);
@@ -197,7 +202,7 @@ void nearest_batch(const Scenario& s, Diagnosis& diagnosis) {
   diagnosis.tried.emplace_back("another batch");
 }
 
-void half_sequence(const Scenario& s, Diagnosis& diagnosis) {
+void half_sequence(const Scenario& s, Attempts& diagnosis) {
   if (s.training.sequence < 2) return;
   diagnosis.tried.emplace_back("half the sequence");
   Scenario changed = s;
@@ -210,8 +215,9 @@ void half_sequence(const Scenario& s, Diagnosis& diagnosis) {
 
 }  // namespace
 
-Diagnosis diagnose(const Scenario& s, const SearchResult& failed) {
-  Diagnosis diagnosis;
+Diagnosis diagnose(const Scenario& s, const SearchResult& failed,
+                   const std::function<bool()>& stopped) {
+  Attempts diagnosis{{}, stopped};
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const ParallelPlan& plan : popular(s)) {
     const auto broken = violations(plan, s.model, s.cluster, s.training);
@@ -237,6 +243,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed) {
     nearest_batch(s, diagnosis);
   }
   half_sequence(s, diagnosis);
+  if (stopped && stopped()) diagnosis.tried = {"not all, for it was interrupted"};
   return diagnosis;
 }
 

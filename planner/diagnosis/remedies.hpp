@@ -1,6 +1,7 @@
 // When nothing fits or nothing is valid: the obstacles, and the nearest changes that would help.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Diagnosis {
   std::vector<std::string> tried;     // what was tried; printed when there is no remedy
 };
 
-Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed);
+// Polls `stopped`, and once it returns true tries no further changes.
+Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed,
+                   const std::function<bool()>& stopped = {});
 
 }  // namespace planner

@@ -375,6 +375,11 @@ TEST_CASE("when nothing fits the diagnosis names what would") {
   for (const auto& line : diagnosis.remedies)
     more_devices |= line.find("devices instead of 16") != std::string::npos;
   CHECK(more_devices);
+
+  const auto stopped = planner::diagnose(s, failed, [] { return true; });
+  CHECK(stopped.obstacles == diagnosis.obstacles);
+  CHECK(stopped.remedies.empty());
+  CHECK(stopped.tried == std::vector<std::string>{"not all, for it was interrupted"});
 }
 
 }  // namespace grid_search_test
