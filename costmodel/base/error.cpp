@@ -13,7 +13,7 @@ namespace costmodel {
 
 Mark mark_of_argument(const std::string& flag, const std::string& argument) {
   std::string place = flag + " " + argument;
-  place.erase(place.find_last_not_of(' ') + 1);
+  place.erase(place.find_last_not_of(" :") + 1);
   return {std::move(place), 0, 0};
 }
 

@@ -17,8 +17,8 @@ struct Mark {
   int column = 0;
 };
 
-// The place of a flag of the command line and its argument: "--set plan.tp=8"; "--set" when the
-// argument is blank.
+// The place of a flag of the command line and its argument: "--set plan.tp=8"; without blanks and
+// colons at its end, for a colon follows.
 Mark mark_of_argument(const std::string& flag, const std::string& argument);
 
 // "FILE:LINE:COLUMN"; "FILE" when the line is unknown; "" when the file is unknown too.

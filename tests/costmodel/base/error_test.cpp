@@ -21,7 +21,8 @@ TEST_CASE("marks and messages") {
 TEST_CASE("the place of an argument ends where its text ends") {
   CHECK(to_string(mark_of_argument("--set", "plan.tp=8")) == "--set plan.tp=8");
   CHECK(to_string(mark_of_argument("--set", "plan.tp ")) == "--set plan.tp");
-  for (const auto* blank : {"", " ", "   "})
+  CHECK(to_string(mark_of_argument("--set", "a: b:: ")) == "--set a: b");
+  for (const auto* blank : {"", " ", "   ", ":"})
     CHECK(to_string(mark_of_argument("--set", blank)) == "--set");
 }
 
