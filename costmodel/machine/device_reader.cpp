@@ -42,6 +42,21 @@ void read_device_memory(MapReader& device, DeviceSpec& spec) {
   reached.finish();
 }
 
+// How much faster fp8 operands make attention, where the file says it.
+void read_narrow_attention(MapReader& attention, DeviceSpec& spec) {
+  const Value* narrow = attention.optional("fp8_speedup");
+  if (narrow == nullptr) return;
+  MapReader reader(*narrow, "fp8_speedup");
+  reader.required("source");
+  const auto read = [&](const std::string& pass, std::array<double, 2>& speedup) {
+    speedup[0] = reader.required_number(pass + "_128", Dimension::count, 0.1, 4);
+    speedup[1] = reader.required_number(pass + "_192", Dimension::count, 0.1, 4);
+  };
+  read("forward", spec.narrow_attention_forward);
+  read("backward", spec.narrow_attention_backward);
+  reader.finish();
+}
+
 void read_kernels(MapReader& device, DeviceSpec& spec) {
   MapReader gemm = group(device, "gemm");
   spec.gemm_efficiency = gemm.required_number("efficiency", Dimension::count, 1e-3, 1);
@@ -73,17 +88,7 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
       attention.number("half_blocks", Dimension::count, 0, 1e6).value_or(0);
   spec.attention_half_head_dim =
       attention.number("half_head_dim", Dimension::count, 0, 1e6).value_or(0);
-  if (const Value* narrow = attention.optional("fp8_speedup")) {
-    MapReader reader(*narrow, "fp8_speedup");
-    reader.required("source");
-    const auto read = [&](const std::string& pass, std::array<double, 2>& speedup) {
-      speedup[0] = reader.required_number(pass + "_128", Dimension::count, 0.1, 4);
-      speedup[1] = reader.required_number(pass + "_192", Dimension::count, 0.1, 4);
-    };
-    read("forward", spec.narrow_attention_forward);
-    read("backward", spec.narrow_attention_backward);
-    reader.finish();
-  }
+  read_narrow_attention(attention, spec);
   attention.finish();
   if (const Value* power = device.optional("power")) {
     MapReader inner(*power, "power");

@@ -277,6 +277,28 @@ ModelSpec read_model(const Value& map, const std::string& name) {
   return model;
 }
 
+namespace {
+
+void put_experts(const ModelSpec& m, Value& map) {
+  if (m.experts == 0) return;
+  const auto put = [&map](const std::string& key, std::int64_t value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  put("experts", m.experts);
+  put("top_k", m.top_k);
+  put("expert_ffn_hidden", m.expert_ffn_hidden);
+  put("shared_experts", m.shared_experts);
+  put("first_dense_layers", m.first_dense_layers);
+  put("moe_every", m.moe_every);
+  if (m.expert_groups > 0) {
+    put("expert_groups", m.expert_groups);
+    put("expert_groups_per_token", m.expert_groups_per_token);
+  }
+  if (m.mtp_layers > 0) put("mtp_layers", m.mtp_layers);
+}
+
+}  // namespace
+
 Value to_value(const ModelSpec& m) {
   Value map;
   const auto put = [&map](const std::string& key, const auto& value) {
@@ -309,19 +331,7 @@ Value to_value(const ModelSpec& m) {
     put("ffn_hidden", m.ffn_hidden);
     put("gated_mlp", m.gated_mlp);
   }
-  if (m.experts > 0) {
-    put("experts", m.experts);
-    put("top_k", m.top_k);
-    put("expert_ffn_hidden", m.expert_ffn_hidden);
-    put("shared_experts", m.shared_experts);
-    put("first_dense_layers", m.first_dense_layers);
-    put("moe_every", m.moe_every);
-    if (m.expert_groups > 0) {
-      put("expert_groups", m.expert_groups);
-      put("expert_groups_per_token", m.expert_groups_per_token);
-    }
-    if (m.mtp_layers > 0) put("mtp_layers", m.mtp_layers);
-  }
+  put_experts(m, map);
   if (m.state_size == 0)
     put("activation", activation_names[static_cast<std::size_t>(m.activation)]);
   put("vocab", m.vocab);
