@@ -216,11 +216,12 @@ std::vector<Seconds> whole_backward(const PipelineTimes& times) {
 
 // The time of one micro-batch on a rank.
 Seconds busy_of(const PipelineTimes& times, const ParallelPlan& plan, int rank) {
-  const auto backward = whole_backward(times);
   Seconds busy;
   for (int v = 0; v < plan.vpp; ++v) {
     const auto k = static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, rank));
-    busy += times.forward[k] + backward[k];
+    const bool split = !times.weight_gradient.empty();
+    const Seconds gradient = split ? times.weight_gradient[k] : Seconds(0);
+    busy += times.forward[k] + (times.backward[k] + gradient);
   }
   return busy;
 }
