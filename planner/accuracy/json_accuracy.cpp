@@ -130,6 +130,13 @@ Json left_out_json(const Scorecard& card) {
   return {{"interval_coverage_pct", card.left_out.at("")}, {"by_source", by_source}};
 }
 
+Json means_json(const MeanErrors& m) {
+  return {{"macro_mape_pct", m.sources},
+          {"dense_macro_mape_pct", m.dense},
+          {"experts_macro_mape_pct", m.experts},
+          {"experts_mape_pct", m.experts_by_run}};
+}
+
 }  // namespace
 
 std::string validation_json(const std::vector<ValidationRow>& rows) {
@@ -171,16 +178,25 @@ std::string refit_json(const RefitResult& fitted) {
                          {"runs", c.runs}});
   }
   Json sources = Json::object();
-  for (const auto& [source, before] : fitted.before) {
-    sources[source] = {{"before_mape_pct", before}, {"mape_pct", fitted.after.at(source)}};
-    const auto left_out = fitted.left_out.find(source);
-    if (left_out != fitted.left_out.end()) sources[source]["left_out_mape_pct"] = left_out->second;
+  const auto after = fitted.by_source(FittedTo::all);
+  const auto left_out = fitted.by_source(FittedTo::other_sources);
+  for (const auto& [source, before] : fitted.by_source(FittedTo::configured)) {
+    sources[source] = {{"before_mape_pct", before}, {"mape_pct", after.at(source)}};
+    if (left_out.contains(source)) sources[source]["left_out_mape_pct"] = left_out.at(source);
   }
+  const double macro = fitted.means(FittedTo::all).sources;
   Json json{{"constants", constants},
             {"by_source", sources},
-            {"before_macro_mape_pct", fitted.macro_before},
-            {"macro_mape_pct", fitted.macro_after}};
-  if (!fitted.left_out.empty()) json["left_out_macro_mape_pct"] = fitted.macro_left_out;
+            {"objective", fitted.objective},
+            {"before_objective", fitted.objective_before},
+            {"before_macro_mape_pct", fitted.means(FittedTo::configured).sources},
+            {"macro_mape_pct", macro}};
+  if (fitted.cross_validated) {
+    json["left_out_macro_mape_pct"] = fitted.means(FittedTo::other_sources).sources;
+    json["left_out"] = {{"source", means_json(fitted.means(FittedTo::other_sources))},
+                        {"family", means_json(fitted.means(FittedTo::other_families))},
+                        {"device", means_json(fitted.means(FittedTo::other_devices))}};
+  }
   return costmodel::json_text(json);
 }
 

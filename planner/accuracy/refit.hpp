@@ -1,52 +1,62 @@
-// Fits constants of devices and stacks to measured runs, with leave-one-source-out
-// cross-validation: how well are a source's runs predicted by constants fitted without it?
+// Fits constants of devices and stacks to measured runs, with cross-validation: how well are the
+// runs of a source, of a model family, of a device predicted by constants fitted without them?
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "costmodel/config/search_path.hpp"
+#include "planner/accuracy/fitted_constants.hpp"
 
 namespace planner {
 
-// A number in one or several configuration files that is fitted to evidence: a constant of a
-// device, a network or a framework version.
-struct FittedConstant {
-  std::string name;
-  std::vector<std::string> files;  // "devices/a100-sxm4-80gb", found like any configuration
-  std::vector<double> ratio;       // each file's value relative to the first one's; kept constant
-  std::string key;                 // "gemm.efficiency", "tiers.nvlink.efficiency"
-  double low = 0, high = 0;        // bounds
-  double prior = 0;                // the prior value (data sheet, microbenchmark)
-  double spread = 0;               // relative width of the prior; 0: no prior
-  std::string from;                // source of the prior
-  double value = 0;
-  int runs = 0;  // runs whose prediction depends on it
+// What the constants behind a prediction were fitted to.
+enum class FittedTo { configured, all, other_sources, other_families, other_devices };
+inline constexpr std::size_t fitted_to_count = 5;
+
+struct FittedRun {
+  std::string source, family, device;
+  bool experts = false;
+  // log(predicted / measured) by FittedTo; NaN: no prediction, or not asked for.
+  std::array<double, fitted_to_count> errors{};
+  double error(FittedTo to) const { return errors[static_cast<std::size_t>(to)]; }
 };
 
-// Reads `constants: [{name, in: [...], key, low, high, prior, spread}]`. `value` becomes the
-// current value in the first file.
-std::vector<FittedConstant> read_constants(const std::string& file,
-                                           const costmodel::ConfigPath& path);
+// Mean absolute errors in per cent; 0 where there is no such run.
+struct MeanErrors {
+  double sources = 0;  // mean over sources
+  double dense = 0;    // of them, runs of dense models only
+  double experts = 0, experts_by_run = 0;
+};
 
 struct RefitResult {
   std::vector<FittedConstant> constants;
-  std::map<std::string, double> before, after;  // mean absolute error by source, per cent
-  double macro_before = 0, macro_after = 0;
-  std::map<std::string, double> left_out;  // each source, with constants fitted to all others
-  double macro_left_out = 0;
+  std::vector<FittedRun>
+      runs;  // with a measured time that its source does not contradict, in order
+  double objective = 0, objective_before = 0;
+  bool cross_validated = false;
+
+  std::map<std::string, double> by_source(FittedTo to) const;  // mean absolute error, per cent
+  MeanErrors means(FittedTo to) const;
 };
 
-// Minimises the mean over sources of the mean |log(predicted / measured)| of iteration times, plus
-// the priors, by pattern search over the logarithms of the constants. Afterwards the loaded
-// configurations of `path` hold the fitted values. `left_out` is filled if `cross_validate`;
-// `progress` is called with each source before it is left out.
+struct RefitRequest {
+  bool cross_validate = false;
+  int threads = 1;
+  // Called with each fold before it is fitted.
+  std::function<void(const std::string&)> progress = {};
+};
+
+// Minimises the sum over sources of the mean of |log(predicted / measured)| of iteration times,
+// plus the priors, by Gauss-Newton steps in the logarithms of the constants (robust_step.hpp);
+// slopes are differences. Afterwards the loaded configurations of `path` hold the fitted values. A
+// fold starts at the fit to all runs and keeps its slopes; a constant that only the runs left out
+// determine takes its prior.
 RefitResult refit(const std::vector<std::string>& operands,
                   const std::vector<FittedConstant>& constants, const costmodel::ConfigPath& path,
-                  bool cross_validate,
-                  const std::function<void(const std::string&)>& progress = {});
+                  const RefitRequest& request);
 
 std::string to_string(const RefitResult& result);
 

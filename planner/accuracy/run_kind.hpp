@@ -13,6 +13,7 @@ struct RunFacts {
   std::string framework;  // the stack's, without libraries: "torchtitan"
   std::string device;
   std::string precision;
+  std::string family;       // of the model, see family_of()
   std::string parallelism;  // "tp+pp+dp", "fsdp", "1 device"; "" when the plan is unknown
   std::string plan;         // complete: equal for equal plans
   std::string plan_text;    // for people: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved"
@@ -20,9 +21,14 @@ struct RunFacts {
   // Complete model, software, cluster and batch: runs with equal keys differ only in their plans.
   std::string workload_key;
   std::int64_t devices = 0;
+  bool experts = false;       // the model is a mixture of experts
   bool plan_assumed = false;  // the source omits part of the plan: a key is `auto`
   double pair_spread = 0;     // of log(measured / predicted) between plans, see ErrorBand
 };
+
+// Models of one architecture by its features: "gpt", "bloom", "mpt", "nemotron", "llama-2",
+// "llama-3", "qwen", "deepseek", "mixtral", "gpt-experts", "t5", "mamba".
+std::string family_of(const costmodel::ModelSpec& model);
 
 RunFacts facts_of(const costmodel::Scenario& scenario);
 void add_plan(RunFacts& facts, const costmodel::ParallelPlan& plan);

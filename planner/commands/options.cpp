@@ -85,8 +85,10 @@ constexpr std::array flags{
         "by side; meshes: each stage its own devices and sizes (alone where devices differ)"},
     FlagRecord{"time-limit", "SECONDS", "plan",
                "alpa, both, meshes: stop then with the best so far and the proved gap"},
-    FlagRecord{"threads", "N", "plan validate",
-               "alpa, both, --against-planner: threads of the search (default: one a core)"},
+    FlagRecord{
+        "threads", "N", "plan validate",
+        "alpa, both, --against-planner, --fit, --leave-one-source-out: threads (default: one a "
+        "core)"},
     FlagRecord{"over", "KEY=A,B,...", "sweep",
                "values to try for a key of the plan, or a dotted path (repeatable)"},
     FlagRecord{"placement", "FILE", "plan evaluate",
@@ -105,7 +107,8 @@ constexpr std::array flags{
     FlagRecord{"fit", "FILE", "validate",
                "refit the constants that FILE names on the runs, and show them"},
     FlagRecord{"leave-one-source-out", "", "validate",
-               "with --fit: each source by constants fitted on all others"},
+               "each source, model family and device by constants fitted on all others (--fit: "
+               "which constants; default: fit.yaml of the configs)"},
     FlagRecord{"quiet", "", "", "no progress and no warnings"},
     FlagRecord{"color", "WHEN", "", "auto, always or never"},
     FlagRecord{"help", "", "", "this text; shardplan COMMAND --help for one command"},
@@ -238,7 +241,8 @@ void check_comparison(const po::variables_map& values, const Options& options) {
   };
   if (!options.against_planner) {
     for (const char* flag : {"strategy", "threads"}) {
-      if (given(flag))
+      const bool fits = flag == std::string("threads") && options.fits_constants();
+      if (given(flag) && !fits)
         usage(fmt::format("--{} is of no use to validate alone", flag), "add --against-planner");
     }
     return;
@@ -344,8 +348,6 @@ Options parse_command_line(int count, const char* const* arguments) {
     if (!options.help && !options.version) usage("no command is given", "see shardplan --help");
     return options;
   }
-  if (options.leave_one_source_out && options.fit.empty())
-    usage("--leave-one-source-out needs constants to fit", "add --fit configs/fit.yaml");
   read_strategy(values, options);
   if (options.command == "validate") check_comparison(values, options);
   read_command(values, options);

@@ -31,6 +31,9 @@ struct Options {
   bool against_planner = false;
   std::string fit;  // file of constants
   bool leave_one_source_out = false;
+  bool fits_constants() const {
+    return !fit.empty() || leave_one_source_out || !write_residuals.empty();
+  }
   bool quiet = false;
   std::string color = "auto";
   bool help = false;

@@ -37,24 +37,32 @@ void limit_error(double mean, const std::string& what, const Session& session,
                                         session.options.fail_above));
 }
 
+int threads_of(const Options& options) {
+  return options.threads > 0 ? options.threads
+                             : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+RefitResult refitted(const Session& session, bool cross_validate) {
+  const Options& options = session.options;
+  const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
+  RefitRequest request{cross_validate, threads_of(options), {}};
+  if (!options.quiet && isatty(STDERR_FILENO) != 0)
+    request.progress = [](const std::string& words) { fmt::print(stderr, "{} ...\n", words); };
+  return refit(options.operands, constants, session.path, request);
+}
+
 CommandResult refit_constants(const Session& session) {
   if (session.options.format != Format::text && session.options.format != Format::json) {
-    throw ConfigError({}, "shardplan: validate --fit has no such --format", "allowed: text, json");
+    throw ConfigError({}, "shardplan: validate with constants refitted has no such --format",
+                      "allowed: text, json");
   }
-  const auto constants = read_constants(session.options.fit, session.path);
   CommandResult result;
-  const bool shown = !session.options.quiet && isatty(STDERR_FILENO) != 0;
-  const auto progress = [shown](const std::string& words) {
-    if (shown) fmt::print(stderr, "{} ...\n", words);
-  };
-  const RefitResult fitted = refit(session.options.operands, constants, session.path,
-                                   session.options.leave_one_source_out, progress);
+  const bool left_out = session.options.leave_one_source_out;
+  const RefitResult fitted = refitted(session, left_out);
   result.text = session.options.format == Format::json ? refit_json(fitted) : to_string(fitted);
-  const bool cross_validated = session.options.leave_one_source_out;
-  limit_error(
-      cross_validated ? fitted.macro_left_out : fitted.macro_after,
-      cross_validated ? "the mean error over sources left out" : "the mean error over sources",
-      session, result);
+  limit_error(fitted.means(left_out ? FittedTo::other_sources : FittedTo::all).sources,
+              left_out ? "the mean error over sources left out" : "the mean error over sources",
+              session, result);
   return result;
 }
 
@@ -77,10 +85,9 @@ CommandResult against_planner(const Session& session) {
   std::vector<std::string> left_out;
   const auto runs = read_evidence_runs(options.operands, &left_out);
   for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
-  const int threads =
-      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   const ExpertComparison compared = compare_with_experts(
-      runs, session.path, {options.strategy == "alpa", threads, search_progress(options.quiet)});
+      runs, session.path,
+      {options.strategy == "alpa", threads_of(options), search_progress(options.quiet)});
   limit_error(worst_loss_pct(compared),
               "what the planner's best is predicted slower than a plan that was run", session,
               result);
@@ -99,7 +106,8 @@ CommandResult against_planner(const Session& session) {
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
-  if (!session.options.fit.empty()) return refit_constants(session);
+  if (!session.options.fit.empty() || session.options.leave_one_source_out)
+    return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);
   std::vector<std::string> left_out;
   const auto rows = validate(session.options.operands, session.path, &left_out);

@@ -63,8 +63,10 @@ RefitResult refitted(const program::Scratch& scratch, const std::vector<std::str
   for (const auto& file : files) operands.push_back((scratch.path() / file).string());
   const costmodel::ConfigPath path{{configs}};
   const auto list = read_constants((scratch.path() / "constants.yaml").string(), path);
-  return refit(operands, list, path, cross_validate);
+  return refit(operands, list, path, {cross_validate, 2, {}});
 }
+
+double macro(const RefitResult& result, FittedTo to) { return result.means(to).sources; }
 
 }  // namespace
 
@@ -76,8 +78,8 @@ TEST_CASE("the constant that made the times is found again") {
     const RefitResult result = refitted(scratch, {"a.yaml"}, false);
     CHECK(std::abs(result.constants.front().value / efficiency - 1) <= 0.005);
     CHECK(result.constants.front().runs == 3);
-    CHECK(result.macro_before > 5);
-    CHECK(result.macro_after <= 0.5);
+    CHECK(macro(result, FittedTo::configured) > 5);
+    CHECK(macro(result, FittedTo::all) <= 0.5);
   }
 }
 
@@ -91,9 +93,9 @@ TEST_CASE("a source left out is predicted by constants of the others") {
   const RefitResult result = refitted(scratch, {"a.yaml", "b.yaml", "c.yaml"}, true);
   // Two of three sources agree on 0.6, with or without one of them.
   CHECK(std::abs(result.constants.front().value / 0.6 - 1) <= 0.02);
-  CHECK(result.left_out.at("c") == doctest::Approx(20).epsilon(0.02));
-  CHECK(result.left_out.at("a") <= 13);
-  CHECK(result.macro_left_out > result.macro_after - 0.1);
+  CHECK(result.by_source(FittedTo::other_sources).at("c") == doctest::Approx(20).epsilon(0.02));
+  CHECK(result.by_source(FittedTo::other_sources).at("a") <= 13);
+  CHECK(macro(result, FittedTo::other_sources) > macro(result, FittedTo::all) - 0.1);
 }
 
 TEST_CASE("a constant that only the source left out decides goes back to its prior") {
@@ -102,12 +104,12 @@ TEST_CASE("a constant that only the source left out decides goes back to its pri
                 std::string(constants) + "  prior: 0.8\n  spread: 10\n  from: a data sheet\n");
   scratch.write("a.yaml", evidence(1, truth(scratch, 0.6)));
   const RefitResult result = refitted(scratch, {"a.yaml"}, true);
-  CHECK(result.after.at("a") <= 0.5);
+  CHECK(result.by_source(FittedTo::all).at("a") <= 0.5);
   const auto as_prior = truth(scratch, 0.8), measured = truth(scratch, 0.6);
   double sum = 0;
   for (std::size_t i = 0; i < measured.size(); ++i)
     sum += 100 * std::abs(as_prior[i] / measured[i] - 1) / 3;
-  CHECK(result.left_out.at("a") == doctest::Approx(sum).epsilon(1e-4));
+  CHECK(result.by_source(FittedTo::other_sources).at("a") == doctest::Approx(sum).epsilon(1e-4));
 }
 
 TEST_CASE("the command line: text and JSON, and what it refuses") {
@@ -124,8 +126,8 @@ TEST_CASE("the command line: text and JSON, and what it refuses") {
   CHECK(json.status == 0);
   CHECK(json.out.find("\"left_out_macro_mape_pct\"") != std::string::npos);
   const auto alone = program::run({"validate", "a.yaml", "--leave-one-source-out"}, scratch);
-  CHECK(alone.status == 2);
-  CHECK(alone.err.find("needs constants to fit; add --fit") != std::string::npos);
+  CHECK(alone.status == 0);  // the constants of configs/fit.yaml
+  CHECK(alone.out.find("A100 products") != std::string::npos);
   const auto above = program::run({"validate", "a.yaml", "--fit", "constants.yaml",
                                    "--leave-one-source-out", "--fail-above", "0.001"},
                                   scratch);
@@ -134,6 +136,36 @@ TEST_CASE("the command line: text and JSON, and what it refuses") {
   const auto format =
       program::run({"validate", "a.yaml", "--fit", "constants.yaml", "--format", "csv"}, scratch);
   CHECK(format.status == 2);
+}
+
+TEST_CASE("a model family and a device are left out like a source") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml",
+                std::string(constants) + "  prior: 0.8\n  spread: 10\n  from: a data sheet\n");
+  const auto times = truth(scratch, 0.6);
+  scratch.write("a.yaml", evidence(1, times));
+  scratch.write("b.yaml", evidence(1, times));
+  const RefitResult result = refitted(scratch, {"a.yaml", "b.yaml"}, true);
+  CHECK(result.runs.front().family == "gpt");
+  CHECK(result.runs.front().device == "a100-sxm4-80gb");
+  CHECK(macro(result, FittedTo::other_sources) <= 0.5);  // the other source tells
+  // All runs are of one family on one device: without them the constant is its prior.
+  CHECK(macro(result, FittedTo::other_families) > 10);
+  for (const auto& run : result.runs)
+    CHECK(run.error(FittedTo::other_families) == run.error(FittedTo::other_devices));
+}
+
+TEST_CASE("threads share the runs and change no figure") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml", constants);
+  scratch.write("a.yaml", evidence(1.1, truth(scratch, 0.6)));
+  const std::string file = (scratch.path() / "constants.yaml").string();
+  const auto text = [&](int threads) {
+    const costmodel::ConfigPath path{{configs}};
+    return to_string(refit({(scratch.path() / "a.yaml").string()}, read_constants(file, path), path,
+                           {true, threads, {}}));
+  };
+  CHECK(text(1) == text(3));
 }
 
 TEST_CASE("a prior holds a constant that few runs decide") {
