@@ -1,6 +1,7 @@
 #include "costmodel/scenario/residuals.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -19,115 +20,176 @@ namespace costmodel {
 
 namespace {
 
-// The weight of the prior (all kinds), in runs.
-constexpr double prior_runs = 8;
-constexpr double normal_95 = 1.645;  // the normal distribution's 95th percentile
-// Factors on the between-source variance: the next run of a known kind may come from a new source;
-// stack or device is new; both are new. Chosen together with prior_runs so that 90 % of the runs of
-// a left-out source are inside (docs/accuracy.md).
-constexpr double share_known = 0.5;
-constexpr double share_half_known = 1;
-constexpr double share_unknown = 2;
-
-struct Normal {
-  double mean = 0, variance = 0;
-};
-
-// A mean far from the prior mean widens the interval: one of the two is wrong.
-Normal shrunk(const Residuals& own, const Normal& towards) {
-  const double n = own.runs;
-  const double whole = n + prior_runs;
-  const double surprise = own.mean - towards.mean;
-  return {(n * own.mean + prior_runs * towards.mean) / whole,
-          (n * own.spread * own.spread + prior_runs * towards.variance +
-           n * prior_runs / whole * surprise * surprise) /
-              whole};
-}
-
-// The interval always contains 1, the prediction itself.
-ErrorBand band(double low, double high, const ResidualTable& table, std::string basis) {
-  return {std::exp(std::min(low, 0.0)), std::exp(std::max(high, 0.0)), table.pair_spread,
-          std::move(basis)};
-}
-
-ErrorBand band(const Normal& n, double added, const ResidualTable& table, std::string basis) {
-  const double reach = normal_95 * std::sqrt(n.variance + added);
-  return band(n.mean - reach, n.mean + reach, table, std::move(basis));
-}
-
-template <class Map, class Key>
-const Residuals* find(const Map& map, const Key& key) {
-  const auto at = map.find(key);
-  return at == map.end() ? nullptr : &at->second;
-}
-
 std::string runs_text(int runs) {
   return fmt::format("{} published run{}", format_integer(runs), runs == 1 ? "" : "s");
 }
 
+// 1: no source measured it.
+double novelty(int sources) { return sources == 0 ? 1 : sources == 1 ? 0.5 : 0; }
+
+double doublings(double value, double most) {
+  return most > 0 ? std::max(0.0, std::log2(value / most)) : 0;
+}
+
+int sources_of(const KindResiduals& kind, const Trait& trait) {
+  const auto at = kind.traits.find(trait);
+  return at == kind.traits.end() ? 0 : at->second.sources;
+}
+
+std::string lacking(const Trait& trait, int sources) {
+  const char* one = sources == 1 ? "one source" : "none";
+  const std::string name = shortened(trait.name);
+  switch (trait.group) {
+    case TraitGroup::stack: return fmt::format("{} by {}", one, name.empty() ? "this stack" : name);
+    case TraitGroup::device:
+      return fmt::format("{} on {}", one, name.empty() ? "this device" : name);
+    case TraitGroup::family: return fmt::format("{} of {} models", one, name);
+    case TraitGroup::mechanism: break;
+  }
+  return fmt::format("{} with {}", one, name);
+}
+
+// What of the run was measured, and what was not.
+std::string basis_of(const KindResiduals& kind, const RunTraits& traits) {
+  const std::string models = traits.experts ? "mixtures of experts" : "dense models";
+  if (kind.count.runs == 0) return fmt::format("interval: no published run of {}: widest", models);
+  const auto own = kind.runs.find({traits.stack, traits.device});
+  std::string text = fmt::format("interval: {} of {}", runs_text(kind.count.runs), models);
+  if (own != kind.runs.end())
+    text +=
+        fmt::format(", {} by {} on {}", format_integer(own->second), traits.stack, traits.device);
+  std::vector<std::string> reasons;
+  for (const Trait& trait : listed(traits)) {
+    const int sources = sources_of(kind, trait);
+    if (novelty(sources) > 0) reasons.push_back(lacking(trait, sources));
+  }
+  if (traits.devices > kind.most_devices)
+    reasons.push_back(fmt::format("none on more than {} devices",
+                                  format_integer(static_cast<std::int64_t>(kind.most_devices))));
+  if (traits.parameters > kind.most_parameters)
+    reasons.push_back(
+        fmt::format("none of more than {} parameters", format_count(kind.most_parameters)));
+  if (!reasons.empty()) text += fmt::format("; {}: wider", fmt::join(reasons, ", "));
+  return text;
+}
+
 }  // namespace
 
-ErrorBand band_of(const ResidualTable& table, const std::string& stack, const std::string& device) {
-  const double between = table.between * table.between;
-  const Normal all{table.all.mean, table.all.spread * table.all.spread};
-  const Residuals* of_stack = find(table.stacks, stack);
-  const Residuals* of_device = find(table.devices, device);
-  const Normal stack_known = of_stack != nullptr ? shrunk(*of_stack, all) : all;
-  if (const Residuals* kind = find(table.kinds, std::pair(stack, device))) {
-    const std::string basis =
-        fmt::format("interval: {} of {} on {}", runs_text(kind->runs), stack, device);
-    if (kind->range) return band(kind->range->first, kind->range->second, table, basis);
-    // Shrinks towards the stack's mean if the stack has runs on other devices too.
-    const bool elsewhere = of_stack != nullptr && of_stack->runs > kind->runs;
-    const Normal towards{elsewhere ? stack_known.mean : all.mean, all.variance};
-    return band(shrunk(*kind, towards), share_known * between / std::max(1, kind->sources), table,
-                basis + (kind->runs < prior_runs ? ", few: widened towards all stacks" : ""));
+double width_of(const Widening& widening, const RunTraits& traits,
+                const std::function<int(const Trait&)>& sources, double most_devices,
+                double most_parameters) {
+  std::array<double, trait_group_names.size()> most{};
+  for (const Trait& trait : listed(traits)) {
+    double& at = most[static_cast<std::size_t>(trait.group)];
+    at = std::max(at, novelty(sources(trait)));
   }
-  const std::string named = stack.empty() ? "this stack" : stack;
-  if (of_stack != nullptr) {
-    const Normal wide{stack_known.mean, std::max(stack_known.variance, all.variance)};
-    return band(wide, share_half_known * between, table,
-                fmt::format("interval: no published run of {} on {}, {} on other devices: wider",
-                            named, device, runs_text(of_stack->runs)));
-  }
-  if (of_device != nullptr) {
-    const Normal wide{shrunk(*of_device, all).mean, all.variance};
-    return band(wide, share_half_known * between, table,
-                fmt::format("interval: no published run of {}, {} of other stacks on {}: wider",
-                            named, runs_text(of_device->runs), device));
-  }
-  return band(all, share_unknown * between, table,
-              fmt::format("interval: no published run of {}, and none on {}: widest", named,
-                          device.empty() ? "this device" : device));
+  const auto of = [&most](TraitGroup group) { return most[static_cast<std::size_t>(group)]; };
+  const double beyond = std::max(doublings(traits.devices, most_devices),
+                                 doublings(traits.parameters, most_parameters));
+  return std::pow(widening.stack, of(TraitGroup::stack)) *
+         std::pow(widening.device, of(TraitGroup::device)) *
+         std::pow(widening.model, std::max(of(TraitGroup::family), of(TraitGroup::mechanism))) *
+         std::pow(widening.doubling, beyond);
+}
+
+ErrorBand band_of(const ResidualTable& table, const RunTraits& traits) {
+  const KindResiduals& kind = table.of(traits.experts);
+  const KindResiduals& known = kind.count.runs > 0 ? kind : table.of(!traits.experts);
+  const double width = width_of(
+      table.widening, traits, [&kind](const Trait& trait) { return sources_of(kind, trait); },
+      kind.most_devices, kind.most_parameters);
+  return {std::exp(known.low * width), std::exp(known.high * width), table.pair_spread,
+          basis_of(kind, traits)};
 }
 
 namespace {
 
-double figure(MapReader& reader, std::string_view key, double least) {
-  reader.required(key);
-  return *reader.number(key, Dimension::count, least, 10);
+constexpr std::array<std::string_view, 2> kind_names{"dense", "experts"};
+constexpr std::array<std::pair<const char*, double Widening::*>, 4> widening_names{
+    {{"stack", &Widening::stack},
+     {"device", &Widening::device},
+     {"model", &Widening::model},
+     {"doubling", &Widening::doubling}}};
+constexpr std::array<std::pair<const char*, MeanErrors UnseenErrors::*>, 5> unseen_names{
+    {{"in_sample", &UnseenErrors::in_sample},
+     {"source", &UnseenErrors::source},
+     {"family", &UnseenErrors::family},
+     {"device", &UnseenErrors::device},
+     {"stack", &UnseenErrors::stack}}};
+
+double figure(MapReader& reader, std::string_view key, double least, double most) {
+  return reader.required_number(key, Dimension::count, least, most);
 }
 
-Residuals read_group(const Value& value, const std::string& what) {
-  MapReader reader(value, what);
-  Residuals r;
+RunCount read_count(MapReader& reader) {
   reader.required("runs");
-  r.runs = static_cast<int>(*reader.integer("runs", {1, 1'000'000}));
   reader.required("sources");
-  r.sources = static_cast<int>(*reader.integer("sources", {1, 1'000'000}));
-  r.mean = figure(reader, "mean", -10);
-  r.spread = figure(reader, "spread", 0);
-  if (reader.optional("p5") != nullptr)
-    r.range = {figure(reader, "p5", -10), figure(reader, "p95", -10)};
-  reader.finish();
-  return r;
+  return {static_cast<int>(*reader.integer("runs", {0, 1'000'000})),
+          static_cast<int>(*reader.integer("sources", {0, 1'000'000}))};
 }
 
-std::string group_yaml(const Residuals& r) {
-  const std::string range =
-      r.range ? fmt::format(", p5: {:.4f}, p95: {:.4f}", r.range->first, r.range->second) : "";
-  return fmt::format("{{runs: {}, sources: {}, mean: {:.4f}, spread: {:.4f}{}}}\n", r.runs,
-                     r.sources, r.mean, r.spread, range);
+MeanErrors read_errors(const Value& value, const std::string& what) {
+  MapReader reader(value, what);
+  MeanErrors e;
+  e.sources = figure(reader, "sources", 0, 1e6);
+  e.dense = figure(reader, "dense", 0, 1e6);
+  e.experts = figure(reader, "experts", 0, 1e6);
+  e.experts_by_run = figure(reader, "experts_by_run", 0, 1e6);
+  reader.finish();
+  return e;
+}
+
+UnseenErrors read_unseen(const Value& value) {
+  MapReader reader(value, "unseen");
+  UnseenErrors unseen;
+  for (const auto& [name, field] : unseen_names)
+    unseen.*field = read_errors(reader.required(name), name);
+  for (const auto& entry : reader.required("by_source").entries) {
+    MapReader one(entry.value, "source " + quote(entry.key));
+    unseen.by_source[entry.key] = {figure(one, "error", 0, 1e6), figure(one, "covered", 0, 100)};
+    one.finish();
+  }
+  reader.finish();
+  return unseen;
+}
+
+void read_traits(MapReader& reader, KindResiduals& kind) {
+  for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
+    for (const auto& entry : reader.required(trait_group_names[g]).entries) {
+      MapReader one(entry.value, quote(entry.key));
+      kind.traits[{static_cast<TraitGroup>(g), entry.key}] = read_count(one);
+      one.finish();
+    }
+  }
+  for (const auto& stack : reader.required("runs_by_stack").entries) {
+    MapReader inner(stack.value, "stack " + quote(stack.key));
+    for (const auto& device : stack.value.entries) {
+      inner.required(device.key);
+      kind.runs[{stack.key, device.key}] =
+          static_cast<int>(*inner.integer(device.key, {1, 1'000'000}));
+    }
+    inner.finish();
+  }
+}
+
+KindResiduals read_kind(const Value& value, std::string_view name) {
+  MapReader reader(value, std::string(name));
+  KindResiduals kind;
+  kind.count = read_count(reader);
+  kind.low = figure(reader, "low", -10, 0);
+  kind.high = figure(reader, "high", 0, 10);
+  kind.covered = figure(reader, "covered", 0, 100);
+  kind.most_devices = figure(reader, "most_devices", 0, 1e12);
+  kind.most_parameters = figure(reader, "most_parameters", 0, 1e18);
+  read_traits(reader, kind);
+  reader.finish();
+  return kind;
+}
+
+std::string errors_yaml(const MeanErrors& e) {
+  return fmt::format(
+      "{{sources: {:.2f}, dense: {:.2f}, experts: {:.2f}, experts_by_run: {:.2f}}}\n", e.sources,
+      e.dense, e.experts, e.experts_by_run);
 }
 
 // Quotes a key so that YAML parses it back.
@@ -139,25 +201,57 @@ std::string key_yaml(const std::string& name) {
   return json_string(name) + ":";
 }
 
+std::string unseen_yaml(const UnseenErrors& unseen) {
+  std::string text = "unseen:\n";
+  for (const auto& [name, field] : unseen_names)
+    text += fmt::format("  {}: {}", name, errors_yaml(unseen.*field));
+  text += unseen.by_source.empty() ? "  by_source: {}\n" : "  by_source:\n";
+  for (const auto& [name, own] : unseen.by_source) {
+    text += fmt::format("    {} {{error: {:.2f}, covered: {:.1f}}}\n", key_yaml(name), own.error,
+                        own.covered);
+  }
+  return text;
+}
+
+std::string kind_yaml(const KindResiduals& kind) {
+  std::string text = fmt::format(
+      "  runs: {}\n  sources: {}\n  low: {:.4f}\n  high: {:.4f}\n  covered: {:.1f}\n  "
+      "most_devices: "
+      "{:.0f}\n  most_parameters: {:.6g}\n",
+      kind.count.runs, kind.count.sources, kind.low, kind.high, kind.covered, kind.most_devices,
+      kind.most_parameters);
+  for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
+    std::string own;
+    for (const auto& [trait, count] : kind.traits) {
+      if (trait.group != static_cast<TraitGroup>(g)) continue;
+      own += fmt::format("    {} {{runs: {}, sources: {}}}\n", key_yaml(trait.name), count.runs,
+                         count.sources);
+    }
+    text += fmt::format("  {}:{}\n{}", trait_group_names[g], own.empty() ? " {}" : "", own);
+  }
+  text += kind.runs.empty() ? "  runs_by_stack: {}\n" : "  runs_by_stack:\n";
+  std::string last;
+  for (const auto& [own, runs] : kind.runs) {
+    if (own.first != last) text += fmt::format("    {}\n", key_yaml(own.first));
+    last = own.first;
+    text += fmt::format("      {} {}\n", key_yaml(own.second), runs);
+  }
+  return text;
+}
+
 }  // namespace
 
 ResidualTable read_residuals(const Value& root) {
   MapReader reader(root, "residuals");
   ResidualTable table;
-  table.all = read_group(reader.required("all"), "all");
-  table.between = figure(reader, "between", 0);
-  table.pair_spread = figure(reader, "pair_spread", 1e-6);
-  for (const auto& entry : reader.required("devices").entries)
-    table.devices[entry.key] = read_group(entry.value, "device " + quote(entry.key));
-  for (const auto& stack : reader.required("stacks").entries) {
-    MapReader inner(stack.value, "stack " + quote(stack.key));
-    table.stacks[stack.key] = read_group(inner.required("all"), "all");
-    for (const auto& device : inner.required("devices").entries) {
-      table.kinds[{stack.key, device.key}] =
-          read_group(device.value, "device " + quote(device.key));
-    }
-    inner.finish();
-  }
+  for (std::size_t k = 0; k < kind_names.size(); ++k)
+    table.kinds[k] = read_kind(reader.required(kind_names[k]), kind_names[k]);
+  MapReader widening(reader.required("widening"), "widening");
+  for (const auto& [name, field] : widening_names)
+    table.widening.*field = figure(widening, name, 1, 100);
+  widening.finish();
+  table.pair_spread = figure(reader, "pair_spread", 1e-6, 10);
+  table.unseen = read_unseen(reader.required("unseen"));
   reader.finish();
   return table;
 }
@@ -166,23 +260,18 @@ std::string to_yaml(const ResidualTable& table) {
   std::string text =
       "# What published runs say about the errors of predicted iteration times. Written by\n"
       "# shardplan validate configs/evidence --write-residuals configs/residuals.yaml\n"
-      "# Of log(measured / predicted): mean and robust standard deviation, of all runs, by "
-      "device,\n"
-      "# and by stack and device; between: of the means of sources; pair_spread: between plans of\n"
-      "# one workload, scale of a Student t distribution of 3 degrees of freedom.\n";
-  text += "all: " + group_yaml(table.all);
-  text += fmt::format("between: {:.4f}\npair_spread: {:.4f}\n", table.between, table.pair_spread);
-  text += "devices:\n";
-  for (const auto& [name, own] : table.devices)
-    text += "  " + key_yaml(name) + " " + group_yaml(own);
-  text += "stacks:\n";
-  for (const auto& [name, own] : table.stacks) {
-    text += "  " + key_yaml(name) + "\n    all: " + group_yaml(own) + "    devices:\n";
-    for (const auto& [kind, residuals] : table.kinds) {
-      if (kind.first == name)
-        text += "      " + key_yaml(kind.second) + " " + group_yaml(residuals);
-    }
-  }
+      "# unseen: mean errors in per cent, by the constants of configs/ and by constants fitted "
+      "without\n# a run's source, model family, device, stack. low, high: 5th and 95th percentile "
+      "of\n# log(measured / predicted) for a source not seen; covered: per cent of runs inside, by "
+      "a table\n# without their source; widening: factors on the logarithm for what was never "
+      "measured.\n# pair_spread: between plans of one workload, scale of a Student t distribution "
+      "of 3 degrees\n# of freedom.\n";
+  text += unseen_yaml(table.unseen) + "widening:\n";
+  for (const auto& [name, field] : widening_names)
+    text += fmt::format("  {}: {:.4f}\n", name, table.widening.*field);
+  text += fmt::format("pair_spread: {:.4f}\n", table.pair_spread);
+  for (std::size_t k = 0; k < kind_names.size(); ++k)
+    text += fmt::format("{}:\n{}", kind_names[k], kind_yaml(table.kinds[k]));
   return text;
 }
 
@@ -209,7 +298,9 @@ ResidualFiles::Loaded load(const std::string& file) {
 
 }  // namespace
 
-ErrorBand find_band(const ConfigPath& path, const std::string& stack, const std::string& device) {
+namespace {
+
+const ResidualFiles::Loaded* first_table(const ConfigPath& path) {
   for (const auto& directory : path.directories) {
     const auto file = std::filesystem::path(directory) / "residuals.yaml";
     if (!path.residuals) path.residuals = std::make_shared<ResidualFiles>();
@@ -220,12 +311,25 @@ ErrorBand find_band(const ConfigPath& path, const std::string& stack, const std:
       if (!std::filesystem::exists(file, status)) continue;
       at = files.emplace(file.string(), load(file.string())).first;
     }
-    if (at->second.table) return band_of(*at->second.table, stack, device);
-    ErrorBand unknown;
-    unknown.basis = "interval: the widest, the table of residuals is no use: " + at->second.fault;
-    return unknown;
+    return &at->second;
   }
-  return {};
+  return nullptr;
+}
+
+}  // namespace
+
+const ResidualTable* find_residuals(const ConfigPath& path) {
+  const auto* first = first_table(path);
+  return first != nullptr && first->table ? &*first->table : nullptr;
+}
+
+ErrorBand find_band(const ConfigPath& path, const RunTraits& traits) {
+  const auto* first = first_table(path);
+  if (first == nullptr) return {};
+  if (first->table) return band_of(*first->table, traits);
+  ErrorBand unknown;
+  unknown.basis = "interval: the widest, the table of residuals is no use: " + first->fault;
+  return unknown;
 }
 
 // Student's t distribution of 3 degrees of freedom: heavier tails than the normal, as the pairs of

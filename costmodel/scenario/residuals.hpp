@@ -1,57 +1,94 @@
-// Residuals of published runs: configs/residuals.yaml, written by `shardplan validate
-// --write-residuals`, and the resulting 90 % interval for a stack on a device.
+// Errors of predictions of published runs, and the 90 % interval that they give: the table of
+// configs/residuals.yaml, written by `shardplan validate --write-residuals`.
 //
-// A residual is log(measured / predicted). A kind is a (stack, device) pair. A kind has few
-// residuals, so its mean and spread are shrunk towards those of all kinds, by the conjugate prior
-// of a normal distribution (Gelman et al. 2013, Bayesian Data Analysis, section 3.3, kappa_0 = nu_0
-// = k).
+// A residual is log(measured / predicted), predicted by constants that were fitted without the
+// run's source. Dense models and mixtures of experts have percentiles of their own. What no
+// published run shares (software, device, model family, mechanism; more devices, a larger model)
+// makes the interval wider, each by the factor by which leaving out all runs of a device, a family
+// ... widens residuals.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "costmodel/plan/error_band.hpp"
+#include "costmodel/scenario/run_traits.hpp"
 
 namespace costmodel {
 
 struct ConfigPath;
 struct Value;
 
-// Statistics of the residuals of a group of runs.
-struct Residuals {
-  int runs = 0;
-  int sources = 0;
-  double mean = 0;
-  double spread = 0;                               // robust standard deviation
-  std::optional<std::pair<double, double>> range;  // 5th and 95th percentile; many runs only
+struct RunCount {
+  int runs = 0, sources = 0;
+};
+
+// Residuals of dense models, or of mixtures of experts.
+struct KindResiduals {
+  RunCount count;
+  // 5th and 95th percentile for the next source, of a run all of whose traits were measured.
+  double low = 0, high = 0;
+  double covered = 0;  // per cent of runs inside, by a table without their source
+  double most_devices = 0, most_parameters = 0;
+  std::map<Trait, RunCount> traits;
+  std::map<std::pair<std::string, std::string>, int> runs;  // of a stack on a device
+};
+
+// Factors on the logarithmic width.
+struct Widening {
+  double stack = 1, device = 1;  // never measured
+  double model = 1;              // a family or a mechanism never measured
+  double doubling = 1;           // each doubling of devices or parameters beyond the most measured
+};
+
+// Mean absolute errors in per cent; 0 where there is no such run.
+struct MeanErrors {
+  double sources = 0;  // mean over sources
+  double dense = 0;    // of them, runs of dense models only
+  double experts = 0, experts_by_run = 0;
+};
+
+// Errors of predictions by constants fitted without a run's source, model family, device, stack.
+struct UnseenErrors {
+  MeanErrors in_sample;  // by the constants of configs/
+  MeanErrors source, family, device, stack;
+  struct Source {
+    double error = 0, covered = 0;  // left out: mean absolute error and runs inside, per cent
+  };
+  std::map<std::string, Source> by_source;
 };
 
 struct ResidualTable {
-  Residuals all;       // mean of means and of spreads; every (source, kind) counts equally
-  double between = 0;  // spread of the means over (source, kind) pairs
+  std::array<KindResiduals, 2> kinds;  // dense, experts
+  Widening widening;
   double pair_spread = 0;
-  std::map<std::string, Residuals> stacks;
-  std::map<std::string, Residuals> devices;
-  std::map<std::pair<std::string, std::string>, Residuals> kinds;  // stack, device
+  UnseenErrors unseen;
+  const KindResiduals& of(bool experts) const { return kinds[experts ? 1 : 0]; }
 };
 
-// With at least this many runs, a kind's interval is the range of its own percentiles.
-inline constexpr int many_runs = 40;
+// How much wider than that of a run with measured traits. `sources`: how many sources measured a
+// trait; one source alone widens by the square root of what none does.
+double width_of(const Widening& widening, const RunTraits& traits,
+                const std::function<int(const Trait&)>& sources, double most_devices,
+                double most_parameters);
 
-// The band of a prediction: from its kind; wider when only the stack or only the device is known;
-// widest when neither is.
-ErrorBand band_of(const ResidualTable& table, const std::string& stack, const std::string& device);
+ErrorBand band_of(const ResidualTable& table, const RunTraits& traits);
 
 // Throws ConfigError.
 ResidualTable read_residuals(const Value& root);
 std::string to_yaml(const ResidualTable& table);
 
-// The band from the first residuals.yaml in the directories of `path`. A missing or unreadable
-// table is not an error: the band is the default one and its basis states the reason.
-ErrorBand find_band(const ConfigPath& path, const std::string& stack, const std::string& device);
+// The table of the first residuals.yaml in the directories of `path`; null without one, or when it
+// is no use.
+const ResidualTable* find_residuals(const ConfigPath& path);
+
+// The band by that table. A missing or unreadable table is not an error: the band is the default
+// one and its basis states the reason.
+ErrorBand find_band(const ConfigPath& path, const RunTraits& traits);
 
 // P(plan a is faster than plan b), given their predicted times.
 double probability_faster(double a, double b, double pair_spread);

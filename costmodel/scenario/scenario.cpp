@@ -222,14 +222,13 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.file = root.mark.file;
   read_parts(reader, path, scenario);
   read_training(reader.required("training"), path, scenario);
-  scenario.training.error_band =
-      find_band(path, scenario.training.stack.name, device_names(scenario.cluster));
   ModelSpec& model = scenario.model;
   settle_positions(*root.find("training"), scenario.training, model);
   const Value* plan = reader.optional("plan");
   Value empty;
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
+  scenario.training.error_band = find_band(path, traits_of(scenario));
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
   for (const auto* key : {"name", "title", "notes", "source"}) reader.optional(key);
   reader.finish();

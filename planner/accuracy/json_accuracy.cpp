@@ -1,5 +1,6 @@
 #include "planner/accuracy/json_accuracy.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -102,8 +103,14 @@ Json row_json(const ValidationRow& row) {
   for (const auto& [key, text] :
        {std::pair("stack", f.stack), std::pair("framework", f.framework),
         std::pair("device", f.device), std::pair("precision", f.precision),
-        std::pair("parallelism", f.parallelism)}) {
+        std::pair("parallelism", f.parallelism), std::pair("family", f.traits.family)}) {
     if (!text.empty()) json[key] = text;
+  }
+  if (!f.stack.empty()) {
+    json["experts"] = f.traits.experts;
+    json["mechanisms"] = f.traits.mechanisms;
+    json["devices"] = f.devices;
+    json["parameters"] = f.traits.parameters;
   }
   const bool verdict = row.quantity == "fits";
   json["measured"] = verdict ? Json(row.measured > 0) : Json(row.measured);
@@ -121,28 +128,67 @@ Json row_json(const ValidationRow& row) {
   return json;
 }
 
-Json left_out_json(const Scorecard& card) {
-  if (card.left_out.empty()) return {};
-  Json by_source = Json::object();
-  for (const auto& [source, percent] : card.left_out) {
-    if (!source.empty()) by_source[source] = percent;
-  }
-  return {{"interval_coverage_pct", card.left_out.at("")}, {"by_source", by_source}};
-}
-
-Json means_json(const MeanErrors& m) {
+Json means_json(const costmodel::MeanErrors& m) {
   return {{"macro_mape_pct", m.sources},
           {"dense_macro_mape_pct", m.dense},
           {"experts_macro_mape_pct", m.experts},
           {"experts_mape_pct", m.experts_by_run}};
 }
 
+Json left_out_json(const Scorecard& card) {
+  if (card.unseen == nullptr) return {};
+  const costmodel::UnseenErrors& u = card.unseen->unseen;
+  const auto& dense = card.unseen->of(false);
+  const auto& experts = card.unseen->of(true);
+  const double runs = dense.count.runs + experts.count.runs;
+  Json by_source = Json::object(), errors = Json::object(), by_kind = Json::object();
+  for (const auto& [source, own] : u.by_source) {
+    by_source[source] = own.covered;
+    errors[source] = own.error;
+  }
+  for (const auto& [name, kind] : {std::pair("dense", &dense), std::pair("experts", &experts)}) {
+    by_kind[name] = {{"rows", kind->count.runs},
+                     {"sources", kind->count.sources},
+                     {"interval_coverage_pct", kind->covered}};
+  }
+  return {{"interval_coverage_pct",
+           (dense.covered * dense.count.runs + experts.covered * experts.count.runs) / runs},
+          {"by_source", by_source},
+          {"mape_pct_by_source", errors},
+          {"by_kind", by_kind},
+          {"source", means_json(u.source)},
+          {"family", means_json(u.family)},
+          {"device", means_json(u.device)},
+          {"stack", means_json(u.stack)},
+          {"in_sample", means_json(u.in_sample)}};
+}
+
+// Of each run, the errors of predictions that had not seen it.
+Json runs_json(const RefitResult& fitted) {
+  Json runs = Json::array();
+  const auto percent = [](double error) {
+    return std::isnan(error) ? Json() : Json(100 * std::expm1(error));
+  };
+  for (const auto& run : fitted.runs) {
+    runs.push_back({{"id", run.id},
+                    {"source", run.source},
+                    {"family", run.traits.family},
+                    {"device", run.traits.device},
+                    {"error_pct", percent(run.error(FittedTo::all))},
+                    {"source_left_out_error_pct", percent(run.error(FittedTo::other_sources))},
+                    {"family_left_out_error_pct", percent(run.error(FittedTo::other_families))},
+                    {"device_left_out_error_pct", percent(run.error(FittedTo::other_devices))}});
+  }
+  return runs;
+}
+
 }  // namespace
 
-std::string validation_json(const std::vector<ValidationRow>& rows) {
+std::string validation_json(const std::vector<ValidationRow>& rows,
+                            const costmodel::ResidualTable* kept) {
   Json list = Json::array();
   for (const auto& row : rows) list.push_back(row_json(row));
-  const Scorecard card = scorecard_of(rows);
+  const Scorecard card = scorecard_of(rows, kept);
   const ValidationSummary& s = card.summary;
   Json summary = figures_json(s.all);
   summary["macro_mape_pct"] = s.macro_mape;
@@ -192,10 +238,12 @@ std::string refit_json(const RefitResult& fitted) {
             {"before_macro_mape_pct", fitted.means(FittedTo::configured).sources},
             {"macro_mape_pct", macro}};
   if (fitted.cross_validated) {
+    json["runs"] = runs_json(fitted);
     json["left_out_macro_mape_pct"] = fitted.means(FittedTo::other_sources).sources;
     json["left_out"] = {{"source", means_json(fitted.means(FittedTo::other_sources))},
                         {"family", means_json(fitted.means(FittedTo::other_families))},
-                        {"device", means_json(fitted.means(FittedTo::other_devices))}};
+                        {"device", means_json(fitted.means(FittedTo::other_devices))},
+                        {"stack", means_json(fitted.means(FittedTo::other_stacks))}};
   }
   return costmodel::json_text(json);
 }

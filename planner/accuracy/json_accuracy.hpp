@@ -10,7 +10,8 @@
 
 namespace planner {
 
-std::string validation_json(const std::vector<ValidationRow>& rows);
+std::string validation_json(const std::vector<ValidationRow>& rows,
+                            const costmodel::ResidualTable* kept = nullptr);
 std::string refit_json(const RefitResult& result);
 std::string expert_json(const ExpertComparison& comparison);
 

@@ -18,6 +18,7 @@ namespace planner {
 
 using costmodel::ConfigError;
 using costmodel::ConfigPath;
+using costmodel::MeanErrors;
 
 namespace {
 
@@ -141,7 +142,7 @@ class Fit {
 
   // The errors of the runs left out by constants fitted to all others.
   void without(const std::vector<bool>& left_out, std::vector<double>& errors) {
-    constexpr int steps = 3;
+    constexpr int steps = 5;
     std::vector<bool> counted = left_out;
     counted.flip();
     set_counted(counted);
@@ -170,8 +171,8 @@ class Fit {
   int runs_of(std::size_t c) const { return static_cast<int>(moved_[c].size()); }
 
  private:
-  static constexpr double least_gain = 2e-4;  // of the objective: 0.02 % of the time of one source
-  static constexpr double unfelt = 5e-4;      // smaller steps of a fold are not taken
+  static constexpr double least_gain = 1e-4;  // of the objective: 0.01 % of the time of one source
+  static constexpr double unfelt = 2e-4;      // smaller steps of a fold are not taken
 
   // A source weighs as the fourth root of its runs.
   void set_counted(const std::vector<bool>& counted) {
@@ -260,13 +261,10 @@ std::vector<EvidenceRun> timed_runs(const std::vector<std::string>& operands,
   std::vector<EvidenceRun> timed;
   for (EvidenceRun& run : read_evidence_runs(operands)) {
     if (!run.measured.iteration || !run.contradicted.empty()) continue;
-    FittedRun fitted{run.source, "", "", false, {}};
+    FittedRun fitted{run.id, run.source, {}, {}};
     fitted.errors.fill(NAN);
     try {
-      const RunFacts of = facts_of(read_scenario(run.scenario, run.id, path));
-      fitted.family = of.family;
-      fitted.device = of.device;
-      fitted.experts = of.experts;
+      fitted.traits = traits_of(read_scenario(run.scenario, run.id, path));
     } catch (const ConfigError&) {  // told by `validate`
     }
     timed.push_back(std::move(run));
@@ -275,29 +273,49 @@ std::vector<EvidenceRun> timed_runs(const std::vector<std::string>& operands,
   return timed;
 }
 
-// Leaves out the runs of every value of one fact in turn.
-void leave_out(FittedTo to, std::string FittedRun::*fact, const char* what, Fit& fit,
-               const RefitRequest& request, std::vector<FittedRun>& runs) {
-  std::set<std::string> names;
-  for (const auto& run : runs)
-    if (!std::isnan(run.error(FittedTo::all))) names.insert(run.*fact);
-  std::size_t done = 0;
-  std::vector<double> errors(runs.size(), NAN);
-  for (const auto& name : names) {
-    if (request.progress)
-      request.progress(
-          fmt::format("leaving out {} {} ({} of {})", what, name, ++done, names.size()));
-    std::vector<bool> out;
-    for (const auto& run : runs) out.push_back(run.*fact == name);
-    fit.without(out, errors);
-  }
+void note(FittedTo to, const std::vector<double>& errors, std::vector<FittedRun>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     runs[i].errors[static_cast<std::size_t>(to)] = errors[i];
 }
 
-void note(FittedTo to, const std::vector<double>& errors, std::vector<FittedRun>& runs) {
+// Leaves out the runs of every name in turn; runs without a name stay.
+void leave_out(FittedTo to, const char* what, const std::vector<std::string>& names, Fit& fit,
+               const RefitRequest& request, std::vector<FittedRun>& runs) {
+  std::set<std::string> folds;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    runs[i].errors[static_cast<std::size_t>(to)] = errors[i];
+    if (!std::isnan(runs[i].error(FittedTo::all))) folds.insert(names[i]);
+  folds.erase("");
+  std::vector<double> errors(runs.size(), NAN);
+  for (const auto& fold : folds) {
+    if (request.progress) request.progress(fmt::format("leaving out {} {}", what, fold));
+    std::vector<bool> out;
+    for (const auto& name : names) out.push_back(name == fold);
+    fit.without(out, errors);
+  }
+  note(to, errors, runs);
+}
+
+void cross_validate(Fit& fit, const RefitRequest& request, std::vector<FittedRun>& runs) {
+  double devices = 0, parameters = 0;
+  for (const auto& run : runs) {
+    devices = std::max(devices, run.traits.devices);
+    parameters = std::max(parameters, run.traits.parameters);
+  }
+  const auto leave = [&](FittedTo to, const char* what, const auto& name_of) {
+    std::vector<std::string> names;
+    for (const auto& run : runs) names.push_back(name_of(run));
+    leave_out(to, what, names, fit, request, runs);
+  };
+  using Run = const FittedRun&;
+  leave(FittedTo::other_sources, "source", [](Run run) { return run.source; });
+  leave(FittedTo::other_families, "models", [](Run run) { return run.traits.family; });
+  leave(FittedTo::other_devices, "device", [](Run run) { return run.traits.device; });
+  leave(FittedTo::other_stacks, "stack", [](Run run) { return run.traits.stack; });
+  leave(FittedTo::fewer_devices, "runs on",
+        [&](Run run) { return run.traits.devices > devices * most_seen ? "many devices" : ""; });
+  leave(FittedTo::smaller_models, "runs of", [&](Run run) {
+    return run.traits.parameters > parameters * most_seen ? "large models" : "";
+  });
 }
 
 double mean_of(const std::map<std::string, double>& values) {
@@ -329,12 +347,12 @@ std::map<std::string, double> RefitResult::by_source(FittedTo to) const {
 }
 
 MeanErrors RefitResult::means(FittedTo to) const {
-  const auto experts = [](const FittedRun& run) { return run.experts; };
+  const auto experts = [](const FittedRun& run) { return run.traits.experts; };
   MeanErrors means{mean_of(by_source(to)), mean_of(source_means(runs, to, std::not_fn(experts))),
                    mean_of(source_means(runs, to, experts)), 0};
   int count = 0;
   for (const auto& run : runs) {
-    if (std::isnan(run.error(to)) || !run.experts) continue;
+    if (std::isnan(run.error(to)) || !run.traits.experts) continue;
     means.experts_by_run += 100 * std::abs(std::expm1(run.error(to)));
     ++count;
   }
@@ -361,20 +379,16 @@ RefitResult refit(const std::vector<std::string>& operands,
     result.constants[c].runs = fit.runs_of(c);
   }
   result.cross_validated = request.cross_validate;
-  if (request.cross_validate) {
-    leave_out(FittedTo::other_sources, &FittedRun::source, "source", fit, request, result.runs);
-    leave_out(FittedTo::other_families, &FittedRun::family, "models", fit, request, result.runs);
-    leave_out(FittedTo::other_devices, &FittedRun::device, "device", fit, request, result.runs);
-  }
+  if (request.cross_validate) cross_validate(fit, request, result.runs);
   pricing.leave(fit.at().values);
   return result;
 }
 
 std::string to_string(const RefitResult& r) {
   std::string text;
-  const std::size_t columns = r.cross_validated ? fitted_to_count : 2;
-  static constexpr std::array<const char*, fitted_to_count> titles{
-      "configured", "fitted", "no source", "no family", "no device"};
+  static constexpr std::array<const char*, 6> titles{"configured", "fitted",    "no source",
+                                                     "no family",  "no device", "no stack"};
+  const std::size_t columns = r.cross_validated ? titles.size() : 2;
   const auto row = [&](const std::string& name, const auto& value) {
     text += fmt::format("{:32}", costmodel::printable(name));
     for (std::size_t t = 0; t < columns; ++t)

@@ -1,5 +1,5 @@
 // Fits constants of devices and stacks to measured runs, with cross-validation: how well are the
-// runs of a source, of a model family, of a device predicted by constants fitted without them?
+// runs of a source, of a model family, of a device ... predicted by constants fitted without them?
 #pragma once
 
 #include <array>
@@ -8,27 +8,36 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/scenario/residuals.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
 
 namespace planner {
 
-// What the constants behind a prediction were fitted to.
-enum class FittedTo { configured, all, other_sources, other_families, other_devices };
-inline constexpr std::size_t fitted_to_count = 5;
+// What the constants behind a prediction were fitted to: nothing (those of configs/), all runs, all
+// but those of the run's source, model family, device, stack; for runs on many devices and of large
+// models, all runs on fewer devices and of smaller models (see most_seen).
+enum class FittedTo {
+  configured,
+  all,
+  other_sources,
+  other_families,
+  other_devices,
+  other_stacks,
+  fewer_devices,
+  smaller_models
+};
+inline constexpr std::size_t fitted_to_count = 8;
+
+// Runs of more devices, or of models of more parameters, are those that the last two leave out: six
+// doublings below the most measured.
+inline constexpr double most_seen = 1.0 / 64;
 
 struct FittedRun {
-  std::string source, family, device;
-  bool experts = false;
+  std::string id, source;
+  costmodel::RunTraits traits;
   // log(predicted / measured) by FittedTo; NaN: no prediction, or not asked for.
   std::array<double, fitted_to_count> errors{};
   double error(FittedTo to) const { return errors[static_cast<std::size_t>(to)]; }
-};
-
-// Mean absolute errors in per cent; 0 where there is no such run.
-struct MeanErrors {
-  double sources = 0;  // mean over sources
-  double dense = 0;    // of them, runs of dense models only
-  double experts = 0, experts_by_run = 0;
 };
 
 struct RefitResult {
@@ -39,7 +48,7 @@ struct RefitResult {
   bool cross_validated = false;
 
   std::map<std::string, double> by_source(FittedTo to) const;  // mean absolute error, per cent
-  MeanErrors means(FittedTo to) const;
+  costmodel::MeanErrors means(FittedTo to) const;
 };
 
 struct RefitRequest {

@@ -2,132 +2,263 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
-#include <utility>
-
-#include "planner/accuracy/rank_agreement.hpp"
+#include <string>
 
 namespace planner {
 
-using costmodel::Residuals;
+using costmodel::KindResiduals;
 using costmodel::ResidualTable;
+using costmodel::RunTraits;
+using costmodel::Trait;
+using costmodel::Widening;
 
 namespace {
 
-constexpr double normal_p10_to_p90 = 2.563;
-constexpr int few_runs = 5;  // fewer tell nothing about a spread
+constexpr double weight_power = 0.75;
+constexpr double prior_sources = 2;
 
-double residual(const ValidationRow& row) { return std::log(row.measured / row.predicted); }
+using Weighted = std::vector<std::pair<double, double>>;  // value, weight
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-struct Group {
-  std::vector<double> residuals;
-  std::set<std::string> sources;
-  void add(const ValidationRow& row) {
-    residuals.push_back(residual(row));
-    sources.insert(row.source);
-  }
+struct Band {
+  double low = 0, high = 0;
+  bool holds(double residual) const { return low <= residual && residual <= high; }
 };
 
-Residuals summed_up(const Group& group) {
-  Residuals r;
-  r.runs = static_cast<int>(group.residuals.size());
-  r.sources = static_cast<int>(group.sources.size());
-  r.mean = mean_of(group.residuals);
-  r.spread = robust_spread(group.residuals);
-  return r;
+// The residuals of one kind, and which sources measured what.
+class Evidence {
+ public:
+  explicit Evidence(const std::vector<FittedRun>& runs, bool experts) {
+    std::map<std::string, int> count;
+    for (const auto& run : runs) {
+      if (run.traits.experts != experts || std::isnan(run.error(FittedTo::other_sources))) continue;
+      runs_.push_back(&run);
+      ++count[run.source];
+      for (const Trait& trait : listed(run.traits)) measured_[trait].insert(run.source);
+      double& devices = devices_[run.source];
+      devices = std::max(devices, run.traits.devices);
+      double& parameters = parameters_[run.source];
+      parameters = std::max(parameters, run.traits.parameters);
+    }
+    for (const auto& [source, runs_of] : count) {
+      sources_.insert(source);
+      weight_[source] = std::pow(runs_of, weight_power - 1);
+    }
+  }
+
+  using Sources = std::set<std::string>;
+
+  const Sources& sources() const { return sources_; }
+  const std::vector<const FittedRun*>& runs() const { return runs_; }
+  double weight(const FittedRun& run) const { return weight_.at(run.source); }
+
+  // Of a run among the sources without those of `without`.
+  double width(const Widening& widening, const RunTraits& traits, const Sources& without) const {
+    const auto sources = [&](const Trait& trait) {
+      const auto at = measured_.find(trait);
+      if (at == measured_.end()) return 0;
+      return static_cast<int>(std::count_if(at->second.begin(), at->second.end(),
+                                            [&](const auto& s) { return !without.contains(s); }));
+    };
+    return width_of(widening, traits, sources, most(devices_, without), most(parameters_, without));
+  }
+
+ private:
+  static double most(const std::map<std::string, double>& by_source, const Sources& without) {
+    double most = 0;
+    for (const auto& [source, value] : by_source)
+      if (!without.contains(source)) most = std::max(most, value);
+    return most;
+  }
+
+  std::vector<const FittedRun*> runs_;
+  Sources sources_;
+  std::map<std::string, double> weight_, devices_, parameters_;
+  std::map<Trait, Sources> measured_;
+};
+
+double residual(const FittedRun& run) { return -run.error(FittedTo::other_sources); }
+
+// The percentiles of the sources without those of `without`, mixed with `prior`.
+Band percentiles(const Evidence& evidence, const Widening& widening, const Band& prior,
+                 const Evidence::Sources& without) {
+  Weighted standard;
+  std::map<std::pair<std::string, const FittedRun*>, double> widths;
+  for (const auto& source : evidence.sources()) {
+    if (without.contains(source)) continue;
+    Evidence::Sources others = without;
+    others.insert(source);
+    for (const FittedRun* run : evidence.runs()) {
+      if (run->source != source) continue;
+      standard.emplace_back(residual(*run) / evidence.width(widening, run->traits, others),
+                            evidence.weight(*run));
+    }
+  }
+  std::size_t left = 0;
+  for (const auto& source : evidence.sources()) left += without.contains(source) ? 0 : 1;
+  const auto sources = static_cast<double>(left);
+  const auto mixed = [&](double fraction, double of_prior) {
+    return (sources * weighted_quantile(standard, fraction) + prior_sources * of_prior) /
+           (sources + prior_sources);
+  };
+  return {std::min(0.0, mixed(0.05, prior.low)), std::max(0.0, mixed(0.95, prior.high))};
 }
 
-// Each (source, stack, device) counts once, so that a source with many runs does not dominate.
-void pool(const std::map<std::string, Group>& cells, ResidualTable& table) {
-  std::vector<double> means, variances;
-  std::set<std::string> sources;
-  for (const auto& [name, cell] : cells) {
-    means.push_back(mean_of(cell.residuals));
-    sources.insert(cell.sources.begin(), cell.sources.end());
-    table.all.runs += static_cast<int>(cell.residuals.size());
-    if (cell.residuals.size() < few_runs) continue;
-    variances.push_back(std::pow(robust_spread(cell.residuals), 2));
+// Those percentiles, stretched until each source left out in turn is held by the others'.
+Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
+          const Evidence::Sources& without) {
+  Weighted needed;
+  for (const auto& source : evidence.sources()) {
+    if (without.contains(source)) continue;
+    Evidence::Sources others = without;
+    others.insert(source);
+    const Band by_others = percentiles(evidence, widening, prior, others);
+    for (const FittedRun* run : evidence.runs()) {
+      if (run->source != source) continue;
+      const double r = residual(*run) / evidence.width(widening, run->traits, others);
+      needed.emplace_back(std::max(r / by_others.low, r / by_others.high), evidence.weight(*run));
+    }
   }
-  const costmodel::ErrorBand unknown;
-  table.all.sources = static_cast<int>(sources.size());
-  table.all.mean = mean_of(means);
-  // With too few runs overall, the default that applies without a table.
-  const double assumed = std::log(unknown.high / unknown.low) / (2 * 1.645);
-  table.all.spread = variances.empty() ? assumed : std::sqrt(mean_of(variances));
-  table.between = means.size() > 1 ? robust_spread(means) : assumed;
+  const Band own = percentiles(evidence, widening, prior, without);
+  const double stretch = std::max(1.0, weighted_quantile(needed, 0.9));
+  return {own.low * stretch, own.high * stretch};
+}
+
+// The mean error over sources, over that of the same runs with only their source left out.
+double ratio(const std::vector<FittedRun>& runs, FittedTo to) {
+  std::map<std::string, std::array<double, 3>> sums;  // error, usual error, runs
+  for (const auto& run : runs) {
+    const double error = run.error(to), usual = run.error(FittedTo::other_sources);
+    if (std::isnan(error) || std::isnan(usual)) continue;
+    auto& sum = sums[run.source];
+    sum[0] += std::abs(error);
+    sum[1] += std::abs(usual);
+    sum[2] += 1;
+  }
+  double wide = 0, narrow = 0;
+  for (const auto& [source, sum] : sums) {
+    wide += sum[0] / sum[2];
+    narrow += sum[1] / sum[2];
+  }
+  return narrow > 0 ? std::max(1.0, wide / narrow) : 1;
+}
+
+// By the mean of the doublings that lay between the runs left out and the others.
+double ratio_of_doubling(const std::vector<FittedRun>& runs, FittedTo to, double RunTraits::*size) {
+  double most = 0, doublings = 0;
+  int count = 0;
+  for (const auto& run : runs) most = std::max(most, run.traits.*size);
+  for (const auto& run : runs) {
+    if (std::isnan(run.error(to))) continue;
+    doublings += std::log2(run.traits.*size / (most * most_seen));
+    ++count;
+  }
+  return count > 0 ? std::pow(ratio(runs, to), count / doublings) : 1;
+}
+
+Widening widening_of(const std::vector<FittedRun>& runs) {
+  Widening w;
+  w.stack = ratio(runs, FittedTo::other_stacks);
+  w.device = ratio(runs, FittedTo::other_devices);
+  w.model = ratio(runs, FittedTo::other_families);
+  w.doubling = std::max(ratio_of_doubling(runs, FittedTo::fewer_devices, &RunTraits::devices),
+                        ratio_of_doubling(runs, FittedTo::smaller_models, &RunTraits::parameters));
+  return w;
+}
+
+KindResiduals counted(const Evidence& evidence) {
+  KindResiduals kind;
+  std::map<Trait, std::set<std::string>> sources;
+  for (const FittedRun* run : evidence.runs()) {
+    ++kind.count.runs;
+    ++kind.runs[{run->traits.stack, run->traits.device}];
+    kind.most_devices = std::max(kind.most_devices, run->traits.devices);
+    kind.most_parameters = std::max(kind.most_parameters, run->traits.parameters);
+    for (const Trait& trait : listed(run->traits)) {
+      ++kind.traits[trait].runs;
+      sources[trait].insert(run->source);
+    }
+  }
+  kind.count.sources = static_cast<int>(evidence.sources().size());
+  for (const auto& [trait, own] : sources)
+    kind.traits[trait].sources = static_cast<int>(own.size());
+  return kind;
+}
+
+// Runs of a source, and how many of them lie inside.
+using Held = std::map<std::string, std::pair<int, int>>;
+
+// Judges each source by the band of the others. `priors`: by source left out; "": none.
+void judge(const Evidence& evidence, const Widening& widening,
+           const std::map<std::string, Band>& priors, KindResiduals& kind, Held& held) {
+  int inside = 0;
+  for (const auto& source : evidence.sources()) {
+    const auto at = priors.find(source);
+    const Band& prior = at != priors.end() ? at->second : priors.at("");
+    const Band by_others = band(evidence, widening, prior, {source});
+    for (const FittedRun* run : evidence.runs()) {
+      if (run->source != source) continue;
+      const bool holds =
+          by_others.holds(residual(*run) / evidence.width(widening, run->traits, {source}));
+      ++held[source].first;
+      held[source].second += holds ? 1 : 0;
+      inside += holds ? 1 : 0;
+    }
+  }
+  if (kind.count.runs > 0) kind.covered = 100.0 * inside / kind.count.runs;
+}
+
+void set_band(KindResiduals& kind, const Band& band) {
+  kind.low = band.low;
+  kind.high = band.high;
+}
+
+costmodel::UnseenErrors unseen_of(const RefitResult& fitted, const Held& held) {
+  costmodel::UnseenErrors unseen;
+  unseen.in_sample = fitted.means(FittedTo::configured);
+  unseen.source = fitted.means(FittedTo::other_sources);
+  unseen.family = fitted.means(FittedTo::other_families);
+  unseen.device = fitted.means(FittedTo::other_devices);
+  unseen.stack = fitted.means(FittedTo::other_stacks);
+  const auto errors = fitted.by_source(FittedTo::other_sources);
+  for (const auto& [source, counts] : held)
+    unseen.by_source[source] = {errors.at(source), 100.0 * counts.second / counts.first};
+  return unseen;
 }
 
 }  // namespace
 
-double quantile(std::vector<double> values, double fraction) {
-  if (values.empty()) return 0;
+double weighted_quantile(std::vector<std::pair<double, double>> values, double fraction) {
   std::sort(values.begin(), values.end());
-  const double at = fraction * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (at - static_cast<double>(below));
-}
-
-double robust_spread(const std::vector<double>& values) {
-  return (quantile(values, 0.9) - quantile(values, 0.1)) / normal_p10_to_p90;
-}
-
-std::optional<ResidualTable> fit_residuals(const std::vector<ValidationRow>& rows,
-                                           const std::string& without_source) {
-  std::map<std::string, Group> cells, stacks, devices;
-  std::map<std::pair<std::string, std::string>, Group> kinds;
-  std::vector<ValidationRow> kept;
-  for (const auto& row : rows) {
-    if (!row.predicted_time() || row.source == without_source) continue;
-    const RunFacts& f = row.facts;
-    cells[row.source + "|" + f.stack + "|" + f.device].add(row);
-    stacks[f.stack].add(row);
-    devices[f.device].add(row);
-    kinds[{f.stack, f.device}].add(row);
-    kept.push_back(row);
+  double all = 0, below = 0;
+  for (const auto& [value, weight] : values) all += weight;
+  for (const auto& [value, weight] : values) {
+    below += weight;
+    if (below >= fraction * all) return value;
   }
-  if (kept.empty()) return {};
+  return 0;
+}
+
+std::optional<ResidualTable> fit_residuals(const RefitResult& fitted, double pair_spread) {
   ResidualTable table;
-  pool(cells, table);
-  for (const auto& [name, group] : stacks) table.stacks[name] = summed_up(group);
-  for (const auto& [name, group] : devices) table.devices[name] = summed_up(group);
-  for (const auto& [kind, group] : kinds) {
-    Residuals& r = table.kinds[kind] = summed_up(group);
-    if (r.runs >= costmodel::many_runs)
-      r.range = {quantile(group.residuals, 0.05), quantile(group.residuals, 0.95)};
-  }
-  table.pair_spread = pair_spread_of(kept).value_or(costmodel::ErrorBand{}.pair_spread);
+  table.pair_spread = pair_spread;
+  const Widening& w = table.widening = widening_of(fitted.runs);
+  const Evidence dense(fitted.runs, false), experts(fitted.runs, true);
+  if (dense.runs().empty() && experts.runs().empty()) return {};
+  for (const Evidence* evidence : {&dense, &experts})
+    table.kinds[evidence == &experts ? 1 : 0] = counted(*evidence);
+  const costmodel::ErrorBand unknown;
+  const Band widest{std::log(unknown.low), std::log(unknown.high)};
+  std::map<std::string, Band> of_dense{{"", band(dense, w, widest, {})}};
+  for (const auto& source : experts.sources()) of_dense[source] = band(dense, w, widest, {source});
+  set_band(table.kinds[0], of_dense[""]);
+  set_band(table.kinds[1], band(experts, w, of_dense[""], {}));
+  Held held;
+  judge(dense, w, {{"", widest}}, table.kinds[0], held);
+  judge(experts, w, of_dense, table.kinds[1], held);
+  table.unseen = unseen_of(fitted, held);
   return table;
-}
-
-std::map<std::string, double> left_out_coverage(const std::vector<ValidationRow>& rows) {
-  std::map<std::string, std::pair<int, int>> counts;  // inside, all
-  for (const auto& row : rows) {
-    if (row.predicted_time()) counts[row.source] = {0, 0};
-  }
-  if (counts.size() < 2) return {};
-  std::pair<int, int> total{0, 0};
-  for (auto& [source, count] : counts) {
-    const auto others = fit_residuals(rows, source);
-    for (const auto& row : rows) {
-      if (!row.predicted_time() || row.source != source) continue;
-      const auto band = band_of(*others, row.facts.stack, row.facts.device);
-      const double factor = row.measured / row.predicted;
-      count.first += factor >= band.low && factor <= band.high ? 1 : 0;
-      ++count.second;
-    }
-    total.first += count.first;
-    total.second += count.second;
-  }
-  std::map<std::string, double> coverage{{"", 100.0 * total.first / total.second}};
-  for (const auto& [source, count] : counts) coverage[source] = 100.0 * count.first / count.second;
-  return coverage;
 }
 
 }  // namespace planner

@@ -1,31 +1,24 @@
-// Fits the table of residuals to validated runs, and measures how well its intervals hold for runs
-// that were not used in the fit.
+// Fits the table of residuals to runs that were left out of the fit of constants.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/scenario/residuals.hpp"
-#include "planner/accuracy/validation.hpp"
+#include "planner/accuracy/refit.hpp"
 
 namespace planner {
 
-// Interpolates linearly between the sorted values; 0 for no values.
-double quantile(std::vector<double> values, double fraction);
+// The value below which `fraction` of the weight lies: (value, weight) pairs. 0 for none.
+double weighted_quantile(std::vector<std::pair<double, double>> values, double fraction);
 
-// A robust standard deviation: the distance between the 10th and the 90th percentile divided by
-// that of a normal distribution. 0 for a single value.
-double robust_spread(const std::vector<double>& values);
-
-// Fits all rows of iteration time that have a prediction, except those of one source. Empty when no
-// row is left.
-std::optional<costmodel::ResidualTable> fit_residuals(const std::vector<ValidationRow>& rows,
-                                                      const std::string& without_source = "");
-
-// Per cent of a source's runs inside the intervals of the table fitted to the other sources; under
-// the key "" that of all runs. Empty for fewer than two sources.
-std::map<std::string, double> left_out_coverage(const std::vector<ValidationRow>& rows);
+// Percentiles of residuals of left-out sources, each divided by its width_of() among the other
+// sources; a source counts as the power 3/4 of its runs, so that a grid of plans does not decide
+// alone. Two sources' worth of the default band (dense models) or of that of dense models (experts)
+// is mixed in, and the band is stretched until it holds 90 % when each source in turn is left out
+// of it too. Empty without a left-out residual.
+std::optional<costmodel::ResidualTable> fit_residuals(const RefitResult& fitted,
+                                                      double pair_spread);
 
 }  // namespace planner

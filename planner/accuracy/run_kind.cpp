@@ -39,20 +39,6 @@ std::string framework_name(const std::string& framework) {
 
 }  // namespace
 
-std::string family_of(const costmodel::ModelSpec& m) {
-  using costmodel::Positions;
-  constexpr std::int64_t llama_3_vocabulary = 128'000;  // Llama 2 and before: 32,000
-  if (m.encoder_decoder()) return "t5";
-  if (m.state_size > 0) return "mamba";
-  if (m.latent_attention()) return "deepseek";
-  if (m.gated_mlp && (m.qk_norm || m.qkv_bias)) return "qwen";
-  if (m.experts > 0) return m.gated_mlp ? "mixtral" : "gpt-experts";
-  if (m.gated_mlp) return m.vocab >= llama_3_vocabulary ? "llama-3" : "llama-2";
-  if (m.activation == costmodel::ActivationFunction::squared_relu) return "nemotron";
-  if (m.positions == Positions::alibi) return m.embedding_norm ? "bloom" : "mpt";
-  return "gpt";
-}
-
 RunFacts facts_of(const Scenario& s) {
   const auto& t = s.training;
   const auto& o = t.overlap;
@@ -62,8 +48,7 @@ RunFacts facts_of(const Scenario& s) {
   facts.device = device_names(s.cluster);
   facts.precision = to_string(t.precision);
   facts.devices = s.cluster.devices;
-  facts.family = family_of(s.model);
-  facts.experts = s.model.experts > 0;
+  facts.traits = traits_of(s);
   facts.plan_assumed = !s.plan.automatic.empty();
   facts.pair_spread = t.error_band.pair_spread;
   facts.workload = fmt::format("l{} h{} on {} x {}, batch {} x {}", s.model.layers, s.model.hidden,

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "costmodel/scenario/run_traits.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {
 
 struct RunFacts {
+  costmodel::RunTraits traits;  // by which its interval is chosen
   std::string stack;
   std::string framework;  // the stack's, without libraries: "torchtitan"
   std::string device;
@@ -21,14 +23,9 @@ struct RunFacts {
   // Complete model, software, cluster and batch: runs with equal keys differ only in their plans.
   std::string workload_key;
   std::int64_t devices = 0;
-  bool experts = false;       // the model is a mixture of experts
   bool plan_assumed = false;  // the source omits part of the plan: a key is `auto`
   double pair_spread = 0;     // of log(measured / predicted) between plans, see ErrorBand
 };
-
-// Models of one architecture by its features: "gpt", "bloom", "mpt", "nemotron", "llama-2",
-// "llama-3", "qwen", "deepseek", "mixtral", "gpt-experts", "t5", "mamba".
-std::string family_of(const costmodel::ModelSpec& model);
 
 RunFacts facts_of(const costmodel::Scenario& scenario);
 void add_plan(RunFacts& facts, const costmodel::ParallelPlan& plan);

@@ -4,12 +4,17 @@
 #include <cmath>
 #include <utility>
 
-#include "planner/accuracy/residual_fit.hpp"
-
 namespace planner {
 
-Scorecard scorecard_of(const std::vector<ValidationRow>& rows) {
-  return {summary_of(rows), rank_agreement(rows), left_out_coverage(rows)};
+Scorecard scorecard_of(const std::vector<ValidationRow>& rows,
+                       const costmodel::ResidualTable* kept) {
+  Scorecard card{summary_of(rows), rank_agreement(rows)};
+  if (kept == nullptr) return card;
+  constexpr double rounded = 0.01;  // per cent, as the table is written
+  const int runs = kept->kinds[0].count.runs + kept->kinds[1].count.runs;
+  const bool same = std::abs(kept->unseen.in_sample.sources - card.summary.macro_mape) <= rounded;
+  if (same && runs == card.summary.all.rows) card.unseen = kept;
+  return card;
 }
 
 std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& rows,

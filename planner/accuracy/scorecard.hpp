@@ -1,10 +1,10 @@
 // All results of `validate`, before they are printed.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "costmodel/scenario/residuals.hpp"
 #include "planner/accuracy/rank_agreement.hpp"
 #include "planner/accuracy/validation.hpp"
 
@@ -13,12 +13,15 @@ namespace planner {
 struct Scorecard {
   ValidationSummary summary;
   RankAgreement rank;
-  // Per cent of the runs inside the intervals of the table fitted to the other sources, by source;
-  // "": over all runs.
-  std::map<std::string, double> left_out;
+  // The table of residuals, if it is of these rows: how well runs are predicted that the constants
+  // have not seen.
+  const costmodel::ResidualTable* unseen = nullptr;
 };
 
-Scorecard scorecard_of(const std::vector<ValidationRow>& rows);
+// `kept`: the table of residuals of the configurations, or null. It is of these rows if its runs
+// are as many and their error by the configured constants is as large.
+Scorecard scorecard_of(const std::vector<ValidationRow>& rows,
+                       const costmodel::ResidualTable* kept = nullptr);
 
 // The `most` largest errors of iteration time, largest first, of one source or of all.
 std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& rows,

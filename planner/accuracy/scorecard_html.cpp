@@ -87,12 +87,17 @@ std::string tile(const std::string& figure, const std::string& words) {
 std::string tiles(const Scorecard& card) {
   const ValidationSummary& s = card.summary;
   std::string html = "<div class=\"tiles\">\n";
+  if (card.unseen != nullptr) {
+    html += tile(fmt::format("{:.1f} %", card.unseen->unseen.source.sources),
+                 "mean error over sources, each left out of the fit");
+  }
   html += tile(fmt::format("{:.1f} %", s.macro_mape), "mean error of iteration time, over sources");
   html += tile(fmt::format("{:+.1f} %", s.all.bias), "bias, over runs");
   html += tile(fmt::format("{:.1f} %", s.all.coverage), "of runs inside their 90 % interval");
-  if (const auto unseen = card.left_out.find(""); unseen != card.left_out.end()) {
-    html += tile(fmt::format("{:.1f} %", unseen->second),
-                 "inside, with the run's own source left out of the fit");
+  if (card.unseen != nullptr) {
+    html += tile(fmt::format("{:.1f} %, {:.1f} %", card.unseen->of(false).covered,
+                             card.unseen->of(true).covered),
+                 "inside (dense models, experts), with the run's own source left out of the fit");
   }
   if (!card.rank.groups.empty()) {
     html += tile(fmt::format("{:.2f}", card.rank.mean_spearman),
@@ -143,8 +148,8 @@ std::string notes_html(const std::string& notes) {
 }  // namespace
 
 std::string scorecard_html(const std::vector<ValidationRow>& rows, bool every_row,
-                           const std::string& notes) {
-  const Scorecard card = scorecard_of(rows);
+                           const std::string& notes, const costmodel::ResidualTable* kept) {
+  const Scorecard card = scorecard_of(rows, kept);
   const ValidationSummary& s = card.summary;
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

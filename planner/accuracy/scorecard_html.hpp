@@ -10,6 +10,7 @@ namespace planner {
 
 // `notes` is Markdown with headings, lists and paragraphs; it is appended.
 std::string scorecard_html(const std::vector<ValidationRow>& rows, bool every_row,
-                           const std::string& notes);
+                           const std::string& notes,
+                           const costmodel::ResidualTable* kept = nullptr);
 
 }  // namespace planner

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/report/plan_report.hpp"
@@ -39,20 +41,57 @@ void add_timed(Table& t, const std::string& name, const ErrorFigures& f) {
   t.rows.back().push_back(f.rows == 0 ? "" : whole(f.coverage));
 }
 
-// Coverage twice: by the table in use, and by one fitted without the source.
+// Error and coverage twice: as configured, and (unseen, held) with the source left out of all fits.
 Table source_table(const Scorecard& card) {
   Table t = error_table("source");
   t.columns.push_back({"inside %"});
-  const bool judged = !card.left_out.empty();
-  if (judged) t.columns.push_back({"unseen %"});
-  const auto add = [&](const std::string& name, const std::string& key, const ErrorFigures& f) {
-    add_timed(t, name, f);
-    if (!judged) return;
-    const auto unseen = card.left_out.find(key);
-    t.rows.back().push_back(unseen == card.left_out.end() ? "" : whole(unseen->second));
-  };
-  for (const auto& [source, figures] : card.summary.by_source) add(source, source, figures);
-  add("all runs", "", card.summary.all);
+  if (card.unseen != nullptr) {
+    t.columns.push_back({"unseen %"});
+    t.columns.push_back({"held %"});
+  }
+  for (const auto& [source, figures] : card.summary.by_source) {
+    add_timed(t, source, figures);
+    if (card.unseen == nullptr) continue;
+    const auto& by_source = card.unseen->unseen.by_source;
+    const auto at = by_source.find(source);
+    t.rows.back().push_back(at == by_source.end() ? "" : one_decimal(at->second.error));
+    t.rows.back().push_back(at == by_source.end() ? "" : whole(at->second.covered));
+  }
+  add_timed(t, "all runs", card.summary.all);
+  t.rows.back().resize(t.columns.size());
+  return t;
+}
+
+// How well runs are predicted that the constants have, and have not, seen.
+Table unseen_table(const Scorecard& card) {
+  Table t{{{"constants fitted without its", false},
+           {"over sources %"},
+           {"dense %"},
+           {"experts %"},
+           {"experts, over runs %"}},
+          {}};
+  if (card.unseen == nullptr) return t;
+  const costmodel::UnseenErrors& u = card.unseen->unseen;
+  for (const auto& [name, e] : {std::pair("source", u.source), std::pair("model family", u.family),
+                                std::pair("device", u.device), std::pair("software", u.stack),
+                                std::pair("(as configured, all seen)", u.in_sample)})
+    t.rows.push_back({name, one_decimal(e.sources), one_decimal(e.dense), one_decimal(e.experts),
+                      one_decimal(e.experts_by_run)});
+  return t;
+}
+
+// The intervals of left-out sources, by kind.
+Table kind_table(const Scorecard& card) {
+  Table t{{{"models", false}, {"runs"}, {"sources"}, {"inside %"}, {"low"}, {"high"}}, {}};
+  if (card.unseen == nullptr) return t;
+  for (const bool experts : {false, true}) {
+    const costmodel::KindResiduals& kind = card.unseen->of(experts);
+    if (kind.count.runs == 0) continue;
+    t.rows.push_back({experts ? "mixtures of experts" : "dense", fmt::format("{}", kind.count.runs),
+                      fmt::format("{}", kind.count.sources), one_decimal(kind.covered),
+                      fmt::format("{:.2f}", std::exp(kind.low)),
+                      fmt::format("{:.2f}", std::exp(kind.high))});
+  }
   return t;
 }
 
@@ -251,17 +290,27 @@ Table contradicted_rows(const std::vector<ValidationRow>& rows) {
 
 std::vector<std::string> summary_lines(const Scorecard& card) {
   const ValidationSummary& s = card.summary;
-  std::vector<std::string> lines{fmt::format(
+  std::vector<std::string> lines;
+  if (card.unseen != nullptr) {
+    const costmodel::UnseenErrors& u = card.unseen->unseen;
+    lines.push_back(fmt::format(
+        "Unseen runs: mean error over sources {:.1f} % with a run's own source left out of the fit",
+        u.source.sources));
+    lines.push_back(
+        fmt::format("  ({:.1f} % its model family, {:.1f} % its device); mixtures of experts "
+                    "{:.1f} % over runs.",
+                    u.family.sources, u.device.sources, u.source.experts_by_run));
+  }
+  lines.push_back(fmt::format(
       "Iteration time of {} measured runs: mean error over sources {:.1f} %, over runs {:.1f} %, "
       "bias {:+.1f} %.",
-      s.all.rows, s.macro_mape, s.all.mape, s.all.bias)};
-  const auto unseen = card.left_out.find("");
-  lines.push_back(fmt::format("90 % intervals: {:.1f} % of the runs lie inside{}.", s.all.coverage,
-                              unseen == card.left_out.end()
-                                  ? ""
-                                  : fmt::format("; {:.1f} % with a run's own source left out "
-                                                "of the fit",
-                                                unseen->second)));
+      s.all.rows, s.macro_mape, s.all.mape, s.all.bias));
+  lines.push_back(fmt::format("90 % intervals: {:.1f} % of the runs lie inside.", s.all.coverage));
+  if (card.unseen != nullptr) {
+    lines.back().pop_back();
+    lines.back() += fmt::format("; unseen: {:.1f} % of dense models, {:.1f} % of experts.",
+                                card.unseen->of(false).covered, card.unseen->of(true).covered);
+  }
   if (!card.rank.groups.empty()) {
     lines.push_back(fmt::format(
         "Order of plans: {} workloads with 3 plans or more, Spearman {:.2f}, {:.0f} % of {} pairs "
@@ -297,6 +346,8 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
                                         const Scorecard& card, Detail detail) {
   const ValidationSummary& s = card.summary;
   std::vector<Section> sections{
+      {"Unseen runs", unseen_table(card)},
+      {"Intervals of unseen runs (measured / predicted, 90 %)", kind_table(card)},
       {"Iteration time, by source", source_table(card)},
       {"By device", fact_table("device", s.by_device)},
       {"By framework", fact_table("framework", s.by_framework)},
@@ -355,9 +406,9 @@ Table validation_rows(const std::vector<ValidationRow>& rows) {
 }
 
 std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
-                              const ReportStyle& style) {
+                              const ReportStyle& style, const costmodel::ResidualTable* kept) {
   const bool markdown = style.markup == Markup::markdown;
-  const Scorecard card = scorecard_of(rows);
+  const Scorecard card = scorecard_of(rows, kept);
   std::string text = markdown ? "## Predictions against published runs\n\n" : "";
   for (const auto& line : summary_lines(card)) text += (markdown ? "- " : "") + line + "\n";
   for (const auto& section : scorecard_sections(rows, card, {markdown, every_row})) {

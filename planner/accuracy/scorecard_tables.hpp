@@ -29,9 +29,10 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
                                         const Scorecard& card, Detail detail);
 
 // Errors by source, device, ..., memory, order of plans, the worst rows, what could not be
-// predicted; every run if requested.
+// predicted; every run if requested. `kept`: as for scorecard_of().
 std::string validation_report(const std::vector<ValidationRow>& rows, bool every_row,
-                              const ReportStyle& style);
+                              const ReportStyle& style,
+                              const costmodel::ResidualTable* kept = nullptr);
 
 // One row per run and quantity, for programs.
 Table validation_rows(const std::vector<ValidationRow>& rows);

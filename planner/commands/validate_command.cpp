@@ -106,7 +106,7 @@ CommandResult against_planner(const Session& session) {
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
-  if (!session.options.fit.empty() || session.options.leave_one_source_out)
+  if (session.options.fits_constants() && session.options.write_residuals.empty())
     return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);
   std::vector<std::string> left_out;
@@ -114,26 +114,31 @@ CommandResult validate_command(const Session& session) {
   CommandResult result;
   for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
   limit_error(summary_of(rows).macro_mape, "the mean error over sources", session, result);
+  std::optional<costmodel::ResidualTable> written;
   if (!session.options.write_residuals.empty()) {
-    const auto table = fit_residuals(rows);
-    if (!table) {
+    const costmodel::ErrorBand unknown;
+    const double pairs = pair_spread_of(rows).value_or(unknown.pair_spread);
+    written = fit_residuals(refitted(session, true), pairs);
+    if (!written) {
       throw ConfigError({}, "shardplan: --write-residuals needs a run that can be predicted",
                         "name evidence with iteration_s");
     }
-    write_file(session.options.write_residuals, to_yaml(*table));
+    write_file(session.options.write_residuals, to_yaml(*written));
   }
+  const costmodel::ResidualTable* kept =
+      written ? &*written : costmodel::find_residuals(session.path);
   const std::string notes =
       session.options.notes.empty() ? "" : costmodel::read_file(session.options.notes);
   const bool every = session.options.rows;
   switch (session.options.format) {
-    case Format::json: result.text = validation_json(rows); break;
+    case Format::json: result.text = validation_json(rows, kept); break;
     case Format::csv: result.text = to_csv(validation_rows(rows)); break;
-    case Format::html: result.text = scorecard_html(rows, every, notes); break;
+    case Format::html: result.text = scorecard_html(rows, every, notes, kept); break;
     case Format::svg: result.text = scatter_svg(rows); break;
     case Format::text:
     case Format::yaml:
     case Format::md: {
-      result.text = validation_report(rows, every, session.style);
+      result.text = validation_report(rows, every, session.style, kept);
       if (!notes.empty()) result.text += "\n" + costmodel::printable_lines(notes);
       break;
     }

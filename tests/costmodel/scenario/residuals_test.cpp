@@ -14,98 +14,110 @@ using namespace costmodel;
 
 namespace {
 
-// Two stacks: one with many runs on one device and a few on another; one with a single odd run.
+// Dense models: one stack of three sources on one device; a device of one source. No experts.
 ResidualTable table() {
   ResidualTable t;
-  t.all = {113, 4, 0.05, 0.10, {}};
-  t.between = 0.08;
+  KindResiduals& dense = t.kinds[0];
+  dense.count = {113, 4};
+  dense.low = -0.1;
+  dense.high = 0.2;
+  dense.covered = 91;
+  dense.most_devices = 1024;
+  dense.most_parameters = 1e11;
+  dense.traits[{TraitGroup::stack, "steady"}] = {112, 3};
+  dense.traits[{TraitGroup::device, "fast"}] = {101, 3};
+  dense.traits[{TraitGroup::device, "slow"}] = {12, 1};
+  dense.traits[{TraitGroup::family, "gpt"}] = {113, 4};
+  dense.traits[{TraitGroup::mechanism, "fp8"}] = {20, 2};
+  dense.runs[{"steady", "fast"}] = 100;
+  t.widening = {1.2, 1.44, 1.3, 1.1};
   t.pair_spread = 0.1;
-  t.devices["fast"] = {101, 3, 0.02, 0.09, {}};
-  t.devices["slow"] = {12, 2, 0.06, 0.12, {}};
-  t.stacks["steady"] = {112, 3, 0.03, 0.05, {}};
-  t.stacks["odd"] = {1, 1, 0.9, 0, {}};
-  t.kinds[{"steady", "fast"}] = {100, 2, 0.02, 0.05, std::pair(-0.06, 0.11)};
-  t.kinds[{"steady", "slow"}] = {12, 1, 0.08, 0.04, {}};
-  t.kinds[{"odd", "fast"}] = {1, 1, 0.9, 0, {}};
+  t.unseen.source = {7.5, 7.4, 8.6, 8.3};
+  t.unseen.by_source["one"] = {5, 90};
   return t;
 }
 
-double log_width(const ErrorBand& band) { return std::log(band.high / band.low); }
+RunTraits run() { return {"steady", "fast", "gpt", false, {"fp8"}, 512, 1e10}; }
+
+double high(const RunTraits& traits) { return std::log(band_of(table(), traits).high); }
 
 struct Folder {
   program::Scratch scratch;
   explicit Folder(const std::string& text) {
     if (!text.empty()) scratch.write("residuals.yaml", text);
   }
-  ErrorBand find() const {
-    return find_band(ConfigPath{{scratch.path().string()}}, "steady", "fast");
-  }
+  ErrorBand find() const { return find_band(ConfigPath{{scratch.path().string()}}, run()); }
 };
 
 }  // namespace
 
-TEST_CASE("a kind of many runs has its own percentiles, told in words") {
-  const ErrorBand band = band_of(table(), "steady", "fast");
-  CHECK(band.low == doctest::Approx(std::exp(-0.06)));
-  CHECK(band.high == doctest::Approx(std::exp(0.11)));
+TEST_CASE("a run all of whose traits were measured has its kind's percentiles") {
+  const ErrorBand band = band_of(table(), run());
+  CHECK(band.low == doctest::Approx(std::exp(-0.1)));
+  CHECK(band.high == doctest::Approx(std::exp(0.2)));
   CHECK(band.pair_spread == 0.1);
-  CHECK(band.basis == "interval: 100 published runs of steady on fast");
+  CHECK(band.basis == "interval: 113 published runs of dense models, 100 by steady on fast");
 }
 
-TEST_CASE("a kind of few runs lies between its own figures and those of all") {
-  const ErrorBand band = band_of(table(), "steady", "slow");
-  const double middle = std::log(band.low * band.high) / 2;
-  CHECK(middle > 0.03);  // the stack's mean, on the other device
-  CHECK(middle < 0.08);  // its own
-  const double own = 2 * 1.645 * 0.04, all = 2 * 1.645 * 0.10;
-  CHECK(log_width(band) > own);
-  CHECK(log_width(band) < all);
+TEST_CASE("what was never measured widens, by the factor of its group, and is told") {
+  RunTraits traits = run();
+  traits.stack = "new";
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.2));
+  CHECK(band_of(table(), traits).basis ==
+        "interval: 113 published runs of dense models; none by new: wider");
+  traits = run();
+  traits.device = "new";
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.44));
+  traits.device = "slow";  // one source: the square root
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.2));
+  CHECK(band_of(table(), traits).basis.find("one source on slow: wider") != std::string::npos);
+  traits = run();
+  traits.mechanisms = {"DeepEP", "fp8", "HybridEP"};
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.3));
+  traits.family = "mamba";  // mechanisms and family are both of the model
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.3));
+  CHECK(band_of(table(), traits).basis ==
+        "interval: 113 published runs of dense models, 100 by steady on fast; none of mamba "
+        "models, none with DeepEP, none with HybridEP: wider");
 }
 
-TEST_CASE("the less is known the wider: stack and device, one of them, neither") {
-  const auto t = table();
-  const double known = log_width(band_of(t, "steady", "slow"));
-  const double stack = log_width(band_of(t, "steady", "new"));
-  const double device = log_width(band_of(t, "new", "fast"));
-  const double neither = log_width(band_of(t, "new", "newer"));
-  CHECK(known < stack);
-  CHECK(known < device);
-  CHECK(stack < neither);
-  CHECK(device < neither);
-  CHECK(neither < log_width(ErrorBand{}));
-  CHECK(band_of(t, "new", "newer").basis ==
-        "interval: no published run of new, and none on newer: widest");
+TEST_CASE("more devices or a larger model than ever measured: wider for each doubling") {
+  RunTraits traits = run();
+  traits.devices = 4096;
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.1 * 1.1));
+  traits.parameters = 8e11;
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.1 * 1.1 * 1.1));
+  CHECK(band_of(table(), traits)
+            .basis.find(
+                "none on more than 1,024 devices, none of more than 100 B parameters: wider") !=
+        std::string::npos);
 }
 
-TEST_CASE("a run far from the others widens, and the prediction stays inside") {
-  const ErrorBand odd = band_of(table(), "odd", "fast");
-  CHECK(log_width(odd) > log_width(band_of(table(), "steady", "slow")));
-  CHECK(odd.low <= 1);
-  ResidualTable biased = table();
-  biased.kinds[{"steady", "fast"}].range = {0.1, 0.3};
-  const ErrorBand band = band_of(biased, "steady", "fast");
-  CHECK(band.low == 1);
-  CHECK(band.high == doctest::Approx(std::exp(0.3)));
+TEST_CASE("a kind without published runs has the other's percentiles at their widest") {
+  RunTraits traits = run();
+  traits.experts = true;
+  CHECK(high(traits) == doctest::Approx(0.2 * 1.2 * 1.44 * 1.3));
+  CHECK(band_of(table(), traits).basis ==
+        "interval: no published run of mixtures of experts: widest");
 }
 
 TEST_CASE("a table reads back as it was written") {
-  const auto t = table();
-  const std::string text = to_yaml(t);
-  const ResidualTable back = read_residuals(parse_yaml(text, "residuals.yaml"));
-  CHECK(to_yaml(back) == text);
-  CHECK(back.kinds.at({"steady", "fast"}).range->second == doctest::Approx(0.11));
   ResidualTable named = table();
-  named.stacks["with \"quotes\": and more"] = {1, 1, -0.1, 0, {}};
-  named.kinds[{"with \"quotes\": and more", "fast"}] = {1, 1, -0.1, 0, {}};
-  CHECK(read_residuals(parse_yaml(to_yaml(named), "x")).stacks.size() == 3);
+  named.kinds[1].traits[{TraitGroup::stack, "with \"quotes\": and more"}] = {1, 1};
+  named.kinds[1].runs[{"with \"quotes\": and more", "fast"}] = 1;
+  for (const auto& t : {table(), named, ResidualTable{.pair_spread = 0.1}}) {
+    const std::string text = to_yaml(t);
+    const ResidualTable back = read_residuals(parse_yaml(text, "residuals.yaml"));
+    CHECK(to_yaml(back) == text);
+  }
 }
 
 TEST_CASE("without a table, or with one that is no use, the interval is the widest and says why") {
-  CHECK(Folder(to_yaml(table())).find().high == doctest::Approx(std::exp(0.11)));
+  CHECK(Folder(to_yaml(table())).find().high == doctest::Approx(std::exp(0.2)));
   const ErrorBand missing = Folder("").find();
   CHECK(missing.high == ErrorBand{}.high);
   CHECK(missing.basis.find("no residuals.yaml was found") != std::string::npos);
-  const ErrorBand older = Folder("all: {runs: 3}\n").find();
+  const ErrorBand older = Folder("dense: {runs: 3}\n").find();
   CHECK(older.high == ErrorBand{}.high);
   CHECK(older.basis.find("residuals.yaml:1:") != std::string::npos);
   CHECK(Folder("[").find().low == ErrorBand{}.low);

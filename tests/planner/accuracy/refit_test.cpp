@@ -146,8 +146,8 @@ TEST_CASE("a model family and a device are left out like a source") {
   scratch.write("a.yaml", evidence(1, times));
   scratch.write("b.yaml", evidence(1, times));
   const RefitResult result = refitted(scratch, {"a.yaml", "b.yaml"}, true);
-  CHECK(result.runs.front().family == "gpt");
-  CHECK(result.runs.front().device == "a100-sxm4-80gb");
+  CHECK(result.runs.front().traits.family == "gpt");
+  CHECK(result.runs.front().traits.device == "a100-sxm4-80gb");
   CHECK(macro(result, FittedTo::other_sources) <= 0.5);  // the other source tells
   // All runs are of one family on one device: without them the constant is its prior.
   CHECK(macro(result, FittedTo::other_families) > 10);
