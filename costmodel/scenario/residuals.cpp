@@ -55,20 +55,23 @@ std::string basis_of(const KindResiduals& kind, const RunTraits& traits) {
   if (kind.count.runs == 0) return fmt::format("interval: no published run of {}: widest", models);
   const auto own = kind.runs.find({traits.stack, traits.device});
   std::string text = fmt::format("interval: {} of {}", runs_text(kind.count.runs), models);
-  if (own != kind.runs.end())
+  if (own != kind.runs.end()) {
     text +=
         fmt::format(", {} by {} on {}", format_integer(own->second), traits.stack, traits.device);
+  }
   std::vector<std::string> reasons;
   for (const Trait& trait : listed(traits)) {
     const int sources = sources_of(kind, trait);
     if (novelty(sources) > 0) reasons.push_back(lacking(trait, sources));
   }
-  if (traits.devices > kind.most_devices)
+  if (traits.devices > kind.most_devices) {
     reasons.push_back(fmt::format("none on more than {} devices",
                                   format_integer(static_cast<std::int64_t>(kind.most_devices))));
-  if (traits.parameters > kind.most_parameters)
+  }
+  if (traits.parameters > kind.most_parameters) {
     reasons.push_back(
         fmt::format("none of more than {} parameters", format_count(kind.most_parameters)));
+  }
   if (!reasons.empty()) text += fmt::format("; {}: wider", fmt::join(reasons, ", "));
   return text;
 }
@@ -217,7 +220,7 @@ std::string kind_yaml(const KindResiduals& kind) {
   std::string text = fmt::format(
       "  runs: {}\n  sources: {}\n  low: {:.4f}\n  high: {:.4f}\n  covered: {:.1f}\n  "
       "most_devices: "
-      "{:.0f}\n  most_parameters: {:.6g}\n",
+      "{:.0f}\n  most_parameters: {:.0f}\n",
       kind.count.runs, kind.count.sources, kind.low, kind.high, kind.covered, kind.most_devices,
       kind.most_parameters);
   for (std::size_t g = 0; g < trait_group_names.size(); ++g) {

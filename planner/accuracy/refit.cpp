@@ -196,9 +196,10 @@ class Fit {
   // A run that can no longer be predicted counts as one that no constant explains.
   double objective(const Point& at) const {
     double total = 0;
-    for (const std::size_t i : all_)
+    for (const std::size_t i : all_) {
       if (weights_[i] > 0)
         total += weights_[i] * robust_loss(std::isnan(at.errors[i]) ? 1 : at.errors[i]);
+    }
     for (std::size_t c = 0; c < constants_.size(); ++c)
       total += prior_loss(std::log(at.values[c] / constants_[c].prior), constants_[c].spread);
     return total;

@@ -74,9 +74,10 @@ Table unseen_table(const Scorecard& card) {
   const costmodel::UnseenErrors& u = card.unseen->unseen;
   for (const auto& [name, e] : {std::pair("source", u.source), std::pair("model family", u.family),
                                 std::pair("device", u.device), std::pair("software", u.stack),
-                                std::pair("(as configured, all seen)", u.in_sample)})
+                                std::pair("(as configured, all seen)", u.in_sample)}) {
     t.rows.push_back({name, one_decimal(e.sources), one_decimal(e.dense), one_decimal(e.experts),
                       one_decimal(e.experts_by_run)});
+  }
   return t;
 }
 

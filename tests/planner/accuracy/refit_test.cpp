@@ -177,30 +177,4 @@ TEST_CASE("a prior holds a constant that few runs decide") {
   CHECK(std::abs(result.constants.front().value / 0.8 - 1) <= 0.02);
 }
 
-TEST_CASE("bad files of constants say where and what") {
-  const program::Scratch scratch;
-  const costmodel::ConfigPath path{{configs}};
-  const auto fault = [&](const std::string& text) {
-    scratch.write("bad.yaml", text);
-    try {
-      read_constants((scratch.path() / "bad.yaml").string(), path);
-    } catch (const costmodel::ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  const std::string start = "constants:\n- {name: x, in: [";
-  CHECK(fault(start + "devices/a100-sxm4-80gb], key: gemm.size}\n").find("has no key gemm.size") !=
-        std::string::npos);
-  CHECK(fault(start + "devices/a100], key: gemm.efficiency}\n").find("a100") != std::string::npos);
-  CHECK(fault("constants: 5\n").find("is not a list of constants") != std::string::npos);
-  CHECK(fault("constants: []\n").find("is not a list of constants") != std::string::npos);
-  CHECK(fault(start + "devices/a100-sxm4-80gb], key: gemm.efficiency, low: 0.9, high: 0.5}\n")
-            .find("low 0.9 is above high 0.5; exchange them") != std::string::npos);
-  CHECK(fault(start + "a100], key: gemm.efficiency}\n").find("names no configuration") !=
-        std::string::npos);
-  CHECK(fault(start + "devices/a100-sxm4-80gb], key: title}\n").find("is not a number") !=
-        std::string::npos);
-}
-
 }  // namespace refit_test
