@@ -31,7 +31,7 @@ using runtime::word;
 using runtime::words;
 
 constexpr const char* help =
-    "usage: shardplan calibrate --from FILE ... --base NAME [flags]\n"
+    "usage: shardplan calibrate --from FILE ... [--base NAME] [flags]\n"
     "       shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]\n"
     "       shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]\n"
     "       shardplan calibrate --backend cpu --check DEVICE.yaml\n\n"
@@ -49,7 +49,9 @@ constexpr const char* help =
     "  --source WORDS         only measurements whose source's title holds these words "
     "(repeatable)\n"
     "  --base NAME            the device or cluster that has all other constants: a name or a "
-    "file\n"
+    "file;\n"
+    "                         without it, how far each shipped device is from the measurements\n"
+    "  --stack NAME           the framework whose experts' constants are compared\n"
     "  --out FILE             write the profile there and the report to standard output\n"
     "flags, of this machine:\n"
     "  --backend cpu|cuda     measure it: one core, or the first GPU\n"
@@ -74,9 +76,9 @@ constexpr const char* help =
 
 const std::vector<std::string>& flags() {
   static const std::vector<std::string> all{
-      "--from",    "--device",  "--source", "--base",    "--out",     "--config-path",
-      "--backend", "--quiet",   "--help",   "--quick",   "--minutes", "--cluster-out",
-      "--compare", "--profile", "--check",  "--then-run"};
+      "--from",        "--device",  "--source",  "--base",  "--out",     "--config-path",
+      "--backend",     "--stack",   "--quiet",   "--help",  "--quick",   "--minutes",
+      "--cluster-out", "--compare", "--profile", "--check", "--then-run"};
   return all;
 }
 
@@ -88,8 +90,8 @@ po::variables_map parsed(int count, char** arguments) {
   add("device", po::value<Words>()->composing(), "");
   add("source", po::value<Words>()->composing(), "");
   add("config-path", po::value<Words>()->composing(), "");
-  for (const char* name : {"base", "out", "backend", "color", "cluster-out", "then-run", "compare",
-                           "profile", "check"})
+  for (const char* name : {"base", "stack", "out", "backend", "color", "cluster-out", "then-run",
+                           "compare", "profile", "check"})
     add(name, po::value<std::string>(), "");
   add("minutes", po::value<double>(), "");
   for (const char* name : {"quiet", "quick", "help,h"}) add(name, po::bool_switch(), "");
@@ -230,10 +232,16 @@ int run(int count, char** arguments) {
                             .devices = words(values, "device"),
                             .sources = words(values, "source"),
                             .base = word(values, "base"),
+                            .stack = word(values, "stack"),
+                            .writes = values.count("out") != 0,
                             .path = costmodel::config_path(words(values, "config-path"))});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
     return runtime::failed;
+  }
+  if (answer.profile.empty()) {
+    costmodel::write_standard_output(answer.report);
+    return 0;
   }
   const std::string out = word(values, "out");
   const bool quiet = values["quiet"].as<bool>();

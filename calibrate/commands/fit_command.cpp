@@ -9,9 +9,11 @@
 #include "calibrate/fit/fit_network.hpp"
 #include "calibrate/fit/fitted_profile.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 
 namespace calibrate {
 
@@ -44,7 +46,20 @@ Microbenchmarks of_sources(Microbenchmarks all, const std::vector<std::string>& 
   return all;
 }
 
-std::vector<Measurement> of_devices(const Microbenchmarks& all, const Request& request) {
+bool is_one_of(const std::string& device, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), device) != names.end();
+}
+
+// Those of the devices, which the sources call by these names.
+Microbenchmarks of_devices(Microbenchmarks all, const std::vector<std::string>& names) {
+  std::erase_if(all.measurements, [&](const auto& m) { return !is_one_of(m.device, names); });
+  std::erase_if(all.unused, [&](const auto& u) { return !is_one_of(u.device, names); });
+  return all;
+}
+
+// The devices that were asked for, else those that the base is measured as, else the only one.
+Microbenchmarks chosen(const Microbenchmarks& all, const Request& request,
+                       const std::vector<std::string>& base) {
   std::set<std::string> names;
   for (const auto& m : all.measurements) names.insert(m.device);
   const std::vector<std::string> known(names.begin(), names.end());
@@ -55,18 +70,12 @@ std::vector<Measurement> of_devices(const Microbenchmarks& all, const Request& r
                         costmodel::known_names(device, known, 64));
     }
   }
-  if (request.devices.empty() && known.size() > 1) {
-    throw ConfigError({}, fmt::format("the files measure {} devices", known.size()),
-                      fmt::format("choose with --device: {}", fmt::join(known, ", ")));
-  }
-  if (request.devices.empty()) return all.measurements;
-  std::vector<Measurement> chosen;
-  for (const auto& m : all.measurements) {
-    if (std::find(request.devices.begin(), request.devices.end(), m.device) !=
-        request.devices.end())
-      chosen.push_back(m);
-  }
-  return chosen;
+  if (!request.devices.empty()) return of_devices(all, request.devices);
+  if (known.size() <= 1) return all;
+  Microbenchmarks own = of_devices(all, base);
+  if (!own.measurements.empty()) return own;
+  throw ConfigError({}, fmt::format("the files measure {} devices", known.size()),
+                    fmt::format("choose with --device: {}", fmt::join(known, ", ")));
 }
 
 struct Base {
@@ -86,15 +95,59 @@ Base load_base(const Request& request) {
   return base;
 }
 
+// The names by which published sources call a device.
+std::vector<std::string> names_of(const Value& device) {
+  std::vector<std::string> names;
+  if (const Value* list = device.find("measured_as"))
+    for (const Value& name : list->items)
+      names.push_back(costmodel::read_text(name, "measured_as"));
+  return names;
+}
+
+std::vector<std::string> names_of(const Base& base, const costmodel::ConfigPath& path) {
+  if (!base.is_cluster) return names_of(base.config.value);
+  const Value* device = base.config.value.find("device");
+  if (device == nullptr) return {};
+  return names_of(costmodel::resolve_config(path, "devices", *device).value);
+}
+
+costmodel::StackSpec stack_of(const Request& request) {
+  if (request.stack.empty()) return {};
+  const costmodel::Mark mark{"--stack", 0, 0};
+  const auto config = costmodel::resolve_config(request.path, "stacks",
+                                                costmodel::scalar_value(request.stack, mark));
+  return costmodel::read_stack(config.value, config.name);
+}
+
 std::vector<FittedGroup> fit_base(const Base& base, const std::vector<Measurement>& measurements,
-                                  std::vector<Unused>& unused) {
+                                  const costmodel::StackSpec& stack, std::vector<Unused>& unused) {
   const auto& [name, value] = base.config;
   if (base.is_cluster)
-    return fit_network(costmodel::read_cluster(value, name, {}), measurements, unused);
+    return fit_network(costmodel::read_cluster(value, name, {}), measurements, unused,
+                       stack.exchange_efficiency);
   const Value* attention = value.find("attention");
   const bool flash2 =
       attention != nullptr && attention->find("flash2_forward_efficiency") != nullptr;
-  return fit_device(costmodel::read_device(value, name), measurements, flash2, unused);
+  return fit_device(costmodel::read_device(value, name), measurements, flash2, unused,
+                    stack.expert_start_fused);
+}
+
+// Every shipped device against the measurements of it.
+Answer compare_devices(const Microbenchmarks& all, const Request& request) {
+  const auto stack = stack_of(request);
+  Answer answer;
+  for (const auto& name : costmodel::config_names(request.path, "devices")) {
+    const Base base{false, costmodel::resolve_config(request.path, "devices",
+                                                     costmodel::scalar_value(name, {}))};
+    const auto own = of_devices(all, names_of(base.config.value));
+    std::vector<Unused> unused;
+    const auto groups = fit_base(base, own.measurements, stack, unused);
+    if (groups.empty()) continue;
+    answer.report += comparison(name, groups);
+    answer.fitted = true;
+  }
+  if (answer.fitted) answer.report = comparison_head() + answer.report;
+  return answer;
 }
 
 }  // namespace
@@ -104,20 +157,22 @@ Answer calibrate(const Request& request) {
     throw ConfigError({}, "shardplan calibrate: no measurements are given",
                       "write --from FILE ...: files of microbenchmarks");
   }
-  if (request.base.empty()) {
+  if (request.base.empty() && (request.writes || !request.devices.empty())) {
     throw ConfigError({}, "shardplan calibrate: no base is given",
                       "write --base NAME: the device or cluster that has all other constants");
   }
   const Microbenchmarks all = of_sources(load(request.from), request.sources);
-  const auto measurements = of_devices(all, request);
+  if (request.base.empty()) return compare_devices(all, request);
   const Base base = load_base(request);
-  std::vector<Unused> unused = all.unused;
-  const auto groups = fit_base(base, measurements, unused);
+  Microbenchmarks own = chosen(all, request, names_of(base, request.path));
+  std::vector<Unused>& unused = own.unused;
+  const auto groups = fit_base(base, own.measurements, stack_of(request), unused);
   Answer answer;
   answer.fitted = std::any_of(groups.begin(), groups.end(),
                               [](const FittedGroup& g) { return g.any_fitted(); });
   answer.profile = to_yaml(fitted_profile(base.config.value, request.base, groups));
-  answer.report = fit_report(groups, unused);
+  answer.report =
+      comparison_head() + comparison(base.config.name, groups) + "\n" + fit_report(groups, unused);
   return answer;
 }
 

@@ -111,10 +111,12 @@ Chosen choose(const FitTask& task) {
 }
 
 ErrorSummary errors(const FitTask& task, const std::vector<double>& values) {
-  std::vector<double> sizes;
-  for (const auto& m : task.points)
-    sizes.push_back(100 * std::abs(task.model(values, m) / m.time - 1));
-  return {quantile(sizes, 0.5), quantile(sizes, 0.9)};
+  std::vector<double> signs, sizes;
+  for (const auto& m : task.points) {
+    signs.push_back(100 * (task.model(values, m) / m.time - 1));
+    sizes.push_back(std::abs(signs.back()));
+  }
+  return {quantile(sizes, 0.5), quantile(sizes, 0.9), quantile(signs, 0.5)};
 }
 
 std::string dates(const std::vector<Measurement>& points) {
@@ -134,10 +136,11 @@ std::vector<double> FittedGroup::values() const {
 }
 
 bool FittedGroup::any_fitted() const {
-  return std::any_of(constants.begin(), constants.end(), [](const auto& c) { return c.fitted; });
+  return std::any_of(constants.begin(), constants.end(),
+                     [](const auto& c) { return c.fitted && c.written; });
 }
 
-FittedGroup fit(const FitTask& task) {
+FittedGroup fit(const FitTask& task, const FitTask& shipped) {
   FittedGroup group;
   group.what = task.what;
   group.points = task.points.size();
@@ -154,9 +157,9 @@ FittedGroup fit(const FitTask& task) {
     const auto& knob = task.knobs[j];
     const bool at_bound =
         fitted && (after[j] == knob.most || (after[j] == knob.least && after[j] > 0));
-    group.constants.push_back({knob.name, before[j], after[j], fitted, at_bound});
+    group.constants.push_back({knob.name, before[j], after[j], fitted, at_bound, knob.written});
   }
-  group.before = errors(task, before);
+  group.before = errors(shipped, start_values(shipped));
   group.after = errors(task, after);
   return group;
 }

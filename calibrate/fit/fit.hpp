@@ -20,7 +20,8 @@ struct Knob {
   double start, least, most;
   bool always = false;
   std::optional<std::size_t> follows =
-      {};  // keeps its ratio to that knob: the points show one only
+      {};               // keeps its ratio to that knob: the points show one only
+  bool written = true;  // false: reported, and left as it is in the profile
 };
 
 struct FitTask {
@@ -33,6 +34,7 @@ struct FitTask {
 
 struct ErrorSummary {  // of |predicted / measured - 1|, in per cent
   double median = 0, p90 = 0;
+  double bias = 0;  // median of predicted / measured - 1, per cent
 };
 
 struct FittedConstant {
@@ -40,6 +42,7 @@ struct FittedConstant {
   double before, after;
   bool fitted;            // false: unchanged, because the data do not determine it
   bool at_bound = false;  // the best value lies outside the range
+  bool written = true;
 };
 
 struct FittedGroup {
@@ -53,6 +56,9 @@ struct FittedGroup {
   bool any_fitted() const;
 };
 
-FittedGroup fit(const FitTask& task);
+// `shipped`: the task with all constants as they were before any was fitted; its errors are
+// `before`.
+FittedGroup fit(const FitTask& task, const FitTask& shipped);
+inline FittedGroup fit(const FitTask& task) { return fit(task, task); }
 
 }  // namespace calibrate

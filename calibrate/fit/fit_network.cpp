@@ -17,8 +17,20 @@ using costmodel::Tier;
 
 namespace {
 
+struct Ranks {
+  int ranks;
+  int nodes;  // 0: not stated, as a job fills the units
+};
+
+std::optional<Ranks> ranks_of(const Measurement& m) {
+  if (const auto* run = std::get_if<CollectiveRun>(&m.what)) return Ranks{run->ranks, run->nodes};
+  if (const auto* run = std::get_if<ExpertRun>(&m.what)) return Ranks{run->ranks, run->nodes};
+  return std::nullopt;
+}
+
 // The distribution of the run's ranks over the tiers; none when the cluster has no such place.
-std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec& cluster) {
+std::optional<GroupLayout> layout_in(const Ranks& run, const ClusterSpec& cluster) {
+  if (run.nodes == 0) return costmodel::layout_of(run.ranks, 1, cluster);
   const auto unit = cluster.tiers.front().devices;
   if (run.ranks % run.nodes != 0) return std::nullopt;
   const int in_node = run.ranks / run.nodes;
@@ -38,8 +50,7 @@ std::optional<GroupLayout> layout_in(const CollectiveRun& run, const ClusterSpec
 ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>& measurements) {
   std::int64_t most = base.devices;
   for (const auto& m : measurements) {
-    if (const auto* run = std::get_if<CollectiveRun>(&m.what))
-      most = std::max<std::int64_t>(most, run->ranks);
+    if (const auto run = ranks_of(m)) most = std::max<std::int64_t>(most, run->ranks);
   }
   ClusterSpec cluster = most == base.devices ? base : costmodel::resized(base, most);
   for (Tier& tier : cluster.tiers) tier.measured.clear();  // they would hide the formulas
@@ -67,35 +78,71 @@ FitTask task_of(const ClusterSpec& cluster, std::size_t tier, std::vector<Measur
   task.model = [cluster, tier](const std::vector<double>& values, const Measurement& m) {
     const auto& run = std::get<CollectiveRun>(m.what);
     const ClusterSpec tried = with_constants(cluster, tier, values);
-    return costmodel::collective_time(run.kind, run.message, *layout_in(run, tried), tried);
+    return costmodel::collective_time(run.kind, run.message, *layout_in(*ranks_of(m), tried),
+                                      tried);
   };
   return task;
+}
+
+FitTask exchanges_of(const ClusterSpec& cluster, std::size_t tier, double efficiency,
+                     std::vector<Measurement> points) {
+  FitTask task;
+  task.what = fmt::format("dispatch and combine over {}", cluster.tiers[tier].name);
+  task.knobs = {{"experts.exchange_efficiency", efficiency, 1e-2, 2, true, {}, false}};
+  task.points = std::move(points);
+  task.model = [cluster](const std::vector<double>& values, const Measurement& m) {
+    const auto& run = std::get<ExpertRun>(m.what);
+    auto routing = run.routing;
+    routing.efficiency = values[0];
+    return costmodel::expert_exchange(run.message, routing, *layout_in(*ranks_of(m), cluster),
+                                      cluster)
+        .time;
+  };
+  return task;
+}
+
+using ByTier = std::vector<std::vector<Measurement>>;
+
+// The measurements of a kind by the outermost tier of each.
+template <class Run>
+ByTier by_tier(const ClusterSpec& cluster, const std::vector<Measurement>& measurements,
+               std::vector<Unused>& unused) {
+  ByTier found(cluster.tiers.size());
+  for (const auto& m : measurements) {
+    if (!std::holds_alternative<Run>(m.what)) continue;
+    const Ranks run = *ranks_of(m);
+    const auto layout = layout_in(run, cluster);
+    if (!layout) {
+      unused.push_back(
+          {m.id,
+           fmt::format("{} ranks on {} nodes have no place in the cluster", run.ranks, run.nodes),
+           m.device});
+    } else {
+      found[static_cast<std::size_t>(layout->outermost())].push_back(m);
+    }
+  }
+  return found;
 }
 
 }  // namespace
 
 std::vector<FittedGroup> fit_network(const ClusterSpec& base,
                                      const std::vector<Measurement>& measurements,
-                                     std::vector<Unused>& unused) {
-  ClusterSpec cluster = large_enough(base, measurements);
-  std::vector<std::vector<Measurement>> by_tier(cluster.tiers.size());
-  for (const auto& m : measurements) {
-    const auto* run = std::get_if<CollectiveRun>(&m.what);
-    if (run == nullptr) continue;
-    const auto layout = layout_in(*run, cluster);
-    if (!layout) {
-      unused.push_back({m.id, fmt::format("{} ranks on {} nodes have no place in the cluster",
-                                          run->ranks, run->nodes)});
-    } else {
-      by_tier[static_cast<std::size_t>(layout->outermost())].push_back(m);
-    }
-  }
+                                     std::vector<Unused>& unused, double exchange_efficiency) {
+  const ClusterSpec shipped = large_enough(base, measurements);
+  ClusterSpec cluster = shipped;
   std::vector<FittedGroup> groups;
-  for (std::size_t tier = 0; tier < by_tier.size(); ++tier) {
-    if (by_tier[tier].empty()) continue;
-    groups.push_back(fit(task_of(cluster, tier, by_tier[tier])));
+  const auto collectives = by_tier<CollectiveRun>(shipped, measurements, unused);
+  for (std::size_t tier = 0; tier < collectives.size(); ++tier) {
+    if (collectives[tier].empty()) continue;
+    groups.push_back(
+        fit(task_of(cluster, tier, collectives[tier]), task_of(shipped, tier, collectives[tier])));
     cluster = with_constants(cluster, tier, groups.back().values());
   }
+  const auto exchanges = by_tier<ExpertRun>(shipped, measurements, unused);
+  for (std::size_t tier = 0; tier < exchanges.size(); ++tier)
+    if (!exchanges[tier].empty())
+      groups.push_back(fit(exchanges_of(shipped, tier, exchange_efficiency, exchanges[tier])));
   return groups;
 }
 

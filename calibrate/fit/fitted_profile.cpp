@@ -114,6 +114,7 @@ Value fitted_profile(const Value& base, const std::string& base_name,
     for (const auto& constant : group.constants) {
       if (!constant.fitted) continue;
       records.items.push_back(record_of(group, constant));
+      if (!constant.written) continue;
       if (!written.insert(constant.name).second) continue;
       home_of(profile, constant.name)
           .set(last_word(constant.name), scalar_value(with_unit(constant.name, constant.after)));
@@ -126,6 +127,23 @@ Value fitted_profile(const Value& base, const std::string& base_name,
     rewrite_source(home_of(profile, path + ".source"), from, base_name);
   profile.set("fit", records);
   return profile;
+}
+
+std::string comparison_head() {
+  return fmt::format("{:<20} {:<48} {:>7} {:>15} {:>15} {:>8}\n", "of", "kind", "points",
+                     "median error", "90th percentile", "bias");
+}
+
+std::string comparison(const std::string& name, const std::vector<FittedGroup>& groups) {
+  std::string text;
+  for (const auto& g : groups) {
+    text += fmt::format("{:<20} {:<48} {:>7} {:>15} {:>15} {:>8}\n", costmodel::printable(name),
+                        costmodel::printable(g.what), g.points,
+                        fmt::format("{:.1f} -> {:.1f} %", g.before.median, g.after.median),
+                        fmt::format("{:.1f} -> {:.1f} %", g.before.p90, g.after.p90),
+                        fmt::format("{:+.1f} %", g.before.bias));
+  }
+  return text;
 }
 
 std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector<Unused>& unused) {

@@ -16,6 +16,11 @@ namespace calibrate {
 costmodel::Value fitted_profile(const costmodel::Value& base, const std::string& base_name,
                                 const std::vector<FittedGroup>& groups);
 
+// A table of the kinds of measurements, a line each: how far the formulas are from them before and
+// after the fit, and on which side before.
+std::string comparison_head();
+std::string comparison(const std::string& name, const std::vector<FittedGroup>& groups);
+
 // A table of the constants: before, after, points, errors.
 std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector<Unused>& unused);
 

@@ -9,6 +9,7 @@
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/config/value.hpp"
+#include "costmodel/cost/expert_exchange.hpp"
 #include "costmodel/operators/op.hpp"
 
 namespace calibrate {
@@ -16,6 +17,9 @@ namespace calibrate {
 struct Product {  // batch products of [m, k] · [k, n]
   double batch, m, n, k;
   costmodel::Precision precision;
+  bool grouped = false;  // by one kernel for `batch` experts
+  bool casts = false;    // with the kernels that make its operands narrow
+  bool trained = false;  // with both gradients, of an expert's layer
 };
 
 struct AttentionRun {
@@ -29,17 +33,35 @@ struct CollectiveRun {
   costmodel::CollectiveKind kind;
   costmodel::Bytes message;  // bytes as in costmodel/cost/collective.hpp
   int ranks;
-  int nodes;
+  int nodes;  // 0: not stated
+};
+
+// Dispatch or combine of routed tokens by kernels that send a token once to each rank.
+struct ExpertRun {
+  costmodel::Bytes message;  // as in costmodel/cost/expert_exchange.hpp
+  costmodel::ExpertRouting routing;
+  int ranks;
+  int nodes;  // 0: not stated
 };
 
 struct Copy {              // within one device
   costmodel::Bytes moved;  // bytes read plus written
 };
 
+struct MemoryKernel {
+  std::string what;  // "norms (cudnn)"
+  costmodel::Bytes moved;
+  int kernels;
+};
+
+struct Launch {  // host time of an eager operator of one kernel
+  double kernels;
+};
+
 struct Measurement {
   std::string id;
   std::string device;  // as the source names it
-  std::variant<Product, AttentionRun, CollectiveRun, Copy> what;
+  std::variant<Product, AttentionRun, CollectiveRun, ExpertRun, Copy, MemoryKernel, Launch> what;
   costmodel::Seconds time;
   std::string title;     // title of the source
   std::string measured;  // the date, "" where the source has none
@@ -49,6 +71,7 @@ struct Measurement {
 struct Unused {
   std::string id;
   std::string reason;
+  std::string device = {};  // as in Measurement
 };
 
 struct Microbenchmarks {

@@ -242,6 +242,44 @@ TEST_CASE("a constant that would have to leave its range says so") {
   CHECK_FALSE(groups.at(0).constants[1].at_bound);
 }
 
+TEST_CASE("groups of products start one by one, and change no constant of the device") {
+  const auto truth = synthetic::device();
+  std::vector<Measurement> points;
+  for (const double groups : {2.0, 8.0, 32.0}) {
+    const auto time = groups * costmodel::Seconds(7e-6) +
+                      costmodel::product_time(groups, 512, 4096, 7168, truth, Precision::bf16);
+    points.push_back(point(Product{groups, 512, 4096, 7168, Precision::bf16, true}, time));
+  }
+  std::vector<Unused> unused;
+  const auto groups = fit_device(truth, points, false, unused, costmodel::Seconds(7e-6));
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].what == "bf16 products in groups");
+  CHECK(groups[0].before.p90 == doctest::Approx(0));
+  CHECK(fit_device(truth, points, false, unused).at(0).before.bias < -1);
+  CHECK_FALSE(groups[0].any_fitted());
+}
+
+TEST_CASE("the efficiency of exchanges comes back, relative to the tiers as they are") {
+  const auto truth = synthetic::cluster();
+  costmodel::ExpertRouting routing{costmodel::Dispatcher::hybridep, 8, 0, 0, 0.6};
+  std::vector<Measurement> points;
+  for (const int ranks : {8, 16, 64}) {
+    const synthetic::Bytes message(4096.0 * 8 * 7168 * 2);
+    const auto layout = costmodel::layout_of(ranks, 1, truth);
+    const auto time = costmodel::expert_exchange(message, routing, layout, truth).time;
+    points.push_back(point(ExpertRun{message, routing, ranks, ranks / 8}, time));
+  }
+  std::vector<Unused> unused;
+  const auto groups = fit_network(synthetic::cluster(), points, unused, 0.9);
+  REQUIRE(groups.size() == 2);
+  for (const auto& group : groups) {
+    CHECK(group.values().at(0) == doctest::Approx(0.6).epsilon(0.01));
+    CHECK(group.constants[0].before == 0.9);
+    CHECK(group.before.bias < -10);
+    CHECK_FALSE(group.any_fitted());
+  }
+}
+
 TEST_CASE("what cannot be priced is said") {
   auto base = synthetic::device();
   base.peak[static_cast<std::size_t>(Precision::fp8)] = {};

@@ -75,6 +75,28 @@ TEST_CASE("a log of nccl-tests becomes a cluster") {
   CHECK(run({"evaluate", "s.yaml"}, scratch).status == 0);
 }
 
+TEST_CASE("without a base, every shipped device is held against the measurements of it") {
+  const Scratch scratch;
+  const auto lines = [&](std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"calibrate", "--from", shipped("gemm.yaml"), shipped("grouped_gemm.yaml")});
+    const auto done = run(words, scratch);
+    CHECK(done.err == "");
+    CHECK(done.status == 0);
+    return done.out;
+  };
+  const auto all = lines({});
+  const auto line = [&](const std::string& text, const std::string& start) {
+    const auto at = text.find(start);
+    REQUIRE_MESSAGE(at != std::string::npos, start);
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  CHECK(line(all, "a100-pcie-80gb       bf16 products  ").find(" 137 ") != std::string::npos);
+  const std::string groups = "b200-sxm-180gb       bf16 products in groups";
+  CHECK(line(all, groups) != line(lines({"--stack", "megatron-core-2026"}), groups));
+  CHECK(line(all, groups) == line(lines({"--base", "b200-sxm-180gb", "--out", "x"}), groups));
+}
+
 TEST_CASE("bad requests") {
   const Scratch scratch;
   const auto fault = [&](const std::vector<std::string>& words) {
@@ -87,7 +109,8 @@ TEST_CASE("bad requests") {
   };
   const std::string gemm = shipped("gemm.yaml");
   CHECK(fault({}).find("no measurements are given") != std::string::npos);
-  CHECK(fault({"--from", gemm}).find("no base is given") != std::string::npos);
+  CHECK(fault({"--from", gemm, "--device", "H800"}).find("no base is given") != std::string::npos);
+  CHECK(fault({"--from", gemm, "--out", "x.yaml"}).find("no base is given") != std::string::npos);
   CHECK(fault({"--frm", gemm}).find("did you mean '--from'") != std::string::npos);
   CHECK(fault({"--from", "none.yaml", "--base", "t4"}) ==
         "none.yaml: no such file; check the path\n");

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -53,11 +55,11 @@ TEST_CASE("rates become times") {
 }
 
 TEST_CASE("what is not priced is counted with its reason") {
-  const auto moe =
-      read(entry("kind: collective, op: moe_dispatch, shape: {ranks: 8}, measured: "
+  const auto other =
+      read(entry("kind: collective, op: broadcast_all, shape: {ranks: 8}, measured: "
                  "{time_us: 3}"));
-  CHECK(moe.measurements.empty());
-  CHECK(moe.unused.at(0).reason == "'moe_dispatch' is no collective of ours");
+  CHECK(other.measurements.empty());
+  CHECK(other.unused.at(0).reason == "'broadcast_all' is no collective of ours");
   const auto nvls =
       read(entry("kind: collective, op: all_reduce, system: {algo: NVLS}, shape: "
                  "{bytes: 1, ranks: 8}, measured: {time_us: 3}"));
@@ -76,15 +78,41 @@ TEST_CASE("faults are told with their place") {
             .find("lacks the key 'm'") != std::string::npos);
 }
 
-TEST_CASE("every shipped file reads") {
-  int files = 0;
+TEST_CASE("every shipped file reads, row by row, and every kind that is priced has rows") {
+  std::set<std::size_t> priced;
   for (const auto& file :
        std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/microbench")) {
-    const auto found = read_microbenchmarks(costmodel::load_yaml(file.path().string()));
-    CHECK(found.measurements.size() > 0);
-    ++files;
+    CAPTURE(file.path().string());
+    const auto list = costmodel::load_yaml(file.path().string());
+    const auto found = read_microbenchmarks(list);
+    CHECK(found.measurements.size() + found.unused.size() == list.items.size());
+    for (const auto& m : found.measurements) {
+      priced.insert(m.what.index());
+      CHECK_MESSAGE(m.time.value > 0, m.id);
+    }
+    for (const auto& u : found.unused) CHECK_MESSAGE(!u.reason.empty(), u.id);
   }
-  CHECK(files == 4);
+  CHECK(priced.size() == std::variant_size_v<decltype(Measurement::what)>);
+}
+
+TEST_CASE("a device is measured under names that the shipped files have, each its own") {
+  std::set<std::string> known, taken;
+  for (const auto& file :
+       std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/microbench"))
+    for (const auto& row : costmodel::load_yaml(file.path().string()).items)
+      known.insert(row.find("device")->text);
+  for (const auto& file :
+       std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/devices")) {
+    CAPTURE(file.path().string());
+    const auto device = costmodel::load_yaml(file.path().string());
+    const auto* names = device.find("measured_as");
+    if (names == nullptr) continue;
+    for (const auto& name : names->items) {
+      CHECK_MESSAGE(known.count(name.text) == 1, name.text);
+      CHECK_MESSAGE(taken.insert(name.text).second, name.text);
+    }
+  }
+  CHECK_FALSE(taken.empty());
 }
 
 }  // namespace microbenchmark_test
