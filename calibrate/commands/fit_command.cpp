@@ -98,9 +98,9 @@ Base load_base(const Request& request) {
 // The names by which published sources call a device.
 std::vector<std::string> names_of(const Value& device) {
   std::vector<std::string> names;
-  if (const Value* list = device.find("measured_as"))
-    for (const Value& name : list->items)
-      names.push_back(costmodel::read_text(name, "measured_as"));
+  const Value* list = device.find("measured_as");
+  if (list == nullptr) return names;
+  for (const Value& name : list->items) names.push_back(costmodel::read_text(name, "measured_as"));
   return names;
 }
 

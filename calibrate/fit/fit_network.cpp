@@ -19,7 +19,7 @@ namespace {
 
 struct Ranks {
   int ranks;
-  int nodes;  // 0: not stated, as a job fills the units
+  int nodes;  // 0: not stated
 };
 
 std::optional<Ranks> ranks_of(const Measurement& m) {
@@ -28,19 +28,38 @@ std::optional<Ranks> ranks_of(const Measurement& m) {
   return std::nullopt;
 }
 
+GroupLayout empty_layout(int ranks, const ClusterSpec& cluster) {
+  GroupLayout layout;
+  layout.size = ranks;
+  layout.tiers = cluster.tiers.size();
+  layout.fan.fill(1);
+  return layout;
+}
+
+// Ranks that fill units one after the other, within what the outermost tier connects.
+std::optional<GroupLayout> filled(int ranks, const ClusterSpec& cluster) {
+  const auto& tiers = cluster.tiers;
+  if (ranks > tiers[tiers.size() > 1 ? tiers.size() - 2 : 0].devices) return std::nullopt;
+  GroupLayout layout = empty_layout(ranks, cluster);
+  std::int64_t units = ranks, inside = 1;
+  for (std::size_t i = 0; i < tiers.size() && units > 1; ++i) {
+    layout.fan[i] = static_cast<int>(std::min(units, tiers[i].devices / inside));
+    units = costmodel::ceil_div(units, layout.fan[i]);
+    inside = tiers[i].devices;
+  }
+  return layout;
+}
+
 // The distribution of the run's ranks over the tiers; none when the cluster has no such place.
 std::optional<GroupLayout> layout_in(const Ranks& run, const ClusterSpec& cluster) {
-  if (run.nodes == 0) return costmodel::layout_of(run.ranks, 1, cluster);
+  if (run.nodes == 0) return filled(run.ranks, cluster);
   const auto unit = cluster.tiers.front().devices;
   if (run.ranks % run.nodes != 0) return std::nullopt;
   const int in_node = run.ranks / run.nodes;
   const bool whole_units = in_node == unit || cluster.devices_per_node < unit;
   if (run.nodes > 1 && whole_units) return costmodel::layout_of(run.ranks, 1, cluster);
   if (in_node > unit || (run.nodes > 1 && cluster.tiers.size() != 2)) return std::nullopt;
-  GroupLayout layout;
-  layout.size = run.ranks;
-  layout.tiers = cluster.tiers.size();
-  layout.fan.fill(1);
+  GroupLayout layout = empty_layout(run.ranks, cluster);
   layout.fan[0] = in_node;
   if (run.nodes > 1) layout.fan[1] = run.nodes;
   return layout;
@@ -101,6 +120,11 @@ FitTask exchanges_of(const ClusterSpec& cluster, std::size_t tier, double effici
   return task;
 }
 
+std::string no_place(const Ranks& run) {
+  if (run.nodes == 0) return fmt::format("{} ranks have no place in one node", run.ranks);
+  return fmt::format("{} ranks on {} nodes have no place in the cluster", run.ranks, run.nodes);
+}
+
 using ByTier = std::vector<std::vector<Measurement>>;
 
 // The measurements of a kind by the outermost tier of each.
@@ -113,10 +137,7 @@ ByTier by_tier(const ClusterSpec& cluster, const std::vector<Measurement>& measu
     const Ranks run = *ranks_of(m);
     const auto layout = layout_in(run, cluster);
     if (!layout) {
-      unused.push_back(
-          {m.id,
-           fmt::format("{} ranks on {} nodes have no place in the cluster", run.ranks, run.nodes),
-           m.device});
+      unused.push_back({m.id, no_place(run), m.device});
     } else {
       found[static_cast<std::size_t>(layout->outermost())].push_back(m);
     }
@@ -140,9 +161,10 @@ std::vector<FittedGroup> fit_network(const ClusterSpec& base,
     cluster = with_constants(cluster, tier, groups.back().values());
   }
   const auto exchanges = by_tier<ExpertRun>(shipped, measurements, unused);
-  for (std::size_t tier = 0; tier < exchanges.size(); ++tier)
-    if (!exchanges[tier].empty())
-      groups.push_back(fit(exchanges_of(shipped, tier, exchange_efficiency, exchanges[tier])));
+  for (std::size_t tier = 0; tier < exchanges.size(); ++tier) {
+    if (exchanges[tier].empty()) continue;
+    groups.push_back(fit(exchanges_of(shipped, tier, exchange_efficiency, exchanges[tier])));
+  }
   return groups;
 }
 

@@ -1,7 +1,12 @@
 // `shardplan calibrate` as users run it: the profile it writes is one that evaluate reads.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
@@ -95,6 +100,49 @@ TEST_CASE("without a base, every shipped device is held against the measurements
   const std::string groups = "b200-sxm-180gb       bf16 products in groups";
   CHECK(line(all, groups) != line(lines({"--stack", "megatron-core-2026"}), groups));
   CHECK(line(all, groups) == line(lines({"--base", "b200-sxm-180gb", "--out", "x"}), groups));
+}
+
+namespace {
+
+// One line of the comparison as a row of a Markdown table: the errors before the fit.
+std::string table_row(const std::string& line) {
+  const auto column = [&](std::size_t from, std::size_t size) {
+    const auto text = line.substr(from, size);
+    const auto first = text.find_first_not_of(' ');
+    return text.substr(first, text.find_last_not_of(' ') - first + 1);
+  };
+  const auto before = [&](std::size_t from) {
+    const auto text = column(from, 15);
+    return text.substr(0, text.find(" ->"));
+  };
+  return "| " + column(0, 20) + " | " + column(21, 48) + " | " + column(70, 7) + " | " +
+         before(78) + " | " + before(94) + " | " + column(110, 8) + " |\n";
+}
+
+}  // namespace
+
+TEST_CASE("docs/microbenchmarks.md tells the errors of the shipped devices") {
+  const Scratch scratch;
+  std::vector<std::string> words{"calibrate", "--stack", "megatron-core-2026", "--from"};
+  for (const auto& file :
+       std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/microbench"))
+    words.push_back(file.path().string());
+  std::sort(words.begin() + 4, words.end());
+  std::istringstream lines(run(words, scratch).out);
+  std::string table, line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) table += table_row(line);
+  const std::string path = SHARDPLAN_SOURCE_DIR "/docs/microbenchmarks.md";
+  std::ifstream file(path);
+  std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string rule = "| --- | --- | ---: | ---: | ---: | ---: |\n";
+  const auto from = page.find(rule) + rule.size();
+  const auto end = page.find("\n\n", from) + 1;
+  if (std::getenv("SHARDPLAN_UPDATE_GOLDEN") != nullptr)
+    std::ofstream(path) << page.replace(from, end - from, table);
+  else
+    CHECK_MESSAGE(page.substr(from, end - from) == table,
+                  "SHARDPLAN_UPDATE_GOLDEN=1 writes the table");
 }
 
 TEST_CASE("bad requests") {
