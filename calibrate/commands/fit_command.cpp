@@ -122,9 +122,10 @@ costmodel::StackSpec stack_of(const Request& request) {
 std::vector<FittedGroup> fit_base(const Base& base, const std::vector<Measurement>& measurements,
                                   const costmodel::StackSpec& stack, std::vector<Unused>& unused) {
   const auto& [name, value] = base.config;
-  if (base.is_cluster)
+  if (base.is_cluster) {
     return fit_network(costmodel::read_cluster(value, name, {}), measurements, unused,
                        stack.exchange_efficiency);
+  }
   const Value* attention = value.find("attention");
   const bool flash2 =
       attention != nullptr && attention->find("flash2_forward_efficiency") != nullptr;

@@ -170,8 +170,8 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   reader.optional("source");
   reader.optional("notes");
   reader.optional("measured_as");  // what sources of microbenchmarks call it; `calibrate` reads it
-  reader.optional("machine");  // what `shardplan calibrate --backend` measured; read by people
-  reader.optional("fit");      // what `shardplan calibrate` fitted it to; read by people
+  reader.optional("machine");      // what `shardplan calibrate --backend` measured; read by people
+  reader.optional("fit");          // what `shardplan calibrate` fitted it to; read by people
   reader.finish();
   return device;
 }
