@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "costmodel/base/error.hpp"
@@ -57,6 +58,11 @@ int main(int count, char** arguments) {
     return 2;
   } catch (const costmodel::InternalError& fault) {
     tell("shardplan: " + costmodel::message_text(fault.what()) + "\n");
+    return 1;
+  } catch (const std::bad_alloc&) {
+    tell(
+        "shardplan: the memory that this process may use is exhausted; ask for less: a smaller "
+        "batch or cluster, fewer sizes left open, or --time-limit\n");
     return 1;
   } catch (const std::exception& fault) {
     tell("shardplan: internal fault: " + costmodel::message_text(fault.what()) + "\n");

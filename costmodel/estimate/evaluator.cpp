@@ -188,6 +188,12 @@ const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::in
   const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m};
   const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
+  const std::int64_t actions = 2 * m * plan.virtual_stages();
+  if (kept_actions_ + actions > most_kept_actions) {
+    programs_.clear();
+    kept_actions_ = 0;
+  }
+  kept_actions_ += actions;
   const Schedule schedule = generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m));
   return programs_.emplace(key, compile(schedule)).first->second;
 }

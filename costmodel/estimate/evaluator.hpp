@@ -138,7 +138,9 @@ struct Estimate {
 };
 
 // Schedules with more actions are simulated in part and extrapolated by their period.
-inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 20;
+inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 18;
+// Of the schedules that an evaluator keeps for plans to come; some 30 bytes each.
+inline constexpr std::int64_t most_kept_actions = 16 * most_simulated_actions;
 // A timeline is never extrapolated: one with more actions is refused.
 inline constexpr std::int64_t most_drawn_actions = std::int64_t{1} << 22;
 
@@ -263,6 +265,7 @@ class Evaluator {
   std::map<ScheduleKey, std::vector<std::vector<EndMix>>> end_mixes_;
   std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
+  std::int64_t kept_actions_ = 0;    // of programs_
   std::vector<Evaluator> parts_;     // one per kind of device, for heterogeneous stages
   SimulationProgram split_program_;  // for the last plan whose schedule depends on its times
 };

@@ -1,12 +1,15 @@
 // The best shares of the batch when the groups of a mixed cluster hold replicas of the model
 // instead of pipeline stages. For every group it chooses tensor, pipeline and data parallel size on
-// all of its devices, a micro-batch size that divides the batch, recomputation, ZeRO stage and the
-// number of micro-batches per replica.
+// all of its devices, a micro-batch size, recomputation, ZeRO stage and the number of micro-batches
+// per replica.
 //
-// Exact for that space under the cost model: for every share of a group, only plans that are
-// Pareto-optimal in pipeline, optimizer and gather time are kept; shares are combined group by
-// group. Not searched: virtual stages, schedules other than 1f1b, context and expert parallelism
-// beyond what the scenario fixes, idle devices, pipelines through several groups.
+// Exact for that space under the cost model. A plan's time grows with its micro-batches, so a limit
+// on the iteration gives every group a largest share, and by the batch a smallest one. Of the
+// shares between, those that are Pareto-optimal in pipeline, optimizer and gather time are
+// combined group by group; the limit is raised until the best iteration lies within it. The work
+// does not grow with the batch. Not searched: virtual stages, schedules other than 1f1b, context
+// and expert parallelism beyond what the scenario fixes, idle devices, pipelines through several
+// groups, micro-batches of more than 256 sequences unless the scenario allows them.
 #pragma once
 
 #include <cstdint>

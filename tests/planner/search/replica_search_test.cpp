@@ -170,6 +170,24 @@ TEST_CASE("what the scenario fixes is kept, and the report tells the shares") {
         16);
 }
 
+TEST_CASE("the work of sharing out does not grow with the batch, nor without end") {
+  const auto shared_out = [](std::int64_t batch) {
+    return search_replicas(read(training(batch) + mixed(4, 4)));
+  };
+  const ReplicaSearch few = shared_out(256), many = shared_out(1 << 18);
+  REQUIRE(few.shares.size() == 2);
+  REQUIRE(many.shares.size() == 2);
+  CHECK(many.shares[0].sequences() + many.shares[1].sequences() == 1 << 18);
+  CHECK(many.iteration > 500 * few.iteration);
+  CHECK(many.evaluated < 20 * few.evaluated);
+  // Every share has an even number of sequences.
+  const std::string even = mixed(4, 4) + "plan: {tp: 2, dp: 2}\n";
+  CHECK(search_replicas(read(training(999'999'999) + even)).reason ==
+        "no shares of the groups make up the global batch");
+  const std::string uneven = mixed(4, 4) + "plan: {tp: 1, dp: 4}\nsearch: {max_micro_batch: 1}\n";
+  CHECK(search_replicas(read(training(1'000'000'000) + uneven)).shares.size() == 2);
+}
+
 TEST_CASE("groups that cannot be replicas have a reason") {
   const auto reason = [](const std::string& yaml) {
     const ReplicaSearch found = search_replicas(read(yaml));
