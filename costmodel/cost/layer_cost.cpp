@@ -55,6 +55,12 @@ const GroupLayout& Pricing::group_of(Axis axis) const {
   return tp_group;
 }
 
+double Pricing::factor_of(const Op& op) const {
+  if (std::holds_alternative<FlashAttention>(op)) return attention_factor;
+  if (is_product(op)) return 1;
+  return std::holds_alternative<Permute>(op) ? permute_factor : elementwise_factor;
+}
+
 namespace {
 
 Bytes message_of(const Step& step, const OpList& list) {
@@ -102,17 +108,19 @@ bool in_graph(GraphScope scope, const Overlap& overlap) {
   return false;
 }
 
+// Least times for which the host keeps the device waiting, spent on launches and on collectives.
+void wait_for_host(Cost& cost, Seconds least) {
+  const Seconds communication = cost.time() - cost.compute;
+  cost.compute = max(cost.compute, least - communication);
+}
+
 void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
   const DeviceSpec& device = pricing.cluster->device;
   const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
   const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
   const bool measured =
       measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
-  const bool attention = std::holds_alternative<FlashAttention>(step.node->op);
-  cost.compute += measured                    ? time
-                  : attention                 ? time * pricing.attention_factor
-                  : is_product(step.node->op) ? time
-                                              : time * pricing.elementwise_factor;
+  cost.compute += time * (measured ? 1.0 : pricing.factor_of(step.node->op));
   if (step.pass == Pass::weight_gradient && !measured) {
     cost.compute +=
         streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
@@ -137,6 +145,12 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   cost.traffic.add(step.collective, exchange.sent);
 }
 
+std::ptrdiff_t tensor_collectives(const std::vector<Step>& steps) {
+  return std::count_if(steps.begin(), steps.end(), [](const Step& step) {
+    return step.collective != CollectiveKind::none && axis_of(step) == Axis::tensor;
+  });
+}
+
 }  // namespace
 
 Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
@@ -156,8 +170,8 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   if (pricing.shared_expert_overlap) cost.ep_comm = exposed_beside(cost.ep_comm, shared);
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
-  const Seconds communication = cost.time() - cost.compute;
-  cost.compute = max(cost.compute, cost.kernels * pricing.kernel_launch - communication);
+  wait_for_host(cost, cost.kernels * pricing.kernel_launch +
+                          static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host);
   cost.compute += cost.kernels * pricing.blocked;
   return cost;
 }
@@ -176,9 +190,7 @@ std::int64_t local_experts(const OpList& list) {
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
-  const Seconds host = pricing.dropless_host * static_cast<double>(local_experts(list));
-  const Seconds communication = cost.forward.time() - cost.forward.compute;
-  cost.forward.compute = max(cost.forward.compute, host - communication);
+  wait_for_host(cost.forward, pricing.dropless_host * static_cast<double>(local_experts(list)));
   cost.backward = price(backward_steps(list), list, pricing);
   cost.input_gradient = price(input_gradient_steps(list), list, pricing);
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);

@@ -49,11 +49,15 @@ struct Pricing {
   Seconds kernel_launch;  // minimum time per kernel: the host's launch, or a graph's replay
   Seconds blocked;        // idle time after a kernel, when the host waits for each kernel to end
   double elementwise_factor = 1;
+  double permute_factor = 1;
   const GroupLayout& group_of(Axis axis) const;
+  // The time of the framework's kernel relative to the device's best.
+  double factor_of(const Op& op) const;
   double accumulation_bytes = 0;  // bytes moved per weight to accumulate its gradient, exposed
   double attention_factor = 1;    // time of the framework's fused attention relative to the best
   Seconds collective_wait;  // added to exposed collectives: ranks do not arrive at the same time
   ExpertRouting routing;
+  Seconds tensor_host;                 // host time of a tensor-parallel collective
   Seconds dropless_host;               // least time of a layer's forward per local expert
   bool shared_expert_overlap = false;  // shared experts compute beside dispatch and combine
 };

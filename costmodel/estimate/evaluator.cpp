@@ -127,8 +127,17 @@ Seconds Evaluator::kernel_launch() const {
   return max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
 }
 
+// Zero where the framework's host keeps up with the device whatever the plan.
+Seconds Evaluator::tensor_host(const ParallelPlan& plan) const {
+  const StackSpec& stack = training_.stack;
+  if (plan.tp == 1) return {};
+  return stack.tensor_collective_host + (plan.pp > 1 ? plan.tp * stack.tensor_rank_host : Seconds(0));
+}
+
 Pricing Evaluator::pricing(const ParallelPlan& plan) const {
   const Mesh mesh(plan);
+  const StackSpec& stack = training_.stack;
+  const bool compiled = training_.overlap.compile;
   return {&cluster_,
           mesh.layout(Axis::tensor, cluster_),
           mesh.layout(Axis::context, cluster_),
@@ -139,12 +148,14 @@ Pricing Evaluator::pricing(const ParallelPlan& plan) const {
           training_.stack.backward_tp_overlap,
           kernel_launch(),
           training_.overlap.cuda_graph ? Seconds(0) : cluster_.launch_blocked,
-          training_.overlap.compile ? 1.0 : training_.stack.elementwise_factor,
+          compiled ? 1.0 : stack.elementwise_factor,
+          compiled ? 1.0 : stack.permute_factor,
           accumulation_bytes(training_, plan),
           training_.stack.attention_factor,
           training_.stack.collective_wait,
           {plan.experts.dispatcher, std::max<std::int64_t>(1, model_.top_k), model_.expert_groups,
            model_.expert_groups_per_token, training_.stack.exchange_efficiency},
+          tensor_host(plan),
           waits_for_rows(training_) ? training_.stack.dropless_host : Seconds(0),
           plan.experts.shared_overlap};
 }
@@ -155,10 +166,11 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
   const auto pair = [](std::int64_t a, std::int64_t b) { return a << 32 | b; };
+  const bool slower_in_pipeline = plan.pp > 1 && training_.stack.tensor_rank_host.value > 0;
   LayerKey key{pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what)),
                pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0) +
-                        (plan.experts.shared_overlap ? 4 : 0) +
-                        (static_cast<std::int64_t>(plan.experts.dispatcher) << 3),
+                        (plan.experts.shared_overlap ? 4 : 0) + (slower_in_pipeline ? 8 : 0) +
+                        (static_cast<std::int64_t>(plan.experts.dispatcher) << 4),
                     static_cast<std::int64_t>(plan.cp_comm)),
                pair(plan.tp, plan.cp),
                pair(plan.ep, plan.etp),

@@ -3,6 +3,7 @@
 // What follows the pipeline: gradient reduction, optimizer, parameter gather; and the lower bound
 // of the complete iteration.
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
@@ -32,6 +33,18 @@ Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) co
                         cluster_.device);
 }
 
+namespace {
+
+// One message after the other, each of at most `bucket`; 0: a single one.
+Seconds in_buckets(CollectiveKind kind, Bytes all, Bytes bucket, const GroupLayout& group,
+                   const ClusterSpec& cluster) {
+  if (bucket.value <= 0 || all <= bucket) return collective_time(kind, all, group, cluster);
+  const double messages = std::ceil(all / bucket);
+  return messages * collective_time(kind, all / messages, group, cluster);
+}
+
+}  // namespace
+
 void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   PlanCost& c = cost_;
   const auto ranks = static_cast<std::size_t>(plan.pp);
@@ -46,11 +59,11 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
   const double weight_size = gather_bytes_per_parameter(training_);
   for (std::size_t r = 0; r < ranks; ++r) {
     c.gradient_bytes = max(c.gradient_bytes, Bytes(c.weights[r] * gradient_size));
-    const auto alone = [&](CollectiveKind kind, double bytes_per_parameter) {
+    const auto alone = [&](CollectiveKind kind, double bytes_per_parameter, Bytes bucket) {
       const Bytes experts(c.expert_weights[r] * bytes_per_parameter);
       const Bytes all(c.weights[r] * bytes_per_parameter);
-      return collective_time(kind, all - experts, group, cluster_) +
-             collective_time(kind, experts, expert_group, cluster_);
+      return in_buckets(kind, all - experts, bucket, group, cluster_) +
+             in_buckets(kind, experts, bucket, expert_group, cluster_);
     };
     Seconds forward, backward;
     double layers = 0;
@@ -79,11 +92,12 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
           plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
       const bool beside = training_.overlap.overlap_grad_reduce &&
                           !(training_.stack.one_collective_queue && plan.tp > 1);
-      c.gradient_exposed[r] = exposed(alone(kind, gradient_size), backward, beside);
+      c.gradient_exposed[r] =
+          exposed(alone(kind, gradient_size, training_.stack.gradient_bucket), backward, beside);
     }
     if (plan.zero == 1 || plan.zero == 2) {
-      c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size), forward,
-                                    training_.overlap.overlap_param_gather);
+      c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size, Bytes(0)),
+                                    forward, training_.overlap.overlap_param_gather);
     }
     // One message with all gradients of a rank, after the last micro-batch.
     c.gradient_exposed[r] +=

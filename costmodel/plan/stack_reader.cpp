@@ -132,6 +132,8 @@ void read_launch(const Value* map, StackSpec& stack) {
   stack.collective_wait = seconds("collective_s");
   stack.micro_batch_host = seconds("micro_batch_s");
   stack.iteration_host = seconds("iteration_s");
+  stack.tensor_collective_host = seconds("tensor_collective_s");
+  stack.tensor_rank_host = seconds("tensor_rank_s");
   reader.finish();
 }
 
@@ -153,6 +155,8 @@ void read_experts(const Value* map, StackSpec& stack) {
   const auto share = [&reader](std::string_view key, double usual) {
     return reader.number(key, Dimension::count, 0, 1).value_or(usual);
   };
+  stack.permute_factor =
+      reader.number("permute_factor", Dimension::count, 0.5, 10).value_or(stack.elementwise_factor);
   stack.exchange_efficiency = share("exchange_efficiency", stack.exchange_efficiency);
   stack.eager_expert_overlap = share("eager_overlap", stack.eager_expert_overlap);
   stack.dropless_host = seconds("dropless_host_s", stack.dropless_host);
@@ -187,10 +191,13 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   read_flags(reader, stack);
   read_defaults(reader.optional("defaults"), stack);
   read_launch(reader.optional("launch"), stack);
-  read_experts(reader.optional("experts"), stack);
   read_factor(reader.optional("fused_attention"), "fused_attention", stack.attention_factor);
   read_factor(reader.optional("beside_sharding"), "beside_sharding", stack.zero_slowdown);
   read_factor(reader.optional("elementwise"), "elementwise", stack.elementwise_factor);
+  stack.permute_factor = stack.elementwise_factor;
+  read_experts(reader.optional("experts"), stack);
+  stack.gradient_bucket =
+      Bytes(reader.number("gradient_bucket_bytes", Dimension::size, 1e3, 1e12).value_or(0));
   stack.max_zero = static_cast<int>(reader.integer("max_zero", {0, 3}).value_or(3));
   if (const Value* overlap = reader.optional("overlap"))
     stack.overlap = read_overlap(*overlap, stack.overlap);

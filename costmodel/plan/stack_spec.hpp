@@ -106,6 +106,7 @@ struct StackSpec {
   Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
                           // as many rows as are routed to them, with narrow operands: the host
                           // waits for their number, and then launches for each expert
+  double permute_factor = 1;        // as elementwise_factor, of kernels that sort rows by expert
   double exchange_efficiency = 1;   // of deepep and hybridep, relative to collectives' on a tier
   double eager_expert_overlap = 1;  // part of an overlapped expert exchange that is hidden when
                                     // no graph replays the iteration
@@ -119,9 +120,13 @@ struct StackSpec {
   // flat buffers included. Default: overlap_slowdown.
   double zero_slowdown = 1.1256;
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
-  Seconds kernel_launch;        // host time per kernel, where the framework adds to the bare launch
-  Seconds collective_wait;      // added to each exposed tensor-parallel collective and pipeline
-                                // transfer: ranks do not arrive at the same time
+  // Host time of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to
+  // it in a pipeline.
+  Seconds tensor_collective_host, tensor_rank_host;
+  Bytes gradient_bucket;     // gradients are reduced in messages of this size; 0: all at once
+  Seconds kernel_launch;     // host time per kernel, where the framework adds to the bare launch
+  Seconds collective_wait;   // added to each exposed tensor-parallel collective and pipeline
+                             // transfer: ranks do not arrive at the same time
   Seconds micro_batch_host;  // host time per micro-batch and (virtual) stage: batch broadcast, loss
                              // collection, Python between layers
   Seconds iteration_host;    // host time per iteration: loss scale, norms and counters read back

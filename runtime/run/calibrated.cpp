@@ -19,7 +19,7 @@ namespace {
 // a stack chooses stay.
 void without_framework(costmodel::TrainingSpec& training) {
   auto& stack = training.stack;
-  stack.elementwise_factor = stack.attention_factor = 1;
+  stack.elementwise_factor = stack.permute_factor = stack.attention_factor = 1;
   stack.kernel_launch = stack.collective_wait = {};
   stack.micro_batch_host = stack.iteration_host = {};
   stack.backward_tp_overlap = stack.zero_prefetch = false;
