@@ -66,7 +66,9 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
     case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
     case Pass::input_gradient: return cast + product_time(groups, rows, k, n, device, precision);
     case Pass::weight_gradient: {
-      const Seconds t = groups * o.start + product_time(groups, k, n, rows, device, precision);
+      const Seconds product = product_time(groups, k, n, rows, device, precision) /
+                              (is_narrow(precision) ? device.narrow_group_gradient : 1);
+      const Seconds t = groups * o.start + product;
       return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
     }
   }

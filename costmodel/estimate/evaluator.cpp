@@ -127,11 +127,17 @@ Seconds Evaluator::kernel_launch() const {
   return max(cluster_.device.kernel_launch, training_.stack.kernel_launch);
 }
 
+// Pipeline ranks lie outermost, so a pipeline on several nodes crosses them.
+bool Evaluator::pipeline_leaves_node(const ParallelPlan& plan) const {
+  return plan.pp > 1 && plan.devices() > cluster_.devices_per_node;
+}
+
 // Zero where the framework's host keeps up with the device whatever the plan.
 Seconds Evaluator::tensor_host(const ParallelPlan& plan) const {
   const StackSpec& stack = training_.stack;
   if (plan.tp == 1) return {};
-  return stack.tensor_collective_host + (plan.pp > 1 ? plan.tp * stack.tensor_rank_host : Seconds(0));
+  return stack.tensor_collective_host +
+         (pipeline_leaves_node(plan) ? plan.tp * stack.tensor_rank_host : Seconds(0));
 }
 
 Pricing Evaluator::pricing(const ParallelPlan& plan) const {
@@ -166,7 +172,8 @@ OpList Evaluator::op_list(LayerKind kind, const ParallelPlan& plan) const {
 
 const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what) {
   const auto pair = [](std::int64_t a, std::int64_t b) { return a << 32 | b; };
-  const bool slower_in_pipeline = plan.pp > 1 && training_.stack.tensor_rank_host.value > 0;
+  const bool slower_in_pipeline =
+      training_.stack.tensor_rank_host.value > 0 && pipeline_leaves_node(plan);
   LayerKey key{pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what)),
                pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0) +
                         (plan.experts.shared_overlap ? 4 : 0) + (slower_in_pipeline ? 8 : 0) +

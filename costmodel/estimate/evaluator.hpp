@@ -242,6 +242,7 @@ class Evaluator {
   const Held& held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan, Find find);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
   EndTerms end_terms(const ParallelPlan& plan) const;
+  bool pipeline_leaves_node(const ParallelPlan& plan) const;
   Seconds tensor_host(const ParallelPlan& plan) const;
   const PlanCost& cost_by_stage(const ParallelPlan& plan);
   void copy_stage(const PlanCost& own, std::size_t stage);

@@ -210,7 +210,7 @@ void Evaluator::price_zero(const ParallelPlan& plan) {
   const GroupLayout expert_group =
       model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
   std::optional<ClusterSpec> narrow;
-  if (training_.stack.zero_one_port) narrow = one_port(cluster_);
+  if (training_.stack.zero_one_port && plan.zero == 3) narrow = one_port(cluster_);
   const ClusterSpec& network = narrow ? *narrow : cluster_;
   const bool gathers = plan.zero == 3;
   const LayerKind kind_of_all = layer_groups(model_).front().kind;

@@ -27,9 +27,11 @@ struct DeviceSpec {
   double gemm_efficiency = 0.8;  // fraction of peak, for products that fill the device
   std::array<double, precision_count>
       gemm_precision_efficiency{};  // per precision; 0: gemm_efficiency
-  double gemm_half_k = 0;          // inner size k at which a product reaches half of its efficiency
-  Seconds gemm_start;              // per product: pipeline fill and drain, and the gap before it
-  double attention_forward = 0.6;  // fraction of peak, flash attention
+  double gemm_half_k = 0;  // inner size k at which a product reaches half of its efficiency
+  double narrow_group_gradient = 1;  // rate of the weight gradients of products in groups, with
+                                     // operands below 16 bits, relative to their forward
+  Seconds gemm_start;                // per product: pipeline fill and drain, and the gap before it
+  double attention_forward = 0.6;    // fraction of peak, flash attention
   double attention_backward = 0.5;
   double attention2_forward =
       0.6;  // for FlashAttention 2; equal to the above where no better kernel exists

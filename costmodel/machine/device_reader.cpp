@@ -61,6 +61,8 @@ void read_kernels(MapReader& device, DeviceSpec& spec) {
   MapReader gemm = group(device, "gemm");
   spec.gemm_efficiency = gemm.required_number("efficiency", Dimension::count, 1e-3, 1);
   spec.gemm_half_k = gemm.number("half_k", Dimension::count, 0, 1e6).value_or(0);
+  spec.narrow_group_gradient =
+      gemm.number("narrow_group_gradient", Dimension::count, 0.1, 1).value_or(1);
   spec.gemm_start = Seconds(gemm.number("start_s", Dimension::time, 0, 1).value_or(0));
   if (const Value* own = gemm.optional("precision_efficiency")) {
     MapReader inner(*own, "precision_efficiency");

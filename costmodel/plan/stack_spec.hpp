@@ -121,7 +121,7 @@ struct StackSpec {
   double zero_slowdown = 1.1256;
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
   // Host time of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to
-  // it in a pipeline.
+  // it in a pipeline over several nodes.
   Seconds tensor_collective_host, tensor_rank_host;
   Bytes gradient_bucket;     // gradients are reduced in messages of this size; 0: all at once
   Seconds kernel_launch;     // host time per kernel, where the framework adds to the bare launch

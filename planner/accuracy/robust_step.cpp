@@ -8,7 +8,7 @@ namespace planner {
 namespace {
 
 constexpr double soft = 0.02, large = 0.5;
-constexpr double prior_weight = 0.004;  // of a source whose runs are all off by one spread
+constexpr double prior_weight = 0.008;  // of a source whose runs are all off by one spread
 
 // First and second derivative of the majorant of the objective in one variable.
 struct Curve {

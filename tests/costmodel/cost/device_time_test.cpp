@@ -164,4 +164,21 @@ TEST_CASE("eight-bit products leave attention in 16 bits") {
   CHECK(std::abs(narrow_less_half(Pass::weight_gradient).value) <= 1e-15);
 }
 
+TEST_CASE("narrow weight gradients of products in groups have a rate of their own") {
+  DeviceSpec device = fixtures::device();
+  device.peak[static_cast<std::size_t>(Precision::fp8)] =
+      device.peak[static_cast<std::size_t>(Precision::fp16)];
+  const Op op = GroupedLinear{65536, 4096, 4096, 8, false, {}};
+  const auto time = [&](Pass pass, Precision precision) {
+    return device_time(op, pass, device, precision).value;
+  };
+  const double wide = time(Pass::weight_gradient, Precision::fp16);
+  const double narrow = time(Pass::weight_gradient, Precision::fp8);
+  const double forward = time(Pass::forward, Precision::fp8);
+  device.narrow_group_gradient = 0.5;
+  CHECK(relative_error(time(Pass::weight_gradient, Precision::fp8), 2 * narrow) <= 1e-9);
+  CHECK(time(Pass::weight_gradient, Precision::fp16) == wide);
+  CHECK(time(Pass::forward, Precision::fp8) == forward);
+}
+
 }  // namespace device_time_test

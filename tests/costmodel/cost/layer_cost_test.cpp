@@ -188,4 +188,34 @@ TEST_CASE("computation beside a collective is as much slower as the framework ma
         doctest::Approx(2 * (overlap_slowdown - 1)));
 }
 
+TEST_CASE("a host that is slow at collectives sets the pace of narrow layers, and only of them") {
+  const Setup setup;
+  const auto price_of = [&](int t, std::int64_t hidden, Seconds host) {
+    Pricing pricing = setup.pricing(t);
+    pricing.tensor_host = host;
+    return layer_cost(build_layer(LayerKind::block, fixtures::gpt(1, hidden, 16, 51200, 1024),
+                                  fixtures::layer_context(t, false, 1, 1024)),
+                      Recomputed::nothing, pricing);
+  };
+  const Seconds host(2e-3);
+  const LayerCost narrow = price_of(4, 1024, host);
+  CHECK(narrow.forward.time() >= 2 * host);  // two all-reduces in each direction
+  CHECK(narrow.forward.time() < 2.5 * host);
+  CHECK(narrow.backward.time() >= 2 * host);
+  CHECK(price_of(4, 1024, {}).forward.time() < host);
+  CHECK(price_of(4, 16384, host).backward.time() == price_of(4, 16384, {}).backward.time());
+  CHECK(price_of(1, 1024, host).forward.time() == price_of(1, 1024, {}).forward.time());
+}
+
+TEST_CASE("sorting rows by expert is as slow as its own kernel, not as the others") {
+  Pricing pricing;
+  pricing.elementwise_factor = 3;
+  pricing.attention_factor = 2;
+  pricing.permute_factor = 1.5;
+  CHECK(pricing.factor_of(Permute{8, 16, 2}) == 1.5);
+  CHECK(pricing.factor_of(Norm{}) == 3);
+  CHECK(pricing.factor_of(FlashAttention{}) == 2);
+  CHECK(pricing.factor_of(Linear{}) == 1);
+}
+
 }  // namespace layer_cost_test

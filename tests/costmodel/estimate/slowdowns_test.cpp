@@ -141,9 +141,31 @@ TEST_CASE("ZeRO-3 by one port of a node takes as much longer as the node has dev
   ParallelPlan plan = plan_of(1, 1, 64);
   plan.zero = 3;
   const double all_ports = estimate_of(cluster, training, plan).breakdown.dp_comm.value;
+  plan.zero = 2;
+  const Seconds two = estimate_of(cluster, training, plan).breakdown.dp_comm;
   training.stack.zero_one_port = true;
+  CHECK(estimate_of(cluster, training, plan).breakdown.dp_comm == two);
+  plan.zero = 3;
   CHECK(relative_error(estimate_of(cluster, training, plan).breakdown.dp_comm.value,
                        8 * all_ports) <= 1e-9);
+}
+
+TEST_CASE("gradients in buckets pay the start of each, and no more bytes") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.overlap.overlap_grad_reduce = false;
+  const auto exposed = [&] {
+    return estimate_of(cluster, training, plan_of(1, 1, 64)).breakdown.dp_comm;
+  };
+  const Seconds whole = exposed();
+  training.stack.gradient_bucket = Bytes(25e6);
+  CHECK(exposed() > whole);
+  training.stack.gradient_bucket = Bytes(1e12);
+  CHECK(exposed() == whole);
+  for (auto& tier : cluster.tiers) tier.latency = tier.fixed = Seconds(0);
+  const Seconds free = exposed();
+  training.stack.gradient_bucket = Bytes(25e6);
+  CHECK(relative_error(exposed().value, free.value) <= 1e-9);
 }
 
 TEST_CASE("with one queue of collectives only tensor parallelism exposes the reduction") {
