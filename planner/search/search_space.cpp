@@ -204,19 +204,39 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
 // allows.
 constexpr std::int64_t most_virtual_stages = 128;
 
+// Of models with more layers no layouts with a rest are tried: every plan would carry a long list.
+constexpr std::int64_t most_laid_out = 1024;
+
+// The layout that the framework has for layers that do not divide into the stages: a rest on the
+// last one. Empty: it has none, or the layers divide, or their number is written.
+std::vector<int> rest_layout(const Scenario& s, std::int64_t pp, std::int64_t vpp) {
+  const std::int64_t layers = s.model.layers, stages = pp * vpp;
+  if (!s.training.stack.rest_on_last_stage || !s.plan.stage_layers.empty() || pp == 1 ||
+      layers > most_laid_out || s.model.encoder_decoder() || stages > layers)
+    return {};
+  ParallelPlan sizes;
+  sizes.pp = static_cast<int>(pp);
+  sizes.vpp = static_cast<int>(vpp);
+  if (uneven_split(sizes, s.model) != costmodel::UnevenSplit::balanced) return {};
+  const bool rest = (stages - 1) * costmodel::ceil_div(layers, stages) < layers;
+  return rest ? costmodel::rest_on_last(layers, stages) : std::vector<int>();
+}
+
 // Virtual stages per device: every v that divides the layers per pipeline rank.
 std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   if (s.plan.vpp) return {*s.plan.vpp};
   if (!s.plan.stage_layers.empty())
     return {std::max<std::int64_t>(1, static_cast<std::int64_t>(s.plan.stage_layers.size()) / pp)};
   if (pp == 1) return {1};
+  const std::int64_t most = s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages;
   // Megatron's uneven splits count the loss, or embedding and loss, as layers.
   std::vector<std::int64_t> all;
   for (const std::int64_t counted : {s.model.layers, s.model.layers + 1, s.model.layers + 2}) {
     if (counted % pp != 0) continue;
-    for (const auto v :
-         choices({}, counted / pp, s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages))
-      all.push_back(v);
+    for (const auto v : choices({}, counted / pp, most)) all.push_back(v);
+  }
+  for (std::int64_t v = 1; v <= most && v * pp <= s.model.layers; ++v) {
+    if (!rest_layout(s, pp, v).empty()) all.push_back(v);
   }
   if (all.empty() && s.training.stack.uneven_stages) return {1};
   std::sort(all.begin(), all.end());
@@ -252,7 +272,9 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
 // Every vpp and micro-batch of a plan with fixed axes.
 void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   const std::int64_t share = s.training.global_batch / plan.dp;
+  const std::vector<int> given = plan.stage_layers;
   for (const auto vpp : vpp_choices(s, plan.pp)) {
+    plan.stage_layers = given.empty() ? rest_layout(s, plan.pp, vpp) : given;
     for (const auto b : choices(s.plan.micro_batch, share, s.search.max_micro_batch)) {
       plan.vpp = static_cast<int>(vpp);
       plan.micro_batch = b;

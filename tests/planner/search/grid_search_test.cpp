@@ -285,6 +285,28 @@ TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
   }
 }
 
+TEST_CASE(
+    "layers that do not divide leave a rest on the last stage, where the framework has that") {
+  const auto layouts = [](const std::string& stack) {
+    std::set<std::vector<int>> found;
+    const Scenario s = read(
+        "model: {base: gpt3-1.3b, layers: 61}\ncluster: {base: selene, devices: 16}\n"
+        "training: {global_batch: 32, sequence: 1024, stack: " +
+        stack + "}\n");
+    for (const auto& family : planner::enumerate(s).families)
+      for (const auto& plan : planner::members(family, s)) found.insert(plan.stage_layers);
+    found.erase(std::vector<int>());
+    return found;
+  };
+  std::vector<int> chunks(16, 4);
+  chunks.back() = 1;
+  const auto found = layouts("megatron-core-2026");
+  CHECK(found.contains({8, 8, 8, 8, 8, 8, 8, 5}));
+  CHECK(found.contains(chunks));  // of 16 ranks, of 8 with two each, of 4 with four
+  CHECK_FALSE(found.contains({16, 16, 16, 12}));
+  CHECK(layouts("megatron-2021").empty());
+}
+
 TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
   const std::string head =
       "model: gpt3-6.7b\ncluster: {base: selene, devices: 32}\n"
