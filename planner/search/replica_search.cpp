@@ -31,7 +31,7 @@ namespace {
 constexpr std::int64_t most_replica_micro_batch = 256;
 // Of shares that could be part of the best, in actions simulated; pricing one counts as 512. A
 // batch that few sizes divide needs more.
-constexpr std::int64_t most_replica_work = std::int64_t{1} << 27;
+constexpr std::int64_t most_replica_work = std::int64_t{1} << 26;
 constexpr std::int64_t work_of_pricing = 512;
 
 bool no_worse(const ReplicaEnd& a, const ReplicaEnd& b) {
