@@ -334,7 +334,8 @@ class ReplicaSearcher {
                                     [&](const Choice& c) { return no_worse(c.end, least); });
     if (beaten) return;
     ++result_.simulated;
-    work_ += std::min(costmodel::most_simulated_actions, 2 * share.plan.pp * share.micro_batches);
+    work_ += std::min(costmodel::most_simulated_actions,
+                      std::int64_t{2} * share.plan.pp * share.micro_batches);
     keep(front, {evaluator_.end(g, share), {pick}});
   }
 
