@@ -317,6 +317,10 @@ UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model) {
   return model.layers < stages ? UnevenSplit::impossible : UnevenSplit::balanced;
 }
 
+bool leaves_rest(std::int64_t layers, std::int64_t stages) {
+  return (stages - 1) * ceil_div(layers, stages) < layers;
+}
+
 std::vector<int> rest_on_last(std::int64_t layers, std::int64_t stages) {
   if (stages < 1 || layers < stages) return {};
   const std::int64_t each = ceil_div(layers, stages), rest = layers - (stages - 1) * each;

@@ -145,6 +145,9 @@ UnevenSplit uneven_split(const ParallelPlan& plan, const ModelSpec& model);
 // Empty for fewer layers than stages.
 std::vector<int> rest_on_last(std::int64_t layers, std::int64_t stages);
 
+// Whether such equal shares leave the last stage any layers.
+bool leaves_rest(std::int64_t layers, std::int64_t stages);
+
 // Number of layers of virtual stage k, counted from 0: from stage_layers, an equal split, or an
 // uneven split, whose first or last stage has one layer less.
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);

@@ -279,8 +279,8 @@ std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
       uneven_split(sizes, model) != UnevenSplit::balanced)
     return r.stage_layers;
   const std::int64_t stages = std::int64_t{sizes.pp} * sizes.vpp;
-  const bool rest = (stages - 1) * ceil_div(model.layers, stages) < model.layers;
-  return sizes.vpp == 1 || rest ? rest_on_last(model.layers, stages) : r.stage_layers;
+  return sizes.vpp == 1 || leaves_rest(model.layers, stages) ? rest_on_last(model.layers, stages)
+                                                             : r.stage_layers;
 }
 
 }  // namespace

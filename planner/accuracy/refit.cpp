@@ -398,7 +398,10 @@ std::string to_string(const RefitResult& r) {
   };
   const auto title = [](FittedTo to) { return titles[static_cast<std::size_t>(to)]; };
   const auto mean = [&](double MeanErrors::*field) {
-    return [&r, field](FittedTo to) { return fmt::format("{:.2f}", r.means(to).*field); };
+    return [&r, field](FittedTo to) {
+      const double percent = r.means(to).*field;  // 0: no such run
+      return percent > 0 ? fmt::format("{:.2f}", percent) : std::string("-");
+    };
   };
   row("mean error %, constants", title);
   row("mean over sources", mean(&MeanErrors::sources));

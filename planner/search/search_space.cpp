@@ -218,8 +218,8 @@ std::vector<int> rest_layout(const Scenario& s, std::int64_t pp, std::int64_t vp
   sizes.pp = static_cast<int>(pp);
   sizes.vpp = static_cast<int>(vpp);
   if (uneven_split(sizes, s.model) != costmodel::UnevenSplit::balanced) return {};
-  const bool rest = (stages - 1) * costmodel::ceil_div(layers, stages) < layers;
-  return rest ? costmodel::rest_on_last(layers, stages) : std::vector<int>();
+  return costmodel::leaves_rest(layers, stages) ? costmodel::rest_on_last(layers, stages)
+                                                : std::vector<int>();
 }
 
 // Virtual stages per device: every v that divides the layers per pipeline rank.

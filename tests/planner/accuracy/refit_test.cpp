@@ -120,6 +120,9 @@ TEST_CASE("the command line: text and JSON, and what it refuses") {
   CHECK(text.status == 0);
   CHECK(text.err == "");
   CHECK(text.out.find("products") != std::string::npos);
+  const auto experts = text.out.find("experts, over sources");
+  REQUIRE(experts != std::string::npos);
+  CHECK(text.out.substr(experts, text.out.find('\n', experts) - experts).ends_with(" -"));  // none
   const auto json = program::run({"validate", "a.yaml", "--fit", "constants.yaml", "--format",
                                   "json", "--leave-one-source-out"},
                                  scratch);
