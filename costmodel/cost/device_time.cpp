@@ -29,15 +29,28 @@ Precision attention_precision(Precision p) {
                                                                                : p;
 }
 
-// Operands narrower than 16 bits are cast for each product: read in 16 bits, written once as they
-// are and once transposed for the backward products (Transformer Engine's cast-transpose). Forward
-// casts x and W, backward the output gradient.
+// Bytes that a cast moves per element. fp8: read in 16 bits, written once as it is and once
+// transposed for the backward products (Transformer Engine's cast-transpose). Blocks with scales of
+// their own cost more: linear layers of Transformer Engine's GEMM tutorial on a B300 take 0.74 ps
+// (mxfp8) and 1.08 ps (nvfp4, with its Hadamard transform) per element longer than the same
+// products of cast operands (configs/microbench/gemm_low_precision.yaml; means of three passes),
+// here at the 0.86 of 8 TB/s that streams reach.
+double cast_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::mxfp8: return 5.1;
+    case Precision::nvfp4: return 7.4;
+    default: return 2 + 1 + 1;
+  }
+}
+
+// Operands narrower than 16 bits are cast for each product: forward x and W, backward the output
+// gradient.
 Seconds cast_time(double m, double n, double k, double matrices, Pass pass,
                   const DeviceSpec& device, Precision precision) {
   if (!is_narrow(precision) || pass == Pass::weight_gradient) return {};
   const double elements = pass == Pass::forward ? m * k + matrices * n * k : m * n;
-  const double bytes_per_element = 2 + 1 + 1;
-  return streaming_time(Bytes(elements * bytes_per_element), pass == Pass::forward ? 2 : 1, device);
+  return streaming_time(Bytes(elements * cast_bytes(precision)), pass == Pass::forward ? 2 : 1,
+                        device);
 }
 
 Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision precision) {
