@@ -77,7 +77,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
     layers = std::max(layers, 1.0);
     // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
     // its reduction overlaps with those; likewise the gather of a chunk's parameters.
-    if (plan.schedule == ScheduleKind::interleaved) {
+    if (row_of(plan.schedule).whole_rounds) {
       const auto rounds = static_cast<double>(std::min<std::int64_t>(plan.pp, c.micro_batches));
       forward = forward * rounds;
       backward = backward * rounds;
@@ -180,9 +180,8 @@ void Evaluator::bound(const ParallelPlan& plan) {
   }
   // Rank 0 ends last in every schedule but the ideal one, and pays its own gradient reduction after
   // that.
-  const Seconds reduce = plan.schedule == ScheduleKind::ideal
-                             ? Seconds(0)
-                             : c.gradient_exposed.front() + c.embedding_reduce;
+  const Seconds reduce =
+      row_of(plan.schedule).waits ? c.gradient_exposed.front() + c.embedding_reduce : Seconds(0);
   c.pipeline_bound = pipeline;
   c.lower_bound = (pipeline + reduce + optimizer + gather + training_.stack.iteration_host) *
                   straggler_factor(cluster_);

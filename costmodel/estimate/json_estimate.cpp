@@ -95,7 +95,7 @@ Json plan_json(const Estimate& e) {
             {"vpp", p.vpp},
             {"micro_batch", p.micro_batch},
             {"sequence_parallel", p.sequence_parallel},
-            {"schedule", schedule_names[static_cast<std::size_t>(p.schedule)]},
+            {"schedule", schedule_name(p.schedule)},
             {"recompute", recompute},
             {"zero", p.zero},
             {"cp_comm", exchange_name(p)},

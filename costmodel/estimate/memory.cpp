@@ -17,8 +17,6 @@ namespace {
 Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
   const std::int64_t shown =
       m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
-  if (plan.schedule == ScheduleKind::zero_bubble_v)
-    return generate_v_order(plan.pp, static_cast<int>(shown));
   return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
 }
 
@@ -29,9 +27,8 @@ template <class Held, class Find>
 const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
                                  Find find) {
   const std::int64_t m = cost_.micro_batches;
-  const bool folded = plan.schedule == ScheduleKind::zero_bubble_v;
-  const ScheduleKey key{(m == plan.pp ? 1 : 0) + (folded ? 2 : 0), plan.pp, plan.vpp,
-                        std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
+  const ScheduleKey key{2 * static_cast<std::int64_t>(plan.schedule) + (m == plan.pp ? 1 : 0),
+                        plan.pp, plan.vpp, std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
   const auto found = cache.find(key);
   if (found != cache.end()) return found->second;
   return cache.emplace(key, find(shown_schedule(plan, m))).first->second;
@@ -124,7 +121,7 @@ Bytes Evaluator::micro_batch_on(const Layers& f, const ParallelPlan& plan, int r
 // weight gradient is pending at least for a moment.
 Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank) {
   const auto m = static_cast<double>(cost_.micro_batches);
-  const double limit = held_limit(plan.schedule, plan.pp);
+  const double limit = row_of(plan.schedule).held_limit(plan.pp);
   const Bytes kept = micro_batch_on(f, plan, rank);
   Bytes longest, extra;
   for (int v = 0; v < plan.vpp; ++v) {
@@ -133,32 +130,13 @@ Bytes Evaluator::held_split(const Layers& f, const ParallelPlan& plan, int rank)
     extra = max(extra, pending_by(f, plan, k) - kept_by(f, plan, k));
   }
   Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
-  if (plan.schedule == ScheduleKind::zero_bubble_v) {
+  if (plan.vpp > 1) {
     const Bytes down = kept_by(f, plan, rank);
     for (const EndMix& mix : held_once(end_mixes_, plan, end_mixes)[static_cast<std::size_t>(rank)])
       forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
   }
   return min(max(forwards, kept * limit) + extra, longest * m);
 }
-
-namespace {
-
-// Micro-batches in flight on a rank with one chunk.
-std::int64_t held_at_once(const ParallelPlan& plan, int rank, std::int64_t m) {
-  switch (plan.schedule) {
-    case ScheduleKind::serial: return 1;
-    case ScheduleKind::gpipe: return m;
-    case ScheduleKind::ideal:
-    case ScheduleKind::one_f_one_b:
-    case ScheduleKind::interleaved:
-    case ScheduleKind::zero_bubble_h1:
-    case ScheduleKind::zero_bubble_h2:
-    case ScheduleKind::zero_bubble_v: return std::min<std::int64_t>(plan.pp - rank, m);
-  }
-  return m;
-}
-
-}  // namespace
 
 // For chunks of any size: every maximal mix, weighted chunk by chunk.
 Bytes Evaluator::held_by_uneven(const Layers& f, const ParallelPlan& plan, int rank,
@@ -203,8 +181,10 @@ Bytes Evaluator::held_in_turn(const Layers& f, const ParallelPlan& plan, int ran
     in_flight = one > Bytes(0) ? held / one : 0;  // as many as would hold as much
     return held;
   }
-  if (plan.schedule != ScheduleKind::interleaved) {
-    in_flight = static_cast<double>(held_at_once(plan, rank, cost_.micro_batches));
+  if (plan.vpp == 1) {
+    const auto m = static_cast<double>(cost_.micro_batches);
+    in_flight = std::min(
+        m, row_of(plan.schedule).forwards_first(rank, {plan.pp, plan.vpp, m, {}, {}, {}, {}}));
     return kept_by(f, plan, rank) * in_flight;
   }
   if (!plan.stage_layers.empty() || model_.mixes_layers())

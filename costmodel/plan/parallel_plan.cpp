@@ -98,7 +98,7 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
       },
       [] { return std::string("choose fewer stages"); });
-  if (!divides || p.schedule != ScheduleKind::interleaved) return;
+  if (!divides || !row_of(p.schedule).whole_rounds) return;
   const std::int64_t m = p.micro_batches(training.global_batch);
   rules.require(
       m % p.pp == 0, "vpp",
@@ -110,20 +110,14 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, or another micro_batch"); });
 }
 
-// The virtual stages of each schedule: interleaved any number, zero-bubble-v two, the others one.
 void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
-  const bool chunks = p.schedule == ScheduleKind::interleaved     ? p.vpp > 1
-                      : p.schedule == ScheduleKind::zero_bubble_v ? p.vpp == 2
-                                                                  : p.vpp == 1;
   rules.require(
-      chunks, "schedule",
+      takes_chunks(p.schedule, p.vpp), "schedule",
+      [&] { return fmt::format("schedule {} with vpp {}", schedule_name(p.schedule), p.vpp); },
       [&] {
-        return fmt::format("schedule {} with vpp {}",
-                           schedule_names[static_cast<std::size_t>(p.schedule)], p.vpp);
-      },
-      [&] {
-        if (p.schedule == ScheduleKind::zero_bubble_v)
-          return std::string("zero-bubble-v goes with vpp: 2");
+        const ScheduleRow& row = row_of(p.schedule);
+        if (row.fewest_chunks > 1 && row.fewest_chunks == row.most_chunks)
+          return fmt::format("{} goes with vpp: {}", row.name, row.fewest_chunks);
         if (splits_backward(p.schedule))
           return std::string("zero-bubble-h1 and -h2 go with vpp: 1");
         return std::string("vpp > 1 goes with schedule: interleaved, and the other way round");
@@ -222,7 +216,7 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
       p.recompute.granularity != Recomputation::selective || stack.selective_recompute, "recompute",
       [&] { return fmt::format("stack {} has no selective recomputation", stack.name); }, other);
   rules.require(
-      p.schedule != ScheduleKind::interleaved || stack.interleaved, "vpp",
+      !row_of(p.schedule).whole_rounds || stack.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
   rules.require(
       !splits_backward(p.schedule) || stack.zero_bubble, "schedule",
@@ -233,7 +227,7 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
   check_offered(p, training.stack, rules);
   // Megatron: with two pipeline ranks the interleaved order needs overlapped transfers.
   rules.require(
-      p.schedule != ScheduleKind::interleaved || p.pp > 2 || training.overlap.pp_overlap, "vpp",
+      !row_of(p.schedule).whole_rounds || p.pp > 2 || training.overlap.pp_overlap, "vpp",
       [] { return std::string("vpp > 1 with pp 2 needs overlapped pipeline transfers"); },
       [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }

@@ -75,8 +75,7 @@ void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const Train
   if (!model.encoder_decoder()) return;
   const char* const what = "an encoder-decoder model";
   rules.require(
-      p.schedule != ScheduleKind::interleaved && p.vpp == 1, "vpp",
-      [&] { return fmt::format("{} is not interleaved", what); },
+      p.vpp == 1, "vpp", [&] { return fmt::format("{} is not interleaved", what); },
       [] { return std::string("set vpp: 1"); });
   rules.require(
       !splits_backward(p.schedule), "schedule",

@@ -103,7 +103,7 @@ std::string to_string(const ParallelPlan& p) {
   if (alike) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   const bool pipelines = mixed ? p.pp > static_cast<int>(p.replica_groups.size()) : p.pp > 1;
-  if (pipelines) text += fmt::format(" · {}", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  if (pipelines) text += fmt::format(" · {}", schedule_name(p.schedule));
   const auto wide = [](const auto& part) { return part.tp > 1; };
   const bool tensor = alike || std::any_of(p.stages.begin(), p.stages.end(), wide) ||
                       std::any_of(p.replica_groups.begin(), p.replica_groups.end(), wide);

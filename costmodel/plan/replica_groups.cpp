@@ -134,10 +134,8 @@ bool check_common(const ParallelPlan& p, Rules& rules) {
       p.stages.empty() && p.stage_layers.empty(), p.stages.empty() ? "stage_layers" : "stages",
       [] { return std::string("replicas of unequal shares have even stages"); },
       [] { return std::string("leave it out, or leave replicas out"); });
-  const bool plain = p.schedule == ScheduleKind::one_f_one_b || p.schedule == ScheduleKind::gpipe ||
-                     p.schedule == ScheduleKind::serial || p.schedule == ScheduleKind::ideal;
   const bool whole = rules.require(
-      plain && p.vpp == 1, "schedule",
+      is_plain(p.schedule) && p.vpp == 1, "schedule",
       [] {
         return std::string(
             "replicas of unequal shares have one chunk a rank, and backwards that are not split");

@@ -138,10 +138,8 @@ bool check_shape(const ParallelPlan& p, Rules& rules) {
       p.stages.empty() || static_cast<int>(p.stages.size()) == p.pp, "stages",
       [&] { return fmt::format("stages lists {}, pp is {}", p.stages.size(), p.pp); },
       [] { return std::string("leave pp out, or list one entry for each stage"); });
-  const bool plain = p.schedule == ScheduleKind::one_f_one_b || p.schedule == ScheduleKind::gpipe ||
-                     p.schedule == ScheduleKind::serial || p.schedule == ScheduleKind::ideal;
   rules.require(
-      plain && p.vpp == 1, "schedule",
+      is_plain(p.schedule) && p.vpp == 1, "schedule",
       [] {
         return std::string(
             "stages that differ have one chunk a rank, and backwards that are not split");

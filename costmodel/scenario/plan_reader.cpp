@@ -80,9 +80,9 @@ ScheduleKind read_schedule(MapReader& reader) {
   if (reader.text("schedule") == "dualpipe") {
     throw ConfigError(reader.mark_of("schedule"),
                       "schedule 'dualpipe' is not generated in this version",
-                      fmt::format("allowed: {}", fmt::join(schedule_names, ", ")));
+                      fmt::format("allowed: {}", fmt::join(schedule_names(), ", ")));
   }
-  return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names));
+  return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names()));
 }
 
 void read_stage_layers(const Value& value, PlanRequest& plan) {
@@ -433,7 +433,7 @@ Value to_value(const ParallelPlan& p) {
   put("vpp", p.vpp);
   if (alike) put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);
-  put("schedule", schedule_names[static_cast<std::size_t>(p.schedule)]);
+  put("schedule", schedule_name(p.schedule));
   if (alike) {
     map.set("recompute", recompute_value(p.recompute));
     put("zero", p.zero);

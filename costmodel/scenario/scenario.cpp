@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -115,9 +116,9 @@ std::vector<Value> listed(const Value& value, std::string_view key) {
   return value.items;
 }
 
-template <class Enum, std::size_t N>
+template <class Enum>
 std::vector<Enum> read_enum_list(const Value* value, std::string_view key,
-                                 const std::array<std::string_view, N>& names) {
+                                 std::span<const std::string_view> names) {
   std::vector<Enum> list;
   if (value == nullptr) return list;
   for (const auto& item : listed(*value, key)) {
@@ -149,7 +150,7 @@ SearchLimits read_search(const Value& map) {
   limits.recompute =
       read_enum_list<Recomputation>(reader.optional("recompute"), "recompute", recomputation_names);
   limits.schedules =
-      read_enum_list<ScheduleKind>(reader.optional("schedules"), "schedules", schedule_names);
+      read_enum_list<ScheduleKind>(reader.optional("schedules"), "schedules", schedule_names());
   reader.finish();
   return limits;
 }
@@ -274,7 +275,7 @@ std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
   sizes.pp = r.pp.value_or(1);
   sizes.vpp = r.vpp.value_or(1);
   const bool open = r.is_auto("pp") || r.is_auto("vpp") || !r.replicas.empty() ||
-                    r.schedule == ScheduleKind::zero_bubble_v;
+                    (r.schedule && row_of(*r.schedule).folded);
   if (!r.stage_layers.empty() || open || !stack.rest_on_last_stage || model.encoder_decoder() ||
       uneven_split(sizes, model) != UnevenSplit::balanced)
     return r.stage_layers;
@@ -303,15 +304,16 @@ PlanRequest with_defaults(const Scenario& scenario) {
     r.automatic.emplace_back("vpp");
   settle("ep", r.ep, usual.ep);
   settle("etp", r.etp, usual.etp);
-  settle("vpp", r.vpp, r.schedule == ScheduleKind::zero_bubble_v ? 2 : usual.vpp);
+  // A schedule of a fixed number of chunks has them; interleaved says how many itself.
+  const bool chunks = r.schedule && takes_chunks(*r.schedule, 2) && !takes_chunks(*r.schedule, 3);
+  settle("vpp", r.vpp, chunks ? 2 : usual.vpp);
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,
          stack.default_sequence_parallel &&
              (r.tp.value_or(2) > 1 || !r.stages.empty() || !r.replicas.empty()));
   settle("recompute", r.recompute, usual.recompute);
-  if (r.vpp)
-    settle("schedule", r.schedule, *r.vpp > 1 ? ScheduleKind::interleaved : usual.schedule);
+  if (r.vpp) settle("schedule", r.schedule, usual_schedule(*r.vpp));
   return r;
 }
 
@@ -347,7 +349,7 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   // Megatron switches it off without tensor parallelism.
   plan.sequence_parallel = r.sequence_parallel.value_or(false) &&
                            (plan.tp > 1 || !r.stages.empty() || !r.replicas.empty());
-  plan.schedule = r.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved : plan.schedule);
+  plan.schedule = r.schedule.value_or(usual_schedule(plan.vpp));
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;

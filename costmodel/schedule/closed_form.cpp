@@ -6,59 +6,14 @@
 
 namespace costmodel {
 
-namespace {
-
-// A round trip through `depth` stages: `depth` forwards and backwards, and the transfers between
-// them.
-Seconds round_trip(double depth, Seconds s, Seconds transfer) {
-  return depth * s + 2 * (depth - 1) * transfer;
-}
-
-// 1F1B: rank 0 starts micro-batch j + p when micro-batch j has returned. Full round trips, then one
-// for the remainder.
-Seconds one_f_one_b_time(int p, long long m, Seconds s, Seconds transfer) {
-  const long long trips = (m - 1) / p;
-  const auto rest = static_cast<double>((m - 1) % p);
-  Seconds time = (static_cast<double>(trips) + 1) * round_trip(p, s, transfer);
-  if (rest > 0) time += round_trip(rest, s, transfer);
-  return time;
-}
-
-}  // namespace
-
 Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forward,
                       Seconds backward, Seconds transfer, Seconds weight_gradient) {
-  const Seconds s = forward + backward + weight_gradient;
-  const auto bubble = [&](double hidden) {
-    return (p - 1.0) * max(Seconds(0), forward + backward - hidden * weight_gradient);
-  };
-  const auto batches = static_cast<double>(m);
-  switch (kind) {
-    case ScheduleKind::ideal: return batches * s;
-    case ScheduleKind::serial: return batches * round_trip(p, s, transfer);
-    case ScheduleKind::gpipe: return (batches + p - 1) * s + 2.0 * (p - 1) * transfer;
-    case ScheduleKind::one_f_one_b: return one_f_one_b_time(p, m, s, transfer);
-    case ScheduleKind::interleaved: return (batches * v + p - 1) * s;
-    case ScheduleKind::zero_bubble_h1: return batches * s + bubble(1);
-    case ScheduleKind::zero_bubble_h2: return batches * s + bubble(2);
-    case ScheduleKind::zero_bubble_v: return batches * v * s;
-  }
-  return {};
+  return row_of(kind).time(
+      {p, v, static_cast<double>(m), forward, backward, transfer, weight_gradient});
 }
 
 double bubble_fraction(ScheduleKind kind, int p, int v, long long m) {
-  switch (kind) {
-    case ScheduleKind::ideal:
-    case ScheduleKind::zero_bubble_h2:
-    case ScheduleKind::zero_bubble_v: return 0;
-    case ScheduleKind::serial: return p - 1;
-    case ScheduleKind::zero_bubble_h1: return (p - 1) / (3.0 * static_cast<double>(m));
-    case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b:
-    case ScheduleKind::interleaved:
-      return static_cast<double>(p - 1) / (static_cast<double>(v) * static_cast<double>(m));
-  }
-  return 0;
+  return row_of(kind).bubble({p, v, static_cast<double>(m), {}, {}, {}, {}});
 }
 
 namespace {
@@ -72,7 +27,8 @@ struct SplitRank {
 };
 
 SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes& times, int rank) {
-  const int chunks = kind == ScheduleKind::zero_bubble_v ? 2 : 1;
+  const ScheduleRow& row = row_of(kind);
+  const int chunks = row.fewest_chunks;
   const int last = p * chunks - 1;
   const auto batches = static_cast<double>(m);
   const auto before = [&](int stage) {  // transfers on the way to a stage: the V turns without one
@@ -94,7 +50,7 @@ SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes&
     first_backward += times.backward[static_cast<std::size_t>(k)] + times.transfer;
   for (int k = 0; k < rank; ++k)
     r.fill += times.forward[static_cast<std::size_t>(k)] + times.transfer;
-  const double most = kind == ScheduleKind::zero_bubble_h1 ? p - rank : 2.0 * p;
+  const double most = row.forwards_first(rank, {p, chunks, batches, {}, {}, {}, {}});
   Seconds done = std::min(most, batches) * longest;
   if (chunks == 2) done += std::max(0.0, std::min(most - batches, batches)) * (both - longest);
   r.wait = max(Seconds(0), first_backward - r.fill - done);
@@ -108,7 +64,7 @@ Seconds split_lower_bound(ScheduleKind kind, int p, long long m, const PipelineT
     const SplitRank r = split_rank(kind, p, m, times, rank);
     const Seconds busy = r.fill + r.wait + r.work;
     bound = max(bound, busy);
-    if (kind == ScheduleKind::zero_bubble_v) continue;
+    if (row_of(kind).folded) continue;
     const Seconds final_weights = times.weight_gradient.front();
     bound = max(bound, busy - r.weight_gradients + drain + final_weights);
     drain += times.backward[static_cast<std::size_t>(rank)] + times.transfer;
@@ -127,18 +83,43 @@ Seconds split_span_bound(ScheduleKind kind, int p, long long m, const PipelineTi
   return bound;
 }
 
+namespace {
+
+// The most forward work that a rank can have done before its first backward, whose forwards of all
+// its chunks take `forwards` for one micro-batch.
+Seconds done_before(double first, const EvenPipeline& e, int rank, Seconds forwards,
+                    const PipelineTimes& times) {
+  first = std::min(first, e.micro_batches * e.chunks);
+  if (e.chunks == 1) return first * forwards;
+  // Megatron's order takes p micro-batches of each chunk in turn.
+  const int p = e.ranks, v = e.chunks;
+  const double rounds = std::floor(first / (static_cast<double>(p) * v));
+  Seconds done = rounds * p * forwards;
+  double left = first - rounds * p * v;
+  for (int c = 0; c < v && left > 0; ++c, left -= p)
+    done += std::min<double>(left, p) *
+            times.forward[static_cast<std::size_t>(std::int64_t{c} * p + rank)];
+  return done;
+}
+
+}  // namespace
+
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
                              const PipelineTimes& times) {
-  if (splits_backward(kind)) return split_lower_bound(kind, p, m, times);
+  const ScheduleRow& row = row_of(kind);
+  if (row.splits_backward) return split_lower_bound(kind, p, m, times);
   const auto chunk = [p](int c, int rank) {
     return static_cast<std::size_t>(std::int64_t{c} * p + rank);
   };
-  const auto batches = static_cast<double>(m);
+  const EvenPipeline sizes{p, v, static_cast<double>(m), {}, {}, {}, {}};
   const int last = p * v - 1;
   Seconds bound;
   Seconds all_forward;  // every stage once, transfers between them included
   for (int k = 0; k <= last; ++k) all_forward += times.forward[static_cast<std::size_t>(k)];
   if (p > 1) all_forward += last * times.transfer;
+  Seconds waiting;  // of the last stage's first backward, when all of its forwards stand before it
+  if (row.forwards_first(p - 1, sizes) >= sizes.micro_batches * v)
+    waiting = (sizes.micro_batches - 1) * times.forward[chunk(v - 1, p - 1)];
   Seconds fill;    // forward of the stages before this rank's first
   Seconds before;  // drain: backward of the stages before this rank's first
   Seconds behind;  // backward of the last chunk on the stages after this rank
@@ -146,36 +127,18 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
   for (int rank = 0; rank < p; ++rank) {
     Seconds work, forwards;
     for (int c = 0; c < v; ++c) {
-      work += batches * (times.forward[chunk(c, rank)] + times.backward[chunk(c, rank)]);
+      work +=
+          sizes.micro_batches * (times.forward[chunk(c, rank)] + times.backward[chunk(c, rank)]);
       forwards += times.forward[chunk(c, rank)];
     }
-    if (kind == ScheduleKind::ideal) {
+    if (!row.waits) {
       bound = max(bound, work);
       continue;
     }
-    Seconds first_backward = all_forward + behind;
-    Seconds done_before;  // the most forward work this rank can have done by then
-    if (kind == ScheduleKind::gpipe) {
-      first_backward += (batches - 1) * times.forward[chunk(v - 1, p - 1)];
-      done_before = batches * forwards;
-    } else if (kind == ScheduleKind::serial) {
-      done_before = forwards;
-    } else if (v == 1) {
-      done_before = std::min<double>(p - rank, batches) * forwards;
-    } else {
-      const double warm_up =
-          m == p ? batches * v : std::min(2.0 * (p - rank - 1) + (v - 1.0) * p + 1, batches * v);
-      // Megatron's order takes p micro-batches of each chunk in turn.
-      const double rounds = std::floor(warm_up / (static_cast<double>(p) * v));
-      if (m == p)  // all forwards stand first, those of the last chunk with them
-        first_backward += (batches - 1) * times.forward[chunk(v - 1, p - 1)];
-      done_before = rounds * p * forwards;
-      double left = warm_up - rounds * p * v;
-      for (int c = 0; c < v && left > 0; ++c, left -= p)
-        done_before += std::min<double>(left, p) * times.forward[chunk(c, rank)];
-    }
+    const Seconds first_backward = all_forward + behind + waiting;
+    const Seconds done = done_before(row.forwards_first(rank, sizes), sizes, rank, forwards, times);
     // Either the rank waited for its first backward, or it was busy all the time since the fill.
-    bound = max(bound, max(first_backward - done_before, fill) + work + before);
+    bound = max(bound, max(first_backward - done, fill) + work + before);
     fill += times.forward[chunk(0, rank)] + times.transfer;
     before += times.backward[chunk(0, rank)] + times.transfer;
     if (rank + 1 < p) behind -= times.backward[chunk(v - 1, rank + 1)] + times.transfer;

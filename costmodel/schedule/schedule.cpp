@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -13,55 +14,6 @@
 namespace costmodel {
 
 namespace {
-
-using Actions = std::vector<Action>;
-
-Actions serial_rank(int rank, int m) {
-  Actions list;
-  for (int j = 0; j < m; ++j) {
-    list.push_back({ActionKind::forward, rank, j});
-    list.push_back({ActionKind::backward, rank, j});
-  }
-  return list;
-}
-
-Actions gpipe_rank(int rank, int m) {
-  Actions list;
-  for (int j = 0; j < m; ++j) list.push_back({ActionKind::forward, rank, j});
-  for (int j = 0; j < m; ++j) list.push_back({ActionKind::backward, rank, j});
-  return list;
-}
-
-// The k-th forward (or backward) of a rank in Megatron's interleaved order: micro-batches go p at a
-// time through each chunk.
-Action interleaved_action(ActionKind kind, int k, int rank, int p, int v) {
-  const int group = p * v;
-  int chunk = k % group / p;
-  if (kind == ActionKind::backward) chunk = v - 1 - chunk;
-  return {kind, chunk * p + rank, k / group * p + k % p};
-}
-
-// Warm-up forwards, then one forward and one backward in turn, then the remaining backwards.
-Actions one_f_one_b_rank(int rank, int p, int v, int m, int warm_up) {
-  Actions list;
-  const int total = m * v;
-  warm_up = std::min(warm_up, total);
-  int backward = 0;
-  for (int k = 0; k < total; ++k) {
-    list.push_back(interleaved_action(ActionKind::forward, k, rank, p, v));
-    if (k >= warm_up)
-      list.push_back(interleaved_action(ActionKind::backward, backward++, rank, p, v));
-  }
-  while (backward < total)
-    list.push_back(interleaved_action(ActionKind::backward, backward++, rank, p, v));
-  return list;
-}
-
-int interleaved_warm_up(int rank, int p, int v, int m) {
-  if (m == p)
-    return m * v;  // Megatron: all forwards first when there is one group of micro-batches
-  return 2 * (p - rank - 1) + (v - 1) * p;
-}
 
 // Forward, backward, weight gradient: 0, 1, 2; transfers have none.
 int direction_of(ActionKind kind) {
@@ -166,32 +118,10 @@ std::optional<ScheduleFault> check_lists(const Schedule& s) {
 }  // namespace
 
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
-  SHARDPLAN_CHECK(ranks >= 1 && chunks >= 1 && micro_batches >= 1);
-  SHARDPLAN_CHECK((chunks > 1) == (kind == ScheduleKind::interleaved));
-  SHARDPLAN_CHECK(kind != ScheduleKind::interleaved || micro_batches % ranks == 0);
-  Schedule schedule{kind, ranks, chunks, micro_batches, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    switch (kind) {
-      case ScheduleKind::serial:
-        schedule.actions.push_back(serial_rank(rank, micro_batches));
-        break;
-      case ScheduleKind::gpipe: schedule.actions.push_back(gpipe_rank(rank, micro_batches)); break;
-      case ScheduleKind::ideal:
-      case ScheduleKind::one_f_one_b:
-        schedule.actions.push_back(
-            one_f_one_b_rank(rank, ranks, 1, micro_batches, ranks - rank - 1));
-        break;
-      case ScheduleKind::interleaved:
-        schedule.actions.push_back(
-            one_f_one_b_rank(rank, ranks, chunks, micro_batches,
-                             interleaved_warm_up(rank, ranks, chunks, micro_batches)));
-        break;
-      case ScheduleKind::zero_bubble_h1:
-      case ScheduleKind::zero_bubble_h2:
-      case ScheduleKind::zero_bubble_v: SHARDPLAN_CHECK(!splits_backward(kind)); break;
-    }
-  }
-  return schedule;
+  SHARDPLAN_CHECK(ranks >= 1 && micro_batches >= 1 && takes_chunks(kind, chunks));
+  SHARDPLAN_CHECK(!row_of(kind).whole_rounds || micro_batches % ranks == 0);
+  return {kind, ranks, chunks, micro_batches,
+          row_of(kind).order({ranks, chunks, micro_batches, nullptr})};
 }
 
 std::vector<OrderedAction> execution_order(const Schedule& s) {
@@ -243,7 +173,7 @@ Schedule lower(const Schedule& schedule) {
   if (wrong)
     throw InternalError("a faulty schedule was lowered: " + wrong->reason + "\n" + wrong->grid);
   Schedule lowered{schedule.kind, schedule.ranks, schedule.chunks, schedule.micro_batches, {}};
-  const bool alone = schedule.ranks == 1 || schedule.kind == ScheduleKind::ideal;
+  const bool alone = schedule.ranks == 1 || !row_of(schedule.kind).waits;
   const int last = schedule.stages() - 1;
   for (const auto& list : schedule.actions) {
     Actions out;
@@ -271,13 +201,6 @@ Schedule lower(const Schedule& schedule) {
   return lowered;
 }
 
-std::string to_text(const Action& action) {
-  static constexpr std::array<std::string_view, 7> letters{"F",      "B",      "SEND_F", "RECV_F",
-                                                           "SEND_B", "RECV_B", "W"};
-  return fmt::format("{}{}{}", action.stage, letters[static_cast<std::size_t>(action.kind)],
-                     action.micro_batch);
-}
-
 std::string to_text(const Schedule& schedule) {
   std::string text;
   for (const auto& list : schedule.actions) {
@@ -286,37 +209,6 @@ std::string to_text(const Schedule& schedule) {
   }
   return text;
 }
-
-namespace {
-
-// One cell, "[stage][F|B|...][micro-batch]".
-std::optional<Action> parse_action(std::string_view cell) {
-  static constexpr std::array<std::pair<std::string_view, ActionKind>, 7> names{
-      {{"F", ActionKind::forward},
-       {"B", ActionKind::backward},
-       {"W", ActionKind::weight_gradient},
-       {"SEND_F", ActionKind::send_forward},
-       {"RECV_F", ActionKind::recv_forward},
-       {"SEND_B", ActionKind::send_backward},
-       {"RECV_B", ActionKind::recv_backward}}};
-  const auto letter = cell.find_first_not_of("0123456789");
-  const auto digits = cell.find_last_not_of("0123456789");
-  if (letter == 0 || letter == std::string_view::npos || digits + 1 == cell.size()) return {};
-  Action action{};
-  const auto stage = std::from_chars(cell.data(), cell.data() + letter, action.stage);
-  const auto batch =
-      std::from_chars(cell.data() + digits + 1, cell.data() + cell.size(), action.micro_batch);
-  if (stage.ec != std::errc() || batch.ec != std::errc()) return {};  // too large for an int
-  const auto word = cell.substr(letter, digits + 1 - letter);
-  for (const auto& [name, kind] : names) {
-    if (name != word) continue;
-    action.kind = kind;
-    return action;
-  }
-  return {};
-}
-
-}  // namespace
 
 Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
                         int micro_batches) {

@@ -3,81 +3,32 @@
 // The simulator and the engine execute it.
 //
 // Stages are virtual: stage k is chunk k / p of rank k mod p (Narayanan et al. 2021,
-// arXiv:2104.04473, section 2.2); zero-bubble-v places them on its V instead. Text form: "2F0 1B3"
+// arXiv:2104.04473, section 2.2), or where the V of a folded kind has it. Text form: "2F0 1B3"
 // means stage 2 forward of micro-batch 0, stage 1 backward of micro-batch 3 (PyTorch's letters).
 // With a split backward, B is the input gradient and "1W3" the weight gradient.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "costmodel/schedule/schedule_kind.hpp"
 
 namespace costmodel {
 
-enum class ScheduleKind {
-  ideal,
-  serial,
-  gpipe,
-  one_f_one_b,
-  interleaved,
-  zero_bubble_h1,
-  zero_bubble_h2,
-  zero_bubble_v
-};
-inline constexpr std::array<std::string_view, 8> schedule_names{
-    "ideal",       "serial",         "gpipe",          "1f1b",
-    "interleaved", "zero-bubble-h1", "zero-bubble-h2", "zero-bubble-v"};
-
-// Whether input and weight gradients are separate actions (Qi et al. 2024, arXiv:2401.10241).
-constexpr bool splits_backward(ScheduleKind kind) { return kind >= ScheduleKind::zero_bubble_h1; }
-
-// rank_of: the pipeline rank of a virtual stage. stage_of: the virtual stage of a rank's chunk.
-// Stages are assigned round-robin, except in zero-bubble-v, which turns back at the last rank (the
-// V of arXiv:2405.15362).
-constexpr int rank_of(ScheduleKind kind, int pp, int stage) {
-  const int at = stage % pp;
-  return kind == ScheduleKind::zero_bubble_v && stage / pp % 2 == 1 ? pp - 1 - at : at;
-}
-constexpr int stage_of(ScheduleKind kind, int pp, int chunk, int rank) {
-  const bool back = kind == ScheduleKind::zero_bubble_v && chunk % 2 == 1;
-  return chunk * pp + (back ? pp - 1 - rank : rank);
-}
-
-enum class ActionKind : std::uint8_t {
-  forward,
-  backward,
-  send_forward,
-  recv_forward,
-  send_backward,
-  recv_backward,
-  weight_gradient
-};
-
-struct Action {
-  ActionKind kind;
-  int stage;  // virtual stage that computes, or whose result is transferred
-  int micro_batch;
-  bool operator==(const Action&) const = default;
-};
-
 struct Schedule {
   ScheduleKind kind = ScheduleKind::one_f_one_b;
-  int ranks = 1;                             // p
-  int chunks = 1;                            // v
-  int micro_batches = 1;                     // m
-  std::vector<std::vector<Action>> actions;  // by rank
+  int ranks = 1;          // p
+  int chunks = 1;         // v
+  int micro_batches = 1;  // m
+  ActionsByRank actions;
   int stages() const { return ranks * chunks; }
   int home_of(int stage) const { return rank_of(kind, ranks, stage); }  // the rank of a stage
 };
 
-// serial: one micro-batch runs through all stages and back before the next one starts. gpipe: all
-// forwards, then all backwards (Huang et al. 2019). 1f1b: PipeDream-flush (Narayanan et al. 2021,
-// section 2.2.1). interleaved: Megatron's (section 2.2.2); needs micro_batches % ranks == 0 and
-// chunks > 1. ideal: the 1f1b order, whose dependencies the simulator ignores. Zero-bubble
-// schedules depend on times: zero_bubble.hpp generates them.
+// The forwards and backwards in the kind's order, with input gradients for backwards where it
+// splits them; zero_bubble.hpp adds the weight gradients. Of the kinds only zero-bubble-h2's order
+// depends on times.
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches);
 
 struct OrderedAction {
@@ -108,7 +59,6 @@ Schedule lower(const Schedule& schedule);
 
 // "0F0 0F1 0B0 0B1", one line per rank.
 std::string to_text(const Schedule& schedule);
-std::string to_text(const Action& action);
 // Parses the output of to_text. Throws ConfigError with the line and column of the bad cell.
 Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
                         int micro_batches);

@@ -25,7 +25,7 @@ SimulationProgram compile(const Schedule& s) {
     program.items.push_back(item);
     program.micro_batch.push_back(made.action.micro_batch);
   };
-  const bool free_running = s.kind == ScheduleKind::ideal;
+  const bool free_running = !row_of(s.kind).waits;
   const int last = program.stages - 1;
   for (const auto& ordered : execution_order(s)) {
     const auto& [rank, a] = ordered;

@@ -1,7 +1,6 @@
 #include "costmodel/schedule/zero_bubble.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -10,64 +9,8 @@ namespace costmodel {
 
 namespace {
 
-using Actions = std::vector<Action>;
-
 // Gaps from rounding do not count as bubbles.
 constexpr double relative_slack = 1e-9;
-
-// `warm_up` forwards, then backward and forward in turn, then the remaining backwards.
-Actions h_order(int rank, int m, int warm_up) {
-  Actions list;
-  for (int j = 0; j < warm_up; ++j) list.push_back({ActionKind::forward, rank, j});
-  for (int j = 0; j < m; ++j) {
-    list.push_back({ActionKind::backward, rank, j});
-    if (warm_up + j < m) list.push_back({ActionKind::forward, rank, warm_up + j});
-  }
-  return list;
-}
-
-// The V: the first chunk's forwards fill the pipeline down, the second chunk's bring them back up,
-// and every rank meets its first backward when it holds 2p chunks (appendix of arXiv:2405.15362;
-// the order that PyTorch's ZBV and the zero-bubble fork of Megatron run).
-class VOrder {
- public:
-  VOrder(int rank, int ranks, int micro_batches)
-      : stages_{rank, 2 * ranks - 1 - rank}, batches_(micro_batches) {
-    const int whole = std::max(micro_batches, 2 * ranks);  // short ones: the longer one, thinned
-    for (int i = 0; i < 2 * (ranks - rank) - 1; ++i) forward(0);
-    for (int i = 0; i < rank; ++i) {
-      forward(1);
-      forward(0);
-    }
-    for (int i = 0; i < ranks - rank; ++i) {
-      forward(1);
-      backward(1);
-    }
-    while (forwards_[1] < whole) {
-      if (forwards_[0] < whole) forward(0);
-      backward(0);
-      forward(1);
-      backward(1);
-    }
-    for (int i = 0; i < rank; ++i) {
-      backward(0);
-      backward(1);
-    }
-    for (int i = 0; i < ranks - rank; ++i) backward(0);
-  }
-  Actions list;
-
- private:
-  void forward(int chunk) { add(ActionKind::forward, chunk, forwards_[chunk]++); }
-  void backward(int chunk) { add(ActionKind::backward, chunk, backwards_[chunk]++); }
-  void add(ActionKind kind, int chunk, int micro_batch) {
-    if (micro_batch < batches_) list.push_back({kind, stages_[chunk], micro_batch});
-  }
-  int stages_[2];
-  int batches_;
-  int forwards_[2] = {0, 0};
-  int backwards_[2] = {0, 0};
-};
 
 // Inserts weight gradients between the actions of a fixed order, which it executes with the
 // simulator's rules.
@@ -77,7 +20,7 @@ class Filler {
       : order_(order),
         times_(times),
         shares_(shares),
-        limit_(held_limit(order.kind, order.ranks)),
+        limit_(row_of(order.kind).held_limit(order.ranks)),
         ranks_(static_cast<std::size_t>(order.ranks)),
         ends_(static_cast<std::size_t>(std::int64_t{2} * order.stages() * order.micro_batches),
               -1.0),
@@ -206,56 +149,13 @@ class Filler {
 
 }  // namespace
 
-int held_limit(ScheduleKind kind, int ranks) {
-  return kind == ScheduleKind::zero_bubble_h2 ? 2 * ranks : ranks;
-}
-
-std::vector<int> split_warm_up(ScheduleKind kind, int ranks, int micro_batches,
-                               const PipelineTimes& times) {
-  std::vector<int> counts;
-  for (int rank = 0; rank < ranks; ++rank) counts.push_back(ranks - rank);
-  if (kind == ScheduleKind::zero_bubble_h2) {
-    std::vector<double> fill{0}, pace;  // first forward's start; slowest forward up to here
-    double slowest = 0;
-    for (const Seconds forward : times.forward) {
-      fill.push_back(fill.back() + forward.value + times.transfer.value);
-      slowest = std::max(slowest, forward.value);
-      pace.push_back(slowest);
-    }
-    double ready = fill.back() - times.transfer.value;  // the first backward on this rank
-    for (auto r = static_cast<std::size_t>(ranks); r-- > 0;) {
-      const double spare = ready - fill[r] - times.forward[r].value;
-      const double more = std::floor(spare / pace[r] * (1 + relative_slack));
-      counts[r] = std::max(counts[r], 1 + static_cast<int>(std::min(more, 2.0 * ranks - 1)));
-      ready += times.backward[r].value + times.transfer.value;
-    }
-    // A rank runs at least one forward more than the next before its first backward.
-    for (std::size_t r = 1; r < counts.size(); ++r)
-      counts[r] = std::min(counts[r], counts[r - 1] - 1);
-  }
-  for (int& count : counts) count = std::min(count, micro_batches);
-  return counts;
-}
-
-Schedule generate_v_order(int ranks, int micro_batches) {
-  Schedule order{ScheduleKind::zero_bubble_v, ranks, 2, micro_batches, {}};
-  for (int rank = 0; rank < ranks; ++rank)
-    order.actions.push_back(VOrder(rank, ranks, micro_batches).list);
-  return order;
-}
-
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
                   const PipelineTimes& times, const HeldShares& shares) {
   if (!splits_backward(kind)) return generate(kind, ranks, chunks, micro_batches);
-  SHARDPLAN_CHECK(ranks >= 1 && micro_batches >= 1);
-  SHARDPLAN_CHECK(chunks == (kind == ScheduleKind::zero_bubble_v ? 2 : 1));
+  SHARDPLAN_CHECK(ranks >= 1 && micro_batches >= 1 && takes_chunks(kind, chunks));
   SHARDPLAN_CHECK(times.weight_gradient.size() == times.forward.size());
-  if (kind == ScheduleKind::zero_bubble_v)
-    return Filler(generate_v_order(ranks, micro_batches), times, shares).run();
-  Schedule order{kind, ranks, 1, micro_batches, {}};
-  const auto warm_up = split_warm_up(kind, ranks, micro_batches, times);
-  for (int rank = 0; rank < ranks; ++rank)
-    order.actions.push_back(h_order(rank, micro_batches, warm_up[static_cast<std::size_t>(rank)]));
+  const Schedule order{kind, ranks, chunks, micro_batches,
+                       row_of(kind).order({ranks, chunks, micro_batches, &times})};
   return Filler(order, times, shares).run();
 }
 

@@ -21,7 +21,6 @@ using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Scenario;
-using costmodel::ScheduleKind;
 using costmodel::Seconds;
 
 namespace {
@@ -147,10 +146,7 @@ std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
   for (int v = plan.vpp; v >= 1; --v) {
     ParallelPlan trial = plan;
     trial.vpp = v;
-    const bool folded = trial.schedule == ScheduleKind::zero_bubble_v;
-    if (v == 1 && (trial.schedule == ScheduleKind::interleaved || folded))
-      trial.schedule = ScheduleKind::one_f_one_b;
-    if (v > 1 && !(folded && v == 2)) trial.schedule = ScheduleKind::interleaved;
+    if (!takes_chunks(trial.schedule, v)) trial.schedule = costmodel::usual_schedule(v);
     if (is_valid(trial, s.model, s.cluster, s.training)) return trial;
   }
   return {};

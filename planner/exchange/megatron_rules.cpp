@@ -14,7 +14,6 @@ namespace planner {
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Scenario;
-using costmodel::ScheduleKind;
 
 namespace {
 
@@ -187,9 +186,9 @@ void check_layout(std::int64_t layers, const ParallelPlan& p, Rules& rules) {
 }
 
 void check_schedule(const Scenario& s, const ParallelPlan& p, Rules& rules) {
-  const auto name = costmodel::schedule_names[static_cast<std::size_t>(p.schedule)];
-  const bool interleaved = p.schedule == ScheduleKind::interleaved;
-  rules.require(interleaved || p.schedule == ScheduleKind::one_f_one_b, "schedule",
+  const auto name = costmodel::schedule_name(p.schedule);
+  const bool interleaved = p.schedule == costmodel::usual_schedule(2);
+  rules.require(interleaved || p.schedule == costmodel::usual_schedule(1), "schedule",
                 fmt::format("Megatron-LM has no schedule '{}'", name),
                 "allowed: 1f1b, interleaved");
   rules.require(interleaved == (p.vpp > 1), "vpp",

@@ -28,7 +28,6 @@ using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Recomputed;
 using costmodel::Scenario;
-using costmodel::ScheduleKind;
 using costmodel::Seconds;
 
 namespace {
@@ -74,22 +73,6 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   }
   rows.add("m", number(static_cast<double>(e.micro_batches)),
            fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
-}
-
-const char* formula_of(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::ideal: return "m (t_f + t_b)";
-    case ScheduleKind::serial: return "m p (t_f + t_b)";
-    case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b: return "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
-    case ScheduleKind::interleaved: return "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2";
-    case ScheduleKind::zero_bubble_h1:
-      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 2 t_w), arXiv:2401.10241 table 2";
-    case ScheduleKind::zero_bubble_h2:
-      return "m (t_f + t_b) + (p - 1)(t_f + t_b - 3 t_w), arXiv:2401.10241 table 2";
-    case ScheduleKind::zero_bubble_v: return "m v (t_f + t_b), arXiv:2405.15362";
-  }
-  return "";
 }
 
 struct SlowestRank {
@@ -145,8 +128,9 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
   const Seconds even =
       pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
                     slowest_backward - weight_gradient, Seconds(0), weight_gradient);
-  rows.add("T_even", format_seconds(even),
-           fmt::format("if all stages were the slowest, no transfers: {}", formula_of(p.schedule)));
+  rows.add(
+      "T_even", format_seconds(even),
+      fmt::format("if all stages were the slowest, no transfers: {}", row_of(p.schedule).formula));
   rows.add("T_bound", format_seconds(cost.pipeline_bound),
            split
                ? "no schedule of this kind is shorter: wait for the first backward + work of the "

@@ -18,7 +18,6 @@ using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::PlanCost;
 using costmodel::Scenario;
-using costmodel::ScheduleKind;
 using costmodel::Seconds;
 
 namespace {
@@ -108,7 +107,7 @@ std::vector<int> chunk_choices(const Scenario& s, const ParallelPlan& plan) {
 // The plan with this number of chunks per rank, if the rules allow it.
 std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, const Scenario& s) {
   plan.vpp = chunks;
-  plan.schedule = chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+  plan.schedule = costmodel::usual_schedule(chunks);
   plan.stage_layers = balanced_layout(s.model.layers, plan.virtual_stages());
   const auto& allowed = s.search.schedules;
   const bool listed =

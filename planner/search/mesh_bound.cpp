@@ -38,7 +38,7 @@ void add_group(const SlicingProblem& group, const std::vector<double>& least, in
 // A lower bound on the ratio of a stage's times in two pipelines of different length (idle boost,
 // sharing of a node).
 double quickest_share(const ClusterSpec& devices, int most_stages, std::int64_t micro_batches) {
-  const double bubble = bubble_fraction(costmodel::ScheduleKind::one_f_one_b, most_stages, 1,
+  const double bubble = bubble_fraction(costmodel::usual_schedule(1), most_stages, 1,
                                         static_cast<long long>(micro_batches));
   const double busy = 1 / (1 + bubble);
   double share = 1 - devices.device.idle_boost * (1 - busy);

@@ -169,7 +169,7 @@ struct Refusal {
 // The keys that this search cannot keep fixed.
 std::optional<Refusal> refusal(const Scenario& s) {
   const auto& listed = s.search.schedules;
-  const auto plain = costmodel::ScheduleKind::one_f_one_b;
+  const auto plain = costmodel::usual_schedule(1);
   const bool offered =
       listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
   if (!s.plan.stages.empty()) return Refusal{"stages", "are fixed, and plan searches them"};

@@ -46,25 +46,19 @@ std::optional<std::int64_t> widened(const std::optional<int>& value) {
 bool allowed(const Scenario& s, ScheduleKind kind) {
   const auto& limit = s.search.schedules;
   if (!limit.empty()) return std::find(limit.begin(), limit.end(), kind) != limit.end();
-  if (splits_backward(kind)) return s.training.stack.zero_bubble;
-  return kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::interleaved;
+  return row_of(kind).searched && (!splits_backward(kind) || s.training.stack.zero_bubble);
 }
 
 std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
   if (s.plan.schedule) return {*s.plan.schedule};
   std::vector<ScheduleKind> kinds;
-  const auto offer = [&](ScheduleKind kind) {
-    if (splits_backward(kind) && pp == 1) return;  // no bubble to fill
-    if (allowed(s, kind)) kinds.push_back(kind);
-  };
-  if (vpp == 1) {
-    for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe, ScheduleKind::serial,
-                            ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2})
-      offer(kind);
-  } else {
-    offer(ScheduleKind::interleaved);
-    if (vpp == 2) offer(ScheduleKind::zero_bubble_v);
+  for (std::size_t i = 0; i < costmodel::schedule_names().size(); ++i) {
+    const auto kind = static_cast<ScheduleKind>(i);
+    if (splits_backward(kind) && pp == 1) continue;  // no bubble to fill
+    if (row_of(kind).waits && takes_chunks(kind, vpp) && allowed(s, kind)) kinds.push_back(kind);
   }
+  const auto usual = std::find(kinds.begin(), kinds.end(), costmodel::usual_schedule(vpp));
+  if (usual != kinds.end()) std::rotate(kinds.begin(), usual, usual + 1);
   return kinds;
 }
 
@@ -326,12 +320,12 @@ SearchSpace enumerate(const Scenario& s) { return enumerate(s, Stages::as_writte
 
 SearchSpace enumerate_uneven(const Scenario& s) {
   const auto& schedule = s.plan.schedule;
-  const bool pipelined =
-      !schedule || *schedule == ScheduleKind::one_f_one_b || *schedule == ScheduleKind::interleaved;
+  const bool pipelined = !schedule || *schedule == costmodel::usual_schedule(1) ||
+                         *schedule == costmodel::usual_schedule(2);
   if (!s.plan.stage_layers.empty() || !pipelined) return {};
   Scenario one_chunk = s;
   one_chunk.plan.vpp = 1;
-  one_chunk.plan.schedule = ScheduleKind::one_f_one_b;
+  one_chunk.plan.schedule = costmodel::usual_schedule(1);
   return enumerate(one_chunk, Stages::uneven);
 }
 

@@ -213,8 +213,7 @@ Seconds task_overhead(Transport& transport, const RealTimeOptions& options) {
   const int p = transport.size(), m = 2 * p;
   const Seconds task(2e-3);
   const std::vector<Seconds> even(static_cast<std::size_t>(p), task);
-  const auto lowered =
-      costmodel::lower(costmodel::generate(costmodel::ScheduleKind::one_f_one_b, p, 1, m));
+  const auto lowered = costmodel::lower(costmodel::generate(costmodel::usual_schedule(1), p, 1, m));
   std::array<double, 5> excess{};
   for (double& of_run : excess) {
     const auto events = emulate_rank(transport, lowered, {even, even, Seconds(0)}, options);

@@ -71,7 +71,7 @@ TEST_CASE("bubble fraction: (T - m·max(t_f + t_b)) / (m·max(t_f + t_b)); (p - 
 TEST_CASE("simulation and estimate agree on time and bubble, for every schedule") {
   const ModelSpec model = fixtures::gpt(16, 1024, 16, 51200, 512);
   const ClusterSpec cluster = fixtures::cluster(8);
-  for (std::size_t i = 0; i < schedule_names.size(); ++i) {
+  for (std::size_t i = 0; i < schedule_names().size(); ++i) {
     ParallelPlan plan;
     plan.schedule = static_cast<ScheduleKind>(i);
     plan.pp = 4, plan.dp = 2;

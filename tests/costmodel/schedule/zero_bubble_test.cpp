@@ -216,7 +216,7 @@ TEST_CASE("no rank holds more than its limit, but for one backward's own weight 
           const auto k = static_cast<std::size_t>(stage_of(kind, c.p, v, rank));
           own = std::max(own, c.shares.pending[k] - c.shares.forward[k]);
         }
-        CHECK(most_held(schedule, c.shares, rank) <= held_limit(kind, c.p) + own + 1e-9);
+        CHECK(most_held(schedule, c.shares, rank) <= row_of(kind).held_limit(c.p) + own + 1e-9);
       }
     }
   }

@@ -1,0 +1,44 @@
+#include "costmodel/schedule/action.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace costmodel {
+
+namespace {
+
+// In the order of ActionKind.
+constexpr std::array<std::string_view, 7> words{"F",      "B",      "SEND_F", "RECV_F",
+                                                "SEND_B", "RECV_B", "W"};
+
+}  // namespace
+
+std::string to_text(const Action& action) {
+  return fmt::format("{}{}{}", action.stage, words[static_cast<std::size_t>(action.kind)],
+                     action.micro_batch);
+}
+
+std::optional<ActionText> split_action(std::string_view text) {
+  const auto letter = text.find_first_not_of("0123456789");
+  const auto digits = text.find_last_not_of("0123456789");
+  if (letter == 0 || letter == std::string_view::npos || digits + 1 == text.size()) return {};
+  ActionText parts{0, text.substr(letter, digits + 1 - letter), 0};
+  const auto stage = std::from_chars(text.data(), text.data() + letter, parts.stage);
+  const auto batch =
+      std::from_chars(text.data() + digits + 1, text.data() + text.size(), parts.micro_batch);
+  if (stage.ec != std::errc() || batch.ec != std::errc()) return {};  // too large for an int
+  return parts;
+}
+
+std::optional<Action> parse_action(std::string_view text) {
+  const auto parts = split_action(text);
+  if (!parts) return {};
+  const auto* const word = std::find(words.begin(), words.end(), parts->word);
+  if (word == words.end()) return {};
+  return Action{static_cast<ActionKind>(word - words.begin()), parts->stage, parts->micro_batch};
+}
+
+}  // namespace costmodel

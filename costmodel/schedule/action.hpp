@@ -1,0 +1,46 @@
+// One action of a pipeline schedule, and its text: "2F0" is stage 2's forward of micro-batch 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace costmodel {
+
+enum class ActionKind : std::uint8_t {
+  forward,
+  backward,
+  send_forward,
+  recv_forward,
+  send_backward,
+  recv_backward,
+  weight_gradient
+};
+
+struct Action {
+  ActionKind kind;
+  int stage;  // virtual stage that computes, or whose result is transferred
+  int micro_batch;
+  bool operator==(const Action&) const = default;
+};
+
+using Actions = std::vector<Action>;
+using ActionsByRank = std::vector<Actions>;
+
+// F, B, W, SEND_F, RECV_F, SEND_B, RECV_B: PyTorch's words, but for B, which is the input gradient
+// where there are weight gradients, W.
+std::string to_text(const Action& action);
+// Nothing when the text is no action, or a number too large for an int.
+std::optional<Action> parse_action(std::string_view text);
+
+// The parts of a text "[stage][word][micro-batch]", whatever the word.
+struct ActionText {
+  int stage;
+  std::string_view word;
+  int micro_batch;
+};
+std::optional<ActionText> split_action(std::string_view text);
+
+}  // namespace costmodel

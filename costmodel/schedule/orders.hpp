@@ -1,0 +1,38 @@
+// The published orders of forwards and backwards, by pipeline rank. A backward here is the input
+// gradient where the schedule splits it: zero_bubble.hpp adds the weight gradients.
+#pragma once
+
+#include "costmodel/schedule/action.hpp"
+#include "costmodel/schedule/stage_times.hpp"
+
+namespace costmodel {
+
+struct OrderRequest {
+  int ranks = 1;                         // p
+  int chunks = 1;                        // v
+  int micro_batches = 1;                 // m
+  const PipelineTimes* times = nullptr;  // only eager_order reads them
+};
+
+// One micro-batch runs through all stages and back before the next one starts.
+ActionsByRank serial_order(const OrderRequest& request);
+// All forwards, then all backwards (GPipe, Huang et al. 2019, arXiv:1811.06965).
+ActionsByRank gpipe_order(const OrderRequest& request);
+// PipeDream-flush (Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1).
+ActionsByRank one_f_one_b_order(const OrderRequest& request);
+// Megatron's (section 2.2.2 there): micro-batches go p at a time through each chunk. Needs
+// micro_batches % ranks == 0.
+ActionsByRank interleaved_order(const OrderRequest& request);
+// The forwards that a rank of it runs before its first backward.
+int interleaved_warm_up(int rank, int ranks, int chunks, long long micro_batches);
+// Zero-bubble-h1 (Qi et al. 2024, arXiv:2401.10241): p - rank forwards, then backward and forward
+// in turn.
+ActionsByRank handcrafted_order(const OrderRequest& request);
+// Zero-bubble-h2: as many forwards first as end before the first backward can start.
+ActionsByRank eager_order(const OrderRequest& request);
+// Zero-bubble-v: the first chunk's forwards fill the pipeline down, the second chunk's bring them
+// back up, and every rank meets its first backward when it holds 2p chunks (appendix of
+// arXiv:2405.15362; the order that PyTorch's ZBV and the zero-bubble fork of Megatron run).
+ActionsByRank v_order(const OrderRequest& request);
+
+}  // namespace costmodel

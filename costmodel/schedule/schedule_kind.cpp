@@ -1,0 +1,147 @@
+#include "costmodel/schedule/schedule_kind.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace costmodel {
+
+namespace {
+
+constexpr int any_chunks = std::numeric_limits<int>::max();
+
+// The work of a rank.
+Seconds work(const EvenPipeline& e) {
+  return e.micro_batches * e.chunks * (e.forward + e.backward + e.weight_gradient);
+}
+
+// A round trip through `depth` stages: `depth` forwards and backwards, and the transfers between
+// them.
+Seconds round_trip(double depth, const EvenPipeline& e) {
+  return depth * (e.forward + e.backward) + 2 * (depth - 1) * e.transfer;
+}
+
+// Rank 0 starts micro-batch j + p when micro-batch j has returned. Full round trips, then one for
+// the remainder.
+Seconds one_f_one_b_time(const EvenPipeline& e) {
+  const auto m = static_cast<long long>(e.micro_batches);
+  const long long trips = (m - 1) / e.ranks;
+  const auto rest = static_cast<double>((m - 1) % e.ranks);
+  Seconds time = (static_cast<double>(trips) + 1) * round_trip(e.ranks, e);
+  if (rest > 0) time += round_trip(rest, e);
+  return time;
+}
+
+// The bubble of a zero-bubble schedule that hides `hidden` weight gradients in it (table 2 of
+// arXiv:2401.10241).
+Seconds split_bubble(double hidden, const EvenPipeline& e) {
+  return (e.ranks - 1.0) * max(Seconds(0), e.forward + e.backward - hidden * e.weight_gradient);
+}
+
+// (p - 1) / (v m), arXiv:2104.04473, section 2.2.
+double flush_bubble(const EvenPipeline& e) { return (e.ranks - 1) / (e.chunks * e.micro_batches); }
+double no_bubble(const EvenPipeline& /*even*/) { return 0; }
+
+double down_to_one(int rank, const EvenPipeline& e) { return e.ranks - rank; }
+double up_to_two_rounds(int /*rank*/, const EvenPipeline& e) { return 2.0 * e.ranks; }
+
+double one_round(int ranks) { return ranks; }
+double two_rounds(int ranks) { return 2.0 * ranks; }
+
+}  // namespace
+
+// In the order of ScheduleKind.
+constinit const ScheduleRow schedule_rows[] = {
+    {.name = "ideal",  // the 1F1B order, whose dependencies the simulator ignores
+     .waits = false,
+     .forwards_first = down_to_one,
+     .formula = "m (t_f + t_b)",
+     .time = work,
+     .bubble = no_bubble,
+     .order = one_f_one_b_order},
+    {.name = "serial",
+     .forwards_first = [](int, const EvenPipeline&) { return 1.0; },
+     .formula = "m p (t_f + t_b)",
+     .time = [](const EvenPipeline& e) { return e.micro_batches * round_trip(e.ranks, e); },
+     .bubble = [](const EvenPipeline& e) { return e.ranks - 1.0; },
+     .order = serial_order},
+    {.name = "gpipe",
+     .forwards_first = [](int, const EvenPipeline& e) { return e.micro_batches; },
+     .formula = "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2",
+     .time =
+         [](const EvenPipeline& e) {
+           return (e.micro_batches + e.ranks - 1) * (e.forward + e.backward) +
+                  2.0 * (e.ranks - 1) * e.transfer;
+         },
+     .bubble = flush_bubble,
+     .order = gpipe_order},
+    {.name = "1f1b",
+     .searched = true,
+     .forwards_first = down_to_one,
+     .formula = "(m + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2",
+     .time = one_f_one_b_time,
+     .bubble = flush_bubble,
+     .order = one_f_one_b_order},
+    {.name = "interleaved",
+     .fewest_chunks = 2,
+     .most_chunks = any_chunks,
+     .whole_rounds = true,
+     .searched = true,
+     .forwards_first =
+         [](int rank, const EvenPipeline& e) {
+           return 1.0 + interleaved_warm_up(rank, e.ranks, e.chunks,
+                                            static_cast<long long>(e.micro_batches));
+         },
+     .formula = "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2",
+     .time =
+         [](const EvenPipeline& e) {
+           return (e.micro_batches * e.chunks + e.ranks - 1) * (e.forward + e.backward);
+         },
+     .bubble = flush_bubble,
+     .order = interleaved_order},
+    {.name = "zero-bubble-h1",
+     .splits_backward = true,
+     .searched = true,
+     .forwards_first = down_to_one,
+     .held_limit = one_round,  // as 1F1B's first rank: "ZB-1p"
+     .formula = "m (t_f + t_b) + (p - 1)(t_f + t_b - 2 t_w), arXiv:2401.10241 table 2",
+     .time = [](const EvenPipeline& e) { return work(e) + split_bubble(1, e); },
+     .bubble = [](const EvenPipeline& e) { return (e.ranks - 1) / (3 * e.micro_batches); },
+     .order = handcrafted_order},
+    {.name = "zero-bubble-h2",
+     .splits_backward = true,
+     .searched = true,
+     .forwards_first = up_to_two_rounds,
+     .held_limit = two_rounds,  // "ZB-2p"
+     .formula = "m (t_f + t_b) + (p - 1)(t_f + t_b - 3 t_w), arXiv:2401.10241 table 2",
+     .time = [](const EvenPipeline& e) { return work(e) + split_bubble(2, e); },
+     .bubble = no_bubble,
+     .order = eager_order},
+    {.name = "zero-bubble-v",
+     .splits_backward = true,
+     .fewest_chunks = 2,
+     .most_chunks = 2,
+     .folded = true,
+     .searched = true,
+     .forwards_first = up_to_two_rounds,
+     .held_limit = one_round,
+     .formula = "m v (t_f + t_b), arXiv:2405.15362",
+     .time = work,
+     .bubble = no_bubble,
+     .order = v_order},
+};
+
+std::span<const std::string_view> schedule_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> list;
+    for (const ScheduleRow& row : schedule_rows) list.push_back(row.name);
+    return list;
+  }();
+  return names;
+}
+
+ScheduleKind usual_schedule(int chunks) {
+  return chunks > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+}
+
+}  // namespace costmodel

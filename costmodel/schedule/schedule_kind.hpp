@@ -1,0 +1,88 @@
+// The kinds of pipeline schedule: a row each with its name, what it splits, the chunks a rank has,
+// its closed form, its generator and its bounds. Whatever other code asks of a kind is a question
+// to its row, so a new schedule is an enumerator, a row and a generator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "costmodel/base/units.hpp"
+#include "costmodel/schedule/orders.hpp"
+
+namespace costmodel {
+
+enum class ScheduleKind {
+  ideal,
+  serial,
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zero_bubble_h1,
+  zero_bubble_h2,
+  zero_bubble_v
+};
+
+// A pipeline of equal stages: the times of one chunk.
+struct EvenPipeline {
+  int ranks = 1;             // p
+  int chunks = 1;            // v
+  double micro_batches = 1;  // m
+  Seconds forward, backward, transfer, weight_gradient;
+};
+
+struct ScheduleRow {
+  std::string_view name;  // of plan.schedule
+  // Input and weight gradient are separate actions (Qi et al. 2024, arXiv:2401.10241).
+  bool splits_backward = false;
+  int fewest_chunks = 1, most_chunks = 1;  // v
+  // Chunks turn back at the last rank (the V of arXiv:2405.15362) instead of starting again at the
+  // first.
+  bool folded = false;
+  bool waits = true;          // for what it needs: only the ideal one does not
+  bool whole_rounds = false;  // micro-batches go p at a time through the chunks
+  bool searched = false;      // `plan` tries it unless search.schedules says otherwise
+
+  // The most chunks that a rank forwards before its first backward.
+  double (*forwards_first)(int rank, const EvenPipeline& even) = nullptr;
+  // With split backward: the most micro-batches that a rank may hold at once, over all its chunks.
+  double (*held_limit)(int ranks) = nullptr;
+
+  std::string_view formula;  // of the time of an even pipeline, and its paper
+  Seconds (*time)(const EvenPipeline& even) = nullptr;
+  double (*bubble)(const EvenPipeline& even) = nullptr;  // idle over busy, at t_f = t_b = t_w
+  ActionsByRank (*order)(const OrderRequest& request) = nullptr;
+};
+
+extern const ScheduleRow schedule_rows[];
+inline const ScheduleRow& row_of(ScheduleKind kind) {
+  return schedule_rows[static_cast<std::size_t>(kind)];
+}
+
+// Of all kinds, in their order.
+std::span<const std::string_view> schedule_names();
+
+inline std::string_view schedule_name(ScheduleKind kind) { return row_of(kind).name; }
+inline bool splits_backward(ScheduleKind kind) { return row_of(kind).splits_backward; }
+inline bool takes_chunks(ScheduleKind kind, int chunks) {
+  return chunks >= row_of(kind).fewest_chunks && chunks <= row_of(kind).most_chunks;
+}
+// One chunk a rank, backwards whole.
+inline bool is_plain(ScheduleKind kind) {
+  return row_of(kind).most_chunks == 1 && !splits_backward(kind);
+}
+// What frameworks run when only the chunks are given: 1F1B, or interleaved.
+ScheduleKind usual_schedule(int chunks);
+
+// rank_of: the pipeline rank of a virtual stage. stage_of: the virtual stage of a rank's chunk.
+inline int rank_of(ScheduleKind kind, int pp, int stage) {
+  const int at = stage % pp;
+  return row_of(kind).folded && stage / pp % 2 == 1 ? pp - 1 - at : at;
+}
+inline int stage_of(ScheduleKind kind, int pp, int chunk, int rank) {
+  const bool back = row_of(kind).folded && chunk % 2 == 1;
+  return chunk * pp + (back ? pp - 1 - rank : rank);
+}
+
+}  // namespace costmodel
