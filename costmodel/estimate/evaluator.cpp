@@ -14,6 +14,7 @@
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
 namespace costmodel {
@@ -199,9 +200,8 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
 
 // A schedule with split backward is generated for the times of the last call of cost().
 const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::int64_t m) {
-  if (splits_backward(plan.schedule)) {
-    split_program_ = compile(
-        generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m), cost_.times, cost_.shares));
+  if (splits_backward(plan.schedule) || plan.listed != nullptr) {
+    split_program_ = compile(schedule_of(plan, m, cost_.times, cost_.shares));
     return split_program_;
   }
   const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m};
@@ -221,6 +221,7 @@ const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::in
 // m modulo p.
 std::int64_t Evaluator::simulated_micro_batches(const ParallelPlan& plan) const {
   const std::int64_t m = plan.micro_batches(training_.global_batch);
+  if (plan.listed != nullptr) return m;
   const std::int64_t p = plan.pp;
   // A schedule with split backward is generated for every plan, so a shorter one is simulated.
   const std::int64_t most =

@@ -234,6 +234,7 @@ class Evaluator {
   void price_memory(const ParallelPlan& plan);
   void bound(const ParallelPlan& plan);
   void bound_split(const ParallelPlan& plan);
+  Bytes held_listed(const Layers& layers, const ParallelPlan& plan, int rank) const;
   Bytes held_split(const Layers& layers, const ParallelPlan& plan, int rank);
   Bytes micro_batch_on(const Layers& layers, const ParallelPlan& plan, int rank) const;
   Bytes pending_by(const Layers& layers, const ParallelPlan& plan, int virtual_stage) const;
@@ -269,7 +270,8 @@ class Evaluator {
   std::map<ScheduleKey, SimulationProgram> programs_;
   std::int64_t kept_actions_ = 0;    // of programs_
   std::vector<Evaluator> parts_;     // one per kind of device, for heterogeneous stages
-  SimulationProgram split_program_;  // for the last plan whose schedule depends on its times
+  SimulationProgram split_program_;  // of the last plan whose schedule depends on its times, or is
+                                     // listed
 };
 
 // Bytes per parameter, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 + 12

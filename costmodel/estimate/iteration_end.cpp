@@ -10,6 +10,7 @@
 #include "costmodel/cost/measured_time.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
 namespace costmodel {
@@ -77,7 +78,7 @@ void Evaluator::price_data_parallel(const ParallelPlan& plan) {
     layers = std::max(layers, 1.0);
     // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
     // its reduction overlaps with those; likewise the gather of a chunk's parameters.
-    if (row_of(plan.schedule).whole_rounds) {
+    if (in_whole_rounds(plan)) {
       const auto rounds = static_cast<double>(std::min<std::int64_t>(plan.pp, c.micro_batches));
       forward = forward * rounds;
       backward = backward * rounds;

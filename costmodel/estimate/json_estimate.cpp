@@ -81,6 +81,12 @@ void tell_replicas(const ParallelPlan& p, Json& plan) {
   }
 }
 
+// As the scenario writes it.
+Json schedule_json(const ParallelPlan& plan) {
+  if (plan.listed == nullptr) return schedule_name(plan.schedule);
+  return {{"file", plan.listed->file}};
+}
+
 }  // namespace
 
 Json plan_json(const Estimate& e) {
@@ -95,7 +101,7 @@ Json plan_json(const Estimate& e) {
             {"vpp", p.vpp},
             {"micro_batch", p.micro_batch},
             {"sequence_parallel", p.sequence_parallel},
-            {"schedule", schedule_name(p.schedule)},
+            {"schedule", schedule_json(p)},
             {"recompute", recompute},
             {"zero", p.zero},
             {"cp_comm", exchange_name(p)},

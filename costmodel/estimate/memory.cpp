@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "costmodel/estimate/layer_mix.hpp"
 
@@ -22,7 +23,7 @@ Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
 
 }  // namespace
 
-// Micro-batches in flight of a schedule, cached by (p, v, m).
+// Micro-batches in flight of a generated schedule, cached by (p, v, m).
 template <class Held, class Find>
 const Held& Evaluator::held_once(std::map<ScheduleKey, Held>& cache, const ParallelPlan& plan,
                                  Find find) {
@@ -166,17 +167,40 @@ Bytes Evaluator::held_by(const Layers& f, const ParallelPlan& plan, int rank, do
   // the next takes up, layer by layer, what the backward beside it frees.
   if (plan.pp == 1) return held;
   Bytes chunk;
-  for (int v = 0; v < plan.vpp; ++v) chunk = max(chunk, kept_by(f, plan, v * plan.pp + rank));
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int k = stage_of(plan.schedule, plan.pp, v, rank);
+    chunk = max(chunk, kept_by(f, plan, k));
+  }
   const double more = std::min(1.0, static_cast<double>(cost_.micro_batches) - in_flight);
   if (more <= 0) return held;
   in_flight += more / plan.vpp;
   return held + chunk * more;
 }
 
+// What a schedule from a file holds at its fullest, action by action.
+Bytes Evaluator::held_listed(const Layers& f, const ParallelPlan& plan, int rank) const {
+  std::vector<Bytes> kept, pending;
+  for (int v = 0; v < plan.vpp; ++v) {
+    const int k = stage_of(plan.schedule, plan.pp, v, rank);
+    kept.push_back(kept_by(f, plan, k));
+    pending.push_back(splits_backward(plan.schedule) ? pending_by(f, plan, k) : Bytes(0));
+  }
+  Bytes held, most;
+  for (const Action& action : plan.listed->schedule.actions[static_cast<std::size_t>(rank)]) {
+    const auto v = static_cast<std::size_t>(action.stage / plan.pp);
+    if (action.kind == ActionKind::forward) held += kept[v];
+    if (action.kind == ActionKind::backward) held += pending[v] - kept[v];
+    if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - pending[v];
+    most = max(most, held);
+  }
+  return most;
+}
+
 Bytes Evaluator::held_in_turn(const Layers& f, const ParallelPlan& plan, int rank,
                               double& in_flight) {
-  if (splits_backward(plan.schedule)) {
-    const Bytes held = held_split(f, plan, rank);
+  if (splits_backward(plan.schedule) || plan.listed != nullptr) {
+    const Bytes held =
+        plan.listed != nullptr ? held_listed(f, plan, rank) : held_split(f, plan, rank);
     const Bytes one = micro_batch_on(f, plan, rank);
     in_flight = one > Bytes(0) ? held / one : 0;  // as many as would hold as much
     return held;

@@ -148,8 +148,9 @@ void Evaluator::hide_expert_exchange(const ParallelPlan& plan) {
 
 // The fraction of time that ranks idle in the pipeline's bubble, for equal stages.
 double Evaluator::idle_share(const ParallelPlan& plan) const {
-  const double bubble =
-      bubble_fraction(plan.schedule, plan.pp + between_, plan.vpp, cost_.micro_batches);
+  // Of a schedule from a file no formula is known: as 1F1B, or interleaved.
+  const auto kind = is_listed(plan.schedule) ? usual_schedule(plan.vpp) : plan.schedule;
+  const double bubble = bubble_fraction(kind, plan.pp + between_, plan.vpp, cost_.micro_batches);
   return bubble / (1 + bubble);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_rules.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -110,6 +111,31 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, or another micro_batch"); });
 }
 
+// A schedule from a file is for one number of ranks, chunks and micro-batches.
+void check_listed(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  rules.require(
+      is_listed(p.schedule) == (p.listed != nullptr), "schedule",
+      [] { return std::string("a schedule from a file comes with the file"); },
+      [] { return std::string("write schedule: {file: my.csv}"); });
+  if (p.listed == nullptr) return;
+  const Schedule& s = p.listed->schedule;
+  const auto same = [&](std::int64_t listed, std::int64_t planned, const char* what,
+                        const std::string& remedy) {
+    rules.require(
+        listed == planned, "schedule",
+        [&] {
+          return fmt::format("{} is a schedule of {} {}, the plan has {}", quote(p.listed->file),
+                             listed, what, planned);
+        },
+        [&] { return remedy + ", or give another schedule"; });
+  };
+  same(s.ranks, p.pp, "pipeline ranks, one a row", fmt::format("set pp: {}", s.ranks));
+  same(s.chunks, p.vpp, "stages a rank", fmt::format("set vpp: {}", s.chunks));
+  same(s.micro_batches, p.micro_batches(training.global_batch), "micro-batches",
+       fmt::format("set training.global_batch: {} (dp x micro_batch x {})",
+                   p.dp * p.micro_batch * s.micro_batches, s.micro_batches));
+}
+
 void check_virtual_stages(const ParallelPlan& p, Rules& rules) {
   rules.require(
       takes_chunks(p.schedule, p.vpp), "schedule",
@@ -180,6 +206,7 @@ void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingS
         [] { return std::string("make them add up"); });
   }
   check_virtual_stages(p, rules);
+  check_listed(p, training, rules);
 }
 
 void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
@@ -219,7 +246,7 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
       !row_of(p.schedule).whole_rounds || stack.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
   rules.require(
-      !splits_backward(p.schedule) || stack.zero_bubble, "schedule",
+      !splits_backward(p.schedule) || is_listed(p.schedule) || stack.zero_bubble, "schedule",
       [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
 }
 

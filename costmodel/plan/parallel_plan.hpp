@@ -4,13 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/plan/expert_recipe.hpp"
 #include "costmodel/plan/recompute.hpp"
-#include "costmodel/schedule/schedule.hpp"
+#include "costmodel/schedule/schedule_file.hpp"
 
 namespace costmodel {
 
@@ -75,6 +76,7 @@ struct ParallelPlan {
   std::int64_t micro_batch = 1;  // b, sequences
   bool sequence_parallel = false;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  std::shared_ptr<const ListedSchedule> listed;  // with a kind from a file, else null
   Recompute recompute;
   int zero = 0;                   // ZeRO stage
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split

@@ -89,6 +89,10 @@ std::string unlike_stages_text(const ParallelPlan& p) {
 
 }  // namespace
 
+std::string schedule_text(const ParallelPlan& plan) {
+  return plan.listed != nullptr ? plan.listed->file : std::string(schedule_name(plan.schedule));
+}
+
 std::string to_string(const ParallelPlan& p) {
   const bool mixed = !p.replica_groups.empty();
   const bool alike = p.stages.empty() && !mixed;
@@ -103,7 +107,7 @@ std::string to_string(const ParallelPlan& p) {
   if (alike) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   const bool pipelines = mixed ? p.pp > static_cast<int>(p.replica_groups.size()) : p.pp > 1;
-  if (pipelines) text += fmt::format(" · {}", schedule_name(p.schedule));
+  if (pipelines) text += fmt::format(" · {}", schedule_text(p));
   const auto wide = [](const auto& part) { return part.tp > 1; };
   const bool tensor = alike || std::any_of(p.stages.begin(), p.stages.end(), wide) ||
                       std::any_of(p.replica_groups.begin(), p.replica_groups.end(), wide);

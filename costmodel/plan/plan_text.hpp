@@ -20,6 +20,9 @@ std::string to_string(
 // expert say so: "e 64 (hybridep, overlapped)".
 std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
 
+// "1f1b", or the file that lists the schedule.
+std::string schedule_text(const ParallelPlan& plan);
+
 // The plan in one line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel ·
 // recompute full · ZeRO 1". With heterogeneous stages, recomputation and ZeRO stage are omitted.
 // Context and expert parallelism appear only when used, per stage when stages differ in them.

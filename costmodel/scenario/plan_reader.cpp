@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
@@ -74,6 +78,26 @@ std::optional<ContextExchange> read_exchange(MapReader& reader) {
   const auto at = reader.one_of("cp_comm", context_exchange_names);
   if (!at) return {};
   return static_cast<ContextExchange>(*at);
+}
+
+// Relative to the file that names it; on the command line, to the working directory.
+std::string beside(const Mark& mark, const std::string& file) {
+  namespace fs = std::filesystem;
+  const fs::path path(file);
+  std::error_code unknown;
+  const bool in_file = mark.line > 0 && fs::is_regular_file(mark.file, unknown);
+  return path.is_absolute() || !in_file ? file
+                                        : (fs::path(mark.file).parent_path() / path).string();
+}
+
+void read_schedule_file(const Value& value, PlanRequest& plan) {
+  MapReader reader(value, "schedule");
+  const Value& file = reader.required("file");
+  const std::string path = beside(file.mark, read_text(file, "file"));
+  reader.finish();
+  plan.listed = std::make_shared<const ListedSchedule>(
+      parse_schedule_file(read_file(path, measurement_limits), path));
+  plan.schedule = plan.listed->schedule.kind;
 }
 
 ScheduleKind read_schedule(MapReader& reader) {
@@ -239,8 +263,12 @@ PlanRequest read_plan(const Value& map) {
   }
   if (!free_key("micro_batch")) plan.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
   if (!free_key("sequence_parallel")) plan.sequence_parallel = reader.boolean("sequence_parallel");
-  if (!free_key("schedule") && reader.optional("schedule") != nullptr)
+  const Value* const schedule = free_key("schedule") ? nullptr : reader.optional("schedule");
+  if (schedule != nullptr && schedule->is_map()) {
+    read_schedule_file(*schedule, plan);
+  } else if (schedule != nullptr) {
     plan.schedule = read_schedule(reader);
+  }
   if (!free_key("recompute")) {
     if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
   }
@@ -433,7 +461,13 @@ Value to_value(const ParallelPlan& p) {
   put("vpp", p.vpp);
   if (alike) put("micro_batch", p.micro_batch);
   put("sequence_parallel", p.sequence_parallel);
-  put("schedule", schedule_name(p.schedule));
+  if (p.listed == nullptr) {
+    put("schedule", schedule_name(p.schedule));
+  } else {
+    Value listed;
+    listed.set("file", scalar_value(std::filesystem::absolute(p.listed->file).string()));
+    map.set("schedule", listed);
+  }
   if (alike) {
     map.set("recompute", recompute_value(p.recompute));
     put("zero", p.zero);

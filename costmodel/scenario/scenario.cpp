@@ -293,6 +293,10 @@ PlanRequest with_defaults(const Scenario& scenario) {
   const auto settle = [&r](std::string_view key, auto& field, const auto& value) {
     if (!field && !r.is_auto(key)) field = value;
   };
+  if (r.listed != nullptr) {  // a file says how many ranks and chunks it is for
+    settle("pp", r.pp, r.listed->schedule.ranks);
+    settle("vpp", r.vpp, r.listed->schedule.chunks);
+  }
   settle("tp", r.tp, usual.tp);
   settle("pp", r.pp, r.stages.empty() ? usual.pp : static_cast<int>(r.stages.size()));
   settle("cp", r.cp, usual.cp);
@@ -350,6 +354,7 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.sequence_parallel = r.sequence_parallel.value_or(false) &&
                            (plan.tp > 1 || !r.stages.empty() || !r.replicas.empty());
   plan.schedule = r.schedule.value_or(usual_schedule(plan.vpp));
+  plan.listed = r.listed;
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;

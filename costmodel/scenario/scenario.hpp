@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@ struct PlanRequest {
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;
   std::optional<ScheduleKind> schedule;
+  std::shared_ptr<const ListedSchedule> listed;  // of a schedule from a file
   std::optional<Recompute> recompute;
   std::optional<Dispatcher> dispatcher;
   std::optional<int> dispatcher_multiprocessors;

@@ -28,7 +28,7 @@ struct SplitRank {
 
 SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes& times, int rank) {
   const ScheduleRow& row = row_of(kind);
-  const int chunks = row.fewest_chunks;
+  const int chunks = static_cast<int>(times.forward.size()) / p;
   const int last = p * chunks - 1;
   const auto batches = static_cast<double>(m);
   const auto before = [&](int stage) {  // transfers on the way to a stage: the V turns without one
@@ -43,13 +43,14 @@ SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes&
     longest = max(longest, times.forward[k]);
     both += times.forward[k];
   }
+  for (int k = 0; k < rank; ++k)
+    r.fill += times.forward[static_cast<std::size_t>(k)] + times.transfer;
+  if (row.forwards_first == nullptr) return r;
   Seconds first_backward = before(last);
   for (const Seconds forward : times.forward) first_backward += forward;
   const int own = stage_of(kind, p, chunks - 1, rank);
   for (int k = own + 1; k <= last; ++k)
     first_backward += times.backward[static_cast<std::size_t>(k)] + times.transfer;
-  for (int k = 0; k < rank; ++k)
-    r.fill += times.forward[static_cast<std::size_t>(k)] + times.transfer;
   const double most = row.forwards_first(rank, {p, chunks, batches, {}, {}, {}, {}});
   Seconds done = std::min(most, batches) * longest;
   if (chunks == 2) done += std::max(0.0, std::min(most - batches, batches)) * (both - longest);
@@ -108,8 +109,8 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
                              const PipelineTimes& times) {
   const ScheduleRow& row = row_of(kind);
   if (row.splits_backward) return split_lower_bound(kind, p, m, times);
-  const auto chunk = [p](int c, int rank) {
-    return static_cast<std::size_t>(std::int64_t{c} * p + rank);
+  const auto chunk = [kind, p](int c, int rank) {
+    return static_cast<std::size_t>(stage_of(kind, p, c, rank));
   };
   const EvenPipeline sizes{p, v, static_cast<double>(m), {}, {}, {}, {}};
   const int last = p * v - 1;
@@ -118,7 +119,7 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
   for (int k = 0; k <= last; ++k) all_forward += times.forward[static_cast<std::size_t>(k)];
   if (p > 1) all_forward += last * times.transfer;
   Seconds waiting;  // of the last stage's first backward, when all of its forwards stand before it
-  if (row.forwards_first(p - 1, sizes) >= sizes.micro_batches * v)
+  if (row.forwards_first != nullptr && row.forwards_first(p - 1, sizes) >= sizes.micro_batches * v)
     waiting = (sizes.micro_batches - 1) * times.forward[chunk(v - 1, p - 1)];
   Seconds fill;    // forward of the stages before this rank's first
   Seconds before;  // drain: backward of the stages before this rank's first
@@ -135,10 +136,14 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
       bound = max(bound, work);
       continue;
     }
-    const Seconds first_backward = all_forward + behind + waiting;
-    const Seconds done = done_before(row.forwards_first(rank, sizes), sizes, rank, forwards, times);
     // Either the rank waited for its first backward, or it was busy all the time since the fill.
-    bound = max(bound, max(first_backward - done, fill) + work + before);
+    Seconds start = fill;
+    if (row.forwards_first != nullptr) {
+      const double first = row.forwards_first(rank, sizes);
+      const Seconds first_backward = all_forward + behind + waiting;
+      start = max(first_backward - done_before(first, sizes, rank, forwards, times), fill);
+    }
+    bound = max(bound, start + work + before);
     fill += times.forward[chunk(0, rank)] + times.transfer;
     before += times.backward[chunk(0, rank)] + times.transfer;
     if (rank + 1 < p) behind -= times.backward[chunk(v - 1, rank + 1)] + times.transfer;

@@ -9,7 +9,8 @@
 // Zero-bubble schedules (Qi et al. 2024, arXiv:2401.10241, table 2) split the backward; t_b is then
 // the input gradient and t_w the weight gradient. The longest span of a rank, from its first start
 // to its last end, is m·(t_f + t_b + t_w) + (p - 1)·(t_f + t_b - t_w) for zero-bubble-h1 and the
-// same with (p - 1)·(t_f + t_b - 2·t_w) for -h2; -v has no bubble when all three are equal.
+// same with (p - 1)·(t_f + t_b - 2·t_w) for -h2; -v has no bubble when all three are equal, and
+// v-half some half of 1F1B's.
 #pragma once
 
 #include <vector>
@@ -19,9 +20,10 @@
 
 namespace costmodel {
 
-// Time of a pipeline of equal stages. `forward` and `backward` are the times of one chunk (of the
-// entire stage when v = 1). `transfer` overlaps with computation and must be zero for the
-// interleaved schedule. In 1F1B with transfers every p-th micro-batch waits for a full round trip.
+// Time of a pipeline of equal stages, of a kind that is generated. `forward` and `backward` are the
+// times of one chunk (of the entire stage when v = 1). `transfer` overlaps with computation and
+// must be zero for the interleaved schedule. In 1F1B with transfers every p-th micro-batch waits
+// for a full round trip.
 Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forward,
                       Seconds backward, Seconds transfer = Seconds(0),
                       Seconds weight_gradient = Seconds(0));
@@ -32,8 +34,8 @@ double bubble_fraction(ScheduleKind kind, int p, int v, long long m);
 
 // Lower bound on the end of any schedule of this kind, for stages with any times: the maximum over
 // ranks of the fill before the rank's first backward, its remaining work, and the drain after its
-// last backward. Equals pipeline_time for equal stages without transfers, except for serial and for
-// split backwards.
+// last backward. Of a schedule from a file only fill, work and drain are known. Equals
+// pipeline_time for equal stages without transfers, except for serial and for split backwards.
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
                              const PipelineTimes& times);
 

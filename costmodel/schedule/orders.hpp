@@ -2,6 +2,7 @@
 // gradient where the schedule splits it: zero_bubble.hpp adds the weight gradients.
 #pragma once
 
+#include "costmodel/base/units.hpp"
 #include "costmodel/schedule/action.hpp"
 #include "costmodel/schedule/stage_times.hpp"
 
@@ -12,6 +13,14 @@ struct OrderRequest {
   int chunks = 1;                        // v
   int micro_batches = 1;                 // m
   const PipelineTimes* times = nullptr;  // only eager_order reads them
+};
+
+// A pipeline of equal stages: the times of one chunk.
+struct EvenPipeline {
+  int ranks = 1;             // p
+  int chunks = 1;            // v
+  double micro_batches = 1;  // m
+  Seconds forward, backward, transfer, weight_gradient;
 };
 
 // One micro-batch runs through all stages and back before the next one starts.

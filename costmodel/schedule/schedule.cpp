@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/base/escape.hpp"
 
 namespace costmodel {
 
@@ -75,42 +72,72 @@ std::string grid_of(const Schedule& schedule, int rank, int step) {
   return text;
 }
 
-ScheduleFault fault(const Schedule& schedule, int rank, int step, std::string reason) {
-  return {rank, step, std::move(reason), grid_of(schedule, rank, step)};
+ScheduleFault fault(const Schedule& schedule, int rank, int step, std::string reason,
+                    std::string remedy) {
+  return {rank, step, std::move(reason), std::move(remedy), grid_of(schedule, rank, step)};
+}
+
+// What is wrong with an action where it stands, if anything: the reason and the remedy.
+std::optional<std::pair<std::string, std::string>> wrong_at(const Schedule& s, int rank,
+                                                            const Action& a, DoneTable& seen) {
+  using Wrong = std::pair<std::string, std::string>;
+  const auto behind = [&](ActionKind kind) {
+    return fmt::format("move it behind {}", to_text({kind, a.stage, a.micro_batch}));
+  };
+  if (direction_of(a.kind) < 0)
+    return Wrong{"a transfer stands in a schedule that is not lowered",
+                 "leave it out: transfers follow from the order"};
+  if (direction_of(a.kind) >= directions_of(s.kind))
+    return Wrong{"a weight gradient stands in a schedule of whole backwards", "leave it out"};
+  if (a.stage < 0 || a.stage >= s.stages())
+    return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
+                 fmt::format("there are stages 0 to {}", s.stages() - 1)};
+  if (s.home_of(a.stage) != rank)
+    return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
+                 fmt::format("move it to rank {}", s.home_of(a.stage))};
+  if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches)
+    return Wrong{fmt::format("there is no micro-batch {}", a.micro_batch),
+                 fmt::format("there are micro-batches 0 to {}", s.micro_batches - 1)};
+  if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch))
+    return Wrong{"backward stands before its forward", behind(ActionKind::forward)};
+  if (a.kind == ActionKind::weight_gradient &&
+      !seen.at(ActionKind::backward, a.stage, a.micro_batch))
+    return Wrong{"weight gradient stands before its backward", behind(ActionKind::backward)};
+  if (std::exchange(seen.at(a.kind, a.stage, a.micro_batch), char{1}))
+    return Wrong{"runs a second time", "leave it out"};
+  return {};
+}
+
+// The first action of a rank that does not stand in its list.
+std::string first_missing(const Schedule& s, int rank, DoneTable& seen) {
+  constexpr ActionKind kinds[] = {ActionKind::forward, ActionKind::backward,
+                                  ActionKind::weight_gradient};
+  for (int j = 0; j < s.micro_batches; ++j) {
+    for (int chunk = 0; chunk < s.chunks; ++chunk) {
+      const int stage = stage_of(s.kind, s.ranks, chunk, rank);
+      for (int d = 0; d < directions_of(s.kind); ++d)
+        if (!seen.at(kinds[d], stage, j)) return to_text({kinds[d], stage, j});
+    }
+  }
+  return {};
 }
 
 std::optional<ScheduleFault> check_lists(const Schedule& s) {
   DoneTable seen(s.stages(), s.micro_batches);
   for (int rank = 0; rank < s.ranks; ++rank) {
     const auto& list = s.actions[static_cast<std::size_t>(rank)];
-    for (int step = 0; step < static_cast<int>(list.size()); ++step) {
-      const Action& a = list[static_cast<std::size_t>(step)];
-      if (direction_of(a.kind) < 0)
-        return fault(s, rank, step, "a transfer stands in a schedule that is not lowered");
-      if (direction_of(a.kind) >= directions_of(s.kind))
-        return fault(s, rank, step, "a weight gradient stands in a schedule of whole backwards");
-      if (a.stage < 0 || a.stage >= s.stages() || s.home_of(a.stage) != rank) {
-        return fault(s, rank, step,
-                     fmt::format("stage {} does not live on rank {}", a.stage, rank));
-      }
-      if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches) {
-        return fault(s, rank, step, fmt::format("there is no micro-batch {}", a.micro_batch));
-      }
-      if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch)) {
-        return fault(s, rank, step, "backward stands before its forward");
-      }
-      if (a.kind == ActionKind::weight_gradient &&
-          !seen.at(ActionKind::backward, a.stage, a.micro_batch)) {
-        return fault(s, rank, step, "weight gradient stands before its backward");
-      }
-      if (std::exchange(seen.at(a.kind, a.stage, a.micro_batch), char{1}))
-        return fault(s, rank, step, "runs a second time");
+    const int size = static_cast<int>(list.size());
+    for (int step = 0; step < size; ++step) {
+      if (auto wrong = wrong_at(s, rank, list[static_cast<std::size_t>(step)], seen))
+        return fault(s, rank, step, std::move(wrong->first), std::move(wrong->second));
     }
     const int expected = directions_of(s.kind) * s.chunks * s.micro_batches;
-    if (static_cast<int>(list.size()) != expected) {
-      return fault(s, rank, static_cast<int>(list.size()),
-                   fmt::format("{} actions are missing", expected - static_cast<int>(list.size())));
-    }
+    if (size == expected) continue;
+    const std::string first = first_missing(s, rank, seen);
+    return fault(
+        s, rank, size,
+        fmt::format("{} actions are missing, {} the first of them", expected - size, first),
+        "add " + first);
   }
   return {};
 }
@@ -153,7 +180,7 @@ std::optional<ScheduleFault> validate(const Schedule& schedule) {
     return ScheduleFault{0, 0,
                          fmt::format("{} ranks have lists, {} are expected",
                                      schedule.actions.size(), schedule.ranks),
-                         ""};
+                         "write a list for every rank", ""};
   }
   if (auto found = check_lists(schedule)) return found;
   std::vector<std::size_t> ran(schedule.actions.size(), 0);
@@ -162,7 +189,8 @@ std::optional<ScheduleFault> validate(const Schedule& schedule) {
   for (std::size_t rank = 0; rank < ran.size(); ++rank) {
     if (ran[rank] < schedule.actions[rank].size()) {
       return fault(schedule, static_cast<int>(rank), static_cast<int>(ran[rank]),
-                   "waits for ever: what it needs runs later on another rank");
+                   "waits for ever: what it needs runs later on another rank",
+                   "order the ranks' actions so that each can run after what it needs");
     }
   }
   return {};
@@ -208,29 +236,6 @@ std::string to_text(const Schedule& schedule) {
     text += '\n';
   }
   return text;
-}
-
-Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
-                        int micro_batches) {
-  Schedule schedule{kind, ranks, chunks, micro_batches, {}};
-  std::istringstream lines(text);
-  std::string line;
-  for (int row = 1; std::getline(lines, line); ++row) {
-    Actions list;
-    for (std::size_t at = line.find_first_not_of(' '); at != std::string::npos;) {
-      const std::size_t end = std::min(line.find(' ', at), line.size());
-      const auto action = parse_action(std::string_view(line).substr(at, end - at));
-      if (!action) {
-        throw ConfigError({"schedule", row, static_cast<int>(at) + 1},
-                          quote(line.substr(at, end - at)) + " is not an action",
-                          "write [stage][F|B|W][micro-batch], such as 2F0");
-      }
-      list.push_back(*action);
-      at = line.find_first_not_of(' ', end);
-    }
-    schedule.actions.push_back(std::move(list));
-  }
-  return schedule;
 }
 
 InFlight in_flight(const Schedule& schedule) {

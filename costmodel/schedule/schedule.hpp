@@ -44,7 +44,7 @@ std::vector<OrderedAction> execution_order(const Schedule& schedule);
 struct ScheduleFault {
   int rank = 0;
   int step = 0;  // index in that rank's list; its length when an action is missing at the end
-  std::string reason;
+  std::string reason, remedy;
   std::string grid;  // the schedule as a grid rank x step, the faulty cell in brackets
 };
 
@@ -59,9 +59,6 @@ Schedule lower(const Schedule& schedule);
 
 // "0F0 0F1 0B0 0B1", one line per rank.
 std::string to_text(const Schedule& schedule);
-// Parses the output of to_text. Throws ConfigError with the line and column of the bad cell.
-Schedule parse_schedule(const std::string& text, ScheduleKind kind, int ranks, int chunks,
-                        int micro_batches);
 
 // The micro-batches in flight (forward done, backward not yet) at the peaks of each rank.
 // `peaks[rank]` lists the maximal mixes; a mix counts the micro-batches in flight of each chunk

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "costmodel/schedule/v_half.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -45,8 +47,20 @@ double no_bubble(const EvenPipeline& /*even*/) { return 0; }
 double down_to_one(int rank, const EvenPipeline& e) { return e.ranks - rank; }
 double up_to_two_rounds(int /*rank*/, const EvenPipeline& e) { return 2.0 * e.ranks; }
 
+// Where all times are equal, 6 units make a micro-batch and the bubble has so many.
+Seconds v_half_bubble(const EvenPipeline& e) {
+  return v_half_units(e.ranks) / 3 * (e.forward + e.backward + e.weight_gradient);
+}
+
 double one_round(int ranks) { return ranks; }
 double two_rounds(int ranks) { return 2.0 * ranks; }
+
+constexpr ScheduleRow listed_row(bool splits_backward, bool folded) {
+  return {.name = "from a file",
+          .splits_backward = splits_backward,
+          .most_chunks = any_chunks,
+          .folded = folded};
+}
 
 }  // namespace
 
@@ -129,15 +143,38 @@ constinit const ScheduleRow schedule_rows[] = {
      .time = work,
      .bubble = no_bubble,
      .order = v_order},
+    {.name = "v-half",
+     .splits_backward = true,
+     .fewest_chunks = 2,
+     .most_chunks = 2,
+     .folded = true,
+     .forwards_first = v_half_forwards_first,
+     .held_limit = v_half_limit,
+     .formula =
+         "m v (t_f + t_b) + about half of 1F1B's bubble, arXiv:2405.15362; exact where t_f = "
+         "t_w = t_b / 2",
+     .time = [](const EvenPipeline& e) { return work(e) + v_half_bubble(e); },
+     .bubble = [](const EvenPipeline& e) { return v_half_units(e.ranks) / (6 * e.micro_batches); },
+     .order = v_half_order},
+    listed_row(false, false),
+    listed_row(true, false),
+    listed_row(false, true),
+    listed_row(true, true),
 };
 
 std::span<const std::string_view> schedule_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> list;
-    for (const ScheduleRow& row : schedule_rows) list.push_back(row.name);
+    for (const ScheduleRow& row : schedule_rows)
+      if (row.order != nullptr) list.push_back(row.name);
     return list;
   }();
   return names;
+}
+
+ScheduleKind listed_kind(bool splits_backward, bool folded) {
+  const int first = static_cast<int>(ScheduleKind::listed);
+  return static_cast<ScheduleKind>(first + (splits_backward ? 1 : 0) + (folded ? 2 : 0));
 }
 
 ScheduleKind usual_schedule(int chunks) {

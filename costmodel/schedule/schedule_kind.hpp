@@ -21,15 +21,13 @@ enum class ScheduleKind {
   interleaved,
   zero_bubble_h1,
   zero_bubble_h2,
-  zero_bubble_v
-};
-
-// A pipeline of equal stages: the times of one chunk.
-struct EvenPipeline {
-  int ranks = 1;             // p
-  int chunks = 1;            // v
-  double micro_batches = 1;  // m
-  Seconds forward, backward, transfer, weight_gradient;
+  zero_bubble_v,
+  v_half,
+  // From a file (schedule_file.hpp), by what the file holds.
+  listed,
+  listed_split,
+  listed_folded,
+  listed_folded_split
 };
 
 struct ScheduleRow {
@@ -44,6 +42,7 @@ struct ScheduleRow {
   bool whole_rounds = false;  // micro-batches go p at a time through the chunks
   bool searched = false;      // `plan` tries it unless search.schedules says otherwise
 
+  // Null in what follows: nothing is known of a schedule that is read from a file.
   // The most chunks that a rank forwards before its first backward.
   double (*forwards_first)(int rank, const EvenPipeline& even) = nullptr;
   // With split backward: the most micro-batches that a rank may hold at once, over all its chunks.
@@ -60,7 +59,7 @@ inline const ScheduleRow& row_of(ScheduleKind kind) {
   return schedule_rows[static_cast<std::size_t>(kind)];
 }
 
-// Of all kinds, in their order.
+// Of the kinds that are generated, in their order.
 std::span<const std::string_view> schedule_names();
 
 inline std::string_view schedule_name(ScheduleKind kind) { return row_of(kind).name; }
@@ -68,7 +67,9 @@ inline bool splits_backward(ScheduleKind kind) { return row_of(kind).splits_back
 inline bool takes_chunks(ScheduleKind kind, int chunks) {
   return chunks >= row_of(kind).fewest_chunks && chunks <= row_of(kind).most_chunks;
 }
-// One chunk a rank, backwards whole.
+inline bool is_listed(ScheduleKind kind) { return row_of(kind).order == nullptr; }
+ScheduleKind listed_kind(bool splits_backward, bool folded);
+// Generated, one chunk a rank, backwards whole.
 inline bool is_plain(ScheduleKind kind) {
   return row_of(kind).most_chunks == 1 && !splits_backward(kind);
 }

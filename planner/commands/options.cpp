@@ -94,6 +94,9 @@ constexpr std::array flags{
     FlagRecord{"placement", "FILE", "plan evaluate",
                "write the group, node and device of every rank, as YAML or (.json) JSON"},
     FlagRecord{"trace", "FILE.json", "simulate", "write the timeline as a Chrome trace"},
+    FlagRecord{"write-schedule", "FILE", "simulate",
+               "write the schedule, which plan.schedule: {file: FILE} reads: as PyTorch's pipeline "
+               "runtime reads it (.csv), or as text"},
     FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
     FlagRecord{"fail-above", "PCT", "validate",
                "exit status 4 when the mean over sources (--against-planner: the largest loss) is "
@@ -319,6 +322,7 @@ Options parse_command_line(int count, const char* const* arguments) {
   }
   text("out", options.out);
   text("trace", options.trace);
+  text("write-schedule", options.write_schedule);
   text("placement", options.placement);
   text("fit", options.fit);
   text("to", options.to);

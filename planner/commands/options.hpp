@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> assignments;  // --set
   std::vector<std::string> over;         // --over
   std::string trace;
+  std::string write_schedule;
   std::string placement;
   std::string to;
   double fail_above = 0;  // per cent; 0: never

@@ -22,7 +22,7 @@ std::string file_of(const Session& session) {
 Scenario load(const Session& session) {
   const Options& options = session.options;
   Scenario scenario = load_scenario(file_of(session), session.path, options.assignments);
-  for (const auto& file : {options.out, options.placement, options.trace})
+  for (const auto& file : {options.out, options.placement, options.trace, options.write_schedule})
     if (!file.empty()) costmodel::require_writable(file);
   return scenario;
 }

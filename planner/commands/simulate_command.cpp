@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/timeline.hpp"
 #include "planner/commands/plan_warnings.hpp"
@@ -32,6 +34,20 @@ std::string times_text(const Estimate& e, const Timeline& timeline) {
                      format_seconds(e.iteration), apart, 100 * e.bubble_fraction);
 }
 
+// The note that it is written.
+std::string written_schedule(const std::string& file, const costmodel::ParallelPlan& plan,
+                             Evaluator& evaluator) {
+  if (!plan.replica_groups.empty()) {
+    throw costmodel::ConfigError({}, "replicas of unequal shares have a schedule each",
+                                 "leave --write-schedule out, or plan.replicas");
+  }
+  const costmodel::PlanCost& cost = evaluator.cost(plan);
+  const auto schedule = schedule_of(plan, cost.micro_batches, cost.times, cost.shares);
+  write_file(file, file.ends_with(".csv") ? to_csv(schedule) : to_text(schedule));
+  return "schedule written to " + costmodel::shell_word(file) +
+         " (plan.schedule: {file: ...} reads it)";
+}
+
 }  // namespace
 
 CommandResult simulate_command(const Session& session) {
@@ -50,6 +66,9 @@ CommandResult simulate_command(const Session& session) {
     write_file(session.options.trace, to_chrome_trace(timeline, figures));
     result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
+  }
+  if (!session.options.write_schedule.empty()) {
+    result.warnings.push_back(written_schedule(session.options.write_schedule, plan, evaluator));
   }
   if (session.options.format == Format::json) {
     result.text = to_chrome_trace(timeline, figures);

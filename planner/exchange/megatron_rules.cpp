@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
 namespace planner {
@@ -186,7 +187,7 @@ void check_layout(std::int64_t layers, const ParallelPlan& p, Rules& rules) {
 }
 
 void check_schedule(const Scenario& s, const ParallelPlan& p, Rules& rules) {
-  const auto name = costmodel::schedule_name(p.schedule);
+  const auto name = costmodel::schedule_text(p);
   const bool interleaved = p.schedule == costmodel::usual_schedule(2);
   rules.require(interleaved || p.schedule == costmodel::usual_schedule(1), "schedule",
                 fmt::format("Megatron-LM has no schedule '{}'", name),

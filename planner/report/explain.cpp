@@ -28,6 +28,7 @@ using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Recomputed;
 using costmodel::Scenario;
+using costmodel::ScheduleRow;
 using costmodel::Seconds;
 
 namespace {
@@ -125,12 +126,14 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
            fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
                        cost.boundaries.empty() ? "" : " at most",
                        cost.times.blocking ? "the sender waits" : "beside computation"));
-  const Seconds even =
-      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
-                    slowest_backward - weight_gradient, Seconds(0), weight_gradient);
-  rows.add(
-      "T_even", format_seconds(even),
-      fmt::format("if all stages were the slowest, no transfers: {}", row_of(p.schedule).formula));
+  const ScheduleRow& row = row_of(p.schedule);
+  if (!is_listed(p.schedule)) {
+    const Seconds even =
+        pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
+                      slowest_backward - weight_gradient, Seconds(0), weight_gradient);
+    rows.add("T_even", format_seconds(even),
+             fmt::format("if all stages were the slowest, no transfers: {}", row.formula));
+  }
   rows.add("T_bound", format_seconds(cost.pipeline_bound),
            split
                ? "no schedule of this kind is shorter: wait for the first backward + work of the "
@@ -141,9 +144,12 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
            fmt::format("one micro-batch, forward and backward, on the slowest pipeline rank, {}",
                        slowest.rank));
   rows.add("T_pipe", format_seconds(e.pipeline), pipeline_text(p, s));
-  rows.add("bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
-           fmt::format("(T_pipe - m t_max) / (m t_max); even stages, no communication: {:.2f} %",
-                       100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
+  rows.add(
+      "bubble", fmt::format("{:.2f} %", 100 * e.bubble_fraction),
+      is_listed(p.schedule)
+          ? "(T_pipe - m t_max) / (m t_max)"
+          : fmt::format("(T_pipe - m t_max) / (m t_max); even stages, no communication: {:.2f} %",
+                        100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
   const auto critical = static_cast<std::size_t>(e.critical_rank);
   rows.add(
       "imbalance", format_seconds(e.breakdown.imbalance),

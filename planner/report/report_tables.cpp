@@ -218,7 +218,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
     }
     if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
-    const std::string schedule(costmodel::schedule_name(p.schedule));
+    const std::string schedule = costmodel::schedule_text(p);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
                            fmt::format("{}", p.zero), format_seconds(e.iteration),
                            i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
@@ -255,7 +255,7 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
          fmt::format("{}", p.micro_batch),
          fmt::format("{}", p.vpp),
          fmt::format("{}", e.micro_batches),
-         std::string(costmodel::schedule_name(p.schedule)),
+         costmodel::schedule_text(p),
          p.sequence_parallel ? "true" : "false",
          std::string(
              costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),

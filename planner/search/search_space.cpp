@@ -221,6 +221,7 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   if (s.plan.vpp) return {*s.plan.vpp};
   if (!s.plan.stage_layers.empty())
     return {std::max<std::int64_t>(1, static_cast<std::int64_t>(s.plan.stage_layers.size()) / pp)};
+  if (s.plan.listed != nullptr) return {s.plan.listed->schedule.chunks};
   if (pp == 1) return {1};
   const std::int64_t most = s.search.max_vpp > 0 ? s.search.max_vpp : most_virtual_stages;
   // Megatron's uneven splits count the loss, or embedding and loss, as layers.
@@ -302,6 +303,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.cp = static_cast<int>(cp);
         plan.dp = static_cast<int>(dp);
         plan.stage_layers = s.plan.stage_layers;
+        plan.listed = s.plan.listed;
         const bool by_cost = s.training.stack.layout_by_cost && pp > 1;
         if (by_cost && s.plan.stage_layers.empty())
           plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);

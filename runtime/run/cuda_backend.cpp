@@ -20,7 +20,12 @@ using costmodel::Precision;
 
 namespace {
 
-void require_like_replicas(const RunRequest& request, const ParallelPlan& plan) {
+void require_for_gpus(const RunRequest& request, const ParallelPlan& plan) {
+  if (splits_backward(plan.schedule)) {
+    throw ConfigError(request.scenario.plan.mark_of("schedule"),
+                      "schedules with split backward run on CPUs and emulated ranks only",
+                      "use --backend threads, mpi, tcp or emulated, or schedule: 1f1b");
+  }
   if (plan.replica_groups.empty()) return;
   throw ConfigError(request.scenario.plan.mark_of("replicas"),
                     "replicas of unequal shares run on CPUs and emulated ranks only",
@@ -138,7 +143,7 @@ TensorWay way_by_nccl(const RunRequest& request, const ParallelPlan& plan, Trans
 const ComputeBackend& cuda_backend() {
   static const ComputeBackend backend{
       .on_gpus = true,
-      .require_plan = require_like_replicas,
+      .require_plan = require_for_gpus,
       .require_memory = [](BackendKind,
                            const costmodel::Estimate&) {},  // a GPU out of memory throws by itself
       .notes_on_ranks = notes_on_gpus,

@@ -7,10 +7,10 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/schedule/simulator.hpp"
-#include "costmodel/schedule/zero_bubble.hpp"
 #include "runtime/engine/emulated_real_time.hpp"
 #include "runtime/ranks/launch.hpp"
 #include "runtime/ranks/mpi_transport.hpp"
@@ -28,10 +28,7 @@ using costmodel::Timeline;
 namespace {
 
 Schedule schedule_of(const ParallelPlan& plan, const costmodel::PlanCost& cost) {
-  const auto m = static_cast<int>(cost.micro_batches);
-  if (costmodel::splits_backward(plan.schedule))
-    return costmodel::generate(plan.schedule, plan.pp, plan.vpp, m, cost.times, cost.shares);
-  return costmodel::generate(plan.schedule, plan.pp, plan.vpp, m);
+  return costmodel::schedule_of(plan, cost.micro_batches, cost.times, cost.shares);
 }
 
 // The ranks' timeline, and the measured overhead per action (0: not measured).

@@ -78,8 +78,8 @@ std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
            fmt::format("stage {}: the runtime has no expert parallelism", k),
            "set ep: 1 and etp: 1 there");
   }
-  refuse(costmodel::splits_backward(plan.schedule) || !row_of(plan.schedule).waits, "schedule",
-         "only the emulated backend runs this schedule", "use --backend emulated, or 1f1b");
+  refuse(!row_of(plan.schedule).waits, "schedule", "only the emulated backend runs this schedule",
+         "use --backend emulated, or 1f1b");
   refuse(model.kv_heads % plan.tp != 0, "tp",
          fmt::format("tp {} does not divide the {} key/value heads", plan.tp, model.kv_heads),
          "choose a tp that does");

@@ -118,6 +118,11 @@ LayerProgram layer_program(OpList list, Recomputed recomputed) {
     for (const TensorId id : own.nodes[i].saved)
       program.first_saver[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
+  program.product_input.assign(own.tensors.size(), false);
+  for (const Node& node : own.nodes) {
+    if (std::holds_alternative<costmodel::Linear>(node.op))
+      program.product_input[static_cast<std::size_t>(node.saved.front())] = true;
+  }
   find_biases(program);
   find_gelus(program);
   return program;

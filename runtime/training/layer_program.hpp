@@ -17,6 +17,7 @@ struct LayerProgram {
   std::vector<int> last_reader;        // by tensor: last node that reads it; -1: none
   std::vector<int> last_reader_again;  // the same among recomputed nodes
   std::vector<int> first_saver;        // by tensor: first node that saves it for its backward
+  std::vector<bool> product_input;     // by tensor: a product saves it for its weight gradient
   // By node: for a residual that adds a product's bias, the index of that product; for such a
   // product, -2, because it adds no bias itself; -1 for all others.
   std::vector<int> bias_of;

@@ -17,7 +17,8 @@ using costmodel::TensorRole;
 struct LayerRunner::Pass {
   const LayerRun& run;
   HeldTensors gradients;
-  HeldTensors replaced;  // recomputed while the first copy is still held
+  HeldTensors replaced;            // recomputed while the first copy is still held
+  HeldTensors* pending = nullptr;  // of a split backward: see input_gradients()
 
   const costmodel::OpList& list() const { return run.program.list; }
   const costmodel::TensorInfo& info(TensorId id) const {
@@ -295,16 +296,37 @@ void LayerRunner::differentiate(Pass& pass, std::size_t index) {
     pass.gradient(id) = take(pass.info(id));
   }
   input_gradient(pass, index, accumulate);
-  weight_gradient(pass, index);
+  const LayerProgram& program = pass.run.program;
+  if (pass.pending == nullptr) {
+    weight_gradient(pass, index);
+  } else if (std::holds_alternative<costmodel::Linear>(node.op)) {
+    (*pass.pending)[static_cast<std::size_t>(node.output)] = std::move(pass.gradient(node.output));
+  }
   if (!in_place(node)) pass.gradient(node.output) = Block();
-  const auto& first_saver = pass.run.program.first_saver;
-  for (std::size_t t = 0; t < first_saver.size(); ++t)
-    if (first_saver[t] == static_cast<int>(index)) pass.run.held[t] = Block();
+  for (std::size_t t = 0; t < program.first_saver.size(); ++t) {
+    const bool later = pass.pending != nullptr && program.product_input[t];
+    if (program.first_saver[t] == static_cast<int>(index) && !later) pass.run.held[t] = Block();
+  }
 }
 
 Block LayerRunner::backward(const LayerRun& run, Block gradient) {
-  const LayerProgram& program = run.program;
-  Pass pass{run, HeldTensors(program.list.tensors.size()), {}};
+  Pass pass{run, HeldTensors(run.program.list.tensors.size()), {}};
+  return differentiate_all(pass, std::move(gradient));
+}
+
+Block LayerRunner::input_gradients(const LayerRun& run, Block gradient, HeldTensors& pending) {
+  pending.resize(run.program.list.tensors.size());
+  Pass pass{run, HeldTensors(run.program.list.tensors.size()), {}, &pending};
+  return differentiate_all(pass, std::move(gradient));
+}
+
+void LayerRunner::weight_gradients(const LayerRun& run, HeldTensors pending) {
+  Pass pass{run, std::move(pending), {}};
+  for (std::size_t i = run.program.list.nodes.size(); i-- > 0;) weight_gradient(pass, i);
+}
+
+Block LayerRunner::differentiate_all(Pass& pass, Block gradient) {
+  const LayerProgram& program = pass.run.program;
   // For the head's losses the gradient is a constant, place.loss_scale.
   if (!gradient) gradient = take(pass.info(program.list.output));
   pass.gradient(program.list.output) = std::move(gradient);

@@ -40,6 +40,11 @@ class LayerRunner {
   // Takes the output's gradient (none for the head) and returns the input's (none for the
   // embedding). Accumulates into the gradients of run.state and run.table.
   Block backward(const LayerRun& run, Block gradient);
+  // The same for a split backward: the weight gradients of products are left to weight_gradients(),
+  // and `pending` gets the gradients that they need, by tensor id. What else they need stays in
+  // run.held.
+  Block input_gradients(const LayerRun& run, Block gradient, HeldTensors& pending);
+  void weight_gradients(const LayerRun& run, HeldTensors pending);
 
   // Of all micro-batches since clear_loss(). It stays in the device's memory until it is asked for,
   // because the host would have to wait for it; this waits.
@@ -56,6 +61,7 @@ class LayerRunner {
   void make_result(Pass& pass, std::size_t index, bool fused);
   void run_node(Pass& pass, std::size_t index);
   void cross_entropy(const OpCall& call);
+  Block differentiate_all(Pass& pass, Block gradient);
   void differentiate(Pass& pass, std::size_t index);
   void input_gradient(Pass& pass, std::size_t index, const std::vector<bool>& accumulate);
   void weight_gradient(Pass& pass, std::size_t index);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "costmodel/base/error.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "runtime/backend/tags.hpp"
 
@@ -130,16 +129,18 @@ void StageExecutor::add_layer(int stage, LayerKind kind, std::int64_t number, bo
   names_.emplace_back(kind, number);
   LayerState& state = states_.back();
   if (kind == LayerKind::embedding && tied) table_ = &state;
+  if (borrowed != nullptr) borrowed_ = true;
   if (kind == LayerKind::head && tied && borrowed == nullptr) table_copy_ = &state;
   // Dropout streams: 0 is the embedding's.
   const auto stream = kind == LayerKind::block ? static_cast<std::uint64_t>(number) + 1 : 0;
-  stages_[stage].push_back({&program, &state, borrowed, stream, {}});
+  stages_[stage].push_back({&program, &state, borrowed, stream, {}, {}});
 }
 
 void StageExecutor::begin_iteration(std::int64_t number) {
   iteration_ = number;
   runner_.clear_loss();
   for (LayerState& state : states_) state.begin_iteration();
+  summed_.clear();
   begin_ = std::chrono::steady_clock::now();
   used_moments_ = 0;
   if (streams_ != nullptr) moment();
@@ -203,14 +204,24 @@ void StageExecutor::enter(Layer& layer) {
 void StageExecutor::leave(Layer& layer, bool backward) {
   // With one stage, the head uses the embedding's table.
   const bool shared = layer.state == table_ && plan_.virtual_stages() == 1;
-  if (backward) {
-    if (plan_.zero >= 2) reduce_partial(*layer.state);
-    layer.state->end_micro_batch();
-    layer.state->release();
-    return;
-  }
+  if (backward) return layer.state->release();
   if (!shared) layer.state->release();
   if (layer.table != nullptr) layer.table->release();
+}
+
+void StageExecutor::end_micro_batch(Layer& layer) {
+  if (plan_.zero >= 2) reduce_partial(*layer.state);
+  layer.state->end_micro_batch();
+  note_gradients(*layer.state);
+  if (layer.table != nullptr) note_gradients(*layer.table);
+}
+
+// A schedule may take micro-batches, and the two users of a table, in any order.
+void StageExecutor::note_gradients(LayerState& state) {
+  const std::int64_t users = &state == table_ && borrowed_ ? 2 : 1;
+  if (++summed_[&state] < users * micro_batches_) return;
+  state.end_micro_batch();
+  finish_layer(state);
 }
 
 void StageExecutor::forward(int stage, int micro_batch) {
@@ -239,19 +250,35 @@ void StageExecutor::backward(int stage, int micro_batch) {
     Layer& layer = layers[i];
     enter(layer);
     const Place place = place_of(layer, micro_batch);
-    gradient = runner_.backward(
-        {*layer.program, *layer.state, layer.table, place, layer.held[micro_batch]},
-        std::move(gradient));
-    layer.held.erase(micro_batch);
+    const LayerRun run{*layer.program, *layer.state, layer.table, place, layer.held[micro_batch]};
+    if (splits_backward(plan_.schedule)) {
+      gradient = runner_.input_gradients(run, std::move(gradient), layer.pending[micro_batch]);
+    } else {
+      gradient = runner_.backward(run, std::move(gradient));
+      layer.held.erase(micro_batch);
+      end_micro_batch(layer);
+    }
     leave(layer, true);
-    if (micro_batch + 1 == micro_batches_) finish_layer(*layer.state);
   }
   if (stage > 0) gradients_[{stage, micro_batch}] = std::move(gradient);
   wait_for_action();
 }
 
-void StageExecutor::weight_gradient(int, int) {
-  SHARDPLAN_CHECK(!"a schedule with split backward, which unsupported() refuses");
+void StageExecutor::weight_gradient(int stage, int micro_batch) {
+  auto& layers = stages_.at(stage);
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    Layer& layer = layers[i];
+    enter(layer);
+    const Place place = place_of(layer, micro_batch);
+    runner_.weight_gradients(
+        {*layer.program, *layer.state, layer.table, place, layer.held[micro_batch]},
+        std::move(layer.pending[micro_batch]));
+    layer.held.erase(micro_batch);
+    layer.pending.erase(micro_batch);
+    end_micro_batch(layer);
+    leave(layer, true);
+  }
+  wait_for_action();
 }
 
 void StageExecutor::reduce_partial(LayerState& state) {

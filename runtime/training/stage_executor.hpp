@@ -89,7 +89,8 @@ class StageExecutor : public StageBackend {
     LayerState* state;
     LayerState* table;  // the tied token table of its output projection, or nullptr
     std::uint64_t number;
-    std::map<int, HeldTensors> held;  // by micro-batch
+    std::map<int, HeldTensors> held;     // by micro-batch
+    std::map<int, HeldTensors> pending;  // of a split backward: gradients for weight gradients
   };
   using Key = std::pair<int, int>;  // stage, micro-batch
 
@@ -106,6 +107,9 @@ class StageExecutor : public StageBackend {
   // Gathers and releases the layer's weights around a pass.
   void enter(Layer& layer);
   void leave(Layer& layer, bool backward);
+  // Call when all gradients of a micro-batch in a layer are in.
+  void end_micro_batch(Layer& layer);
+  void note_gradients(LayerState& state);
   Vector transferred(const Vector& result) const;
   void send(const Block& block, int to_stage, int tag);
   Block receive(int from_stage, int tag);
@@ -143,6 +147,8 @@ class StageExecutor : public StageBackend {
   std::vector<std::pair<costmodel::LayerKind, std::int64_t>> names_;  // of states_
   LayerState* table_ = nullptr;  // this rank's token table, when it is tied
   LayerState* table_copy_ = nullptr;
+  bool borrowed_ = false;  // table_ is the output projection's too, on this rank
+  std::map<const LayerState*, std::int64_t> summed_;  // micro-batches of the iteration, by user
   std::map<int, std::vector<Layer>> stages_;
   std::map<Key, Block> results_, gradients_;  // received, or to be sent
   GradientReducer reducer_;

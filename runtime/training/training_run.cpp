@@ -7,6 +7,7 @@
 #include <string>
 
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "runtime/backend/tags.hpp"
 #include "runtime/ranks/part_transport.hpp"
@@ -22,7 +23,17 @@ using costmodel::Seconds;
 costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
                                      std::int64_t micro_batches) {
   return costmodel::lower(
-      costmodel::generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(micro_batches)));
+      costmodel::schedule_of(plan, micro_batches, costmodel::PipelineTimes{}, {}));
+}
+
+costmodel::Schedule lowered_schedule(const costmodel::Evaluator& evaluator,
+                                     const costmodel::ParallelPlan& plan,
+                                     std::int64_t micro_batches) {
+  if (!splits_backward(plan.schedule) || plan.listed != nullptr)
+    return lowered_schedule(plan, micro_batches);
+  costmodel::Evaluator own = evaluator;
+  const costmodel::PlanCost& cost = own.cost(plan);
+  return costmodel::lower(schedule_of(plan, micro_batches, cost.times, cost.shares));
 }
 
 namespace {
@@ -72,7 +83,8 @@ void note_actions(const std::vector<costmodel::Event>& events, const std::vector
     const auto stage =
         static_cast<std::size_t>(part.first_stage) + static_cast<std::size_t>(actions[i].stage);
     if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
-    if (actions[i].kind == ActionKind::backward) one.backward[stage] += share;
+    if (actions[i].kind == ActionKind::backward || actions[i].kind == ActionKind::weight_gradient)
+      one.backward[stage] += share;
   }
 }
 
@@ -93,7 +105,7 @@ class Trainer {
       : plan_(plan),
         parts_(replica_parts(plan, evaluator.training().global_batch)),
         part_(part_of_rank(parts_, transport.rank())),
-        schedule_(lowered_schedule(part_.plan, part_.micro_batches)),
+        schedule_(lowered_schedule(evaluator, part_.plan, part_.micro_batches)),
         doing_(doing),
         own_group_(transport, static_cast<int>(part_.first_rank), ranks_of(part_)),
         across_(parts_, evaluator.model(), transport, device.memory()),

@@ -23,8 +23,12 @@ struct TrainingOptions {
   std::function<void(const RankMeasurement&)> each;
 };
 
-// The plan's schedule with its transfers, as the runtime executes it.
+// The plan's schedule with its transfers, as the runtime executes it: of a plan whose schedule does
+// not depend on times, and of any.
 costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
+                                     std::int64_t micro_batches);
+costmodel::Schedule lowered_schedule(const costmodel::Evaluator& evaluator,
+                                     const costmodel::ParallelPlan& plan,
                                      std::int64_t micro_batches);
 
 // Collective over the transport. Throws RunFault, which names the failing rank, its pipeline rank,

@@ -75,9 +75,7 @@ TEST_CASE("simulation and estimate agree on time and bubble, for every schedule"
     ParallelPlan plan;
     plan.schedule = static_cast<ScheduleKind>(i);
     plan.pp = 4, plan.dp = 2;
-    const bool chunks =
-        plan.schedule == ScheduleKind::interleaved || plan.schedule == ScheduleKind::zero_bubble_v;
-    plan.vpp = chunks ? 2 : 1;
+    plan.vpp = row_of(plan.schedule).fewest_chunks;
     for (const bool post_validation : {false, true}) {
       for (const bool overlap : {false, true}) {
         CAPTURE(to_string(plan));

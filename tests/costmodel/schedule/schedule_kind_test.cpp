@@ -20,6 +20,15 @@ TEST_CASE("rows stand in the order of the enumerators, and each is complete") {
   CHECK(schedule_name(ScheduleKind::zero_bubble_h1) == "zero-bubble-h1");
   CHECK(schedule_name(ScheduleKind::zero_bubble_h2) == "zero-bubble-h2");
   CHECK(schedule_name(ScheduleKind::zero_bubble_v) == "zero-bubble-v");
+  CHECK(schedule_name(ScheduleKind::v_half) == "v-half");
+  for (const bool splits : {false, true}) {
+    for (const bool folded : {false, true}) {
+      const ScheduleKind kind = listed_kind(splits, folded);
+      CHECK(is_listed(kind));
+      CHECK(row_of(kind).splits_backward == splits);
+      CHECK(row_of(kind).folded == folded);
+    }
+  }
   for (std::size_t i = 0; i < schedule_names().size(); ++i) {
     const ScheduleRow& row = row_of(static_cast<ScheduleKind>(i));
     CAPTURE(row.name);

@@ -162,7 +162,7 @@ TEST_CASE("faults are found at their place and shown in brackets") {
     const auto fault = fault_of(s);
     CHECK(fault.rank == 0);
     CHECK(fault.step == 7);
-    CHECK(fault.reason == "1 actions are missing");
+    CHECK(fault.reason == "1 actions are missing, 0B3 the first of them");
     CHECK(fixtures::contains(fault.grid, "[nothing]"));
   }
   SUBCASE("on the wrong rank") {
@@ -198,7 +198,7 @@ TEST_CASE("faults are found at their place and shown in brackets") {
   SUBCASE("deadlock") {  // rank 0 waits for micro-batch 0 to come back, rank 1 wants micro-batch 1
                          // first
     Schedule s{ScheduleKind::one_f_one_b, 2, 1, 2, {}};
-    s.actions = parse_schedule("0F0 0B0 0F1 0B1\n1F1 1B1 1F0 1B0\n", s.kind, 2, 1, 2).actions;
+    s.actions = fixtures::actions_of("0F0 0B0 0F1 0B1\n1F1 1B1 1F0 1B0\n");
     const auto fault = fault_of(s);
     CHECK(fault.rank == 0);
     CHECK(fault.step == 1);
@@ -307,33 +307,6 @@ TEST_CASE(
       CHECK(receives.at(key).rank == (stage + (forward ? 1 : -1)) % p);
     }
   });
-}
-
-TEST_CASE("text and back, lowered or not") {
-  for_each_schedule(4, 8, [](ScheduleKind kind, int p, int v, int m) {
-    const Schedule schedule = generate(kind, p, v, m);
-    for (const Schedule& s : {schedule, lower(schedule)}) {
-      const Schedule again = parse_schedule(to_text(s), kind, p, v, m);
-      CHECK(again.actions == s.actions);
-      CHECK(again.ranks == p);
-      CHECK(again.chunks == v);
-      CHECK(again.micro_batches == m);
-    }
-  });
-}
-
-TEST_CASE("text that is no schedule is refused with line and column") {
-  const auto fault = [](const std::string& text) {
-    return fixtures::config_error([&] { parse_schedule(text, ScheduleKind::gpipe, 2, 1, 2); });
-  };
-  CHECK(fault("0F0 0F1\n1F0 1X1\n").starts_with("schedule:2:5: '1X1' is not an action"));
-  CHECK(fault("0F0  F1\n").starts_with("schedule:1:6: 'F1'"));
-  CHECK(fault("0F\n").starts_with("schedule:1:1: '0F'"));
-  CHECK(fault("0F0,0F1\n").starts_with("schedule:1:1:"));
-  CHECK(fault("12\n").starts_with("schedule:1:1:"));
-  CHECK(fault("0F0 99999999999F0\n").starts_with("schedule:1:5:"));
-  CHECK(fault("0F0 0F99999999999\n").starts_with("schedule:1:5:"));
-  CHECK(fault("  0F0   0F1  \n1F0 1F1") == "");
 }
 
 TEST_CASE("end mixes say of in-flight chunks what full mixes say") {

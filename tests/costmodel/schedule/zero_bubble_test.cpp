@@ -20,9 +20,9 @@ using fixtures::relative_error;
 namespace {
 
 constexpr ScheduleKind kinds[] = {ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2,
-                                  ScheduleKind::zero_bubble_v};
+                                  ScheduleKind::zero_bubble_v, ScheduleKind::v_half};
 
-int chunks_of(ScheduleKind kind) { return kind == ScheduleKind::zero_bubble_v ? 2 : 1; }
+int chunks_of(ScheduleKind kind) { return row_of(kind).fewest_chunks; }
 
 struct Case {
   ScheduleKind kind;
@@ -195,7 +195,7 @@ TEST_CASE("generated schedules are valid, for any times, and read back") {
       CHECK_MESSAGE(!fault.has_value(), (fault ? fault->reason + "\n" + fault->grid : ""));
       const std::string text = to_text(schedule);
       CHECK(text == to_text(c.schedule()));
-      CHECK(parse_schedule(text, kind, c.p, chunks_of(kind), c.m).actions == schedule.actions);
+      CHECK(fixtures::actions_of(text) == schedule.actions);
     }
   }
 }
@@ -261,7 +261,7 @@ TEST_CASE("faults of weight gradients are told at their cell") {
     std::string text = to_text(c.schedule());
     REQUIRE(text.find(from) != std::string::npos);
     text.replace(text.find(from), from.size(), to);
-    return parse_schedule(text, c.kind, 2, 1, 3);
+    return Schedule{c.kind, 2, 1, 3, fixtures::actions_of(text)};
   };
   REQUIRE(to_text(c.schedule()).find("1B0 1W0") == std::string::npos);
   const auto early = validate(edited("1F0 1B0", "1F0 1W0 1B0"));
@@ -271,8 +271,9 @@ TEST_CASE("faults of weight gradients are told at their cell") {
   CHECK(early->grid.find("[1W0]") != std::string::npos);
   const auto missing = validate(edited(" 0W2", ""));
   REQUIRE(missing.has_value());
-  CHECK(missing->reason == "1 actions are missing");
-  const auto whole = validate(parse_schedule("0F0 0B0 0W0\n", ScheduleKind::one_f_one_b, 1, 1, 1));
+  CHECK(missing->reason == "1 actions are missing, 0W2 the first of them");
+  const auto whole =
+      validate({ScheduleKind::one_f_one_b, 1, 1, 1, fixtures::actions_of("0F0 0B0 0W0\n")});
   REQUIRE(whole.has_value());
   CHECK(whole->reason == "a weight gradient stands in a schedule of whole backwards");
 }

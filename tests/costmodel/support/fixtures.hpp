@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <sstream>
 #include <string>
 
 #include "costmodel/base/error.hpp"
@@ -20,6 +21,18 @@ namespace fixtures {
 inline double relative_error(double a, double b) {
   const double size = std::max(std::abs(a), std::abs(b));
   return size == 0 ? 0 : std::abs(a - b) / size;
+}
+
+// The lists that to_text() of a schedule prints; an action that does not read is left out.
+inline costmodel::ActionsByRank actions_of(const std::string& text) {
+  costmodel::ActionsByRank lists;
+  std::istringstream lines(text);
+  for (std::string line, word; std::getline(lines, line);) {
+    lists.emplace_back();
+    for (std::istringstream words(line); words >> word;)
+      if (const auto action = costmodel::parse_action(word)) lists.back().push_back(*action);
+  }
+  return lists;
 }
 
 // The transformer of the published closed forms: multi-head attention, ffn 4h, learned positions,
