@@ -10,6 +10,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "planner/commands/export_targets.hpp"
 
 namespace planner {
 
@@ -59,7 +60,7 @@ constexpr std::array commands{
                   "nccl-tests: a log)",
                   "shardplan import hf config.json --out configs/models/mine.yaml"},
     CommandRecord{"export", "SCENARIO", 1, 1, "text json",
-                  "the plan as a framework's own launch arguments (--to megatron)",
+                  "the plan as a framework's own configuration and launch",
                   "shardplan export my.yaml --to megatron --out launch.sh"},
     CommandRecord{"list", "models|devices|clusters|stacks|scenarios", 1, 1, "text json csv md",
                   "what the configurations offer", "shardplan list clusters"},
@@ -97,7 +98,7 @@ constexpr std::array flags{
     FlagRecord{"write-schedule", "FILE", "simulate",
                "write the schedule, which plan.schedule: {file: FILE} reads: as PyTorch's pipeline "
                "runtime reads it (.csv), or as text"},
-    FlagRecord{"to", "FRAMEWORK", "export", "megatron"},
+    FlagRecord{"to", "FRAMEWORK", "export", export_target_names},
     FlagRecord{"fail-above", "PCT", "validate",
                "exit status 4 when the mean over sources (--against-planner: the largest loss) is "
                "above"},

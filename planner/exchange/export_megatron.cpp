@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "costmodel/plan/plan_text.hpp"
+#include "planner/exchange/exported.hpp"
 #include "planner/exchange/megatron_rules.hpp"
 
 namespace planner {
@@ -307,18 +308,10 @@ void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
     out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 }
 
-void require_accepted(const Scenario& scenario, const ParallelPlan& plan) {
-  const auto broken = megatron_violations(scenario, plan);
-  if (broken.empty()) return;
-  costmodel::Mark mark = scenario.plan.mark_of(broken.front().key);
-  if (mark.file.empty() || broken.front().key == "model") mark = {scenario.file, 0, 0};
-  throw costmodel::ConfigError(mark, broken.front().reason, broken.front().remedy);
-}
-
 }  // namespace
 
 MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan) {
-  require_accepted(scenario, plan);
+  refuse_first(megatron_violations(scenario, plan), scenario);
   MegatronExport exported;
   Writer out(exported);
   write_parallel(plan, scenario, out);

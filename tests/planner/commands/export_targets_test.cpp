@@ -1,0 +1,42 @@
+// The rows of the exports, and what `shardplan export` says of a framework that is none.
+#include "planner/commands/export_targets.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/planner/support/cli_cases.hpp"
+#include "tests/run_program.hpp"
+
+namespace export_targets_test {
+
+TEST_CASE("the help names every row") {
+  std::string names;
+  for (const planner::ExportTarget& target : planner::export_targets()) {
+    names += (names.empty() ? "" : ", ") + std::string(target.name);
+    CHECK_FALSE(target.writes.empty());
+    CHECK(bool(target.exported != nullptr));
+  }
+  CHECK(names == planner::export_target_names);
+}
+
+TEST_CASE("a plan in DeepSpeed's words, as script and as JSON") {
+  const program::Scratch scratch;
+  scratch.write("llama.yaml", cli::llama);
+  const std::string plan =
+      "export llama.yaml --set training.stack=deepspeed-2021 --set plan.tp=1 --set plan.pp=1 --set "
+      "plan.dp=16 --set plan.micro_batch=1 --set plan.zero=3 --set plan.recompute=full --set "
+      "plan.sequence_parallel=false --to deepspeed";
+  const auto text = program::run(program::words_of(plan), scratch);
+  CHECK(text.status == 0);
+  CHECK(text.out.starts_with("#!/usr/bin/env bash\n"));
+  CHECK(text.out.find("\"stage\": 3") != std::string::npos);
+  const auto json = program::run(program::words_of(plan + " --format json"), scratch);
+  CHECK(json.status == 0);
+  CHECK(text.out.find(json.out) != std::string::npos);
+  const auto none = program::run(program::words_of("export tiny-gpt-cpu --to deepsped"), scratch);
+  CHECK(none.status == 2);
+  CHECK(none.err == "shardplan: cannot export to 'deepsped'; allowed: --to megatron, deepspeed\n");
+}
+
+}  // namespace export_targets_test
