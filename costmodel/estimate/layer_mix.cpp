@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <string>
+#include <string_view>
 
 namespace costmodel {
 
@@ -27,6 +30,53 @@ int recomputed_layers(const Recompute& recompute, int layers) {
   return recompute.layers > 0 ? std::min(recompute.layers, layers) : layers;
 }
 
+namespace {
+
+constexpr std::string_view pattern_letters = "M*-E";
+
+constexpr std::array pattern_kinds{
+    // in the order of pattern_letters
+    LayerGroup{LayerKind::scan, &LayerMix::scan, &LayerMix::scan_again},
+    LayerGroup{LayerKind::attention, &LayerMix::attention, &LayerMix::attention_again},
+    LayerGroup{LayerKind::mlp, &LayerMix::mlp, &LayerMix::mlp_again},
+    LayerGroup{LayerKind::experts, &LayerMix::experts, &LayerMix::experts_again}};
+
+using Subset = std::array<LayerGroup, pattern_kinds.size()>;
+
+// The kinds of every set of letters, one bit a letter.
+constexpr auto pattern_subsets = [] {
+  std::array<Subset, 1U << pattern_kinds.size()> all{};
+  for (std::size_t set = 0; set < all.size(); ++set) {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < pattern_kinds.size(); ++i)
+      if ((set >> i & 1U) != 0) all[set][taken++] = pattern_kinds[i];
+  }
+  return all;
+}();
+
+std::span<const LayerGroup> pattern_groups(const ModelSpec& model) {
+  std::size_t set = 0;
+  for (std::size_t i = 0; i < pattern_letters.size(); ++i)
+    if (model.layer_pattern.find(pattern_letters[i]) != std::string::npos) set |= 1U << i;
+  const std::span<const LayerGroup> kinds(pattern_subsets[set]);
+  return kinds.first(static_cast<std::size_t>(std::popcount(set)));
+}
+
+LayerMix pattern_mix(const ModelSpec& model, std::int64_t first, int layers, int again) {
+  LayerMix mix;
+  for (std::size_t i = 0; i < pattern_letters.size(); ++i) {
+    const LayerGroup& group = pattern_kinds[i];
+    const auto count = [&](int of) {
+      return static_cast<int>(model.layers_of(pattern_letters[i], first, of));
+    };
+    mix.*group.number = count(layers);
+    mix.*group.again = count(again);
+  }
+  return mix;
+}
+
+}  // namespace
+
 std::span<const LayerGroup> layer_groups(const ModelSpec& model) {
   static constexpr std::array groups{
       LayerGroup{LayerKind::block, &LayerMix::dense, &LayerMix::dense_again},
@@ -34,6 +84,7 @@ std::span<const LayerGroup> layer_groups(const ModelSpec& model) {
       LayerGroup{LayerKind::encoder, &LayerMix::encoder, &LayerMix::encoder_again},
       LayerGroup{LayerKind::decoder, &LayerMix::decoder, &LayerMix::decoder_again}};
   const std::span all(groups);
+  if (!model.layer_pattern.empty()) return pattern_groups(model);
   if (model.encoder_decoder()) return all.subspan(2, 2);
   const std::int64_t sparse = model.moe_layers(0, model.layers);
   if (sparse > 0 && sparse == model.layers) return all.subspan(1, 1);
@@ -65,6 +116,7 @@ LayerMix stack_mix(const ModelSpec& model, std::int64_t first, int layers, int a
 LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,
                    const Recompute& recompute) {
   const int again = recomputed_layers(recompute, layers);
+  if (!model.layer_pattern.empty()) return pattern_mix(model, first, layers, again);
   if (model.encoder_decoder()) return stack_mix(model, first, layers, again);
   const auto moe = static_cast<int>(model.moe_layers(first, layers));
   const auto moe_again = static_cast<int>(model.moe_layers(first, again));

@@ -19,12 +19,15 @@ struct LayerMix {
   int dense_again = 0, moe_again = 0;
   int encoder = 0, decoder = 0;  // encoder-decoder models
   int encoder_again = 0, decoder_again = 0;
+  int scan = 0, attention = 0, mlp = 0, experts = 0;  // a hybrid's
+  int scan_again = 0, attention_again = 0, mlp_again = 0, experts_again = 0;
   bool decoder_starts = false;  // includes the first decoder layer
-  int layers() const { return dense + moe + encoder + decoder; }
+  int layers() const { return dense + moe + encoder + decoder + scan + attention + mlp + experts; }
   auto operator<=>(const LayerMix&) const = default;
 };
 
-// A kind of layer of a model, and its members in LayerMix.
+// A kind of layer of a model, and its members in LayerMix. A model has four kinds at most.
+inline constexpr std::size_t most_layer_groups = 4;
 struct LayerGroup {
   LayerKind kind;
   int LayerMix::*number;

@@ -44,7 +44,7 @@ struct Evaluator::Layers {
     int number(const LayerMix& mix) const { return mix.*group->number; }
     int repeated(const LayerMix& mix) const { return mix.*group->again; }
   };
-  std::array<Kind, 2> kinds;  // as layer_groups has them
+  std::array<Kind, most_layer_groups> kinds;  // as layer_groups has them
   std::size_t count = 0;
   const LayerCost& embedding;
   const LayerCost& head;

@@ -11,6 +11,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
+#include "costmodel/model/hf_nemotron_h.hpp"
 #include "costmodel/model/hf_t5.hpp"
 #include "costmodel/model/hf_translation.hpp"
 
@@ -51,7 +52,13 @@ constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olm
 
 // Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
 // take precedence.
-constexpr std::array<std::string_view, 33> our_keys{"qk_head_dim",
+constexpr std::array<std::string_view, 39> our_keys{"qk_head_dim",
+                                                    "layer_pattern",
+                                                    "mamba_heads",
+                                                    "mamba_head_dim",
+                                                    "state_size",
+                                                    "ssm_groups",
+                                                    "conv_kernel",
                                                     "expert_groups",
                                                     "expert_groups_per_token",
                                                     "mtp_layers",
@@ -114,6 +121,7 @@ const Family& find_family(const Value& map) {
   for (const Family& family : families) known.emplace_back(family.model_type);
   known.emplace_back("t5");
   known.emplace_back("mt5");
+  known.emplace_back("nemotron_h");
   const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
   throw ConfigError(type->mark,
                     moe ? fmt::format("model_type {} has no operators in this version", quote(word))
@@ -375,8 +383,10 @@ bool is_hf_config(const Value& map) {
 
 Value from_hf_config(const Value& map) {
   const Value* type = type_of(map);
-  if (type == nullptr || !is_t5_type(type->text)) return Translation(map, find_family(map)).run();
-  Value ours = from_t5_config(map, type->text);
+  const bool t5 = type != nullptr && is_t5_type(type->text);
+  if (!t5 && (type == nullptr || !is_nemotron_h_type(type->text)))
+    return Translation(map, find_family(map)).run();
+  Value ours = t5 ? from_t5_config(map, type->text) : from_nemotron_h_config(map);
   override_with(map, ours);
   return ours;
 }

@@ -1,5 +1,6 @@
 // Translates a Hugging Face config.json into the keys of a model map. Supports model_type llama,
-// mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, t5 and mt5.
+// mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, t5, mt5 and
+// nemotron_h.
 #pragma once
 
 #include "costmodel/config/value.hpp"

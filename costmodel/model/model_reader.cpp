@@ -38,6 +38,19 @@ bool read_latent_attention(MapReader& reader, ModelSpec& model) {
   return true;
 }
 
+void read_groups(MapReader& reader, ModelSpec& model) {
+  constexpr IntegerRange size{1, 65'536};
+  model.ssm_groups = reader.integer("ssm_groups", size).value_or(1);
+  model.conv_kernel = reader.integer("conv_kernel", size).value_or(4);
+  if (model.scan_heads() % model.ssm_groups != 0) {
+    throw ConfigError(
+        reader.mark_of("ssm_groups"),
+        fmt::format("ssm_groups {} does not divide {} {}", model.ssm_groups,
+                    model.layer_pattern.empty() ? "heads" : "mamba_heads", model.scan_heads()),
+        "every group serves the same number of heads");
+  }
+}
+
 // Reads the scan's sizes; the number of heads follows from an inner width of 2h, as in every
 // published model.
 void read_scan(MapReader& reader, ModelSpec& model) {
@@ -46,14 +59,7 @@ void read_scan(MapReader& reader, ModelSpec& model) {
   model.head_dim = reader.integer("head_dim", size).value_or(64);
   const std::int64_t usual = std::max<std::int64_t>(1, 2 * model.hidden / model.head_dim);
   model.heads = model.kv_heads = reader.integer("heads", {1, 100'000}).value_or(usual);
-  model.ssm_groups = reader.integer("ssm_groups", size).value_or(1);
-  model.conv_kernel = reader.integer("conv_kernel", size).value_or(4);
-  if (model.heads % model.ssm_groups != 0) {
-    throw ConfigError(
-        reader.mark_of("ssm_groups"),
-        fmt::format("ssm_groups {} does not divide heads {}", model.ssm_groups, model.heads),
-        "every group serves the same number of heads");
-  }
+  read_groups(reader, model);
 }
 
 // Reads both stacks of an encoder-decoder model; a missing one is as deep as the other (T5: Raffel
@@ -84,12 +90,52 @@ void read_stacks(MapReader& reader, ModelSpec& model) {
   }
 }
 
+bool has_letter(const ModelSpec& model, char letter) {
+  return model.layer_pattern.find(letter) != std::string::npos;
+}
+
+// Reads a hybrid's pattern, whose length is the number of layers, and the scan's sizes. The keys
+// are Megatron's.
+void read_pattern(MapReader& reader, ModelSpec& model) {
+  reader.required("layer_pattern");
+  model.layer_pattern = *reader.text("layer_pattern");
+  const std::size_t wrong = model.layer_pattern.find_first_not_of("M*-E");
+  if (wrong != std::string::npos || model.layer_pattern.empty()) {
+    throw ConfigError(reader.mark_of("layer_pattern"),
+                      model.layer_pattern.empty()
+                          ? std::string("layer_pattern is empty")
+                          : fmt::format("layer_pattern: {} at letter {} is none of M, *, - and E",
+                                        quote(model.layer_pattern.substr(wrong, 1)), wrong + 1),
+                      "one letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts");
+  }
+  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+  const auto told = reader.integer("layers", {1, 100'000});
+  if (told && *told != model.layers) {
+    throw ConfigError(
+        reader.mark_of("layers"),
+        fmt::format("layers {}, but layer_pattern has {} letters", *told, model.layers),
+        "leave layers out: it is the pattern's length");
+  }
+  if (!has_letter(model, 'M')) return;
+  constexpr IntegerRange size{1, 65'536};
+  model.state_size = reader.integer("state_size", size).value_or(128);
+  model.mamba_head_dim = reader.integer("mamba_head_dim", size).value_or(64);
+  const std::int64_t usual = std::max<std::int64_t>(
+      1, 2 * *reader.integer("hidden", {1, 4'194'304}) / model.mamba_head_dim);
+  model.mamba_heads = or_assumed(reader.integer("mamba_heads", {1, 100'000}), usual, "mamba_heads",
+                                 fmt::format("{}", usual), model);
+  read_groups(reader, model);
+}
+
 void read_sizes(MapReader& reader, ModelSpec& model) {
   constexpr IntegerRange count{1, 100'000};
   constexpr IntegerRange width{1, 4'194'304};
   const bool two_stacks = model.kind == ModelKind::t5;
   if (two_stacks) {
     read_stacks(reader, model);
+  } else if (model.kind == ModelKind::hybrid) {
+    reader.required("hidden");
+    read_pattern(reader, model);
   } else {
     reader.required("layers");
   }
@@ -100,7 +146,7 @@ void read_sizes(MapReader& reader, ModelSpec& model) {
     return read_scan(reader, model);
   }
   reader.required("heads");
-  if (!two_stacks) model.layers = *reader.integer("layers", count);
+  if (model.layers == 0) model.layers = *reader.integer("layers", count);
   model.hidden = *reader.integer("hidden", width);
   model.heads = *reader.integer("heads", count);
   if (!two_stacks && read_latent_attention(reader, model)) return;
@@ -133,6 +179,10 @@ bool is_llama(const ModelSpec& model) {
   return model.kind != ModelKind::gpt && model.kind != ModelKind::t5;
 }
 
+// Nemotron-H's (arXiv:2504.03624, section 2.1): no positions, squared ReLU without a gate, RMSNorm,
+// no biases, no dropout, embeddings not tied.
+bool is_hybrid(const ModelSpec& model) { return model.kind == ModelKind::hybrid; }
+
 // T5's (Raffel et al. 2020, section 2.1; transformers, T5Config): relative positions, a norm
 // without bias, ReLU, no biases, dropout 0.1.
 bool is_t5(const ModelSpec& model) { return model.kind == ModelKind::t5; }
@@ -146,7 +196,7 @@ bool is_nemotron(const ModelSpec& model) {
 
 void read_mlp(MapReader& reader, ModelSpec& model) {
   if (model.kind == ModelKind::mamba) return;
-  const bool llama = is_llama(model);
+  const bool llama = is_llama(model) && !is_hybrid(model);
   auto ffn = reader.integer("ffn_hidden", {1, 16'777'216});
   // Where every layer has experts nothing else is as wide.
   if (!ffn && model.experts > 0 && model.moe_layers(0, model.layers) == model.layers)
@@ -156,16 +206,18 @@ void read_mlp(MapReader& reader, ModelSpec& model) {
   model.ffn_hidden = or_assumed(ffn, usual, "ffn_hidden", fmt::format("{}", usual), model);
   model.gated_mlp =
       or_assumed(reader.boolean("gated_mlp"), llama, "gated_mlp", llama ? "true" : "false", model);
-  const auto usual_activation = static_cast<std::size_t>(llama          ? ActivationFunction::silu
-                                                         : is_t5(model) ? ActivationFunction::relu
-                                                                        : ActivationFunction::gelu);
+  const auto usual_activation =
+      static_cast<std::size_t>(is_hybrid(model) ? ActivationFunction::squared_relu
+                               : llama          ? ActivationFunction::silu
+                               : is_t5(model)   ? ActivationFunction::relu
+                                                : ActivationFunction::gelu);
   model.activation = static_cast<ActivationFunction>(
       reader.one_of("activation", activation_names).value_or(usual_activation));
 }
 
 // Before read_mlp: expert_ffn_hidden may stand for ffn_hidden, and the other way round.
 void read_experts(MapReader& reader, ModelSpec& model) {
-  if (model.kind != ModelKind::moe) return;
+  if (model.kind != ModelKind::moe && !has_letter(model, 'E')) return;
   constexpr IntegerRange count{1, 100'000};
   reader.required("experts");
   reader.required("top_k");
@@ -182,8 +234,10 @@ void read_experts(MapReader& reader, ModelSpec& model) {
   model.expert_ffn_hidden = or_assumed(width, dense_width.value_or(0), "expert_ffn_hidden",
                                        fmt::format("{}", dense_width.value_or(0)), model);
   model.shared_experts = reader.integer("shared_experts", {0, 100'000}).value_or(0);
-  model.first_dense_layers = reader.integer("first_dense_layers", {0, model.layers}).value_or(0);
-  model.moe_every = reader.integer("moe_every", count).value_or(1);
+  if (!is_hybrid(model)) {  // whose pattern says where
+    model.first_dense_layers = reader.integer("first_dense_layers", {0, model.layers}).value_or(0);
+    model.moe_every = reader.integer("moe_every", count).value_or(1);
+  }
   model.expert_groups = reader.integer("expert_groups", {1, model.experts}).value_or(0);
   model.expert_groups_per_token =
       reader.integer("expert_groups_per_token", {1, std::max<std::int64_t>(1, model.expert_groups)})
@@ -207,6 +261,8 @@ void read_positions(MapReader& reader, ModelSpec& model) {
   if (is_t5(model)) {
     usual =
         static_cast<std::size_t>(table.value_or(0) > 0 ? Positions::learned : Positions::relative);
+  } else if (is_hybrid(model)) {
+    usual = static_cast<std::size_t>(Positions::none);
   } else if (table == 0) {
     usual = static_cast<std::size_t>(Positions::rotary);
   }
@@ -288,8 +344,10 @@ void put_experts(const ModelSpec& m, Value& map) {
   put("top_k", m.top_k);
   put("expert_ffn_hidden", m.expert_ffn_hidden);
   put("shared_experts", m.shared_experts);
-  put("first_dense_layers", m.first_dense_layers);
-  put("moe_every", m.moe_every);
+  if (m.layer_pattern.empty()) {
+    put("first_dense_layers", m.first_dense_layers);
+    put("moe_every", m.moe_every);
+  }
   if (m.expert_groups > 0) {
     put("expert_groups", m.expert_groups);
     put("expert_groups_per_token", m.expert_groups_per_token);
@@ -305,7 +363,10 @@ Value to_value(const ModelSpec& m) {
     map.set(key, scalar_value(fmt::format("{}", value)));
   };
   put("kind", model_kind_names[static_cast<std::size_t>(m.kind)]);
-  if (m.encoder_decoder()) {
+  const bool hybrid = !m.layer_pattern.empty(), attends = m.state_size == 0 || hybrid;
+  if (hybrid) {
+    put("layer_pattern", m.layer_pattern);
+  } else if (m.encoder_decoder()) {
     put("encoder_layers", m.encoder_layers);
     put("decoder_layers", m.decoder_layers);
   } else {
@@ -320,23 +381,25 @@ Value to_value(const ModelSpec& m) {
     put("qk_pos_emb_head_dim", m.qk_pos_emb_head_dim);
     put("v_head_dim", m.v_head_dim);
   } else {
-    if (m.state_size == 0) put("kv_heads", m.kv_heads);
+    if (attends) put("kv_heads", m.kv_heads);
     put("head_dim", m.head_dim);
   }
   if (m.state_size > 0) {
     put("state_size", m.state_size);
     put("ssm_groups", m.ssm_groups);
     put("conv_kernel", m.conv_kernel);
-  } else {
+    if (hybrid) put("mamba_heads", m.mamba_heads);
+    if (hybrid) put("mamba_head_dim", m.mamba_head_dim);
+  }
+  if (attends) {
     put("ffn_hidden", m.ffn_hidden);
     put("gated_mlp", m.gated_mlp);
   }
   put_experts(m, map);
-  if (m.state_size == 0)
-    put("activation", activation_names[static_cast<std::size_t>(m.activation)]);
+  if (attends) put("activation", activation_names[static_cast<std::size_t>(m.activation)]);
   put("vocab", m.vocab);
   put("tie_embeddings", m.tie_embeddings);
-  if (m.state_size == 0) {
+  if (attends) {
     put("positions", positions_names[static_cast<std::size_t>(m.positions)]);
     put("max_positions", m.max_positions);
   }

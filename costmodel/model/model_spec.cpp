@@ -6,8 +6,16 @@
 
 namespace costmodel {
 
+std::int64_t ModelSpec::layers_of(char letter, std::int64_t first, std::int64_t count) const {
+  const std::string_view part =
+      std::string_view(layer_pattern)
+          .substr(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  return std::count(part.begin(), part.end(), letter);
+}
+
 std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
   if (experts == 0) return 0;
+  if (!layer_pattern.empty()) return layers_of('E', first, count);
   const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
     return ceil_div(end, moe_every);
   };

@@ -10,15 +10,15 @@
 
 namespace costmodel {
 
-enum class ModelKind { gpt, llama, moe, mamba, t5 };
+enum class ModelKind { gpt, llama, moe, mamba, t5, hybrid };
 // relative: a bias added to the attention scores by distance, from one table per stack (Raffel et
 // al. 2020, arXiv:1910.10683, section 2.1).
 enum class Positions { learned, rotary, alibi, none, relative };
 enum class Normalization { layernorm, rmsnorm };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 
-inline constexpr std::array<std::string_view, 5> model_kind_names{"gpt", "llama", "moe", "mamba",
-                                                                  "t5"};
+inline constexpr std::array<std::string_view, 6> model_kind_names{"gpt",   "llama", "moe",
+                                                                  "mamba", "t5",    "hybrid"};
 inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rotary", "alibi",
                                                                  "none", "relative"};
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
@@ -72,9 +72,14 @@ struct ModelSpec {
   std::int64_t mtp_layers = 0;
   // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): every layer is a state-space scan over `heads`
   // heads of head_dim channels, without attention and MLP.
-  std::int64_t state_size = 0;  // N; 0: a transformer
+  std::int64_t state_size = 0;  // N; 0: no scan
   std::int64_t ssm_groups = 0;  // all heads of a group share B and C
   std::int64_t conv_kernel = 0;
+  // A hybrid (Nemotron-H, arXiv:2504.03624, section 2.1): one letter a layer, as Megatron's
+  // --hybrid-layer-pattern has them. Each layer is one block with its norm and residual: M a scan,
+  // * attention, - an MLP, E experts. Empty: all layers alike, or as `experts` says.
+  std::string layer_pattern;
+  std::int64_t mamba_heads = 0, mamba_head_dim = 0;  // of the scan; heads and head_dim: attention's
   // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
   // first. A decoder layer has self-attention and cross-attention to the encoder's output.
   std::int64_t encoder_layers = 0;  // 0: a decoder-only model
@@ -88,8 +93,11 @@ struct ModelSpec {
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+  std::int64_t scan_heads() const { return layer_pattern.empty() ? heads : mamba_heads; }
+  std::int64_t scan_head_dim() const { return layer_pattern.empty() ? head_dim : mamba_head_dim; }
+  std::int64_t scan_width() const { return scan_heads() * scan_head_dim(); }
   // Channels of the convolution: those of x, B and C.
-  std::int64_t conv_channels() const { return query_size() + 2 * ssm_groups * state_size; }
+  std::int64_t conv_channels() const { return scan_width() + 2 * ssm_groups * state_size; }
   bool latent_attention() const { return kv_lora_rank > 0; }
   bool encoder_decoder() const { return encoder_layers > 0; }
   std::int64_t mlp_inner() const {
@@ -97,12 +105,13 @@ struct ModelSpec {
   }  // columns of the first MLP product
   std::int64_t gates() const { return gated_mlp ? 2 : 1; }
   std::int64_t shared_ffn() const { return shared_experts * expert_ffn_hidden; }
-  bool has_experts(std::int64_t layer) const {
-    return experts > 0 && layer >= first_dense_layers && layer % moe_every == 0;
-  }
+  bool has_experts(std::int64_t layer) const { return moe_layers(layer, 1) > 0; }
+  // The number of the pattern's layers of this letter in [first, first + count).
+  std::int64_t layers_of(char letter, std::int64_t first, std::int64_t count) const;
   // The number of layers with experts in [first, first + count).
   std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
-  bool mixes_layers() const {  // both dense and expert layers, or two stacks
+  bool mixes_layers() const {  // both dense and expert layers, a pattern, or two stacks
+    if (!layer_pattern.empty()) return true;
     const std::int64_t sparse = moe_layers(0, layers);
     return (sparse > 0 && sparse < layers) || encoder_decoder();
   }

@@ -36,9 +36,9 @@ double attention_parameters(const ModelSpec& m) {
 
 // In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
 double scan_parameters(const ModelSpec& m) {
-  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.query_size());
+  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
   const double channels = static_cast<double>(m.conv_channels());
-  const double a = static_cast<double>(m.heads), taps = static_cast<double>(m.conv_kernel);
+  const double a = static_cast<double>(m.scan_heads()), taps = static_cast<double>(m.conv_kernel);
   return h * (inner + channels + a) + channels * (taps + 1) + 3 * a + norm_parameters(m, inner) +
          inner * h + norm_parameters(m, h);
 }
@@ -49,12 +49,29 @@ double mlp_parameters(const ModelSpec& m, std::int64_t width) {
   return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
 }
 
-// A layer with experts, of which `counted` are counted.
-double moe_layer(const ModelSpec& m, std::int64_t counted) {
-  const double router = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
-  double count = attention_parameters(m) + router;
+// Router, `counted` of the experts, and the shared ones.
+double expert_parameters(const ModelSpec& m, std::int64_t counted) {
+  double count = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
   count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden);
   if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
+  return count;
+}
+
+// A layer with experts, of which `counted` are counted.
+double moe_layer(const ModelSpec& m, std::int64_t counted) {
+  return attention_parameters(m) + expert_parameters(m, counted);
+}
+
+// The layers of a pattern: each has one norm, attention_parameters counts two.
+double pattern_parameters(const ModelSpec& m, std::int64_t counted_experts) {
+  const double one_norm = norm_parameters(m, static_cast<double>(m.hidden));
+  const auto layers = [&](char letter) {
+    return static_cast<double>(m.layers_of(letter, 0, m.layers));
+  };
+  double count = layers('*') * (attention_parameters(m) - one_norm) +
+                 layers('-') * (mlp_parameters(m, m.ffn_hidden) + one_norm);
+  if (m.state_size > 0) count += layers('M') * scan_parameters(m);
+  if (m.experts > 0) count += layers('E') * (expert_parameters(m, counted_experts) + one_norm);
   return count;
 }
 
@@ -78,13 +95,16 @@ double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
   const double h = static_cast<double>(m.hidden);
   const std::int64_t sparse = m.moe_layers(0, m.layers);
   double count = static_cast<double>(m.vocab) * h + static_cast<double>(m.max_positions) * h;
-  if (m.encoder_decoder()) {
+  if (!m.layer_pattern.empty()) {
+    count += pattern_parameters(m, counted_experts) + norm_parameters(m, h);
+  } else if (m.encoder_decoder()) {
     count += encoder_decoder_parameters(m) + norm_parameters(m, h);
   } else {
     count +=
         static_cast<double>(m.layers - sparse) * parameters_per_layer(m) + norm_parameters(m, h);
   }
-  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
+  if (sparse > 0 && m.layer_pattern.empty())
+    count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
   if (m.embedding_norm) count += norm_parameters(m, h);
   if (!m.tie_embeddings) count += static_cast<double>(m.vocab) * h;
   return count;

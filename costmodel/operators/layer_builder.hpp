@@ -18,7 +18,10 @@ class LayerBuilder {
                std::int64_t encoder_sequence = 0);
   OpList embedding();
   OpList block();
-  OpList scan_block();
+  OpList scan_layer();
+  OpList attention_layer();
+  OpList mlp_layer();
+  OpList expert_layer();
   OpList moe();
   OpList head();
   OpList decoder();
@@ -78,6 +81,10 @@ class LayerBuilder {
   // The first of `inputs` is Q, the last are K and V. `keys` is the length of another sequence; 0:
   // this one.
   TensorId unfused(const std::vector<TensorId>& inputs, std::int64_t heads, std::int64_t keys = 0);
+  // Attention, MLP or experts with the norm before and the residual after.
+  TensorId after_attention(TensorId x);
+  TensorId after_mlp(TensorId x);
+  TensorId after_experts(TensorId x);
   TensorId mlp(TensorId x, TensorId kept);
   TensorId mlp(TensorId x, TensorId kept, std::int64_t width);
   // Routed rows: each token of this rank top_k times. With balanced load every expert-parallel rank

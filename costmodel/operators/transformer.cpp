@@ -64,14 +64,36 @@ OpList LayerBuilder::block() {
             {from_attention, from_mlp}, tokens_, model_.hidden);
     return finish(x, residual("residual", join(sum), x));
   }
+  return finish(x, after_mlp(after_attention(x)));
+}
+
+TensorId LayerBuilder::after_attention(TensorId x) {
   const TensorId normed = layer_norm("attention norm", x);
-  const TensorId middle = residual("attention residual", join(attention(normed)), x);
-  const TensorId normed_mlp = layer_norm("MLP norm", middle);
+  return residual("attention residual", join(attention(normed)), x);
+}
+
+TensorId LayerBuilder::after_mlp(TensorId x) {
+  const TensorId normed = layer_norm("MLP norm", x);
   const std::size_t own = list_.nodes.size();
-  const TensorId out = join(mlp(split(normed_mlp), normed_mlp));
+  const TensorId out = join(mlp(split(normed), normed));
   mark(own, Region::dense_mlp);
   for (std::size_t i = own; i < list_.nodes.size(); ++i) list_.nodes[i].scope = GraphScope::mlp;
-  return finish(x, residual("MLP residual", out, middle));
+  return residual("MLP residual", out, x);
+}
+
+OpList LayerBuilder::attention_layer() {
+  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  return finish(x, after_attention(x));
+}
+
+OpList LayerBuilder::mlp_layer() {
+  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  return finish(x, after_mlp(x));
+}
+
+OpList LayerBuilder::expert_layer() {
+  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  return finish(x, after_experts(x));
 }
 
 OpList LayerBuilder::decoder() {
@@ -91,9 +113,10 @@ OpList LayerBuilder::decoder() {
 // Norm, input projection, convolution, scan, gated norm, output projection (arXiv:2405.21060,
 // figure 6). Keeps what the authors' memory-efficient kernel keeps: the results of the projection
 // and of the scan; backward recomputes the convolution, in addition to what the scan recomputes.
-OpList LayerBuilder::scan_block() {
-  const std::int64_t heads = model_.heads / context_.tp, groups = model_.ssm_groups / context_.tp;
-  const std::int64_t inner = heads * model_.head_dim;
+OpList LayerBuilder::scan_layer() {
+  const std::int64_t heads = model_.scan_heads() / context_.tp,
+                     groups = model_.ssm_groups / context_.tp;
+  const std::int64_t inner = heads * model_.scan_head_dim();
   const std::int64_t channels = inner + 2 * groups * model_.state_size;
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
   const TensorId normed = norm("norm", x, model_.hidden);
@@ -101,8 +124,8 @@ OpList LayerBuilder::scan_block() {
       linear("in", split(normed), normed, inner + channels + heads, model_.hidden, false);
   const TensorId mixed = add("convolution", Convolution{tokens_, channels, model_.conv_kernel},
                              {in}, tokens_, channels, {in});
-  const Scan scan{context_.micro_batch, context_.sequence, heads,
-                  model_.head_dim,      model_.state_size, groups};
+  const Scan scan{context_.micro_batch,   context_.sequence, heads,
+                  model_.scan_head_dim(), model_.state_size, groups};
   const TensorId result = add("scan", scan, {mixed, in}, tokens_, inner, {in});
   const TensorId gated = add("gated norm", Norm{tokens_, inner, model_.normalization}, {result, in},
                              tokens_, inner, {result, in});
@@ -112,20 +135,22 @@ OpList LayerBuilder::scan_block() {
 
 OpList LayerBuilder::moe() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = layer_norm("attention norm", x);
-  const TensorId middle = residual("attention residual", join(attention(normed)), x);
-  const TensorId normed_mlp = layer_norm("MLP norm", middle);
+  return finish(x, after_experts(after_attention(x)));
+}
+
+TensorId LayerBuilder::after_experts(TensorId x) {
+  const TensorId normed = layer_norm("MLP norm", x);
   const std::size_t routed = list_.nodes.size();
-  TensorId out = experts(normed_mlp);
+  TensorId out = experts(normed);
   mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
     const std::size_t own = list_.nodes.size();
-    const TensorId shared = join(mlp(split(normed_mlp), normed_mlp, model_.shared_ffn()));
+    const TensorId shared = join(mlp(split(normed), normed, model_.shared_ffn()));
     mark(own, Region::shared_experts);
     out = add("expert sum", BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
               {out, shared}, local_tokens_, model_.hidden);
   }
-  return finish(x, residual("MLP residual", out, middle));
+  return residual("MLP residual", out, x);
 }
 
 OpList LayerBuilder::head() {
@@ -206,13 +231,17 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
   LayerBuilder builder(model, own, two_stacks ? context.sequence : 0);
   switch (kind) {
     case LayerKind::embedding: return builder.embedding();
-    case LayerKind::block: return model.state_size > 0 ? builder.scan_block() : builder.block();
+    case LayerKind::block: return model.state_size > 0 ? builder.scan_layer() : builder.block();
     case LayerKind::head: return builder.head();
     case LayerKind::moe: return builder.moe();
     case LayerKind::encoder: return builder.block();
     case LayerKind::decoder: return builder.decoder();
     case LayerKind::decoder_embedding: return builder.decoder_embedding();
     case LayerKind::mtp_start: return builder.mtp_start();
+    case LayerKind::scan: return builder.scan_layer();
+    case LayerKind::attention: return builder.attention_layer();
+    case LayerKind::mlp: return builder.mlp_layer();
+    case LayerKind::experts: return builder.expert_layer();
   }
   return {};
 }

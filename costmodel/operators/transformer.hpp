@@ -18,16 +18,24 @@ enum class LayerKind {
   encoder,
   decoder,
   decoder_embedding,
-  mtp_start
+  mtp_start,
+  scan,
+  attention,
+  mlp,
+  experts
 };
-inline constexpr std::array<std::string_view, 8> layer_kind_names{"embedding",
-                                                                  "block",
-                                                                  "head",
-                                                                  "mixture-of-experts",
-                                                                  "encoder",
-                                                                  "decoder",
-                                                                  "decoder embedding",
-                                                                  "multi-token prediction"};
+inline constexpr std::array<std::string_view, 12> layer_kind_names{"embedding",
+                                                                   "block",
+                                                                   "head",
+                                                                   "mixture-of-experts",
+                                                                   "encoder",
+                                                                   "decoder",
+                                                                   "decoder embedding",
+                                                                   "multi-token prediction",
+                                                                   "Mamba",
+                                                                   "attention",
+                                                                   "MLP",
+                                                                   "experts"};
 
 // Everything in plan, training and stack that changes the operators of a layer.
 struct LayerContext {
@@ -81,6 +89,8 @@ struct LayerContext {
 //              core/models/T5/t5_spec.py).
 //   mtp_start  what stands before a layer of multi-token prediction (DeepSeek-V3, arXiv:2412.19437,
 //              equation 21): the next tokens' embedding, two norms, and a projection of 2h to h
+//   scan, attention, mlp, experts
+//              the layers of a hybrid's pattern: one of these with its norm and residual
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);
 
 // Sum of weights_of over the list: the parameters of the layer on this device.

@@ -205,7 +205,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                                 : "all") +
           (p.zero > 0 && p.cp > 1 ? " x c" : ""));
   const auto region = costmodel::region_of(p.recompute);
-  const auto layer_rows = [&](LayerKind kind, const char* name) {
+  const auto layer_rows = [&](LayerKind kind, const std::string& name) {
     const auto& layer = evaluator.layer(kind, p, region);
     rows.add("kept", format_bytes(layer.footprint.kept),
              fmt::format("activations {} keeps for one micro-batch, recompute {}", name,
@@ -215,7 +215,14 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   };
   const bool two_stacks = s.model.encoder_decoder();
   const LayerKind first = layer_groups(s.model).front().kind;
-  layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
+  if (s.model.layer_pattern.empty()) {
+    layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
+  } else {
+    for (const costmodel::LayerGroup& group : layer_groups(s.model))
+      layer_rows(group.kind,
+                 fmt::format("a layer of {}",
+                             costmodel::layer_kind_names[static_cast<std::size_t>(group.kind)]));
+  }
   if (two_stacks) {
     layer_rows(LayerKind::decoder, "a decoder layer");
     const double tokens =

@@ -1,5 +1,6 @@
 // Parameter counts against the published ones, and the operators' weights against the counts.
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/estimate/layer_mix.hpp"
 
 #include <doctest/doctest.h>
 
@@ -127,7 +128,11 @@ TEST_CASE("the operators hold the parameters that are counted, for every model")
         static_cast<double>((padded_vocab(model.vocab, 1) - model.vocab) * model.hidden);
     const std::int64_t sparse = model.moe_layers(0, model.layers);
     double held = of(LayerKind::embedding) + of(LayerKind::head);
-    if (model.encoder_decoder()) {
+    if (!model.layer_pattern.empty()) {
+      const LayerMix mix = layer_mix(model, 0, static_cast<int>(model.layers), {});
+      for (const LayerGroup& group : layer_groups(model))
+        held += mix.*group.number * of(group.kind);
+    } else if (model.encoder_decoder()) {
       held += static_cast<double>(model.encoder_layers) * of(LayerKind::encoder) +
               static_cast<double>(model.decoder_layers) * of(LayerKind::decoder) +
               of(LayerKind::decoder_embedding) - table;
@@ -137,7 +142,8 @@ TEST_CASE("the operators hold the parameters that are counted, for every model")
       held += static_cast<double>(model.layers - sparse) * of(LayerKind::block);
       CHECK(of(LayerKind::block) == parameters_per_layer(model));
     }
-    if (sparse > 0) held += static_cast<double>(sparse) * of(LayerKind::moe);
+    if (sparse > 0 && model.layer_pattern.empty())
+      held += static_cast<double>(sparse) * of(LayerKind::moe);
     held -= model.tie_embeddings ? table + padding : 2 * padding;
     CHECK(held == parameter_count(model));
     if (sparse > 0) CHECK(of(LayerKind::moe) == parameters_per_moe_layer(model));
