@@ -18,10 +18,10 @@ using namespace costmodel;
 
 namespace {
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::serial,         ScheduleKind::gpipe,
-                                  ScheduleKind::one_f_one_b,    ScheduleKind::interleaved,
-                                  ScheduleKind::ideal,          ScheduleKind::zero_bubble_h1,
-                                  ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v};
+constexpr ScheduleKind kinds[] = {
+    ScheduleKind::serial,         ScheduleKind::gpipe,         ScheduleKind::one_f_one_b,
+    ScheduleKind::interleaved,    ScheduleKind::ideal,         ScheduleKind::zero_bubble_h1,
+    ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v, ScheduleKind::v_half};
 
 struct Plan {
   Schedule schedule;
@@ -31,10 +31,9 @@ struct Plan {
 // Uneven stages, some far slower than the rest, with and without (blocking) transfers.
 Plan draw(fixtures::Random& random, ScheduleKind kind) {
   const bool interleaved = kind == ScheduleKind::interleaved;
-  const bool split = kind == ScheduleKind::zero_bubble_h1 || kind == ScheduleKind::zero_bubble_h2 ||
-                     kind == ScheduleKind::zero_bubble_v;
+  const bool split = splits_backward(kind);
   const int p = random.integer(0, 3) == 0 ? random.integer(1, 32) : random.integer(1, 8);
-  const int v = interleaved ? random.integer(2, 4) : kind == ScheduleKind::zero_bubble_v ? 2 : 1;
+  const int v = interleaved ? random.integer(2, 4) : row_of(kind).fewest_chunks;
   const int m = interleaved ? p * random.integer(1, 3) : random.integer(1, 48);
   const double spread = random.integer(0, 2) * 1.2;
   const auto stages = static_cast<std::size_t>(p) * static_cast<std::size_t>(v);
