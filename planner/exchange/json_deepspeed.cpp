@@ -28,7 +28,7 @@ bool megatron_splits(const Scenario& s) {
 
 class Refusals {
  public:
-  void refuse(bool wrong, std::string_view key, std::string reason, std::string remedy) {
+  void refuse(bool wrong, std::string_view key, const std::string& reason, std::string remedy) {
     if (wrong) found.push_back({std::string(key), "DeepSpeed: " + reason, std::move(remedy)});
   }
   std::vector<costmodel::Violation> found;
