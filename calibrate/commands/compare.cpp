@@ -60,7 +60,7 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
   const PassTimes sum = by_ops(times);
   rows.push_back({"stage forward", cost.times.forward.front(), sum.forward});
   rows.push_back({"stage backward", cost.times.backward.front(), sum.backward});
-  rows.push_back({"optimizer", cost.optimizer.front(), times.optimizer.median});
+  rows.push_back({"optimizer", cost.ranks.front().after.optimizer, times.optimizer.median});
   return rows;
 }
 

@@ -185,17 +185,4 @@ void Traffic::add(CollectiveKind kind, Bytes bytes) {
   }
 }
 
-Traffic& Traffic::operator+=(const Traffic& o) {
-  all_reduce += o.all_reduce;
-  all_gather += o.all_gather;
-  reduce_scatter += o.reduce_scatter;
-  all_to_all += o.all_to_all;
-  send += o.send;
-  return *this;
-}
-
-Traffic Traffic::operator*(double f) const {
-  return {all_reduce * f, all_gather * f, reduce_scatter * f, all_to_all * f, send * f};
-}
-
 }  // namespace costmodel

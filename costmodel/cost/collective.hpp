@@ -39,8 +39,17 @@ Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
 struct Traffic {
   Bytes all_reduce, all_gather, reduce_scatter, all_to_all, send;
   void add(CollectiveKind kind, Bytes bytes);
-  Traffic& operator+=(const Traffic& o);
-  Traffic operator*(double f) const;
+  Traffic& operator+=(const Traffic& o) {
+    all_reduce += o.all_reduce;
+    all_gather += o.all_gather;
+    reduce_scatter += o.reduce_scatter;
+    all_to_all += o.all_to_all;
+    send += o.send;
+    return *this;
+  }
+  Traffic operator*(double f) const {
+    return {all_reduce * f, all_gather * f, reduce_scatter * f, all_to_all * f, send * f};
+  }
   Bytes total() const { return all_reduce + all_gather + reduce_scatter + all_to_all + send; }
   bool operator==(const Traffic&) const = default;
 };

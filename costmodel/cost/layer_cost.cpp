@@ -19,15 +19,20 @@ Cost& Cost::operator+=(const Cost& o) {
   return *this;
 }
 
+void Cost::add(const Cost& o, double times) {
+  compute += o.compute * times;
+  tp_comm += o.tp_comm * times;
+  cp_comm += o.cp_comm * times;
+  ep_comm += o.ep_comm * times;
+  model += o.model * times;
+  executed += o.executed * times;
+  traffic += o.traffic * times;
+  kernels += static_cast<int>(o.kernels * times);
+}
+
 Cost Cost::operator+(const Cost& o) const {
   Cost sum = *this;
   return sum += o;
-}
-
-Cost Cost::operator*(double times) const {
-  const int launches = static_cast<int>(kernels * times);
-  return {compute * times, tp_comm * times,  cp_comm * times, ep_comm * times,
-          model * times,   executed * times, traffic * times, launches};
 }
 
 Seconds exposed_beside(Seconds alone, Seconds window, double slowdown) {

@@ -22,8 +22,8 @@ struct Cost {
   int kernels = 0;
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
+  void add(const Cost& o, double times);  // as often
   Cost operator+(const Cost& o) const;
-  Cost operator*(double times) const;
 };
 
 struct LayerCost {

@@ -33,13 +33,13 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
                      const ModelSpec& model, std::size_t rank) {
   Traffic sum;
   const auto m = static_cast<double>(c.micro_batches);
-  const std::size_t ranks = c.weights.size(), stages = c.forward.size();
+  const std::size_t ranks = c.ranks.size(), stages = c.stages.size();
   for (int v = 0; v < plan.vpp; ++v) {
     const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
     const auto k = static_cast<std::size_t>(stage);
-    sum += c.forward[k].traffic * m;
-    sum += c.backward[k].traffic * m;
-    sum += c.recompute[k].traffic * m;
+    sum += c.stages[k].forward.traffic * m;
+    sum += c.stages[k].backward.traffic * m;
+    sum += c.stages[k].recompute.traffic * m;
     if (!c.boundaries.empty()) {
       sum += boundary_traffic(c, k) * m;
     } else if (ranks > 1) {
@@ -58,9 +58,9 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   const double reductions = plan.zero >= 2 ? m : 1;
   const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
-  const double experts = c.expert_weights[rank];
+  const double experts = c.ranks[rank].weights.experts;
   for (const auto& [held, ranks_of] :
-       {std::pair{c.weights[rank] - experts, std::int64_t{plan.replicas()}},
+       {std::pair{c.ranks[rank].weights.all - experts, std::int64_t{plan.replicas()}},
         std::pair{experts, plan.expert_replicas()}}) {
     const int group = static_cast<int>(ranks_of);
     const Bytes gradients(held * gradient_bytes_per_parameter(training));
@@ -69,15 +69,15 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
     sum.add(CollectiveKind::all_gather,
             collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
   }
-  const Bytes partial(c.partial_weights[rank] * gradient_bytes_per_parameter(training));
+  const Bytes partial(c.ranks[rank].weights.partial * gradient_bytes_per_parameter(training));
   sum.add(CollectiveKind::all_reduce,
           collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
-  if (c.embedding_reduce.value > 0 && c.sums_table(rank)) {
+  if (c.tables.time.value > 0 && c.sums_table(rank)) {
     const double tables = shared_tables(model, plan.tp);
     sum.add(CollectiveKind::all_reduce,
             collective_bytes(CollectiveKind::all_reduce,
                              Bytes(tables * gradient_bytes_per_parameter(training)),
-                             static_cast<int>(c.table_ranks.size())));
+                             static_cast<int>(c.tables.ranks.size())));
   }
   return sum;
 }
@@ -89,18 +89,21 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
   for (int v = 0; v < plan.vpp; ++v) {
     const auto k = static_cast<std::size_t>(
         stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
-    b.compute += m * (c.forward[k].compute + c.backward[k].compute);
-    b.recompute += m * c.recompute[k].compute;
-    b.tp_comm += m * (c.forward[k].tp_comm + c.backward[k].tp_comm + c.recompute[k].tp_comm);
-    b.cp_comm += m * (c.forward[k].cp_comm + c.backward[k].cp_comm + c.recompute[k].cp_comm);
-    b.ep_comm += m * (c.forward[k].ep_comm + c.backward[k].ep_comm + c.recompute[k].ep_comm);
-    b.dp_comm += m * (c.zero_forward[k] + c.zero_backward[k]);
+    b.compute += m * (c.stages[k].forward.compute + c.stages[k].backward.compute);
+    b.recompute += m * c.stages[k].recompute.compute;
+    b.tp_comm += m * (c.stages[k].forward.tp_comm + c.stages[k].backward.tp_comm +
+                      c.stages[k].recompute.tp_comm);
+    b.cp_comm += m * (c.stages[k].forward.cp_comm + c.stages[k].backward.cp_comm +
+                      c.stages[k].recompute.cp_comm);
+    b.ep_comm += m * (c.stages[k].forward.ep_comm + c.stages[k].backward.ep_comm +
+                      c.stages[k].recompute.ep_comm);
+    b.dp_comm += m * (c.stages[k].zero_forward + c.stages[k].zero_backward);
     b.other += m * stack.micro_batch_host;
   }
-  b.other += m * c.offload_exposed;
+  b.other += m * c.offload.exposed();
   b.other += stack.iteration_host + end.waiting;
-  b.dp_comm += c.gradient_exposed[end.critical] + end.gather;
-  if (c.sums_table(end.critical)) b.dp_comm += c.embedding_reduce;
+  b.dp_comm += c.ranks[end.critical].after.gradient_exposed + end.gather;
+  if (c.sums_table(end.critical)) b.dp_comm += c.tables.time;
   b.optimizer = end.optimizer;
   b.pp_comm = max(Seconds(0), waiting.transfers);
   const Seconds left = end.iteration - b.total();

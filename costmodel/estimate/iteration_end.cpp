@@ -1,15 +1,11 @@
 #include "costmodel/estimate/iteration_end.hpp"
 
-// What follows the pipeline: gradient reduction, optimizer, parameter gather; and the lower bound
-// of the complete iteration.
 #include <algorithm>
 #include <cmath>
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
-#include "costmodel/estimate/layer_mix.hpp"
-#include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
@@ -22,19 +18,22 @@ Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& traini
                own * (4 * gradient + 2 * states + weight_bytes_per_parameter(training)));
 }
 
-Seconds Evaluator::optimizer_time(std::size_t rank, const ParallelPlan& plan) const {
-  const double weights = cost_.weights[rank], experts = cost_.expert_weights[rank];
-  const double own = plan.zero >= 1 ? sharded(weights, experts, plan) : weights;
-  const Bytes parameters(own * weight_bytes_per_parameter(training_));
-  if (const auto measured = measured_optimizer(parameters, cluster_.device)) {
-    return *measured * slowdown_together(cluster_.device, static_cast<double>(ranks_on_a_node()));
-  }
-  const double kept_gradients = plan.zero >= 2 ? sharded(weights, experts, plan) : weights;
-  return streaming_time(optimizer_traffic(own, kept_gradients, training_), optimizer_passes,
-                        cluster_.device);
-}
-
 namespace {
+
+Seconds optimizer_time(const PlanInputs& in, const RankWeights& rank) {
+  const ClusterSpec& cluster = in.on.cluster;
+  const TrainingSpec& training = in.on.training;
+  const double part = sharded(rank.all, rank.experts, in.plan);
+  const double own = in.plan.zero >= 1 ? part : rank.all;
+  const Bytes parameters(own * weight_bytes_per_parameter(training));
+  if (const auto measured = measured_optimizer(parameters, cluster.device)) {
+    return *measured *
+           slowdown_together(cluster.device, static_cast<double>(ranks_on_a_node(cluster)));
+  }
+  const double kept_gradients = in.plan.zero >= 2 ? part : rank.all;
+  return streaming_time(optimizer_traffic(own, kept_gradients, training), optimizer_passes,
+                        cluster.device);
+}
 
 // One message after the other, each of at most `bucket`; 0: a single one.
 Seconds in_buckets(CollectiveKind kind, Bytes all, Bytes bucket, const GroupLayout& group,
@@ -44,148 +43,173 @@ Seconds in_buckets(CollectiveKind kind, Bytes all, Bytes bucket, const GroupLayo
   return messages * collective_time(kind, all / messages, group, cluster);
 }
 
+// A micro-batch's pass over all chunks of a rank, beside which collectives run.
+struct RankPass {
+  Seconds forward, backward;
+  double layers = 0;
+};
+
+RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
+                 const AlikeStages::Kind& kind) {
+  RankPass pass;
+  for (int v = 0; v < in.plan.vpp; ++v) {
+    const StageRow& row = rows[in.row_of(v, kind.rank)];
+    pass.forward += row.forward.time();
+    pass.backward += row.backward.time() + row.recompute.time();
+  }
+  pass.layers = std::max(1, kind.layers.layers());
+  // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
+  // its reduction overlaps with those; likewise the gather of a chunk's parameters.
+  if (!in_whole_rounds(in.plan)) return pass;
+  const auto rounds = static_cast<double>(std::min<std::int64_t>(in.plan.pp, in.micro_batches));
+  pass.forward = pass.forward * rounds;
+  pass.backward = pass.backward * rounds;
+  return pass;
+}
+
+AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, const RankPass& pass,
+                             const GroupLayout& tensor) {
+  const TrainingSpec& training = in.on.training;
+  const ClusterSpec& cluster = in.on.cluster;
+  const int zero = in.plan.zero;
+  const double gradient_size = gradient_bytes_per_parameter(training);
+  const auto alone = [&](CollectiveKind kind, double bytes_per_parameter, Bytes bucket) {
+    const Bytes experts(weights.experts * bytes_per_parameter);
+    const Bytes all(weights.all * bytes_per_parameter);
+    return in_buckets(kind, all - experts, bucket, in.replicas, cluster) +
+           in_buckets(kind, experts, bucket, in.expert_replicas, cluster);
+  };
+  // Overlaps with one micro-batch's pass, except the last bucket (one layer's part).
+  const auto exposed = [layers = pass.layers](Seconds time, Seconds window, bool overlap) {
+    return overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window) : time;
+  };
+  AfterPipeline after;
+  if (zero < 2) {
+    const auto kind = zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+    const bool beside = training.overlap.overlap_grad_reduce &&
+                        !(training.stack.one_collective_queue && in.plan.tp > 1);
+    after.gradient_exposed =
+        exposed(alone(kind, gradient_size, training.stack.gradient_bucket), pass.backward, beside);
+  }
+  if (zero == 1 || zero == 2) {
+    const double weight_size = gather_bytes_per_parameter(training);
+    after.gather_exposed = exposed(alone(CollectiveKind::all_gather, weight_size, Bytes(0)),
+                                   pass.forward, training.overlap.overlap_param_gather);
+  }
+  // One message with all gradients of a rank, after the last micro-batch.
+  after.gradient_exposed += collective_time(
+      CollectiveKind::all_reduce, Bytes(weights.partial * gradient_size), tensor, cluster);
+  after.optimizer = optimizer_time(in, weights);
+  return after;
+}
+
 }  // namespace
 
-void Evaluator::price_data_parallel(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  const auto ranks = static_cast<std::size_t>(plan.pp);
-  c.gradient_exposed.assign(ranks, Seconds(0));
-  c.gather_exposed.assign(ranks, Seconds(0));
-  c.optimizer.assign(ranks, Seconds(0));
-  c.gradient_bytes = Bytes(0);
-  const GroupLayout group = Mesh(plan).replica_layout(cluster_);
-  const GroupLayout expert_group =
-      model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
-  const double gradient_size = gradient_bytes_per_parameter(training_);
-  const double weight_size = gather_bytes_per_parameter(training_);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    c.gradient_bytes = max(c.gradient_bytes, Bytes(c.weights[r] * gradient_size));
-    const auto alone = [&](CollectiveKind kind, double bytes_per_parameter, Bytes bucket) {
-      const Bytes experts(c.expert_weights[r] * bytes_per_parameter);
-      const Bytes all(c.weights[r] * bytes_per_parameter);
-      return in_buckets(kind, all - experts, bucket, group, cluster_) +
-             in_buckets(kind, experts, bucket, expert_group, cluster_);
-    };
-    Seconds forward, backward;
-    double layers = 0;
-    for (int v = 0; v < plan.vpp; ++v) {
-      const auto k =
-          static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(r)));
-      forward += c.forward[k].time();
-      backward += c.backward[k].time() + c.recompute[k].time();
-      layers += c.layers[k].layers();
-    }
-    layers = std::max(layers, 1.0);
-    // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
-    // its reduction overlaps with those; likewise the gather of a chunk's parameters.
-    if (in_whole_rounds(plan)) {
-      const auto rounds = static_cast<double>(std::min<std::int64_t>(plan.pp, c.micro_batches));
-      forward = forward * rounds;
-      backward = backward * rounds;
-    }
-    // Overlaps with one micro-batch's pass, except the last bucket (one layer's part).
-    const auto exposed = [layers](Seconds time, Seconds window, bool overlap) {
-      return overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window)
-                     : time;
-    };
-    if (plan.zero < 2) {
-      const auto kind =
-          plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-      const bool beside = training_.overlap.overlap_grad_reduce &&
-                          !(training_.stack.one_collective_queue && plan.tp > 1);
-      c.gradient_exposed[r] =
-          exposed(alone(kind, gradient_size, training_.stack.gradient_bucket), backward, beside);
-    }
-    if (plan.zero == 1 || plan.zero == 2) {
-      c.gather_exposed[r] = exposed(alone(CollectiveKind::all_gather, weight_size, Bytes(0)),
-                                    forward, training_.overlap.overlap_param_gather);
-    }
-    // One message with all gradients of a rank, after the last micro-batch.
-    c.gradient_exposed[r] +=
-        collective_time(CollectiveKind::all_reduce, Bytes(c.partial_weights[r] * gradient_size),
-                        layout_of(Axis::tensor, plan, cluster_), cluster_);
-    c.optimizer[r] = optimizer_time(r, plan);
-  }
+std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
+                                          std::span<const RankWeights> weights,
+                                          std::span<const StageRow> rows) {
+  const GroupLayout tensor = layout_of(Axis::tensor, in.plan, in.on.cluster);
+  std::vector<AfterPipeline> all;
+  all.reserve(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    all.push_back(after_pipeline(in, weights[i], pass_of(in, rows, in.alike->kinds[i]), tensor));
+  return all;
 }
 
-// The ranks with a copy of the token table: the first; with an encoder, the one where the decoder
-// starts; with tied embeddings, the last (Megatron-LM's embedding group: core/parallel_state.py).
-void Evaluator::find_tables(int last) {
-  PlanCost& c = cost_;
-  c.table_ranks.clear();
-  const auto add = [&c](std::size_t rank) {
-    if (c.table_ranks.empty() || c.table_ranks.back() != rank) c.table_ranks.push_back(rank);
+// Megatron-LM's embedding group: core/parallel_state.py.
+std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const LayerMix> mixes,
+                                     std::size_t last) {
+  std::vector<std::size_t> ranks{0};
+  const auto add = [&ranks](std::size_t rank) {
+    if (ranks.back() != rank) ranks.push_back(rank);
   };
-  add(0);
-  if (model_.encoder_decoder()) {
-    for (std::size_t k = 0; k < c.layers.size(); ++k) {
-      if (c.layers[k].decoder_starts) add(k);
+  if (model.encoder_decoder()) {
+    for (std::size_t k = 0; k < mixes.size(); ++k) {
+      if (mixes[k].decoder_starts) add(k);
     }
   }
-  if (model_.tie_embeddings || model_.mtp_layers > 0) add(static_cast<std::size_t>(last));
-  if (c.table_ranks.size() == 1) c.table_ranks.clear();
+  if (model.tie_embeddings || model.mtp_layers > 0) add(last);
+  if (ranks.size() == 1) ranks.clear();
+  return ranks;
 }
 
-// All-reduce of its gradient; a ring of three is as slow as its slowest link.
-void Evaluator::price_embedding(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  c.embedding_reduce = Seconds(0);
-  find_tables(rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1));
-  if (c.table_ranks.empty() || !training_.stack.embedding_all_reduce) return;
+// A ring of three is as slow as its slowest link.
+TableSum table_sum(const PlanInputs& in) {
+  const ClusterSpec& cluster = in.on.cluster;
+  TableSum sum{{}, table_ranks(in.on.model, in.mixes(), in.rank_of(in.last_stage()))};
+  if (sum.ranks.empty() || !in.on.training.stack.embedding_all_reduce) return sum;
   std::size_t longest = 0;
-  for (std::size_t i = 1; i < c.table_ranks.size(); ++i)
-    longest = std::max(longest, c.table_ranks[i] - c.table_ranks[i - 1]);
-  const Mesh mesh(plan);
+  for (std::size_t i = 1; i < sum.ranks.size(); ++i)
+    longest = std::max(longest, sum.ranks[i] - sum.ranks[i - 1]);
   const GroupLayout group =
-      layout_of(static_cast<int>(c.table_ranks.size()),
-                mesh.stride(Axis::pipeline) * static_cast<std::int64_t>(longest), cluster_);
-  c.embedding_reduce = collective_time(
+      layout_of(static_cast<int>(sum.ranks.size()),
+                Mesh(in.plan).stride(Axis::pipeline) * static_cast<std::int64_t>(longest), cluster);
+  sum.time = collective_time(
       CollectiveKind::all_reduce,
-      Bytes(shared_tables(model_, plan.tp) * gradient_bytes_per_parameter(training_)), group,
-      cluster_);
+      Bytes(shared_tables(in.on.model, in.plan.tp) * gradient_bytes_per_parameter(in.on.training)),
+      group, cluster);
+  return sum;
+}
+
+EndTerms end_terms(const ParallelPlan& plan, const Workload& on) {
+  return {on.training.stack.iteration_host, straggler_factor(on.cluster),
+          ends_apart(plan.schedule, on.training.stack)};
+}
+
+namespace {
+
+// Every transfer as short as the shortest.
+PipelineTimes with_shortest_transfer(PipelineTimes times) {
+  for (const auto* transfers : {&times.forward_transfer, &times.backward_transfer}) {
+    for (const Seconds transfer : *transfers) times.transfer = min(times.transfer, transfer);
+  }
+  times.forward_transfer.clear();
+  times.backward_transfer.clear();
+  return times;
 }
 
 // A schedule with split backward may end on any rank.
-void Evaluator::bound_split(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  const EndTerms terms = end_terms(plan);
+Bounds split_bounds(const ParallelPlan& plan, std::int64_t m, const PipelineTimes& times,
+                    std::span<const RankRow> ranks, const EndTerms& terms) {
   const bool apart = terms.apart;
-  c.pipeline_bound =
-      apart ? split_span_bound(plan.schedule, plan.pp, c.micro_batches, c.times)
-            : pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, c.micro_batches, c.times);
+  Bounds bound;
+  bound.pipeline = apart ? split_span_bound(plan.schedule, plan.pp, m, times)
+                         : pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, m, times);
   Seconds least, optimizer, gather;
-  for (std::size_t r = 0; r < c.optimizer.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const AfterPipeline& after = ranks[r].after;
     const Seconds own =
-        c.gradient_exposed[r] + (apart ? c.optimizer[r] + c.gather_exposed[r] : Seconds(0));
+        after.gradient_exposed + (apart ? after.optimizer + after.gather_exposed : Seconds(0));
     least = r == 0 ? own : min(least, own);
-    optimizer = max(optimizer, c.optimizer[r]);
-    gather = max(gather, c.gather_exposed[r]);
+    optimizer = max(optimizer, after.optimizer);
+    gather = max(gather, after.gather_exposed);
   }
-  c.lower_bound =
-      (c.pipeline_bound + least + (apart ? Seconds(0) : optimizer + gather) + terms.host) *
+  bound.iteration =
+      (bound.pipeline + least + (apart ? Seconds(0) : optimizer + gather) + terms.host) *
       terms.straggler;
+  return bound;
 }
 
-void Evaluator::bound(const ParallelPlan& plan) {
-  if (splits_backward(plan.schedule)) {
-    bound_split(plan);
-    return;
-  }
-  PlanCost& c = cost_;
-  const Seconds pipeline =
-      pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, c.micro_batches, c.times);
+}  // namespace
+
+Bounds bounds_of(const ParallelPlan& plan, std::int64_t m, const PipelineTimes& times,
+                 std::span<const RankRow> ranks, const TableSum& tables, const EndTerms& terms) {
+  if (!times.forward_transfer.empty())
+    return bounds_of(plan, m, with_shortest_transfer(times), ranks, tables, terms);
+  if (splits_backward(plan.schedule)) return split_bounds(plan, m, times, ranks, terms);
+  Bounds bound;
+  bound.pipeline = pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, m, times);
   Seconds optimizer, gather;
-  for (std::size_t r = 0; r < c.optimizer.size(); ++r) {
-    optimizer = max(optimizer, c.optimizer[r]);
-    gather = max(gather, c.gather_exposed[r]);
+  for (const RankRow& rank : ranks) {
+    optimizer = max(optimizer, rank.after.optimizer);
+    gather = max(gather, rank.after.gather_exposed);
   }
   // Rank 0 ends last in every schedule but the ideal one, and pays its own gradient reduction after
   // that.
   const Seconds reduce =
-      row_of(plan.schedule).waits ? c.gradient_exposed.front() + c.embedding_reduce : Seconds(0);
-  c.pipeline_bound = pipeline;
-  c.lower_bound = (pipeline + reduce + optimizer + gather + training_.stack.iteration_host) *
-                  straggler_factor(cluster_);
+      row_of(plan.schedule).waits ? ranks.front().after.gradient_exposed + tables.time : Seconds(0);
+  bound.iteration = (bound.pipeline + reduce + optimizer + gather + terms.host) * terms.straggler;
+  return bound;
 }
 
 bool ends_apart(ScheduleKind kind, const StackSpec& stack) {
@@ -200,8 +224,8 @@ Seconds pipeline_of(const SimulationResult& run, bool apart) {
 }
 
 Seconds reduced(Seconds end, const PlanCost& c, std::size_t rank) {
-  end += c.gradient_exposed[rank];
-  if (c.sums_table(rank)) end += c.embedding_reduce;
+  end += c.ranks[rank].after.gradient_exposed;
+  if (c.sums_table(rank)) end += c.tables.time;
   return end;
 }
 
@@ -215,13 +239,13 @@ Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
   Seconds longest(-1);
   for (std::size_t r = 0; r < run.finish.size(); ++r) {
     const Seconds busy = reduced(run.finish[r] - run.begin[r], c, r);
-    const Seconds own = busy + c.optimizer[r] + c.gather_exposed[r];
+    const Seconds own = busy + c.ranks[r].after.optimizer + c.ranks[r].after.gather_exposed;
     if (own <= longest) continue;
     longest = own;
     end.meeting = busy;
     end.critical = r;
-    end.optimizer = c.optimizer[r];
-    end.gather = c.gather_exposed[r];
+    end.optimizer = c.ranks[r].after.optimizer;
+    end.gather = c.ranks[r].after.gather_exposed;
   }
   return end;
 }
@@ -236,8 +260,8 @@ Ending ending_together(const PlanCost& c, const SimulationResult& run) {
       end.meeting = done;
       end.critical = r;
     }
-    end.optimizer = max(end.optimizer, c.optimizer[r]);
-    end.gather = max(end.gather, c.gather_exposed[r]);
+    end.optimizer = max(end.optimizer, c.ranks[r].after.optimizer);
+    end.gather = max(end.gather, c.ranks[r].after.gather_exposed);
   }
   return end;
 }

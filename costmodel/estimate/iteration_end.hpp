@@ -1,11 +1,46 @@
 // The end of an iteration after its pipeline: gradient reduction, optimizer, parameter gather, host
-// time and stragglers.
+// time and stragglers; and the lower bound of the complete iteration.
 #pragma once
 
-#include "costmodel/estimate/evaluator.hpp"
+#include <span>
+#include <vector>
+
+#include "costmodel/estimate/plan_cost.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/schedule/simulator.hpp"
 
 namespace costmodel {
+
+// Memory traffic of an optimizer step. It clears the gradient buffers of `gradients` parameters;
+// computes the norm, unscales and clips over its `own` parameters; Adam reads the gradient, reads
+// and writes its states, and writes the parameters (SimuMax counts the same passes).
+Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
+inline constexpr int optimizer_passes = 5;
+
+// By kind of pipeline rank.
+std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
+                                          std::span<const RankWeights> weights,
+                                          std::span<const StageRow> rows);
+
+// The ranks with a copy of the token table: the first; with an encoder, the one where the decoder
+// starts; with tied embeddings, the last. Empty if only one has it.
+std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const LayerMix> mixes,
+                                     std::size_t last);
+
+TableSum table_sum(const PlanInputs& in);
+
+// Terms of an iteration outside its pipeline: host time, the factor for the slowest node, and
+// whether ranks end independently, without synchronising at the gradient norm.
+struct EndTerms {
+  Seconds host;
+  double straggler = 1;
+  bool apart = false;
+};
+EndTerms end_terms(const ParallelPlan& plan, const Workload& on);
+
+// Of `micro_batches` micro-batches. Where boundaries differ, each counts as the shortest.
+Bounds bounds_of(const ParallelPlan& plan, std::int64_t micro_batches, const PipelineTimes& times,
+                 std::span<const RankRow> ranks, const TableSum& tables, const EndTerms& terms);
 
 struct Ending {
   Seconds iteration;

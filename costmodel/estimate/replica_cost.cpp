@@ -9,6 +9,7 @@
 #include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/estimate/notes.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -119,7 +120,7 @@ Seconds longest(const std::vector<ReplicaEnd>& ends, Field field) {
 // with the shard that the device holds after its group's reduce-scatter.
 Bytes sent_across(const PlanCost& cost, const ParallelPlan& plan, const TrainingSpec& training,
                   std::size_t rank, std::size_t groups) {
-  const double own = sharded(cost.weights[rank], cost.expert_weights[rank], plan);
+  const double own = sharded(cost.ranks[rank].weights.all, cost.ranks[rank].weights.experts, plan);
   return collective_bytes(CollectiveKind::all_reduce,
                           Bytes(own * gradient_bytes_per_parameter(training)),
                           static_cast<int>(groups));
@@ -152,21 +153,22 @@ void add_stages(const Estimate& own, const ReplicaPart& part, int group, Estimat
 
 }  // namespace
 
-Estimate Evaluator::estimate_replicas(const ParallelPlan& plan) {
-  const auto parts = replica_parts(plan, training_.global_batch);
-  ReplicaEvaluator groups(model_, cluster_, training_);
+Estimate estimate_replicas(const ParallelPlan& plan, const Workload& on,
+                           const ModelFlops& model_flops) {
+  const auto parts = replica_parts(plan, on.training.global_batch);
+  ReplicaEvaluator groups(on.model, on.cluster, on.training);
   const auto ends = ends_of(groups, parts);
   Estimate e;
   e.plan = plan;
-  e.model_flops = model_flops_.full;
-  e.causal_model_flops = model_flops_.causal;
+  e.model_flops = model_flops.full;
+  e.causal_model_flops = model_flops.causal;
   std::size_t critical = 0;
   for (std::size_t g = 0; g < parts.size(); ++g) {
     Estimate own = groups.estimate(g, share_of(parts[g]));
     const PlanCost& cost = groups.cost(g, share_of(parts[g]));
     for (std::size_t r = 0; r < own.rank_traffic.size(); ++r) {
       own.rank_traffic[r].add(CollectiveKind::all_reduce,
-                              sent_across(cost, parts[g].plan, training_, r, parts.size()));
+                              sent_across(cost, parts[g].plan, on.training, r, parts.size()));
     }
     add_stages(own, parts[g], static_cast<int>(g), e);
     if (g > 0 && ends[g].meeting <= ends[critical].meeting) continue;
@@ -177,25 +179,25 @@ Estimate Evaluator::estimate_replicas(const ParallelPlan& plan) {
     e.bubble_fraction = own.bubble_fraction;
   }
   e.iteration = groups.iteration(ends);
-  e.interval = {e.iteration * training_.error_band.low, e.iteration * training_.error_band.high};
+  e.interval = {e.iteration * on.training.error_band.low,
+                e.iteration * on.training.error_band.high};
   Breakdown& b = e.breakdown;
   b.dp_comm += groups.across() + (longest(ends, &ReplicaEnd::gather) - ends[critical].gather);
   b.optimizer = longest(ends, &ReplicaEnd::optimizer);
   b.other += e.iteration - b.total();  // waiting for the slowest node, of all the groups' nodes
   for (const Traffic& sent : e.rank_traffic)
     if (sent.total() > e.traffic.total()) e.traffic = sent;
-  e.parameters = parameter_count(model_);
-  e.active_parameters = active_parameter_count(model_);
-  set_throughput(cluster_, training_, e);
-  cost_ = {};
-  e.notes = notes();
+  e.parameters = parameter_count(on.model);
+  e.active_parameters = active_parameter_count(on.model);
+  set_throughput(on.cluster, on.training, e);
+  e.notes = notes_of(on, {});
   return e;
 }
 
 // Each group's pipeline and reduction as if alone; the rest after all have synchronised.
-Timeline Evaluator::timeline_of_replicas(const ParallelPlan& plan) {
-  const auto parts = replica_parts(plan, training_.global_batch);
-  ReplicaEvaluator groups(model_, cluster_, training_);
+Timeline timeline_of_replicas(const ParallelPlan& plan, const Workload& on) {
+  const auto parts = replica_parts(plan, on.training.global_batch);
+  ReplicaEvaluator groups(on.model, on.cluster, on.training);
   const auto ends = ends_of(groups, parts);
   const Seconds meeting = longest(ends, &ReplicaEnd::meeting);
   const Seconds summed = meeting + groups.across();

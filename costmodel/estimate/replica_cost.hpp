@@ -65,4 +65,10 @@ class ReplicaEvaluator {
   Seconds across_;
 };
 
+// Of a valid plan with replica groups, on a cluster with groups. `model_flops` are those of an
+// iteration.
+Estimate estimate_replicas(const ParallelPlan& plan, const Workload& on,
+                           const ModelFlops& model_flops);
+Timeline timeline_of_replicas(const ParallelPlan& plan, const Workload& on);
+
 }  // namespace costmodel

@@ -1,123 +1,109 @@
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/stage_cost.hpp"
 
-// The stage-cost table: layers summed to virtual stages, ZeRO's communication within a micro-batch,
-// and pipeline transfers.
 #include <algorithm>
 #include <optional>
-#include <utility>
 
-#include "costmodel/base/error.hpp"
 #include "costmodel/cost/collective.hpp"
-#include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/mesh.hpp"
-#include "costmodel/schedule/closed_form.hpp"
 
 namespace costmodel {
 
-// Layers are numbered consecutively through the virtual stages; the first ones of each stage are
-// recomputed.
-void Evaluator::place_layers(const ParallelPlan& plan) {
-  const int stages = plan.virtual_stages();
-  cost_.layers.resize(static_cast<std::size_t>(stages));
-  std::int64_t first = 0;
-  for (int k = 0; k < stages; ++k) {
-    const int layers = layers_of(plan, model_, k);
-    cost_.layers[static_cast<std::size_t>(k)] = layer_mix(model_, first, layers, plan.recompute);
-    first += layers;
+namespace {
+
+void add(RankWeights& sum, const LayerCost& layer, double times) {
+  sum.all += times * layer.weights;
+  sum.experts += times * layer.expert_weights;
+  sum.partial += times * layer.partial_weights;
+}
+
+// The encoder's final norm and the decoder's embedding; the stage may already have their tables.
+void add_decoder_start(const PlanInputs& in, std::size_t stage, RankWeights& sum) {
+  add(sum, *in.layers.decoder_embedding, 1);
+  const ModelSpec& model = in.on.model;
+  const double table = vocabulary_table(model, in.plan.tp), all = shared_tables(model, in.plan.tp);
+  if (stage == 0) {
+    sum.all -= all;
+    if (in.plan.sequence_parallel) sum.partial -= all - table;
+  } else if (stage == in.last_stage() && model.tie_embeddings) {
+    sum.all -= table;
   }
 }
 
-void Evaluator::price_stages(const ParallelPlan& plan) {
-  const LayerCost& embedding = layer(LayerKind::embedding, plan, Recomputed::nothing);
-  const LayerCost& head = layer(LayerKind::head, plan, Recomputed::nothing);
-  const int stages = plan.virtual_stages();
-  const auto n = static_cast<std::size_t>(stages);
-  PlanCost& c = cost_;
-  c.forward.assign(n, {});
-  c.backward.assign(n, {});
-  c.recompute.assign(n, {});
-  c.weights.assign(static_cast<std::size_t>(plan.pp), 0);
-  c.expert_weights.assign(static_cast<std::size_t>(plan.pp), 0);
-  c.partial_weights.assign(static_cast<std::size_t>(plan.pp), 0);
-  const bool split = splits_backward(plan.schedule);
-  c.weight_gradient.assign(split ? n : 0, {});
-  const auto add = [&](std::size_t k, const LayerCost& layer, double times) {
-    c.forward[k] += layer.forward * times;
+// The layers of multi-token prediction, each with its start, a layer and the head again. Their copy
+// of the token table stays with the last rank, unless it has the first one.
+void add_mtp(const PlanInputs& in, bool has_first, RankWeights& sum) {
+  const auto more = static_cast<double>(in.on.model.mtp_layers);
+  const double table = vocabulary_table(in.on.model, in.plan.tp);
+  const LayerCost &own = *in.layers.mtp_layer, &start = *in.layers.mtp_start;
+  sum.all += (own.weights + start.weights - table) * more + (has_first ? 0 : table);
+  sum.experts += own.expert_weights * more;
+  sum.partial += (own.partial_weights + start.partial_weights) * more;
+}
+
+RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
+  const bool has_first = ranks.rank == 0, has_last = ranks.rank == in.rank_of(in.last_stage());
+  RankWeights sum;
+  for (const LayerPrices::Kind& kind : in.layers.all())
+    add(sum, *kind.again, kind.number(ranks.layers));
+  if (ranks.layers.decoder_starts) add_decoder_start(in, ranks.rank, sum);
+  const auto add_end = [&sum](const LayerCost& layer) {
+    sum.all += layer.weights;
+    sum.partial += layer.partial_weights;
+  };
+  if (has_first) add_end(*in.layers.embedding);
+  if (!has_last) return sum;
+  add_end(*in.layers.head);
+  if (in.layers.mtp_layer != nullptr) add_mtp(in, has_first, sum);
+  if (in.on.model.tie_embeddings && has_first)  // one table serves both ends
+    sum.all -= vocabulary_table(in.on.model, in.plan.tp);
+  return sum;
+}
+
+}  // namespace
+
+std::vector<RankWeights> rank_weights(const PlanInputs& in) {
+  std::vector<RankWeights> all;
+  all.reserve(in.alike->kinds.size());
+  for (const AlikeStages::Kind& kind : in.alike->kinds) all.push_back(weights_on(in, kind));
+  return all;
+}
+
+namespace {
+
+// The layers of a stage.
+void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
+  row.layers = in.mixes()[k];
+  const bool split = splits_backward(in.plan.schedule);
+  const auto add = [&](const LayerCost& layer, double times) {
+    row.forward.add(layer.forward, times);
     if (split) {
-      c.backward[k] += (layer.input_gradient + layer.weight_gradient) * times;
-      c.weight_gradient[k] += layer.weight_gradient * times;
+      row.backward.add(layer.input_gradient + layer.weight_gradient, times);
+      row.weight_gradient.add(layer.weight_gradient, times);
     } else {
-      c.backward[k] += layer.backward * times;
+      row.backward.add(layer.backward, times);
     }
-    c.recompute[k] += layer.recompute * times;
+    row.recompute.add(layer.recompute, times);
   };
-  const auto add_blocks = [&](LayerKind kind, int LayerMix::*number, int LayerMix::*recomputed) {
-    const LayerCost& again = layer(kind, plan, region_of(plan.recompute));
-    const LayerCost& kept =
-        plan.recompute.layers > 0 ? layer(kind, plan, Recomputed::nothing) : again;
-    for (std::size_t k = 0; k < n; ++k) {
-      const int layers = c.layers[k].*number, repeated = c.layers[k].*recomputed;
-      if (repeated > 0) add(k, again, repeated);
-      if (layers > repeated) add(k, kept, layers - repeated);
-      const auto rank =
-          static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
-      c.weights[rank] += layers * again.weights;
-      c.expert_weights[rank] += layers * again.expert_weights;
-      c.partial_weights[rank] += layers * again.partial_weights;
-    }
-  };
-  for (const LayerGroup& group : layer_groups(model_))
-    add_blocks(group.kind, group.number, group.again);
-  for (std::size_t k = 0; k < n; ++k) {
-    if (c.layers[k].decoder_starts) add_decoder_start(plan, k);
+  for (const LayerPrices::Kind& kind : in.layers.all()) {
+    const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
+    if (repeated > 0) add(*kind.again, repeated);
+    if (layers > repeated) add(*kind.whole, layers - repeated);
   }
-  add(0, embedding, 1);
-  add(n - 1, head, 1);
-  const auto last = static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, stages - 1));
-  c.weights.front() += embedding.weights;
-  c.weights[last] += head.weights;
-  c.partial_weights.front() += embedding.partial_weights;
-  c.partial_weights[last] += head.partial_weights;
-  if (model_.mtp_layers > 0) add_mtp(plan, last);
-  const bool tied_here = model_.tie_embeddings && last == 0;  // one table serves both ends
-  if (tied_here) c.weights.front() -= vocabulary_table(model_, plan.tp);
-}
-
-// Adds the layers of multi-token prediction to the last stage: each with its start, a layer and the
-// head again. Their copy of the token table stays with the last rank, unless it has the first one.
-void Evaluator::add_mtp(const ParallelPlan& plan, std::size_t rank) {
-  PlanCost& c = cost_;
-  const auto more = static_cast<double>(model_.mtp_layers);
-  const LayerCost& start = layer(LayerKind::mtp_start, plan, Recomputed::nothing);
-  const LayerCost& own = layer(mtp_layer(model_), plan, region_of(plan.recompute));
-  const LayerCost& head = layer(LayerKind::head, plan, Recomputed::nothing);
-  const double table = vocabulary_table(model_, plan.tp);
-  for (const LayerCost* part : {&start, &own, &head}) {
-    c.forward.back() += part->forward * more;
-    c.backward.back() += part->backward * more;
-    if (!c.weight_gradient.empty()) c.weight_gradient.back() += part->weight_gradient * more;
-    c.recompute.back() += part->recompute * more;
+  if (row.layers.decoder_starts) {
+    row.forward += in.layers.decoder_embedding->forward;
+    row.backward += in.layers.decoder_embedding->backward;
   }
-  c.weights[rank] += (own.weights + start.weights - table) * more + (rank > 0 ? table : 0);
-  c.expert_weights[rank] += own.expert_weights * more;
-  c.partial_weights[rank] += (own.partial_weights + start.partial_weights) * more;
-}
-
-// Adds the encoder's final norm and the decoder's embedding; the stage may already have their
-// tables.
-void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
-  PlanCost& c = cost_;
-  const LayerCost& start = layer(LayerKind::decoder_embedding, plan, Recomputed::nothing);
-  c.forward[k] += start.forward;
-  c.backward[k] += start.backward;
-  c.weights[k] += start.weights;
-  c.partial_weights[k] += start.partial_weights;
-  const double table = vocabulary_table(model_, plan.tp), all = shared_tables(model_, plan.tp);
-  if (k == 0) {
-    c.weights[k] -= all;
-    if (plan.sequence_parallel) c.partial_weights[k] -= all - table;
-  } else if (k + 1 == c.forward.size() && model_.tie_embeddings) {
-    c.weights[k] -= table;
+  if (k == 0) add(*in.layers.embedding, 1);
+  if (k < in.last_stage()) return;
+  add(*in.layers.head, 1);
+  if (in.layers.mtp_layer == nullptr) return;
+  const auto more = static_cast<double>(in.on.model.mtp_layers);
+  for (const LayerCost* part : {in.layers.mtp_start, in.layers.mtp_layer, in.layers.head}) {
+    row.forward.add(part->forward, more);
+    row.backward.add(part->backward, more);
+    if (split) row.weight_gradient.add(part->weight_gradient, more);
+    row.recompute.add(part->recompute, more);
   }
 }
 
@@ -125,68 +111,66 @@ void Evaluator::add_decoder_start(const ParallelPlan& plan, std::size_t k) {
 // backward takes max(exchange of one, computation of the other), twice, in place of the sums. The
 // warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
 // launches both, and only a part is hidden.
-void Evaluator::hide_expert_exchange(const ParallelPlan& plan) {
-  if (!plan.experts.overlap || model_.experts == 0) return;
-  PlanCost& c = cost_;
+void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
+  const ParallelPlan& plan = in.plan;
+  if (!plan.experts.overlap || in.on.model.experts == 0) return;
   const double p = plan.pp, v = plan.vpp;
   const double alone =
-      std::min(1.0, ((p - 1) * 2 + (v - 1) * p + 1) / (static_cast<double>(c.micro_batches) * v));
-  const double all = cluster_.device.multiprocessors, taken = plan.experts.multiprocessors;
+      std::min(1.0, ((p - 1) * 2 + (v - 1) * p + 1) / (static_cast<double>(in.micro_batches) * v));
+  const double all = in.on.cluster.device.multiprocessors, taken = plan.experts.multiprocessors;
   const double slowdown = taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
+  const TrainingSpec& training = in.on.training;
   const double hidden =
-      (1 - alone) * (training_.overlap.cuda_graph ? 1 : training_.stack.eager_expert_overlap);
+      (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.eager_expert_overlap);
   const auto hide = [&](Seconds& exchange, Seconds window) {
     exchange += hidden * (exposed_beside(exchange, window, slowdown) - exchange);
   };
-  for (std::size_t k = 0; k < c.forward.size(); ++k) {
-    const Seconds ahead = c.forward[k].time() - c.forward[k].ep_comm;
-    const Seconds behind = c.backward[k].time() - c.backward[k].ep_comm;
-    hide(c.forward[k].ep_comm, behind);
-    hide(c.backward[k].ep_comm, ahead);
+  const Seconds ahead = row.forward.time() - row.forward.ep_comm;
+  const Seconds behind = row.backward.time() - row.backward.ep_comm;
+  hide(row.forward.ep_comm, behind);
+  hide(row.backward.ep_comm, ahead);
+}
+
+// What of the plan sets the pace of computation. The expected number of ranks on a node that
+// compute concurrently while one does slows it down, where a node's share things; the others may
+// idle in the pipeline's bubble. A power-limited device that idles there computes faster in the
+// rest of the time, unless kernel launches are the bottleneck.
+struct Pace {
+  std::optional<double> together, boosted;
+  Seconds launch;
+};
+
+Pace pace_of(const PlanInputs& in) {
+  const DeviceSpec& device = in.on.cluster.device;
+  Pace pace;
+  if (!device.together.empty()) {
+    const auto others = static_cast<double>(ranks_on_a_node(in.on.cluster)) - 1;
+    pace.together = slowdown_together(device, 1 + others * (1 - idle_share(in)));
   }
+  if (in.plan.pp > 1 && device.idle_boost != 0)
+    pace.boosted = 1 - device.idle_boost * idle_share(in);
+  pace.launch = kernel_launch(in.on);
+  return pace;
 }
 
-// The fraction of time that ranks idle in the pipeline's bubble, for equal stages.
-double Evaluator::idle_share(const ParallelPlan& plan) const {
-  // Of a schedule from a file no formula is known: as 1F1B, or interleaved.
-  const auto kind = is_listed(plan.schedule) ? usual_schedule(plan.vpp) : plan.schedule;
-  const double bubble = bubble_fraction(kind, plan.pp + between_, plan.vpp, cost_.micro_batches);
-  return bubble / (1 + bubble);
+template <class Change>
+void change_costs(StageRow& row, Change change) {
+  for (Cost* cost : {&row.forward, &row.backward, &row.recompute, &row.weight_gradient})
+    change(*cost);
 }
 
-std::int64_t Evaluator::ranks_on_a_node() const {
-  return std::min(cluster_.devices, cluster_.devices_per_node);
+// Of a row that is empty.
+void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row) {
+  sum_layers(in, k, row);
+  if (pace.together) change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });
+  hide_expert_exchange(in, row);
+  if (!pace.boosted) return;
+  change_costs(row, [&](Cost& cost) {
+    const Seconds communication = cost.time() - cost.compute;
+    const Seconds host = max(Seconds(0), cost.kernels * pace.launch - communication);
+    cost.compute = max(cost.compute * *pace.boosted, min(cost.compute, host));
+  });
 }
-
-// The expected number of ranks on a node that compute concurrently while one does; the others may
-// idle in the pipeline's bubble.
-double Evaluator::computing_together(const ParallelPlan& plan) const {
-  const std::int64_t ranks = ranks_on_a_node();
-  return 1 + (static_cast<double>(ranks) - 1) * (1 - idle_share(plan));
-}
-
-void Evaluator::share_node(const ParallelPlan& plan) {
-  if (cluster_.device.together.empty()) return;
-  const double factor = slowdown_together(cluster_.device, computing_together(plan));
-  for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient})
-    for (Cost& cost : *costs) cost.compute *= factor;
-}
-
-// A power-limited device that idles in the pipeline's bubble computes faster in the rest of the
-// time, unless kernel launches are the bottleneck.
-void Evaluator::raise_clocks(const ParallelPlan& plan) {
-  if (plan.pp == 1 || cluster_.device.idle_boost == 0) return;
-  const double factor = 1 - cluster_.device.idle_boost * idle_share(plan);
-  for (auto* costs : {&cost_.forward, &cost_.backward, &cost_.recompute, &cost_.weight_gradient}) {
-    for (Cost& cost : *costs) {
-      const Seconds communication = cost.time() - cost.compute;
-      const Seconds host = max(Seconds(0), cost.kernels * kernel_launch() - communication);
-      cost.compute = max(cost.compute * factor, min(cost.compute, host));
-    }
-  }
-}
-
-namespace {
 
 // The same cluster where a node has the port of one device instead of one port per device.
 ClusterSpec one_port(ClusterSpec cluster) {
@@ -196,194 +180,143 @@ ClusterSpec one_port(ClusterSpec cluster) {
   return cluster;
 }
 
-}  // namespace
-
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7).
-void Evaluator::price_zero(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  const std::size_t n = c.forward.size();
-  c.zero_forward.assign(n, Seconds(0));
-  c.zero_backward.assign(n, Seconds(0));
-  if (plan.zero < 2) return;
-  const GroupLayout group = Mesh(plan).replica_layout(cluster_);
-  const GroupLayout expert_group =
-      model_.experts > 0 ? expert_mesh(plan).replica_layout(cluster_) : group;
-  std::optional<ClusterSpec> narrow;
-  if (training_.stack.zero_one_port && plan.zero == 3) narrow = one_port(cluster_);
-  const ClusterSpec& network = narrow ? *narrow : cluster_;
-  const bool gathers = plan.zero == 3;
-  const LayerKind kind_of_all = layer_groups(model_).front().kind;
+void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpec& network,
+              StageRow& row) {
+  const TrainingSpec& training = in.on.training;
   const double parts =
-      training_.stack.zero_by_module
-          ? std::max(1, layer(kind_of_all, plan, region_of(plan.recompute)).products)
-          : 1;
-  for (std::size_t k = 0; k < n; ++k) {
-    // Evenly over the layers of the stage: a gather overlaps with the layer before it.
-    const double layers = std::max(1, c.layers[k].layers());
-    const auto rank =
-        static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
-    const double experts = c.expert_weights[rank] / plan.vpp / layers;
-    const double weights = c.weights[rank] / plan.vpp / layers - experts;
-    const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
-      return parts * collective_time(kind, Bytes(weights / parts * bytes_per_parameter), group,
-                                     network) +
-             collective_time(kind, Bytes(experts * bytes_per_parameter), expert_group, network);
-    };
-    const Seconds gather =
-        gathers ? sharded(CollectiveKind::all_gather, gather_bytes_per_parameter(training_))
-                : Seconds(0);
-    const Seconds scatter =
-        sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training_));
-    const Seconds forward = c.forward[k].time() / layers;
-    const Seconds backward = (c.backward[k].time() + c.recompute[k].time()) / layers;
-    const bool prefetch = training_.stack.zero_prefetch;
-    const double beside = training_.stack.zero_slowdown;
-    const bool overlap = training_.overlap.overlap_grad_reduce || prefetch;
-    const Seconds first = gather;  // the first layer's gather has nothing before it
-    c.zero_forward[k] =
-        prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
-    c.zero_backward[k] = overlap
-                             ? scatter + layers * exposed_beside(gather + scatter, backward, beside)
-                             : layers * (gather + scatter);
+      training.stack.zero_by_module ? std::max(1, in.layers.kinds.front().again->products) : 1;
+  // Evenly over the layers of the stage: a gather overlaps with the layer before it.
+  const double layers = std::max(1, row.layers.layers());
+  const double experts = weights.experts / in.plan.vpp / layers;
+  const double others = weights.all / in.plan.vpp / layers - experts;
+  const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
+    return parts * collective_time(kind, Bytes(others / parts * bytes_per_parameter), in.replicas,
+                                   network) +
+           collective_time(kind, Bytes(experts * bytes_per_parameter), in.expert_replicas, network);
+  };
+  const Seconds gather =
+      in.plan.zero == 3 ? sharded(CollectiveKind::all_gather, gather_bytes_per_parameter(training))
+                        : Seconds(0);
+  const Seconds scatter =
+      sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training));
+  const Seconds forward = row.forward.time() / layers;
+  const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
+  const bool prefetch = training.stack.zero_prefetch;
+  const double beside = training.stack.zero_slowdown;
+  const bool overlap = training.overlap.overlap_grad_reduce || prefetch;
+  const Seconds first = gather;  // the first layer's gather has nothing before it
+  row.zero_forward =
+      prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
+  row.zero_backward = overlap
+                          ? scatter + layers * exposed_beside(gather + scatter, backward, beside)
+                          : layers * (gather + scatter);
+}
+
+}  // namespace
+
+std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+                                 std::vector<StageRow> rows) {
+  rows.clear();
+  const Pace pace = pace_of(in);
+  for (std::size_t i = 0; i < in.alike->rows.size(); ++i) {
+    const AlikeStages::Row& row = in.alike->rows[i];
+    if (row.layers < i) {
+      rows.push_back(rows[row.layers]);
+    } else {
+      price(in, row.stage, pace, rows.emplace_back());
+    }
   }
+  if (in.plan.zero < 2) return rows;
+  std::optional<ClusterSpec> narrow;
+  if (in.on.training.stack.zero_one_port && in.plan.zero == 3) narrow = one_port(in.on.cluster);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    add_zero(in, weights[in.alike->rows[i].kind], narrow ? *narrow : in.on.cluster, rows[i]);
+  return rows;
 }
 
-// Bytes of the hidden states of `tokens` tokens of every sequence of a micro-batch.
-Bytes Evaluator::passed(const ParallelPlan& plan, std::int64_t tokens) const {
+Bytes passed_on(const ParallelPlan& plan, std::int64_t tokens, const Workload& on) {
   const std::int64_t rows = plan.micro_batch * tokens / plan.cp;
-  return Bytes(static_cast<double>(rows) * static_cast<double>(model_.hidden) *
-               storage_bytes(training_.precision));
+  return Bytes(static_cast<double>(rows) * static_cast<double>(on.model.hidden) *
+               storage_bytes(on.training.precision));
 }
 
-// Transfer of a micro-batch's activations (and in backward their gradients) to the next stage: bsh
-// elements, split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
+// bsh elements, split over the tensor ranks by sequence parallelism or by Megatron's scatter/gather
 // (arXiv:2104.04473, section 4.1).
-StageTransfer Evaluator::transfer_of(const ParallelPlan& plan, std::int64_t tokens) const {
+StageTransfer transfer_of(const ParallelPlan& plan, std::int64_t tokens, const Workload& on) {
   const Mesh mesh(plan);
-  const Bytes whole = passed(plan, tokens);
-  const bool split = plan.sequence_parallel || (training_.stack.scatter_gather && plan.tp > 1);
+  const Bytes whole = passed_on(plan, tokens, on);
+  const StackSpec& stack = on.training.stack;
+  const bool split = plan.sequence_parallel || (stack.scatter_gather && plan.tp > 1);
   StageTransfer transfer;
   transfer.sent = whole / (split ? plan.tp : 1);
-  const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), cluster_);
+  const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), on.cluster);
   // The ranks of one stage send concurrently; a stage narrower than a node leaves the node over
   // fewer devices.
-  transfer.time = transfer_time(transfer.sent, tier, mesh.stride(Axis::pipeline), cluster_) +
-                  training_.stack.collective_wait;
+  transfer.time = transfer_time(transfer.sent, tier, mesh.stride(Axis::pipeline), on.cluster) +
+                  stack.collective_wait;
   if (split && !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
     transfer.time += collective_time(CollectiveKind::all_gather, whole,
-                                     mesh.layout(Axis::tensor, cluster_), cluster_);
+                                     mesh.layout(Axis::tensor, on.cluster), on.cluster);
     transfer.gathered = collective_bytes(CollectiveKind::all_gather, whole, plan.tp);
   }
   return transfer;
 }
 
 // The stages of an encoder-decoder model pass on what later stages need.
-void Evaluator::price_transfer(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  c.transfer_bytes = Bytes(0);
-  c.times.transfer = Seconds(0);
-  c.times.blocking = !training_.overlap.pp_overlap;
-  if (plan.pp == 1) return;
-  if (!model_.encoder_decoder()) {
-    const StageTransfer all = transfer_of(plan, training_.sequence);
-    c.transfer_bytes = all.sent;
-    c.times.transfer = all.time;
-    return;
+Transfers transfers_of(const PlanInputs& in) {
+  Transfers all;
+  if (in.plan.pp == 1) return all;
+  if (!in.on.model.encoder_decoder()) {
+    all.longest = transfer_of(in.plan, in.on.training.sequence, in.on);
+    return all;
   }
-  for (std::size_t k = 1; k < c.layers.size(); ++k) {
-    const StageTransfer one = transfer_of(plan, tokens_into(c.layers[k], training_));
-    c.boundaries.push_back({one, one});
-    c.times.forward_transfer.push_back(one.time);
-    c.times.backward_transfer.push_back(one.time);
-    c.times.transfer = max(c.times.transfer, one.time);
-    c.transfer_bytes = max(c.transfer_bytes, one.sent);
+  for (std::size_t k = 1; k < in.mixes().size(); ++k) {
+    const StageTransfer one =
+        transfer_of(in.plan, tokens_into(in.mixes()[k], in.on.training), in.on);
+    all.boundaries.push_back({one, one});
+    all.longest.time = max(all.longest.time, one.time);
+    all.longest.sent = max(all.longest.sent, one.sent);
   }
+  return all;
 }
 
-// The plan as the framework runs it. torchtitan's selective recomputation repeats every second
-// layer; in a pipeline FSDP2 neither reshards after forward nor reduces before the last micro-batch
-// (torchtitan, parallelize_llama.py: reshard_after_forward; torch.distributed.pipelining, stage.py:
-// set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.
-ParallelPlan Evaluator::as_run(const ParallelPlan& requested) const {
-  ParallelPlan plan = requested;
-  plan.recompute = recompute_as_run(requested.recompute, training_.stack);
-  if (training_.stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
-  return plan;
-}
-
-const PlanCost& Evaluator::cost(const ParallelPlan& requested) {
-  SHARDPLAN_CHECK(requested.replica_groups.empty());
-  if (by_stage(requested, cluster_)) return cost_by_stage(requested);
-  const bool otherwise =
-      recompute_as_run(requested.recompute, training_.stack) != requested.recompute;
-  const bool whole = training_.stack.whole_in_pipeline && requested.pp > 1 && requested.zero > 1;
-  const ParallelPlan& plan = otherwise || whole ? (as_run_ = as_run(requested)) : requested;
-  place_layers(plan);
-  return price(plan);
-}
-
-const PlanCost& Evaluator::cost(const ParallelPlan& requested,
-                                const std::vector<LayerMix>& stages) {
-  SHARDPLAN_CHECK(stages.size() == static_cast<std::size_t>(requested.virtual_stages()));
-  as_run_ = as_run(requested);
-  cost_.layers = stages;
-  return price(as_run_);
-}
-
-const PlanCost& Evaluator::cost_of_ends(const ParallelPlan& requested,
-                                        const std::vector<LayerMix>& stages) {
-  const auto priced = static_cast<int>(stages.size());
-  SHARDPLAN_CHECK(requested.vpp == 1 && priced <= requested.pp &&
-                  (priced > 1 || priced == requested.pp));
-  as_run_ = as_run(requested);
-  as_run_.pp = priced;
-  between_ = requested.pp - priced;
-  cost_.layers = stages;
-  const PlanCost& cost = price(as_run_);
-  between_ = 0;
-  return cost;
-}
-
-const PlanCost& Evaluator::price(const ParallelPlan& plan) {
-  PlanCost& c = cost_;
-  c.micro_batches = plan.micro_batches(training_.global_batch);
-  SHARDPLAN_CHECK(c.micro_batches >= 1);
-  c.times.forward_transfer.clear();  // what stages that differ have had
-  c.times.backward_transfer.clear();
-  c.boundaries.clear();
-  c.capacity.clear();
-  c.fullest = 0;
-  price_stages(plan);
-  share_node(plan);
-  hide_expert_exchange(plan);
-  raise_clocks(plan);
-  price_zero(plan);
-  const std::size_t n = c.forward.size();
-  c.times.forward.resize(n);
-  c.times.backward.resize(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    const Seconds host = training_.stack.micro_batch_host / 2;
-    c.times.forward[k] = c.forward[k].time() + c.zero_forward[k] + host;
-    c.times.backward[k] = c.backward[k].time() + c.recompute[k].time() + c.zero_backward[k] + host;
+PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
+                          const Transfers& transfers, const Offload& offload, PipelineTimes times) {
+  times.transfer = transfers.longest.time;
+  times.blocking = !in.on.training.overlap.pp_overlap;
+  times.forward_transfer.clear();
+  times.backward_transfer.clear();
+  for (const StageBoundary& boundary : transfers.boundaries) {
+    times.forward_transfer.push_back(boundary.forward.time);
+    times.backward_transfer.push_back(boundary.backward.time);
   }
-  c.times.weight_gradient.resize(c.weight_gradient.size());
-  for (std::size_t k = 0; k < c.weight_gradient.size(); ++k) {
-    c.times.weight_gradient[k] = c.weight_gradient[k].time();
-    c.times.backward[k] -= c.times.weight_gradient[k];
+  const std::vector<std::size_t>& row_of = *in.alike->row_of;
+  const Seconds host = in.on.training.stack.micro_batch_host / 2;
+  const bool split = splits_backward(in.plan.schedule);
+  times.forward.resize(row_of.size());
+  times.backward.resize(row_of.size());
+  times.weight_gradient.resize(split ? row_of.size() : 0);
+  for (std::size_t k = 0; k < row_of.size(); ++k) {
+    const std::size_t alike = in.alike->rows[row_of[k]].stage;
+    if (alike < k) {
+      times.forward[k] = times.forward[alike];
+      times.backward[k] = times.backward[alike];
+      if (split) times.weight_gradient[k] = times.weight_gradient[alike];
+      continue;
+    }
+    const StageRow& row = rows[row_of[k]];
+    times.forward[k] = row.forward.time() + row.zero_forward + host;
+    times.backward[k] = row.backward.time() + row.recompute.time() + row.zero_backward + host;
+    if (!split) continue;
+    times.weight_gradient[k] = row.weight_gradient.time();
+    times.backward[k] -= times.weight_gradient[k];
   }
-  price_transfer(plan);
-  price_data_parallel(plan);
-  price_embedding(plan);
-  price_memory(plan);
-  price_offload(plan);
-  if (c.boundaries.empty()) {
-    bound(plan);
-  } else {
-    bound_by_stage(plan);
-  }
-  return c;
+  times.forward.front() += offload.forward;
+  times.backward.front() += offload.backward;
+  return times;
 }
 
 }  // namespace costmodel

@@ -37,7 +37,7 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
   const auto& cost = evaluator.cost(plan);
   return fmt::format("{}: stage {} needs {} of {} ({})", to_string(plan), cost.fullest,
                      format_bytes(cost.peak), format_bytes(evaluator.cluster().device.memory),
-                     largest_part(cost.memory[cost.fullest]));
+                     largest_part(cost.ranks[cost.fullest].memory));
 }
 
 // Fixed sizes replace the usual ones; a fixed dp leaves the rest to tp and pp.

@@ -134,7 +134,7 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
     rows.add("T_even", format_seconds(even),
              fmt::format("if all stages were the slowest, no transfers: {}", row.formula));
   }
-  rows.add("T_bound", format_seconds(cost.pipeline_bound),
+  rows.add("T_bound", format_seconds(cost.bound.pipeline),
            split
                ? "no schedule of this kind is shorter: wait for the first backward + work of the "
                  "worst rank"
@@ -176,13 +176,13 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   rows.add(
       "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
       fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
-  rows.add("exposed", format_seconds(cost.gradient_exposed[critical]),
+  rows.add("exposed", format_seconds(cost.ranks[critical].after.gradient_exposed),
            s.training.overlap.overlap_grad_reduce
                ? "what the last micro-batch's backward does not hide"
                : "not overlapped");
-  rows.add("gather", format_seconds(cost.gather_exposed[critical]),
+  rows.add("gather", format_seconds(cost.ranks[critical].after.gather_exposed),
            p.zero == 0 ? "no sharded parameters" : "exposed parameter gather");
-  rows.add("t_opt", format_seconds(cost.optimizer[critical]),
+  rows.add("t_opt", format_seconds(cost.ranks[critical].after.optimizer),
            "optimizer: passes over gradients and states at memory bandwidth");
 }
 
@@ -193,7 +193,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   const double w = weight_bytes_per_parameter(s.training),
                g = gradient_bytes_per_parameter(s.training),
                o = optimizer_bytes_per_parameter(s.training);
-  rows.add("psi", costmodel::format_count(cost.weights.front()),
+  rows.add("psi", costmodel::format_count(cost.ranks.front().weights.all),
            "parameters on one device of stage 0");
   rows.add(
       "bytes", number(w + g + o),

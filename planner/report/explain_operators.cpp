@@ -166,20 +166,22 @@ class StageParts {
       : cost_(cost), stage_(stage), plan_(evaluator.as_run(own)), evaluator_(evaluator) {}
 
   std::vector<StagePart> all() {
-    const LayerMix& mix = cost_.layers[stage_];
+    const LayerMix& mix = cost_.stages[stage_].layers;
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
     for (const costmodel::LayerGroup& group : layer_groups(evaluator_.model())) {
       if (group.kind == LayerKind::decoder && mix.decoder_starts)
         layers(LayerKind::decoder_embedding, 1, 0);
       layers(group.kind, mix.*group.number, mix.*group.again);
     }
-    if (stage_ + 1 == cost_.forward.size()) layers(LayerKind::head, 1, 0);
-    const Passes priced{cost_.forward[stage_].time(),
-                        cost_.backward[stage_].time() + cost_.recompute[stage_].time()};
+    if (stage_ + 1 == cost_.stages.size()) layers(LayerKind::head, 1, 0);
+    const Passes priced{
+        cost_.stages[stage_].forward.time(),
+        cost_.stages[stage_].backward.time() + cost_.stages[stage_].recompute.time()};
     rest("devices of a node together, clocks raised while others wait", priced);
     const Seconds host = evaluator_.training().stack.micro_batch_host / 2;
     add("host", {host, host});
-    add("ZeRO: gathers and reductions", {cost_.zero_forward[stage_], cost_.zero_backward[stage_]});
+    add("ZeRO: gathers and reductions",
+        {cost_.stages[stage_].zero_forward, cost_.stages[stage_].zero_backward});
     Passes whole{cost_.times.forward[stage_], cost_.times.backward[stage_]};
     if (!cost_.times.weight_gradient.empty()) whole.backward += cost_.times.weight_gradient[stage_];
     rest("activations to host memory and back", whole);

@@ -85,14 +85,15 @@ class StageRows {
     const StageMesh& mesh = e_.meshes[k];
     const auto& devices = group_of(s_.cluster, mesh.group);
     const auto layout = costmodel::Mesh(mesh.plan).replica_layout(devices);
-    const double bytes = cost_.weights[k] * gradient_bytes_per_parameter(s_.training);
+    const double bytes = cost_.ranks[k].weights.all * gradient_bytes_per_parameter(s_.training);
     add("G", format_bytes(costmodel::Bytes(bytes)), "gradients on one device");
-    add("t_dp", format_seconds(cost_.gradient_exposed[k]),
+    add("t_dp", format_seconds(cost_.ranks[k].after.gradient_exposed),
         fmt::format("their reduction over {} ranks {} apart, not hidden", layout.size,
                     layout.stride));
-    if (cost_.gather_exposed[k].value > 0)
-      add("gather", format_seconds(cost_.gather_exposed[k]), "exposed parameter gather");
-    add("t_opt", format_seconds(cost_.optimizer[k]),
+    if (cost_.ranks[k].after.gather_exposed.value > 0)
+      add("gather", format_seconds(cost_.ranks[k].after.gather_exposed),
+          "exposed parameter gather");
+    add("t_opt", format_seconds(cost_.ranks[k].after.optimizer),
         fmt::format("optimizer, ZeRO {}", mesh.plan.zero));
   }
 

@@ -54,7 +54,7 @@ void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator
   }
   if (cost.peak > limit) return;
   ++result.statistics.feasible;
-  fitting.push_back({cost.lower_bound, order, std::move(plan), cost.peak});
+  fitting.push_back({cost.bound.iteration, order, std::move(plan), cost.peak});
 }
 
 // Computes memory and bound of the members; returns those that fit, lowest bound first.
@@ -93,7 +93,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
   for (const Family& family : space.families) {
     if (stopped()) break;
     const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
-      return evaluator.cost(plan).pipeline_bound;
+      return evaluator.cost(plan).bound.pipeline;
     });
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }

@@ -68,7 +68,7 @@ class LayoutTable {
   // The option of a stage on one of the ranks from .. to.
   StageOption option(const PlanCost& cost, int from, int to) const {
     const auto fits = [&](int rank) {
-      return cost.memory[static_cast<std::size_t>(rank)].total() <= limit_;
+      return cost.ranks[static_cast<std::size_t>(rank)].memory.total() <= limit_;
     };
     int rank = to;  // the first at which it fits, from the last on: there the least is in flight
     while (rank >= from && fits(rank)) --rank;

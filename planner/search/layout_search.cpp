@@ -74,8 +74,9 @@ Seconds one_chunk_bound(const PlanCost& cost, int ranks) {
 // ranks is the same for all.
 bool states_overflow(const PlanCost& cost, Bytes limit) {
   Bytes states;
-  for (const auto& rank : cost.memory) states += rank.weights + rank.gradients + rank.optimizer;
-  return states > limit * static_cast<double>(cost.memory.size());
+  for (const auto& [weights, after, memory] : cost.ranks)
+    states += memory.weights + memory.gradients + memory.optimizer;
+  return states > limit * static_cast<double>(cost.ranks.size());
 }
 
 struct BoundedFamily {

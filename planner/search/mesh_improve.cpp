@@ -14,8 +14,8 @@ using costmodel::Recomputation;
 using costmodel::StagePlan;
 
 bool fits(const PlanCost& cost, double margin) {
-  for (std::size_t r = 0; r < cost.memory.size(); ++r)
-    if (cost.memory[r].total() > cost.capacity[r] * (1 - margin)) return false;
+  for (std::size_t r = 0; r < cost.ranks.size(); ++r)
+    if (cost.ranks[r].memory.total() > cost.capacity[r] * (1 - margin)) return false;
   return true;
 }
 
@@ -24,7 +24,7 @@ bool MeshImprover::consider(const ParallelPlan& plan) {
   if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return false;
   const PlanCost& cost = evaluator_->cost(plan);
   if (!fits(cost, s_->search.memory_margin)) return false;
-  if (cost.lower_bound >= best_.time) return true;
+  if (cost.bound.iteration >= best_.time) return true;
   const costmodel::Bytes peak = cost.peak;
   ++simulated_;
   const costmodel::Seconds time = evaluator_->iteration_time(plan);

@@ -201,10 +201,10 @@ class ReplicaSearcher {
   ReplicaEnd least_end(std::size_t g, const ReplicaShare& share) {
     const PlanCost& cost = evaluator_.cost(g, share);
     ++result_.evaluated;
-    ReplicaEnd least{cost.pipeline_bound * (1 - rounding), {}, {}};
-    for (std::size_t r = 0; r < cost.optimizer.size(); ++r) {
-      least.optimizer = max(least.optimizer, cost.optimizer[r]);
-      least.gather = max(least.gather, cost.gather_exposed[r]);
+    ReplicaEnd least{cost.bound.pipeline * (1 - rounding), {}, {}};
+    for (std::size_t r = 0; r < cost.ranks.size(); ++r) {
+      least.optimizer = max(least.optimizer, cost.ranks[r].after.optimizer);
+      least.gather = max(least.gather, cost.ranks[r].after.gather_exposed);
     }
     return least;
   }

@@ -146,14 +146,14 @@ StageOptions::Content StageOptions::content(const Layers& layers) const {
 // fits or not; so does a stage that is the entire pipeline.
 StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size_t rank) const {
   StageOption option{.devices = way.devices, .tag = way.tag};
-  const Seconds after =
-      cost.gradient_exposed[rank] + cost.optimizer[rank] + cost.gather_exposed[rank];
+  const Seconds after = cost.ranks[rank].after.gradient_exposed + cost.ranks[rank].after.optimizer +
+                        cost.ranks[rank].after.gather_exposed;
   option.seconds = (cost.times.forward[rank] + cost.times.backward[rank] +
                     after / static_cast<double>(micro_batches_))
                        .value;
-  const costmodel::StageMemory& memory = cost.memory[rank];
+  const costmodel::StageMemory& memory = cost.ranks[rank].memory;
   const Bytes left = limit_ - memory.total();
-  if (rank + 1 == cost.memory.size() || memory.each.value <= 0) {
+  if (rank + 1 == cost.ranks.size() || memory.each.value <= 0) {
     option.most_in_flight = left.value >= 0 ? any_in_flight : 0;
   } else {
     const double count = std::floor(memory.in_flight_micro_batches + left / memory.each);

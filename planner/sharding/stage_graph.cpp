@@ -281,7 +281,7 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
   spec.micro_batch = plan.micro_batch * plan.dp;
   spec.micro_batches = estimate.micro_batches;
   spec.in_flight = estimate.memory[at(rank)].in_flight_micro_batches;
-  const std::vector<costmodel::LayerMix> mixes = evaluator.cost(plan).layers;
+  const costmodel::StageRows stages = evaluator.cost(plan).stages;
   Bytes working;
   const auto add = [&](LayerKind kind, Recomputed what, int count) {
     if (count == 0) return;
@@ -291,7 +291,7 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
   };
   for (int v = 0; v < plan.vpp; ++v) {
     const int k = costmodel::stage_of(plan.schedule, plan.pp, v, rank);
-    const auto& mix = mixes[at(k)];
+    const auto& mix = stages[at(k)].layers;
     if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
     for (const costmodel::LayerGroup& group : layer_groups(evaluator.model())) {
       add(group.kind, region, mix.*group.again);

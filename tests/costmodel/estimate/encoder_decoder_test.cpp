@@ -266,7 +266,7 @@ TEST_CASE("what passes between stages: the encoder's tokens, both, and at last t
       }
       const auto m = static_cast<double>(e.micro_batches);
       CHECK(e.rank_traffic[1].send.value == m * b * (tokens[0] + tokens[1]) * h * element / cut);
-      CHECK(cost.lower_bound <= e.iteration);
+      CHECK(cost.bound.iteration <= e.iteration);
       CHECK(e.tokens_per_s == doctest::Approx(32 * 96 / e.iteration.value));
     }
   }
@@ -282,20 +282,20 @@ TEST_CASE("copies of the token table: weights, and the sum of their gradients") 
     Evaluator evaluator(s.model, s.cluster, s.training);
     const PlanCost cost = evaluator.cost(resolve_plan(s));
     double held = 0;
-    for (const double w : cost.weights) held += w;
+    for (const auto& rank : cost.ranks) held += rank.weights.all;
     const double copies = (held - parameter_count(s.model)) / table;
     const auto group = layout_of(
-        static_cast<int>(cost.table_ranks.size()),
-        2 * static_cast<std::int64_t>(cost.table_ranks.size() < 2 ? 0 : cost.table_ranks[1]),
+        static_cast<int>(cost.tables.ranks.size()),
+        2 * static_cast<std::int64_t>(cost.tables.ranks.size() < 2 ? 0 : cost.tables.ranks[1]),
         s.cluster);
-    if (cost.table_ranks.size() == 2) {
-      CHECK(cost.embedding_reduce ==
+    if (cost.tables.ranks.size() == 2) {
+      CHECK(cost.tables.time ==
             collective_time(CollectiveKind::all_reduce,
                             Bytes(table * gradient_bytes_per_parameter(s.training)), group,
                             s.cluster));
     }
-    CHECK((cost.embedding_reduce.value > 0) == (cost.table_ranks.size() > 1));
-    return std::pair(copies, cost.table_ranks);
+    CHECK((cost.tables.time.value > 0) == (cost.tables.ranks.size() > 1));
+    return std::pair(copies, cost.tables.ranks);
   };
   using Ranks = std::vector<std::size_t>;
   // First stage, where the decoder starts, last: copies beyond the one that is counted.
@@ -317,7 +317,7 @@ TEST_CASE("learned positions are held by both embeddings, once where they share 
     s.plan.stage_layers = layers;
     Evaluator evaluator(s.model, s.cluster, s.training);
     double held = -more;
-    for (const double w : evaluator.cost(resolve_plan(s)).weights) held += w;
+    for (const auto& rank : evaluator.cost(resolve_plan(s)).ranks) held += rank.weights.all;
     CHECK(held == parameter_count(s.model));
   }
 }
@@ -336,13 +336,13 @@ TEST_CASE("a stage with decoder layers holds the encoder's output for each in fl
   };
   const double output = 2.0 * 64 * 512 * 2 / 2;
   const double margin = 1 + s.training.stack.fragmentation;
-  CHECK(cost.memory[2].each.value ==
+  CHECK(cost.ranks[2].memory.each.value ==
         doctest::Approx((2 * kept(LayerKind::decoder) + output) * margin).epsilon(1e-12));
-  CHECK(cost.memory[1].each.value ==
+  CHECK(cost.ranks[1].memory.each.value ==
         doctest::Approx(
             (2 * kept(LayerKind::decoder) + output + kept(LayerKind::decoder_embedding)) * margin)
             .epsilon(1e-12));
-  CHECK(cost.memory[0].each.value ==
+  CHECK(cost.ranks[0].memory.each.value ==
         doctest::Approx((2 * kept(LayerKind::encoder) + kept(LayerKind::embedding)) * margin)
             .epsilon(1e-12));
 }
@@ -419,11 +419,11 @@ TEST_CASE("stages that differ cost, where they do not, what stages alike cost") 
   apart.stages.assign(4, StagePlan{1, 2, {}, alike.zero, ""});
   REQUIRE(is_valid(apart, s.model, s.cluster, s.training));
   const PlanCost& other = evaluator.cost(apart);
-  CHECK(other.table_ranks == one.table_ranks);
+  CHECK(other.tables.ranks == one.tables.ranks);
   for (std::size_t k = 0; k < 4; ++k) {
     CHECK(other.times.forward[k] == one.times.forward[k]);
-    CHECK(other.memory[k].total() == one.memory[k].total());
-    CHECK(other.weights[k] == one.weights[k]);
+    CHECK(other.ranks[k].memory.total() == one.ranks[k].memory.total());
+    CHECK(other.ranks[k].weights.all == one.ranks[k].weights.all);
     if (k < 3) CHECK(other.boundaries[k].forward.sent == one.boundaries[k].forward.sent);
   }
 }

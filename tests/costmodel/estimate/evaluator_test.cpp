@@ -169,7 +169,7 @@ TEST_CASE("an estimate adds up, and no iteration is shorter than its bound") {
                                    e.breakdown.imbalance, e.breakdown.optimizer})
           CHECK(part.value >= -1e-12 * e.iteration.value);
         CHECK(evaluator.iteration_time(plan).value == e.iteration.value);
-        CHECK(evaluator.cost(plan).lower_bound.value <= e.iteration.value * (1 + 1e-12));
+        CHECK(evaluator.cost(plan).bound.iteration.value <= e.iteration.value * (1 + 1e-12));
         CHECK(relative_error(evaluator.timeline(plan).end().value, e.iteration.value) <= 1e-12);
         CHECK(e.peak.value > 0);
         for (const auto& memory : e.memory) CHECK(memory.total() <= e.peak);
@@ -224,11 +224,11 @@ TEST_CASE("a very long schedule continued by its period ends when the whole one 
     std::vector<double> scratch;
     const auto schedule = generate(plan.schedule, plan.pp, 1, static_cast<int>(cost.micro_batches));
     const double whole = simulate_makespan(compile(schedule), cost.times, scratch).value;
-    double after = cost.embedding_reduce.value;  // no data parallelism: only these follow
-    for (const Seconds step : cost.optimizer) after = std::max(after, step.value);
+    double after = cost.tables.time.value;  // no data parallelism: only these follow
+    for (const auto& rank : cost.ranks) after = std::max(after, rank.after.optimizer.value);
     const double end = evaluator.iteration_time(plan).value;
     CHECK(end >= whole * (1 - 1e-9));
-    CHECK(end <= whole * (1 + 1e-9) + cost.embedding_reduce.value + after);
+    CHECK(end <= whole * (1 + 1e-9) + cost.tables.time.value + after);
   }
 }
 

@@ -87,14 +87,15 @@ TEST_CASE("equal shares written out hold what equal shares hold") {
     plan.vpp = v;
     plan.schedule = ScheduleKind::interleaved;
     Evaluator evaluator(model, fixtures::cluster(4), training);
-    const auto shared = evaluator.cost(plan).memory;
+    const auto shared = evaluator.cost(plan).ranks;
     plan.stage_layers.assign(static_cast<std::size_t>(4 * v), 24 / (4 * v));
-    const auto written = evaluator.cost(plan).memory;
+    const auto written = evaluator.cost(plan).ranks;
     CHECK(to_string(plan).ends_with("layers " + std::to_string(24 / (4 * v)) + "x" +
                                     std::to_string(4 * v)));
     for (std::size_t r = 0; r < shared.size(); ++r) {
-      CHECK(relative_error(written[r].activations.value, shared[r].activations.value) <= 1e-12);
-      CHECK(written[r].in_flight_micro_batches == shared[r].in_flight_micro_batches);
+      CHECK(relative_error(written[r].memory.activations.value,
+                           shared[r].memory.activations.value) <= 1e-12);
+      CHECK(written[r].memory.in_flight_micro_batches == shared[r].memory.in_flight_micro_batches);
     }
   }
 }

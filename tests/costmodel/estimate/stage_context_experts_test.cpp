@@ -135,13 +135,13 @@ TEST_CASE("each stage has the times and memory of a pipeline with its cp and ep"
     const PlanCost& own = plain.cost(alike);
     CHECK(cost.times.forward[i] == own.times.forward[i]);
     CHECK(cost.times.backward[i] == own.times.backward[i]);
-    CHECK(cost.memory[i].total() == own.memory[i].total());
-    CHECK(cost.gradient_exposed[i] == own.gradient_exposed[i]);
-    CHECK(cost.optimizer[i] == own.optimizer[i]);
+    CHECK(cost.ranks[i].memory.total() == own.ranks[i].memory.total());
+    CHECK(cost.ranks[i].after.gradient_exposed == own.ranks[i].after.gradient_exposed);
+    CHECK(cost.ranks[i].after.optimizer == own.ranks[i].after.optimizer);
   }
   // As many layers each, experts dealt out over 1, 4 and 2 x 2 ranks.
-  CHECK(cost.expert_weights[1] * 4 == cost.expert_weights[0]);
-  CHECK(cost.expert_weights[2] * 4 == cost.expert_weights[0]);
+  CHECK(cost.ranks[1].weights.experts * 4 == cost.ranks[0].weights.experts);
+  CHECK(cost.ranks[2].weights.experts * 4 == cost.ranks[0].weights.experts);
 }
 
 TEST_CASE("between stages of different cp a rank takes its part of the sequences, each one once") {
@@ -194,7 +194,7 @@ TEST_CASE("no plan of random stages with cp and ep is faster than its bound; its
     experts += stages[0].ep != stages[1].ep ? 1 : 0;
     Evaluator evaluator(model, cluster, t);
     const Estimate e = evaluator.estimate(plan);
-    CHECK(evaluator.cost(plan).lower_bound.value <= e.iteration.value * (1 + 1e-12));
+    CHECK(evaluator.cost(plan).bound.iteration.value <= e.iteration.value * (1 + 1e-12));
     CHECK(e.breakdown.total().value == doctest::Approx(e.iteration.value));
     CHECK(evaluator.timeline(plan).end().value == doctest::Approx(e.iteration.value));
   }

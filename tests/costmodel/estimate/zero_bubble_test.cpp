@@ -61,7 +61,7 @@ TEST_CASE("zero bubble: memory is what the schedule may hold, and its first rank
           CAPTURE(m);
           CAPTURE(rank);
           const auto at = static_cast<std::size_t>(rank);
-          const double held = cost.memory[at].in_flight_micro_batches;
+          const double held = cost.ranks[at].memory.in_flight_micro_batches;
           const double real = replayed(schedule, cost.shares, rank);
           CHECK(held >= real - 1e-9);
           if (rank == 0 && recomputed == Recomputation::none) CHECK(held <= real + 0.8);
@@ -88,7 +88,7 @@ TEST_CASE("zero bubble: faster than 1F1B, never below its bound, and adds up") {
       const Estimate e = evaluator.estimate(plan);
       CHECK(e.iteration.value < before);
       CHECK(relative_error(e.breakdown.total().value, e.iteration.value) <= 1e-9);
-      CHECK(e.iteration.value >= evaluator.cost(plan).lower_bound.value * (1 - 1e-9));
+      CHECK(e.iteration.value >= evaluator.cost(plan).bound.iteration.value * (1 - 1e-9));
       CHECK(evaluator.iteration_time(plan).value == e.iteration.value);
       CHECK(e.breakdown.bubble.value >= 0);
       if (kind == ScheduleKind::zero_bubble_h1) h1 = e.iteration.value;
@@ -122,10 +122,10 @@ TEST_CASE("zero-bubble-v: both ends of the model live on the first rank") {
   const PlanCost cost = evaluator.cost(split_plan(ScheduleKind::zero_bubble_v, 4));
   const double block =
       evaluator.layer(LayerKind::block, ParallelPlan{}, Recomputed::nothing).weights;
-  CHECK(cost.embedding_reduce.value == 0);  // one table
-  CHECK(cost.weights[3] == 6 * block);
-  CHECK(cost.weights[0] > 6 * block + 51200 * 1024.0);
-  CHECK(cost.weights[0] < 6 * block + 1.1 * 51200 * 1024.0);
+  CHECK(cost.tables.time.value == 0);  // one table
+  CHECK(cost.ranks[3].weights.all == 6 * block);
+  CHECK(cost.ranks[0].weights.all > 6 * block + 51200 * 1024.0);
+  CHECK(cost.ranks[0].weights.all < 6 * block + 1.1 * 51200 * 1024.0);
 }
 
 TEST_CASE("the V's ranks are told by their own two stages") {
@@ -144,8 +144,8 @@ TEST_CASE("a rank without layers holds no micro-batches") {
   plan.stage_layers = {8, 0, 4, 4};
   Evaluator evaluator(fixtures::gpt(16, 1024, 16, 51200, 512), fixtures::cluster(4), training);
   const PlanCost cost = evaluator.cost(plan);
-  CHECK(cost.memory[1].in_flight_micro_batches == 0);
-  CHECK(cost.memory[0].in_flight_micro_batches > 0);
+  CHECK(cost.ranks[1].memory.in_flight_micro_batches == 0);
+  CHECK(cost.ranks[0].memory.in_flight_micro_batches > 0);
 }
 
 TEST_CASE("a very long zero-bubble schedule continued by its period stays above its bound") {
@@ -161,7 +161,7 @@ TEST_CASE("a very long zero-bubble schedule continued by its period stays above 
     std::vector<double> scratch;
     const double whole = simulate_makespan(compile(schedule), cost.times, scratch).value;
     const double end = evaluator.iteration_time(plan).value;
-    CHECK(end >= cost.lower_bound.value * (1 - 1e-9));
+    CHECK(end >= cost.bound.iteration.value * (1 - 1e-9));
     CHECK(relative_error(end, whole) <= 1e-3);  // reductions and optimizer are that small here
   }
 }

@@ -153,8 +153,8 @@ TEST_CASE("gradients of experts are summed over fewer ranks, and sharded over th
   const ClusterSpec cluster = fixtures::cluster(8);
   Evaluator evaluator(model(), cluster, training());
   const PlanCost cost = evaluator.cost(plan);
-  const double experts = 4 * 3.0 * h * ffn * all / 4, rest = cost.weights[0] - experts;
-  CHECK(cost.expert_weights[0] == experts);
+  const double experts = 4 * 3.0 * h * ffn * all / 4, rest = cost.ranks[0].weights.all - experts;
+  CHECK(cost.ranks[0].weights.experts == experts);
   const Estimate e = estimated(plan);
   CHECK(e.traffic.all_reduce.value ==
         doctest::Approx(2 * element * (rest * 7 / 8 + experts * 1 / 2)));
@@ -163,7 +163,7 @@ TEST_CASE("gradients of experts are summed over fewer ranks, and sharded over th
   const double states = optimizer_bytes_per_parameter(training());
   CHECK(z.memory[0].optimizer.value == doctest::Approx(states * (rest / 8 + experts / 2)));
   CHECK(sharded(10, 4, plan) == 6.0 / 8 + 4.0 / 2);
-  CHECK(z.memory[0].weights.value == element * cost.weights[0]);
+  CHECK(z.memory[0].weights.value == element * cost.ranks[0].weights.all);
   CHECK(z.breakdown.ep_comm.value > 0);
   CHECK(relative_error(z.breakdown.total().value, z.iteration.value) < 1e-12);
 }
@@ -177,7 +177,7 @@ TEST_CASE("parameters on all devices are the model's, experts once an expert gro
     const PlanCost& cost = evaluator.cost(plan);
     double total = 0;
     for (std::size_t r = 0; r < 2; ++r)
-      total += cost.weights[r] + cost.expert_weights[r] * (ep - 1);
+      total += cost.ranks[r].weights.all + cost.ranks[r].weights.experts * (ep - 1);
     const ModelSpec m = model();
     const double padding = 2.0 * (static_cast<double>(padded_vocab(m.vocab, 1)) - 51200) * h;
     CHECK(total == parameter_count(m) + padding);
@@ -193,22 +193,22 @@ TEST_CASE("dense and sparse layers make stages uneven") {
   const ClusterSpec cluster = fixtures::cluster(4);
   Evaluator evaluator(mixed, cluster, training());
   const PlanCost cost = evaluator.cost(plan);
-  CHECK(cost.layers[0].dense == 2);
-  CHECK(cost.layers[1].dense == 1);
-  CHECK(cost.layers[1].moe == 1);
-  CHECK(cost.layers[3].moe == 2);
-  CHECK(cost.expert_weights[0] == 0);
-  CHECK(cost.expert_weights[1] * 2 == cost.expert_weights[2]);
+  CHECK(cost.stages[0].layers.dense == 2);
+  CHECK(cost.stages[1].layers.dense == 1);
+  CHECK(cost.stages[1].layers.moe == 1);
+  CHECK(cost.stages[3].layers.moe == 2);
+  CHECK(cost.ranks[0].weights.experts == 0);
+  CHECK(cost.ranks[1].weights.experts * 2 == cost.ranks[2].weights.experts);
   const auto& block = evaluator.layer(LayerKind::block, plan, Recomputed::nothing);
   const auto& sparse = evaluator.layer(LayerKind::moe, plan, Recomputed::nothing);
-  CHECK(cost.forward[1].compute.value ==
+  CHECK(cost.stages[1].forward.compute.value ==
         doctest::Approx((block.forward.compute + sparse.forward.compute).value));
   // Of one recomputed layer a stage the kind is that of its first layer.
   plan.recompute = {Recomputation::full, 1};
   const PlanCost again = evaluator.cost(plan);
-  CHECK(again.layers[1].dense_again == 1);
-  CHECK(again.layers[1].moe_again == 0);
-  CHECK(again.layers[2].moe_again == 1);
+  CHECK(again.stages[1].layers.dense_again == 1);
+  CHECK(again.stages[1].layers.moe_again == 0);
+  CHECK(again.stages[2].layers.moe_again == 1);
   // An interleaved schedule holds chunks of either kind: no less than one micro-batch of them all.
   plan = {};
   plan.pp = 2, plan.vpp = 2, plan.schedule = ScheduleKind::interleaved;
@@ -217,7 +217,7 @@ TEST_CASE("dense and sparse layers make stages uneven") {
   Evaluator chunks(mixed, fixtures::cluster(2), t);
   const PlanCost held = chunks.cost(plan);
   const double kept = 2 * block.footprint.kept.value + 2 * sparse.footprint.kept.value;
-  CHECK(held.memory[0].activations.value > kept);
+  CHECK(held.ranks[0].memory.activations.value > kept);
 }
 
 TEST_CASE("a mixture of one expert that every token takes costs its dense layer and a little") {

@@ -128,7 +128,7 @@ TEST_CASE("an iteration is that of the groups' evaluator, to the bit; memory is 
       CHECK(e.stage_capacity[at] == one.capacity);
       CHECK(e.meshes[at].name == s.cluster.groups[g].name);
       // Beside what it sends in its own group: of two groups, its share of the gradients once.
-      const double share = alone.cost(parts[g].plan).weights[k] / parts[g].plan.dp;
+      const double share = alone.cost(parts[g].plan).ranks[k].weights.all / parts[g].plan.dp;
       CHECK(e.rank_traffic[at].all_reduce.value ==
             doctest::Approx(one.rank_traffic[k].all_reduce.value +
                             share * gradient_bytes_per_parameter(s.training))

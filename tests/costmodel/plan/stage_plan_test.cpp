@@ -112,9 +112,9 @@ TEST_CASE("each stage has the times and memory of a pipeline of stages like it")
     const PlanCost& own = plain.cost(alike);
     CHECK(cost.times.forward[i] == own.times.forward[i]);
     CHECK(cost.times.backward[i] == own.times.backward[i]);
-    CHECK(cost.memory[i].total() == own.memory[i].total());
-    CHECK(cost.gradient_exposed[i] == own.gradient_exposed[i]);
-    CHECK(cost.optimizer[i] == own.optimizer[i]);
+    CHECK(cost.ranks[i].memory.total() == own.ranks[i].memory.total());
+    CHECK(cost.ranks[i].after.gradient_exposed == own.ranks[i].after.gradient_exposed);
+    CHECK(cost.ranks[i].after.optimizer == own.ranks[i].after.optimizer);
   }
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("no plan of random stages is faster than its bound; its parts add up")
     ++tried;
     Evaluator evaluator(own, cluster, training);
     const Estimate e = evaluator.estimate(plan);
-    CHECK(evaluator.cost(plan).lower_bound.value <= e.iteration.value * (1 + 1e-12));
+    CHECK(evaluator.cost(plan).bound.iteration.value <= e.iteration.value * (1 + 1e-12));
     CHECK(e.breakdown.total().value == doctest::Approx(e.iteration.value));
     CHECK(evaluator.timeline(plan).end().value == doctest::Approx(e.iteration.value));
     CHECK(e.mfu > 0);

@@ -91,8 +91,8 @@ TEST_CASE("bounds never exceed the simulated iteration") {
     const auto space = planner::enumerate(s);
     for (std::size_t f = 0; f < space.families.size(); f += 7) {
       for (const auto& plan : planner::members(space.families[f], s)) {
-        const auto bound = evaluator.cost(plan).lower_bound;
-        const auto family_bound = evaluator.cost(space.families[f].plan).pipeline_bound;
+        const auto bound = evaluator.cost(plan).bound.iteration;
+        const auto family_bound = evaluator.cost(space.families[f].plan).bound.pipeline;
         const auto simulated = evaluator.iteration_time(plan);
         CAPTURE(to_string(plan));
         CHECK(bound.value <= simulated.value * (1 + 1e-9));
@@ -185,7 +185,7 @@ TEST_CASE("the search for encoder-decoder models is proved too, and so are their
         for (std::size_t f = 0; f < space.families.size(); f += 5) {
           CHECK(space.families[f].plan.vpp == 1);
           for (const auto& plan : planner::members(space.families[f], s)) {
-            const auto bound = evaluator.cost(plan).lower_bound;
+            const auto bound = evaluator.cost(plan).bound.iteration;
             CHECK(bound.value <= evaluator.iteration_time(plan).value * (1 + 1e-9));
             ++checked;
           }

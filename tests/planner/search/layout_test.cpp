@@ -195,7 +195,8 @@ TEST_CASE("stages priced together are priced as one by one") {
   plan.stage_layers = {3, 1, 4, 1};
   const auto times = evaluator.cost(plan).times;
   const auto peak = evaluator.cost(plan).peak;
-  const auto mixes = evaluator.cost(plan).layers;
+  std::vector<costmodel::LayerMix> mixes;
+  for (std::size_t k = 0; k < 4; ++k) mixes.push_back(evaluator.cost(plan).stages[k].layers);
   CHECK(evaluator.cost(plan, mixes).peak == peak);
   for (std::size_t k = 0; k < 4; ++k) {
     CHECK(evaluator.cost(plan, mixes).times.forward[k] == times.forward[k]);

@@ -370,10 +370,10 @@ TEST_CASE("the ends of a pipeline are priced as in the whole of it") {
     for (const auto& [rank, end] : {std::pair{0U, 0U}, std::pair{1U, 1U}, std::pair{7U, 2U}}) {
       CHECK(some.times.forward[end] == all.times.forward[rank]);
       CHECK(some.times.backward[end] == all.times.backward[rank]);
-      CHECK(some.gradient_exposed[end] == all.gradient_exposed[rank]);
-      CHECK(some.optimizer[end] == all.optimizer[rank]);
-      CHECK(some.gather_exposed[end] == all.gather_exposed[rank]);
-      const auto &here = some.memory[end], &there = all.memory[rank];
+      CHECK(some.ranks[end].after.gradient_exposed == all.ranks[rank].after.gradient_exposed);
+      CHECK(some.ranks[end].after.optimizer == all.ranks[rank].after.optimizer);
+      CHECK(some.ranks[end].after.gather_exposed == all.ranks[rank].after.gather_exposed);
+      const auto &here = some.ranks[end].memory, &there = all.ranks[rank].memory;
       const double more = there.in_flight_micro_batches - here.in_flight_micro_batches;
       CHECK(more == (end == 2 ? 0 : 5));
       CHECK((here.total() + more * here.each).value ==

@@ -24,7 +24,8 @@ namespace {
 void check_second_stage(const planner::SlicingProblem& problem, int first, int end,
                         const costmodel::PlanCost& cost) {
   const auto m = static_cast<double>(cost.micro_batches);
-  const auto after = cost.gradient_exposed[1] + cost.optimizer[1] + cost.gather_exposed[1];
+  const auto after = cost.ranks[1].after.gradient_exposed + cost.ranks[1].after.optimizer +
+                     cost.ranks[1].after.gather_exposed;
   const auto time = cost.times.forward[1] + cost.times.backward[1] + after / m;
   const auto& list =
       problem.options[static_cast<std::size_t>(problem.range_class[problem.at(first, end)])];
@@ -91,7 +92,7 @@ TEST_CASE("a front stage needs room for what is in flight there, not for all mic
   ParallelPlan plan;
   plan.pp = 2;
   plan.stage_layers = {4, 4};
-  const auto held = evaluator.cost(plan).memory[0];
+  const auto held = evaluator.cost(plan).ranks[0].memory;
   REQUIRE(held.in_flight_micro_batches == 2);
   for (const auto& [room, most] : {std::pair{1.001, 2}, std::pair{0.999, 1}}) {
     s.cluster.device.memory = held.total() * room;

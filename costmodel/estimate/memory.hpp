@@ -1,0 +1,32 @@
+// Memory of each pipeline rank in the steady state, and what of it waits in host memory.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "costmodel/estimate/plan_cost.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
+
+namespace costmodel {
+
+// The rows of the ranks, in the storage of rows that nobody needs any more. `weights` and `after`
+// are by kind of rank; `transfer` are the bytes that a device sends to the next stage for a
+// micro-batch.
+std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+                               std::span<const AfterPipeline> after, Bytes transfer,
+                               std::vector<RankRow> spent);
+
+// What a micro-batch holds on a virtual stage as a share of what it holds on its rank, for a
+// schedule that splits the backward; else empty.
+HeldShares held_shares(const PlanInputs& in);
+
+// Activation offloading: what does not fit is sent to host memory in forward and fetched in
+// backward, layer by layer, concurrently with the computation (Transformer Engine's
+// get_cpu_offload_context; Megatron-LM's --cpu-offloading-num-layers, whose rules are applied
+// here). `memory` is that of the only rank, if everything stays on the device.
+Offload offload_of(const PlanInputs& in, const StageMemory& memory);
+
+// What stays on the device.
+StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory);
+
+}  // namespace costmodel

@@ -1,0 +1,54 @@
+#include "costmodel/estimate/plan_cost.hpp"
+
+#include <utility>
+
+#include "costmodel/estimate/iteration_end.hpp"
+#include "costmodel/estimate/memory.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
+#include "costmodel/estimate/stage_cost.hpp"
+
+namespace costmodel {
+
+namespace {
+
+std::size_t fullest_of(const std::vector<RankRow>& ranks) {
+  std::size_t fullest = 0;
+  Bytes peak;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const Bytes total = ranks[r].memory.total();
+    if (total <= peak) continue;
+    peak = total;
+    fullest = r;
+  }
+  return fullest;
+}
+
+}  // namespace
+
+PlanCost plan_cost(const PlanInputs& in, PlanCost spent) {
+  PlanCost c;
+  c.micro_batches = in.micro_batches;
+  const std::vector<RankWeights> weights = rank_weights(in);
+  std::vector<StageRow> rows = stage_rows(in, weights, std::move(spent.stages).storage());
+  Transfers transfers = transfers_of(in);
+  c.transfer_bytes = transfers.longest.sent;
+  c.ranks = rank_rows(in, weights, after_pipeline(in, weights, rows), c.transfer_bytes,
+                      std::move(spent.ranks));
+  c.offload = offload_of(in, c.ranks.front().memory);
+  c.ranks.front().memory = without_offloaded(in, c.offload, c.ranks.front().memory);
+  c.fullest = fullest_of(c.ranks);
+  c.peak = c.ranks[c.fullest].memory.total();
+  const double gradient = gradient_bytes_per_parameter(in.on.training);
+  for (const RankWeights& rank : weights)
+    c.gradient_bytes = max(c.gradient_bytes, Bytes(rank.all * gradient));
+  c.times = stage_times(in, rows, transfers, c.offload, std::move(spent.times));
+  c.stages = StageRows(std::move(rows), in.alike->row_of);
+  c.shares = held_shares(in);
+  c.tables = table_sum(in);
+  c.boundaries = std::move(transfers.boundaries);
+  c.bound =
+      bounds_of(in.plan, c.micro_batches, c.times, c.ranks, c.tables, end_terms(in.plan, in.on));
+  return c;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,149 @@
+#include "costmodel/estimate/price_cache.hpp"
+
+#include <algorithm>
+
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/schedule/zero_bubble.hpp"
+
+namespace costmodel {
+
+namespace {
+
+std::int64_t pair(std::int64_t a, std::int64_t b) { return a << 32 | b; }
+
+}  // namespace
+
+std::size_t PriceCache::KeyHash::operator()(const LayerKey& key) const {
+  std::uint64_t hash = 0;
+  for (const std::int64_t part : key) {
+    hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// Of a plan, without kind and recomputation of a layer.
+PriceCache::LayerKey PriceCache::key_of(const ParallelPlan& plan, const Workload& on) {
+  const bool slower_in_pipeline =
+      on.training.stack.tensor_rank_host.value > 0 && pipeline_leaves_node(plan, on.cluster);
+  LayerKey key{0,
+               pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0) +
+                        (plan.experts.shared_overlap ? 4 : 0) + (slower_in_pipeline ? 8 : 0) +
+                        (static_cast<std::int64_t>(plan.experts.dispatcher) << 4),
+                    static_cast<std::int64_t>(plan.cp_comm)),
+               pair(plan.tp, plan.cp),
+               pair(plan.ep, plan.etp),
+               plan.micro_batch,
+               0,
+               0};
+  if (plan.rank_order != default_rank_order) {  // by default the sizes say how far ranks are apart
+    const Mesh mesh(plan), experts = expert_mesh(plan);
+    key[5] = pair(mesh.stride(Axis::tensor), mesh.stride(Axis::context));
+    key[6] = pair(experts.stride(Axis::tensor), experts.stride(Axis::expert));
+  }
+  return key;
+}
+
+const LayerCost& PriceCache::layer(LayerKey key, LayerKind kind, const ParallelPlan& plan,
+                                   Recomputed what, const Workload& on) {
+  key[0] = pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what));
+  auto& known = layers_[key];
+  if (known != nullptr) return *known;
+  const LayerContext context = context_of(plan, on);
+  const OpList list = build_layer(kind, on.model, context);
+  LayerCost cost = layer_cost(list, what, pricing_of(plan, on));
+  cost.partial_weights = partial_weights(list, context);
+  known = std::make_shared<const LayerCost>(cost);
+  return *known;
+}
+
+const LayerCost& PriceCache::layer(LayerKind kind, const ParallelPlan& plan, Recomputed what,
+                                   const Workload& on) {
+  return layer(key_of(plan, on), kind, plan, what, on);
+}
+
+LayerPrices PriceCache::price_layers(const LayerKey& key, const ParallelPlan& plan,
+                                     const Workload& on) {
+  const Recomputed region = region_of(plan.recompute);
+  const auto whole = [&](LayerKind kind) {
+    return &layer(key, kind, plan, Recomputed::nothing, on);
+  };
+  LayerPrices f;
+  f.embedding = whole(LayerKind::embedding);
+  f.head = whole(LayerKind::head);
+  for (const LayerGroup& group : layer_groups(on.model)) {
+    const LayerCost& again = layer(key, group.kind, plan, region, on);
+    f.kinds[f.count++] = {&group, &again, plan.recompute.layers > 0 ? whole(group.kind) : &again};
+  }
+  if (on.model.mtp_layers > 0) {
+    f.mtp_start = whole(LayerKind::mtp_start);
+    f.mtp_layer = &layer(key, mtp_layer(on.model), plan, region, on);
+  }
+  if (on.model.encoder_decoder()) f.decoder_embedding = whole(LayerKind::decoder_embedding);
+  return f;
+}
+
+const LayerPrices& PriceCache::layers(const ParallelPlan& plan, const Workload& on) {
+  LayerKey key = key_of(plan, on);
+  key[0] =
+      pair(plan.recompute.layers > 0 ? 1 : 0, static_cast<std::int64_t>(region_of(plan.recompute)));
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return found->second;
+  return plans_.emplace(key, price_layers(key, plan, on)).first->second;
+}
+
+std::shared_ptr<const AlikeStages> PriceCache::stages(const ParallelPlan& plan,
+                                                      const ModelSpec& model) {
+  const auto found = [&] {
+    return std::make_shared<const AlikeStages>(alike_stages(stage_mixes(plan, model), plan));
+  };
+  if (!plan.stage_layers.empty()) return found();
+  const StagesKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp,
+                      plan.recompute.layers};
+  auto& known = stages_[key];
+  if (known == nullptr) known = found();
+  return known;
+}
+
+namespace {
+
+// The schedule from which the mixes of chunks in flight are counted. They repeat with every p
+// micro-batches, so 4·p micro-batches suffice.
+Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
+  const std::int64_t shown =
+      m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
+  return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
+}
+
+}  // namespace
+
+HeldMixes PriceCache::held(const ParallelPlan& plan, std::int64_t m, const ModelSpec& model) {
+  if (plan.vpp == 1 || plan.listed != nullptr) return {};
+  const ScheduleKey key{2 * static_cast<std::int64_t>(plan.schedule) + (m == plan.pp ? 1 : 0),
+                        plan.pp, plan.vpp, std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
+  const auto once = [&](auto& cache, auto find) {
+    const auto found = cache.find(key);
+    if (found != cache.end()) return &found->second;
+    return &cache.emplace(key, find(shown_schedule(plan, m))).first->second;
+  };
+  const bool uneven = !plan.stage_layers.empty() || model.mixes_layers();
+  if (!splits_backward(plan.schedule) && uneven)
+    return {.ends = nullptr, .chunks = once(in_flight_, in_flight)};
+  return {.ends = once(end_mixes_, end_mixes), .chunks = nullptr};
+}
+
+const SimulationProgram& PriceCache::program(const ParallelPlan& plan, std::int64_t m) {
+  const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m};
+  const auto found = programs_.find(key);
+  if (found != programs_.end()) return found->second;
+  const std::int64_t actions = 2 * m * plan.virtual_stages();
+  if (kept_actions_ + actions > most_kept_actions) {
+    programs_.clear();
+    kept_actions_ = 0;
+  }
+  kept_actions_ += actions;
+  const Schedule schedule = generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m));
+  return programs_.emplace(key, compile(schedule)).first->second;
+}
+
+}  // namespace costmodel

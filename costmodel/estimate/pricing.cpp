@@ -1,0 +1,149 @@
+#include "costmodel/estimate/pricing.hpp"
+
+#include <algorithm>
+
+#include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/plan/mesh.hpp"
+
+namespace costmodel {
+
+// Narrow weights are kept twice, by rows and by columns, mxfp8 with a scale for 32 (Transformer
+// Engine).
+double weight_bytes_per_parameter(const TrainingSpec& t) {
+  if (t.gather_precision == Precision::mxfp8) return 2 * (1 + 1.0 / 32);
+  if (t.gather_precision == Precision::fp8) return 2;
+  return storage_bytes(t.precision);
+}
+
+// mxfp8 weights are gathered in bf16 and quantised afterwards (Megatron-LM, --reuse-grad-buf-for-
+// mxfp8-param-ag).
+double gather_bytes_per_parameter(const TrainingSpec& t) {
+  return t.gather_precision == Precision::fp8 ? 1 : storage_bytes(t.precision);
+}
+
+double gradient_bytes_per_parameter(const TrainingSpec& t) {
+  return storage_bytes(t.gradient_precision);
+}
+
+double optimizer_bytes_per_parameter(const TrainingSpec& t) {
+  const double master = t.precision != Precision::fp32 && t.stack.master_weights ? 4 : 0;
+  return master + (t.sgd ? 1 : 2) * storage_bytes(t.moment_precision);
+}
+
+LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
+  const StackSpec& stack = on.training.stack;
+  const bool compiled = on.training.overlap.compile;  // a compiler fuses element-wise chains
+  return {.tp = plan.tp,
+          .cp = plan.cp,
+          .cp_comm = plan.cp_comm,
+          .ep = plan.ep,
+          .etp = plan.etp,
+          .sequence_parallel = plan.sequence_parallel,
+          .micro_batch = plan.micro_batch,
+          .sequence = on.training.sequence,
+          .decoder_sequence = on.training.decoder_sequence,
+          .element = storage_bytes(on.training.precision),
+          .saved_input = stack.narrow_saved_inputs && is_narrow(on.training.precision)
+                             ? operand_bytes(on.training.precision)
+                             : 0,
+          .attention = stack.attention,
+          .fused_softmax = stack.fused_softmax || compiled,
+          .fused_softmax_batches = compiled ? 1 : stack.fused_softmax_batches,
+          .triangular_softmax = stack.triangular_softmax,
+          .fused_bias_activation = stack.fused_bias_activation || compiled,
+          .fused_bias_dropout_add = stack.fused_bias_dropout_add || compiled,
+          .fused_cross_entropy = stack.fused_cross_entropy,
+          .fp32_logits = stack.fp32_logits,
+          .expert_group = stack.expert_group,
+          .causal_skip = stack.causal_skip,
+          .dispatcher = plan.experts.dispatcher,
+          .expert_load = on.training.capacity_factor > 0 ? on.training.capacity_factor
+                                                         : on.training.expert_imbalance,
+          .expert_start = on.training.fused_grouped_mlp      ? stack.expert_start_fused
+                          : is_narrow(on.training.precision) ? stack.expert_start_narrow
+                                                             : stack.expert_start,
+          .fused_grouped_mlp = on.training.fused_grouped_mlp,
+          .narrow_attention = on.training.narrow_attention};
+}
+
+// ZeRO-3 reduce-scatters a weight gradient immediately.
+bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3; }
+
+// A graph is launched once for all of its kernels, whatever the framework's own launches cost.
+Seconds kernel_launch(const Workload& on) {
+  if (on.training.overlap.cuda_graph) return on.cluster.device.graph_kernel_launch;
+  return max(on.cluster.device.kernel_launch, on.training.stack.kernel_launch);
+}
+
+bool pipeline_leaves_node(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  return plan.pp > 1 && plan.devices() > cluster.devices_per_node;
+}
+
+namespace {
+
+// Accumulation of a weight gradient into its buffer. In fp32 (and in 16 bits, if the framework has
+// the kernel) the product's own epilogue does it: read 4 bytes and write 4 instead of 2, half of it
+// exposed (measured on 136 A100 and 384 B200 products of SimuMax's tables). Otherwise a separate
+// kernel: read both, write one.
+double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
+  if (!joins_buffer(plan)) return 0;
+  const double gradient = gradient_bytes_per_parameter(training);
+  const bool fused = gradient > 2 || training.stack.fused_accumulation;
+  return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
+}
+
+// Whether the host of a layer with experts waits for the number of rows of each.
+bool waits_for_rows(const TrainingSpec& t) {
+  return is_narrow(t.precision) && t.capacity_factor == 0 && t.expert_buffer_factor == 0 &&
+         !t.overlap.cuda_graph;
+}
+
+// Zero where the framework's host keeps up with the device whatever the plan.
+Seconds tensor_host(const ParallelPlan& plan, const Workload& on) {
+  const StackSpec& stack = on.training.stack;
+  if (plan.tp == 1) return {};
+  return stack.tensor_collective_host +
+         (pipeline_leaves_node(plan, on.cluster) ? plan.tp * stack.tensor_rank_host : Seconds(0));
+}
+
+}  // namespace
+
+Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
+  const Mesh mesh(plan);
+  const StackSpec& stack = on.training.stack;
+  const bool compiled = on.training.overlap.compile;
+  return {
+      &on.cluster,
+      mesh.layout(Axis::tensor, on.cluster),
+      mesh.layout(Axis::context, on.cluster),
+      layout_of(Axis::expert, plan, on.cluster),
+      layout_of(Axis::expert_tensor, plan, on.cluster),
+      on.training.precision,
+      on.training.overlap,
+      on.training.stack.backward_tp_overlap,
+      kernel_launch(on),
+      on.training.overlap.cuda_graph ? Seconds(0) : on.cluster.launch_blocked,
+      compiled ? 1.0 : stack.elementwise_factor,
+      compiled ? 1.0 : stack.permute_factor,
+      accumulation_bytes(on.training, plan),
+      on.training.stack.attention_factor,
+      on.training.stack.collective_wait,
+      {plan.experts.dispatcher, std::max<std::int64_t>(1, on.model.top_k), on.model.expert_groups,
+       on.model.expert_groups_per_token, on.training.stack.exchange_efficiency},
+      tensor_host(plan, on),
+      waits_for_rows(on.training) ? on.training.stack.dropless_host : Seconds(0),
+      plan.experts.shared_overlap};
+}
+
+// The plan as the framework runs it. torchtitan's selective recomputation repeats every second
+// layer; in a pipeline FSDP2 neither reshards after forward nor reduces before the last micro-batch
+// (torchtitan, parallelize_llama.py: reshard_after_forward; torch.distributed.pipelining, stage.py:
+// set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.
+ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack) {
+  ParallelPlan plan = requested;
+  plan.recompute = recompute_as_run(requested.recompute, stack);
+  if (stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
+  return plan;
+}
+
+}  // namespace costmodel

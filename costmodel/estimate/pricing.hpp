@@ -1,0 +1,45 @@
+// What an evaluator prices plans for, and what of a plan the price of its operators needs.
+#pragma once
+
+#include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/model/model_spec.hpp"
+#include "costmodel/operators/transformer.hpp"
+#include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/plan/training_spec.hpp"
+
+namespace costmodel {
+
+// One training of one model on one cluster: what plans are compared for.
+struct Workload {
+  ModelSpec model;
+  ClusterSpec cluster;
+  TrainingSpec training;
+};
+
+// Bytes per parameter, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 + 12
+// with fp16 gradients).
+double weight_bytes_per_parameter(const TrainingSpec& training);
+double gather_bytes_per_parameter(const TrainingSpec& training);  // of a gather of sharded weights
+double gradient_bytes_per_parameter(const TrainingSpec& training);
+double optimizer_bytes_per_parameter(const TrainingSpec& training);
+
+// The least time of a kernel: the host's launch, or its replay from a graph.
+Seconds kernel_launch(const Workload& on);
+
+// Whether a weight gradient is added to a buffer: ZeRO-3 reduce-scatters it immediately.
+bool joins_buffer(const ParallelPlan& plan);
+
+// Whether a pipeline of several stages leaves the node. Its ranks lie outermost, so one on several
+// nodes does.
+bool pipeline_leaves_node(const ParallelPlan& plan, const ClusterSpec& cluster);
+
+// The plan that the framework really runs for a requested one.
+ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack);
+
+// Everything of the plan that changes the operators of a layer, and everything that changes their
+// price. The pricing refers to the workload's cluster.
+LayerContext context_of(const ParallelPlan& plan, const Workload& on);
+Pricing pricing_of(const ParallelPlan& plan, const Workload& on);
+
+}  // namespace costmodel
