@@ -132,8 +132,9 @@ std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& 
 }
 
 std::optional<Seconds> measured_optimizer(Bytes parameters, const DeviceSpec& device) {
-  return time_by(table_of("optimizer", Pass::forward, device, Precision::fp32),
-                 streamed(parameters.value));
+  const RateTable* table = table_of("optimizer", Pass::forward, device, Precision::fp32);
+  if (table == nullptr) return std::nullopt;
+  return time_by(table, streamed(parameters.value));
 }
 
 }  // namespace costmodel

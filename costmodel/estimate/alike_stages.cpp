@@ -11,6 +11,7 @@ namespace {
 std::vector<std::size_t> first_alike(const std::vector<LayerMix>& mixes) {
   std::vector<std::size_t> first, between;  // the latter: each kind once
   const std::size_t n = mixes.size();
+  first.reserve(n);
   for (std::size_t k = 0; k < n; ++k) {
     first.push_back(k);
     if (k == 0 || k + 1 == n) continue;
@@ -51,7 +52,9 @@ void set_kinds(const std::vector<std::size_t>& first, const ParallelPlan& plan,
   const auto stage = [&](std::size_t rank, int v) {
     return static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank)));
   };
-  for (std::size_t r = 0; r < static_cast<std::size_t>(plan.pp); ++r) {
+  const auto ranks = static_cast<std::size_t>(plan.pp);
+  alike.kind_of.reserve(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
     const auto same = [&](const AlikeStages::Kind& kind) {
       for (int v = 0; v < plan.vpp; ++v) {
         if (first[stage(kind.rank, v)] != first[stage(r, v)]) return false;
@@ -75,6 +78,7 @@ AlikeStages alike_stages(std::vector<LayerMix> mixes, const ParallelPlan& plan) 
   alike.mixes = std::move(mixes);
   set_kinds(first, plan, alike);
   std::vector<std::size_t> row_of;
+  row_of.reserve(first.size());
   for (std::size_t k = 0; k < first.size(); ++k) {
     const auto rank =
         static_cast<std::size_t>(rank_of(plan.schedule, plan.pp, static_cast<int>(k)));
@@ -91,10 +95,13 @@ AlikeStages alike_stages(std::vector<LayerMix> mixes, const ParallelPlan& plan) 
 
 std::vector<LayerMix> stage_mixes(const ParallelPlan& plan, const ModelSpec& model) {
   std::vector<LayerMix> mixes;
+  mixes.reserve(static_cast<std::size_t>(plan.virtual_stages()));
+  const bool by_number = !model.mixes_layers();  // a stage's layers are told by their number
   std::int64_t first = 0;
   for (int k = 0; k < plan.virtual_stages(); ++k) {
     const int layers = layers_of(plan, model, k);
-    mixes.push_back(layer_mix(model, first, layers, plan.recompute));
+    const bool again = by_number && k > 0 && layers == mixes.back().layers();
+    mixes.push_back(again ? mixes.back() : layer_mix(model, first, layers, plan.recompute));
     first += layers;
   }
   return mixes;

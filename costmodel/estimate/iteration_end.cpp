@@ -108,7 +108,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
 std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
                                           std::span<const RankWeights> weights,
                                           std::span<const StageRow> rows) {
-  const GroupLayout tensor = layout_of(Axis::tensor, in.plan, in.on.cluster);
+  const GroupLayout tensor = in.mesh.layout(Axis::tensor, in.on.cluster);
   std::vector<AfterPipeline> all;
   all.reserve(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i)
@@ -119,7 +119,9 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
 // Megatron-LM's embedding group: core/parallel_state.py.
 std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const LayerMix> mixes,
                                      std::size_t last) {
-  std::vector<std::size_t> ranks{0};
+  std::vector<std::size_t> ranks;
+  ranks.reserve(3);
+  ranks.push_back(0);
   const auto add = [&ranks](std::size_t rank) {
     if (ranks.back() != rank) ranks.push_back(rank);
   };
@@ -143,7 +145,7 @@ TableSum table_sum(const PlanInputs& in) {
     longest = std::max(longest, sum.ranks[i] - sum.ranks[i - 1]);
   const GroupLayout group =
       layout_of(static_cast<int>(sum.ranks.size()),
-                Mesh(in.plan).stride(Axis::pipeline) * static_cast<std::int64_t>(longest), cluster);
+                in.mesh.stride(Axis::pipeline) * static_cast<std::int64_t>(longest), cluster);
   sum.time = collective_time(
       CollectiveKind::all_reduce,
       Bytes(shared_tables(in.on.model, in.plan.tp) * gradient_bytes_per_parameter(in.on.training)),

@@ -283,8 +283,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights
   const StackSpec& stack = in.on.training.stack;
   const std::vector<StageBytes> rows = stage_bytes(in);
   const std::vector<std::size_t>& kind_of = in.alike->kind_of;
-  ranks.clear();
-  ranks.resize(kind_of.size());
+  ranks.resize(kind_of.size());  // all of each is set below
   // A rank's standing memory is that of the first of its kind; micro-batches in flight differ.
   Bytes working, buffers;
   std::size_t known = kind_of.size();  // the kind that the former are of

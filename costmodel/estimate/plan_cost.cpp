@@ -25,7 +25,7 @@ std::size_t fullest_of(const std::vector<RankRow>& ranks) {
 
 }  // namespace
 
-PlanCost plan_cost(const PlanInputs& in, PlanCost spent) {
+PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent) {
   PlanCost c;
   c.micro_batches = in.micro_batches;
   const std::vector<RankWeights> weights = rank_weights(in);

@@ -133,6 +133,6 @@ struct PlanCost {
 struct PlanInputs;  // costmodel/estimate/plan_inputs.hpp
 
 // `spent` is a table that nobody needs any more: the new one takes over its storage.
-PlanCost plan_cost(const PlanInputs& in, PlanCost spent = {});
+PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent = {});
 
 }  // namespace costmodel

@@ -12,7 +12,8 @@ PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
                        std::shared_ptr<const AlikeStages> stages, PriceCache& cache, int between) {
   const std::int64_t m = plan.micro_batches(on.training.global_batch);
   SHARDPLAN_CHECK(m >= 1);
-  const GroupLayout replicas = Mesh(plan).replica_layout(on.cluster);
+  const Mesh mesh(plan);
+  const GroupLayout replicas = mesh.replica_layout(on.cluster);
   return {.on = on,
           .plan = plan,
           .layers = cache.layers(plan, on),
@@ -20,6 +21,7 @@ PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
           .alike = std::move(stages),
           .micro_batches = m,
           .between = between,
+          .mesh = mesh,
           .replicas = replicas,
           .expert_replicas =
               on.model.experts > 0 ? expert_mesh(plan).replica_layout(on.cluster) : replicas};

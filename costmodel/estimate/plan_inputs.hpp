@@ -21,7 +21,8 @@ struct PlanInputs {
   HeldMixes held;
   std::shared_ptr<const AlikeStages> alike;
   std::int64_t micro_batches = 0;
-  int between = 0;                        // ranks of the pipeline that are not priced
+  int between = 0;  // ranks of the pipeline that are not priced
+  Mesh mesh;
   GroupLayout replicas, expert_replicas;  // ranks with the same weights, and the same experts
 
   const std::vector<LayerMix>& mixes() const { return alike->mixes; }  // by virtual stage

@@ -75,6 +75,7 @@ namespace {
 void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
   row.layers = in.mixes()[k];
   const bool split = splits_backward(in.plan.schedule);
+  const bool repeats = in.plan.recompute.granularity != Recomputation::none;
   const auto add = [&](const LayerCost& layer, double times) {
     row.forward.add(layer.forward, times);
     if (split) {
@@ -83,7 +84,7 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
     } else {
       row.backward.add(layer.backward, times);
     }
-    row.recompute.add(layer.recompute, times);
+    if (repeats) row.recompute.add(layer.recompute, times);
   };
   for (const LayerPrices::Kind& kind : in.layers.all()) {
     const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
