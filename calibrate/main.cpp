@@ -3,12 +3,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <boost/program_options.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "calibrate/commands/compare_command.hpp"
 #include "calibrate/commands/cpu_command.hpp"
@@ -17,93 +15,113 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/cli/command_line.hpp"
+#include "costmodel/cli/help.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/ranks/launch.hpp"
 #include "runtime/ranks/mpi_transport.hpp"
-#include "runtime/run/command_line.hpp"
+#include "runtime/run/exit_status.hpp"
 
 namespace {
 
-namespace po = boost::program_options;
+using costmodel::CommandLine;
 using costmodel::ConfigError;
-using runtime::word;
-using runtime::words;
 
-constexpr const char* help =
-    "usage: shardplan calibrate --from FILE ... [--base NAME] [flags]\n"
-    "       shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]\n"
-    "       shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]\n"
-    "       shardplan calibrate --backend cpu --check DEVICE.yaml\n\n"
-    "fit a device's or a network's constants to published or imported microbenchmarks, or measure\n"
-    "this machine\n\n"
-    "example: shardplan calibrate --from configs/microbench/gemm.yaml --device A100-PCIe-80GB "
-    "--base a100-pcie-80gb --out mine.yaml\n"
-    "example: shardplan calibrate --backend cpu --out cpu.yaml --cluster-out machine.yaml\n"
-    "example: shardplan run tiny-gpt-cpu --calibrated machine.yaml\n\n"
-    "flags, from files:\n"
-    "  --from FILE ...        microbenchmarks: configs/microbench, or of shardplan import "
-    "nccl-tests\n"
-    "  --device NAME          only measurements of this device, as the source names it "
-    "(repeatable)\n"
-    "  --source WORDS         only measurements whose source's title holds these words "
-    "(repeatable)\n"
-    "  --base NAME            the device or cluster that has all other constants: a name or a "
-    "file;\n"
-    "                         without it, how far each shipped device is from the measurements\n"
-    "  --stack NAME           the framework whose experts' constants are compared\n"
-    "  --out FILE             write the profile there and the report to standard output\n"
-    "flags, of this machine:\n"
-    "  --backend cpu|cuda     measure it: one core, or the first GPU\n"
-    "  --out FILE             the device's profile; FILE.part holds raw measurements until all "
-    "are\n"
-    "                         there: a call that was ended is taken up by the same call again\n"
-    "  --cluster-out FILE     the cluster's: so many such devices as it has cores; under mpirun or "
-    "srun,\n"
-    "                         as there are ranks, with the messages between processes\n"
-    "  --minutes N            about how long (default 3, of a GPU 2; with --quick 0.5)\n"
-    "  --quick                fewer and smaller shapes\n"
-    "  --then-run SCENARIO    shardplan run SCENARIO --calibrated with what was written\n"
-    "  --compare SCENARIO     time each operator of the scenario's model on one device against "
-    "its\n"
-    "                         prediction; --profile FILE: by this device\n"
-    "  --check FILE           predict 20 models that no calibration measures by this device, and\n"
-    "                         time them\n"
-    "flags, both:\n"
-    "  --config-path DIR      search DIR before the installed configs (repeatable)\n"
-    "  --quiet                no report\n"
-    "  --help                 this text\n";
-
-const std::vector<std::string>& flags() {
-  static const std::vector<std::string> all{
-      "--from",        "--device",  "--source",  "--base",  "--out",     "--config-path",
-      "--backend",     "--stack",   "--quiet",   "--help",  "--quick",   "--minutes",
-      "--cluster-out", "--compare", "--profile", "--check", "--then-run"};
+// The records of the command and its flags. `only_for` names the values of --backend; "files" is
+// none of them: --from.
+const costmodel::Program& program() {
+  static const costmodel::Program all{
+      .name = "shardplan",
+      .commands = {{.name = "calibrate",
+                    .summary = "fit a device's or a network's constants to published or imported "
+                               "microbenchmarks, or measure\nthis machine",
+                    .examples = {"shardplan calibrate --from configs/microbench/gemm.yaml --device "
+                                 "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
+                                 "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
+                                 "machine.yaml",
+                                 "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
+                    .usages = {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
+                               "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
+                               "shardplan calibrate --backend cpu --compare SCENARIO [--profile "
+                               "FILE]",
+                               "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
+      .flags = {
+          {.name = "from",
+           .value = "FILE ...",
+           .help = "microbenchmarks: configs/microbench, or of shardplan import nccl-tests",
+           .only_for = "files",
+           .several = true},
+          {.name = "device",
+           .value = "NAME",
+           .help = "only measurements of this device, as the source names it (repeatable)",
+           .only_for = "files",
+           .repeatable = true},
+          {.name = "source",
+           .value = "WORDS",
+           .help = "only measurements whose source's title holds these words (repeatable)",
+           .only_for = "files",
+           .repeatable = true},
+          {.name = "base",
+           .value = "NAME",
+           .help = "the device or cluster that has all other constants: a name or a file; without "
+                   "it, how far each shipped device is from the measurements",
+           .only_for = "files"},
+          {.name = "stack",
+           .value = "NAME",
+           .help = "the framework whose experts' constants are compared",
+           .only_for = "files"},
+          {.name = "backend",
+           .value = "cpu|cuda",
+           .help = "measure this machine: one core, or the first GPU"},
+          {.name = "out",
+           .value = "FILE",
+           .help = "write the profile there and the report to standard output; of this machine, "
+                   "FILE.part holds raw measurements until all are there: a call that was ended "
+                   "is taken up by the same call again"},
+          {.name = "cluster-out",
+           .value = "FILE",
+           .help = "the cluster's: so many such devices as it has cores; under mpirun or srun, as "
+                   "there are ranks, with the messages between processes",
+           .only_for = "cpu"},
+          {.name = "minutes",
+           .value = "N",
+           .help = "about how long (default 3, of a GPU 2; with --quick 0.5)",
+           .only_for = "cpu cuda"},
+          {.name = "quick", .help = "fewer and smaller shapes", .only_for = "cpu cuda"},
+          {.name = "then-run",
+           .value = "SCENARIO",
+           .help = "shardplan run SCENARIO --calibrated with what was written",
+           .only_for = "cpu"},
+          {.name = "compare",
+           .value = "SCENARIO",
+           .help = "time each operator of the scenario's model on one device against its "
+                   "prediction; --profile FILE: by this device",
+           .only_for = "cpu"},
+          {.name = "profile",
+           .value = "FILE",
+           .help = "the device by which --compare predicts",
+           .only_for = "cpu"},
+          {.name = "check",
+           .value = "FILE",
+           .help = "predict 20 models that no calibration measures by this device, and time them",
+           .only_for = "cpu"},
+          costmodel::config_path_flag,
+          {.name = "quiet", .help = "no report"},
+          costmodel::color_flag,
+          costmodel::help_flag}};
   return all;
 }
 
-po::variables_map parsed(int count, char** arguments) {
-  using Words = std::vector<std::string>;
-  po::options_description all;
-  auto add = all.add_options();
-  add("from", po::value<Words>()->multitoken()->composing(), "");
-  add("device", po::value<Words>()->composing(), "");
-  add("source", po::value<Words>()->composing(), "");
-  add("config-path", po::value<Words>()->composing(), "");
-  for (const char* name : {"base", "stack", "out", "backend", "color", "cluster-out", "then-run",
-                           "compare", "profile", "check"})
-    add(name, po::value<std::string>(), "");
-  add("minutes", po::value<double>(), "");
-  for (const char* name : {"quiet", "quick", "help,h"}) add(name, po::bool_switch(), "");
-  return runtime::parsed(count, arguments, "shardplan calibrate", all, {}, flags());
+[[noreturn]] void usage(const std::string& wrong, const std::string& remedy) {
+  throw ConfigError({}, "shardplan calibrate: " + wrong, remedy);
 }
 
-double minutes(const po::variables_map& values, bool quick, double usual) {
-  if (values.count("minutes") == 0) return quick ? 0.5 : usual;
-  const double given = values["minutes"].as<double>();
+double minutes(const CommandLine& line, bool quick, double usual) {
+  if (!line.has("minutes")) return quick ? 0.5 : usual;
+  const double given = costmodel::number_of(program(), line, "minutes", usual);
   if (given > 0 && given <= 600) return given;
-  throw ConfigError({}, fmt::format("shardplan calibrate: --minutes {:g}", given),
-                    "give a number above zero, 600 at most");
+  usage(fmt::format("--minutes {:g}", given), "give a number above zero, 600 at most");
 }
 
 // The command line as typed in a shell, if no word needed quotes.
@@ -128,47 +146,40 @@ void then_run(const std::string& scenario, const std::string& profile) {
   std::array<char*, 5> words{program.data(), first.data(), flag.data(), second.data(), nullptr};
   std::fflush(nullptr);
   execv(program.c_str(), words.data());
-  throw ConfigError({}, fmt::format("shardplan calibrate: {} cannot be started", program),
-                    "build or install it there");
+  usage(fmt::format("{} cannot be started", program), "build or install it there");
 }
 
-calibrate::CpuRequest request_of(const po::variables_map& values, const std::string& command,
+calibrate::CpuRequest request_of(const CommandLine& line, const std::string& command,
                                  const std::string& backend) {
   calibrate::CpuRequest request;
-  request.out = word(values, "out");
-  request.cluster_out = word(values, "cluster-out");
+  request.out = line.word("out");
+  request.cluster_out = line.word("cluster-out");
   if (request.out.empty()) {
-    throw ConfigError(
-        {}, fmt::format("shardplan calibrate: --backend {} has no place to write to", backend),
-        "write --out FILE: the device's profile");
+    usage(fmt::format("--backend {} has no place to write to", backend),
+          "write --out FILE: the device's profile");
   }
   for (const auto& file : {request.out, request.cluster_out})
     if (!file.empty()) costmodel::require_writable(file);
-  request.quick = values["quick"].as<bool>();
-  request.minutes = minutes(values, request.quick, backend == "cuda" ? 2 : 3);
+  request.quick = line.has("quick");
+  request.minutes = minutes(line, request.quick, backend == "cuda" ? 2 : 3);
   request.command = command;
-  if (!values["quiet"].as<bool>()) request.progress = show_progress;
+  if (!line.has("quiet")) request.progress = show_progress;
   return request;
 }
 
-int measure_gpu(const po::variables_map& values, const std::string& command) {
-  for (const char* name : {"cluster-out", "compare", "profile", "check", "then-run"}) {
-    if (values.count(name) == 0) continue;
-    throw ConfigError({}, fmt::format("shardplan calibrate: --{} is a flag of --backend cpu", name),
-                      "leave it out");
-  }
-  const std::string report = calibrate::calibrate_gpu(request_of(values, command, "cuda"));
-  if (!values["quiet"].as<bool>())
+int measure_gpu(const CommandLine& line, const std::string& command) {
+  const std::string report = calibrate::calibrate_gpu(request_of(line, command, "cuda"));
+  if (!line.has("quiet"))
     costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
   return 0;
 }
 
 // Under mpirun or srun rank 0 measures, and the messages together with the others.
-int measure_between_processes(const po::variables_map& values, calibrate::CpuRequest& request,
+int measure_between_processes(const CommandLine& line, calibrate::CpuRequest& request,
                               const std::function<void()>& measure) {
-  if (values.count("then-run") != 0) {
-    throw ConfigError({}, "shardplan calibrate: --then-run cannot start ranks of its own here",
-                      "leave it out, and start shardplan run --calibrated as this was started");
+  if (line.has("then-run")) {
+    usage("--then-run cannot start ranks of its own here",
+          "leave it out, and start shardplan run --calibrated as this was started");
   }
   if (const auto missing = runtime::mpi_missing(); !missing.empty())
     throw runtime::RunFault(0, missing);
@@ -182,59 +193,62 @@ int measure_between_processes(const po::variables_map& values, calibrate::CpuReq
   });
 }
 
-int measure_this_machine(const po::variables_map& values, const std::string& command) {
-  const bool quiet = values["quiet"].as<bool>();
-  const auto path = costmodel::config_path(words(values, "config-path"));
-  if (values.count("compare") != 0) {
+int measure_this_machine(const CommandLine& line, const std::string& command) {
+  const bool quiet = line.has("quiet");
+  const auto path = costmodel::config_path(line.words("config-path"));
+  if (line.has("compare")) {
     costmodel::write_standard_output(
-        calibrate::compare_scenario(word(values, "compare"), word(values, "profile"), path));
+        calibrate::compare_scenario(line.word("compare"), line.word("profile"), path));
     return 0;
   }
-  if (values.count("check") != 0) {
-    costmodel::write_standard_output(calibrate::check_profile(word(values, "check"), path));
+  if (line.has("check")) {
+    costmodel::write_standard_output(calibrate::check_profile(line.word("check"), path));
     return 0;
   }
-  calibrate::CpuRequest request = request_of(values, command, "cpu");
+  calibrate::CpuRequest request = request_of(line, command, "cpu");
   const auto measure = [&] {
     const std::string report = calibrate::calibrate_cpu(request);
     if (!quiet) costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
   };
-  if (runtime::launched()) return measure_between_processes(values, request, measure);
+  if (runtime::launched()) return measure_between_processes(line, request, measure);
   measure();
   const bool cluster = !request.cluster_out.empty();
-  if (values.count("then-run") != 0)
-    then_run(word(values, "then-run"), cluster ? request.cluster_out : request.out);
+  if (line.has("then-run"))
+    then_run(line.word("then-run"), cluster ? request.cluster_out : request.out);
   return 0;
 }
 
+void require_flags_of(const CommandLine& line, const std::string& mode) {
+  const costmodel::Flag* wrong = misplaced(program(), line, mode);
+  if (wrong == nullptr) return;
+  const std::string its = costmodel::split_words(wrong->only_for).front();
+  if (its == "files") usage(fmt::format("--{} is a flag of --from", wrong->name), "leave it out");
+  usage(fmt::format("--{} is a flag of --backend {}", wrong->name, its),
+        mode == "files" ? fmt::format("write --backend {} as well", its) : "leave it out");
+}
+
 int run(int count, char** arguments) {
-  const auto values = parsed(count, arguments);
-  if (values["help"].as<bool>()) {
-    costmodel::write_standard_output(help);
+  const CommandLine line = costmodel::parse(program(), count, arguments);
+  if (line.has("help")) {
+    costmodel::write_standard_output(costmodel::help_of(program(), line.command));
     return 0;
   }
-  const std::string backend = word(values, "backend");
-  if (backend == "cpu") return measure_this_machine(values, command_line(count, arguments));
-  if (backend == "cuda") return measure_gpu(values, command_line(count, arguments));
+  const std::string backend = line.word("backend");
+  require_flags_of(line, backend.empty() ? "files" : backend);
+  if (backend == "cpu") return measure_this_machine(line, command_line(count, arguments));
+  if (backend == "cuda") return measure_gpu(line, command_line(count, arguments));
   if (!backend.empty()) {
-    throw ConfigError(
-        {},
-        fmt::format("shardplan calibrate: there is no backend {}", costmodel::shortened(backend)),
-        "choose cpu or cuda, or --from FILE: measurements made elsewhere");
-  }
-  for (const char* name : {"cluster-out", "minutes", "compare", "profile", "check", "then-run"}) {
-    if (values.count(name) == 0) continue;
-    throw ConfigError({}, fmt::format("shardplan calibrate: --{} is a flag of --backend cpu", name),
-                      "write --backend cpu as well");
+    usage(fmt::format("there is no backend {}", costmodel::shortened(backend)),
+          "choose cpu or cuda, or --from FILE: measurements made elsewhere");
   }
   const auto answer =
-      calibrate::calibrate({.from = words(values, "from"),
-                            .devices = words(values, "device"),
-                            .sources = words(values, "source"),
-                            .base = word(values, "base"),
-                            .stack = word(values, "stack"),
-                            .writes = values.count("out") != 0,
-                            .path = costmodel::config_path(words(values, "config-path"))});
+      calibrate::calibrate({.from = line.words("from"),
+                            .devices = line.words("device"),
+                            .sources = line.words("source"),
+                            .base = line.word("base"),
+                            .stack = line.word("stack"),
+                            .writes = line.has("out"),
+                            .path = costmodel::config_path(line.words("config-path"))});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
     return runtime::failed;
@@ -243,8 +257,8 @@ int run(int count, char** arguments) {
     costmodel::write_standard_output(answer.report);
     return 0;
   }
-  const std::string out = word(values, "out");
-  const bool quiet = values["quiet"].as<bool>();
+  const std::string out = line.word("out");
+  const bool quiet = line.has("quiet");
   if (out.empty()) {
     if (!quiet) fmt::print(stderr, "{}", answer.report);
     costmodel::write_standard_output(answer.profile);

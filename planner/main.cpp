@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -8,6 +9,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/cli/help.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/commands/other_programs.hpp"
@@ -23,14 +25,18 @@ bool wants_color(const planner::Options& options) {
 void tell(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int run(int count, char** arguments) {
-  if (planner::is_handed_over(count, arguments)) planner::hand_over(count, arguments);
-  const planner::Options options = planner::parse_command_line(count, arguments);
+  if (count > 1 && planner::is_handed_over(arguments[1])) planner::hand_over(count, arguments);
+  const planner::Options options =
+      planner::parse_command_line(planner::shardplan(), count, arguments);
   if (options.version) {
     costmodel::write_standard_output("shardplan " SHARDPLAN_VERSION "\n");
     return 0;
   }
   if (options.help) {
-    costmodel::write_standard_output(planner::help_text(options.command));
+    const costmodel::Program& all = planner::shardplan();
+    const auto named = std::ranges::find(all.commands, options.command, &costmodel::Command::name);
+    costmodel::write_standard_output(
+        costmodel::help_of(all, named == all.commands.end() ? nullptr : &*named));
     return 0;
   }
   if (!options.out.empty()) costmodel::require_writable(options.out);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "costmodel/base/error.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/explain_command.hpp"
@@ -15,23 +18,163 @@
 
 namespace planner {
 
+namespace {
+
+struct CommandRow {
+  costmodel::Command command;
+  CommandResult (*perform)(const Session& session);  // null: a program of its own
+};
+
+CommandResult list_command(const Session& session) {
+  const Options& options = session.options;
+  return {0, printed(listing(options.operands.front(), session.path), options.format), {}};
+}
+
+const std::vector<CommandRow>& command_rows() {
+  static const std::vector<CommandRow> all{
+      {{.name = "plan",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json yaml csv md",
+        .summary = "search for the best plans; the reason for each, and what one step away costs",
+        .examples = {"shardplan plan configs/scenarios/gpt3-175b-selene.yaml",
+                     "shardplan plan my.yaml --set plan.tp=8 --top 3 --format md --out plans.md",
+                     "shardplan plan my.yaml --strategy alpa --time-limit 60"}},
+       plan_command},
+      {{.name = "evaluate",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json yaml md",
+        .summary = "predict time, memory and communication of the scenario's own plan",
+        .examples = {"shardplan evaluate my.yaml --set plan.tp=8 --set plan.pp=16",
+                     "shardplan evaluate gpt3-175b-selene --format json --placement ranks.yaml"}},
+       evaluate_command},
+      {{.name = "explain",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json md",
+        .summary = "the same prediction as worked formulas: symbol, value, where it comes from",
+        .examples = {"shardplan explain my.yaml",
+                     "shardplan explain gpt3-175b-selene --format md --out why.md"}},
+       explain_command},
+      {{.name = "sweep",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json csv md",
+        .summary = "evaluate every combination of --over values, one row a point",
+        .examples = {"shardplan sweep my.yaml --over tp=1,2,4,8 --over micro_batch=1,2,4 "
+                     "--format csv",
+                     "shardplan sweep my.yaml --over training.global_batch=256,512,1024"}},
+       sweep_command},
+      {{.name = "simulate",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json",
+        .summary = "event by event: a chart, and with --trace a Chrome or Perfetto trace",
+        .examples = {"shardplan simulate my.yaml --trace trace.json",
+                     "shardplan simulate my.yaml --set plan.schedule=gpipe"}},
+       simulate_command},
+      {{.name = "validate",
+        .operands = "EVIDENCE ...",
+        .least = 1,
+        .most = 10'000,
+        .formats = "text json csv md html svg",
+        .summary = "predict measured runs; the error of each source, device, framework, and of all",
+        .examples = {"shardplan validate configs/evidence --fail-above 12",
+                     "shardplan validate configs/evidence --rows --format html --out errors.html",
+                     "shardplan validate configs/evidence --against-planner --strategy alpa"}},
+       validate_command},
+      {{.name = "calibrate",
+        .operands = "--from FILE",
+        .summary = "measure this machine, or fit constants to measurements (a program of its own)",
+        .examples = {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml"}},
+       nullptr},
+      {{.name = "run",
+        .operands = "SCENARIO",
+        .most = 1,
+        .formats = "text json",
+        .summary = "execute the scenario's plan and hold it against the prediction (a program of "
+                   "its own)",
+        .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"}},
+       nullptr},
+      {{.name = "import",
+        .operands = "hf|nccl-tests FILE",
+        .least = 2,
+        .most = 2,
+        .formats = "text json yaml",
+        .summary = "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
+                   "nccl-tests: a log)",
+        .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
+                     "shardplan import nccl-tests all_reduce.log --out network.yaml"}},
+       import_command},
+      {{.name = "export",
+        .operands = "SCENARIO",
+        .least = 1,
+        .most = 1,
+        .formats = "text json",
+        .summary = "the plan as a framework's own configuration and launch",
+        .examples = {"shardplan export my.yaml --to megatron --out launch.sh",
+                     "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
+       export_command},
+      {{.name = "list",
+        .operands = "models|devices|clusters|stacks|scenarios",
+        .least = 1,
+        .most = 1,
+        .formats = "text json csv md",
+        .summary = "what the configurations offer",
+        .examples = {"shardplan list clusters",
+                     "shardplan list models --config-path mine --format csv"}},
+       list_command},
+  };
+  return all;
+}
+
+const CommandRow& row_of(std::string_view command) {
+  const auto at = std::ranges::find(command_rows(), command,
+                                    [](const CommandRow& r) { return r.command.name; });
+  SHARDPLAN_CHECK(at != command_rows().end());
+  return *at;
+}
+
+}  // namespace
+
+const costmodel::Program& shardplan() {
+  static const costmodel::Program all = [] {
+    costmodel::Program made{
+        .name = "shardplan",
+        .summary =
+            "How to train a transformer on many accelerators: time, memory and traffic of a "
+            "parallel plan, and the best plan.",
+        .flags = flags(),
+        .ending =
+            "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 3 no plan "
+            "fits; 4 a run\nfailed or missed its limit\n"};
+    for (const CommandRow& row : command_rows()) made.commands.push_back(row.command);
+    return made;
+  }();
+  return all;
+}
+
+bool is_handed_over(std::string_view command) {
+  return std::ranges::any_of(command_rows(), [&](const CommandRow& row) {
+    return row.perform == nullptr && row.command.name == command;
+  });
+}
+
 CommandResult run_command(const Options& options, const Style& style) {
-  const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
-  const Session session{options, {markup, style}, costmodel::config_path(options.config_path)};
-  if (options.command == "plan") return plan_command(session);
-  if (options.command == "evaluate") return evaluate_command(session);
-  if (options.command == "explain") return explain_command(session);
-  if (options.command == "sweep") return sweep_command(session);
-  if (options.command == "simulate") return simulate_command(session);
-  if (options.command == "validate") return validate_command(session);
-  if (options.command == "import") return import_command(session);
-  if (options.command == "calibrate" || options.command == "run") {
+  const CommandRow& row = row_of(options.command);
+  if (row.perform == nullptr) {
     throw costmodel::ConfigError(
         {}, fmt::format("shardplan: flags stand before '{}'", options.command),
         fmt::format("write shardplan {} first, then its flags", options.command));
   }
-  if (options.command == "export") return export_command(session);
-  return {0, printed(listing(options.operands.front(), session.path), options.format), {}};
+  const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
+  return row.perform({options, {markup, style}, costmodel::config_path(options.config_path)});
 }
 
 }  // namespace planner

@@ -1,8 +1,11 @@
-// The command line. Commands and flags are tables of records, which parsing, help and tests share.
+// What the command line of `shardplan` says. Its commands are the records of commands.cpp, its
+// flags those of options.cpp; parsing, help and error messages come from both.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "costmodel/cli/command_line.hpp"
 
 namespace planner {
 
@@ -41,11 +44,12 @@ struct Options {
   bool version = false;
 };
 
+// The flags of all commands.
+std::vector<costmodel::Flag> flags();
+
 // Throws ConfigError for bad usage: an unknown command or flag (with the nearest known one),
 // missing or superfluous operands, a format that the command does not offer.
-Options parse_command_line(int count, const char* const* arguments);
-
-// Help of one command, or of the program when `command` is empty.
-std::string help_text(const std::string& command);
+Options parse_command_line(const costmodel::Program& program, int count,
+                           const char* const* arguments);
 
 }  // namespace planner

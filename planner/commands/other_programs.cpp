@@ -3,31 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/search_path.hpp"
 
 namespace planner {
-
-namespace {
-
-constexpr std::array<std::string_view, 2> programs{"calibrate", "run"};
-
-}  // namespace
-
-bool is_handed_over(int count, const char* const* arguments) {
-  if (count < 2) return false;
-  for (const auto name : programs)
-    if (name == arguments[1]) return true;
-  return false;
-}
 
 void hand_over(int count, char** arguments) {
   namespace fs = std::filesystem;

@@ -6,12 +6,9 @@
 
 namespace planner {
 
-// Whether the first word of the command line is such a command.
-bool is_handed_over(int count, const char* const* arguments);
-
-// Replaces this process by the command's program, with the remaining arguments and with
-// SHARDPLAN_CONFIG_PATH set to all configuration directories. Throws ConfigError if the program is
-// missing or cannot be started; otherwise never returns.
+// Replaces this process by the program of the command that the first word names, with the remaining
+// arguments and with SHARDPLAN_CONFIG_PATH set to all configuration directories. Throws ConfigError
+// if the program is missing or cannot be started; otherwise never returns.
 [[noreturn]] void hand_over(int count, char** arguments);
 
 }  // namespace planner

@@ -26,7 +26,7 @@ TEST_CASE("help of the program and of every command is frozen") {
   const Scratch scratch;
   std::string text;
   for (const std::string command : {"", "plan ", "evaluate ", "explain ", "sweep ", "simulate ",
-                                    "import ", "export ", "list "}) {
+                                    "validate ", "import ", "export ", "list ", "calibrate "}) {
     const Run help = run(words_of(command + "--help"), scratch);
     CHECK(help.status == 0);
     CHECK(help.err == "");
@@ -39,9 +39,11 @@ TEST_CASE("help of the program and of every command is frozen") {
 TEST_CASE("every command that help names has a help of its own") {
   const Scratch scratch;
   const std::string help = run({"--help"}, scratch).out;
-  const auto from = help.find("commands:\n") + 10, to = help.find("\nflags:");
-  for (const auto& line : golden::lines_of(help.substr(from, to - from)))
+  const auto from = help.find("commands:\n") + 10, to = help.find("\nflags of");
+  for (const auto& line : golden::lines_of(help.substr(from, to - from))) {
+    if (line.size() < 3 || line[2] == ' ') continue;  // the sentence above goes on
     CHECK(run({words_of(line).front(), "--help"}, scratch).status == 0);
+  }
 }
 
 TEST_CASE(

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "planner/commands/commands.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace options_test {
@@ -15,7 +16,7 @@ namespace {
 
 Options parse(std::vector<const char*> words) {
   words.insert(words.begin(), "shardplan");
-  return parse_command_line(static_cast<int>(words.size()), words.data());
+  return parse_command_line(shardplan(), static_cast<int>(words.size()), words.data());
 }
 
 std::string fault(const std::vector<const char*>& words) {
@@ -74,6 +75,8 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"plan", "a", "b"}), "2 words are given"));
   CHECK(contains(fault({"import", "hf"}), "one word is given"));
   CHECK(contains(fault({"plan", "s", "--to", "megatron"}), "belongs to 'export'"));
+  CHECK(contains(fault({"evaluate", "s", "--tpo", "3"}), "--top belongs to 'plan'"));
+  CHECK(contains(fault({"list", "models", "--set", "a=1"}), "--set does not go with 'list'"));
   CHECK(contains(fault({"plan", "s", "--strategy", "alpha"}), "did you mean 'alpa'?"));
   CHECK(contains(fault({"plan", "s", "--strategy", "grid", "--threads", "2"}),
                  "does not go with --strategy grid"));
@@ -92,13 +95,20 @@ TEST_CASE("bad usage is told with what is allowed") {
     CHECK(contains(fault({"plan", "s", "--top", top}), "--top"));
 }
 
-TEST_CASE("help names every flag of a command, and no other command's") {
-  const std::string plan = help_text("plan");
-  for (const auto* flag :
-       {"--format", "--out", "--config-path", "--set", "--top", "--quiet", "--color", "--help"})
-    CHECK(contains(plan, flag));
-  for (const auto* flag : {"--over", "--trace", "--to "}) CHECK_FALSE(contains(plan, flag));
-  CHECK(contains(help_text(""), "exit status"));
+TEST_CASE("flags belong to commands that there are, and commands have examples") {
+  const auto& all = shardplan();
+  for (const costmodel::Flag& flag : all.flags) {
+    CAPTURE(flag.name);
+    CHECK_FALSE(flag.help.empty());
+    for (const std::string& command : costmodel::split_words(flag.only_for))
+      CHECK(std::ranges::count(all.commands, command, &costmodel::Command::name) == 1);
+  }
+  for (const costmodel::Command& command : all.commands) {
+    CAPTURE(command.name);
+    CHECK((is_handed_over(command.name) || command.examples.size() >= 2));
+    for (const auto example : command.examples)
+      CHECK(example.starts_with("shardplan " + std::string(command.name) + " "));
+  }
 }
 
 }  // namespace options_test

@@ -1,0 +1,31 @@
+#include "runtime/run/exit_status.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "runtime/backend/transport.hpp"
+#include "runtime/ranks/launch.hpp"
+
+namespace runtime {
+
+int status_of(const std::string& command, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const costmodel::ConfigError& fault) {
+    let_others_speak();
+    fmt::print(stderr, "{}\n", fault.what());
+    return 2;
+  } catch (const RunFault& fault) {
+    fmt::print(stderr, "{}: {}\n", command, costmodel::message_text(fault.what()));
+    return failed;
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "{}: internal fault: {}\n", command, costmodel::message_text(fault.what()));
+    return 1;
+  }
+}
+
+}  // namespace runtime
