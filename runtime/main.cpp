@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -15,7 +16,7 @@
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
 #include "costmodel/config/search_path.hpp"
-#include "runtime/ranks/launch.hpp"
+#include "runtime/run/backends.hpp"
 #include "runtime/run/calibrated.hpp"
 #include "runtime/run/comparison.hpp"
 #include "runtime/run/exit_status.hpp"
@@ -28,86 +29,91 @@ using costmodel::CommandLine;
 using costmodel::ConfigError;
 using costmodel::number_of;
 
+const std::string backend_help = [] {
+  std::vector<std::string> each;
+  for (const runtime::Backend& backend : runtime::backends())
+    each.push_back(fmt::format("{}: {}", backend.name, backend.help));
+  return fmt::format("{} (default: mpi or tcp where so started, else threads)",
+                     fmt::join(each, "; "));
+}();
+
+const std::string backend_words = [] {
+  std::vector<std::string_view> names;
+  for (const runtime::Backend& backend : runtime::backends()) names.push_back(backend.name);
+  return fmt::format("{}", fmt::join(names, " "));
+}();
+
 // The records of the command and its flags. What only some backends take names them in `only_for`.
-const costmodel::Program& program() {
-  static const costmodel::Program all{
-      .name = "shardplan",
-      .commands = {{.name = "run",
-                    .operands = "SCENARIO",
-                    .least = 1,
-                    .most = 1,
-                    .formats = "text json",
-                    .summary = "execute a scenario's plan and hold time, memory and bytes against "
-                               "the prediction",
-                    .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend "
-                                 "threads",
-                                 "shardplan run tiny-gpt-cpu --backend emulated --virtual-clock",
-                                 "mpirun -np 4 shardplan run tiny-gpt-cpu --format json --out "
-                                 "run.json"},
-                    .usages = {"shardplan run SCENARIO [--backend NAME] [flags]",
-                               "mpirun -np N shardplan run SCENARIO [flags]",
-                               "torchrun --no-python --nproc-per-node N shardplan run SCENARIO "
-                               "[flags]"}}},
-      .flags =
-          {{.name = "backend",
-            .value = "NAME",
-            .help = "threads: ranks of this process compute; mpi: this process is one rank of "
-                    "mpirun's or srun's; tcp: it is one of torchrun's, and MPI is not needed; "
-                    "emulated: pipeline ranks wait the modelled time; cuda: ranks compute on GPUs "
-                    "(default: mpi or tcp where so started, else threads)",
-            .words = "threads mpi tcp emulated cuda"},
-           {.name = "calibrated",
-            .value = "FILE",
-            .help = "predict by this machine's profile, a device's or a cluster's, that shardplan "
-                    "calibrate wrote"},
-           {.name = "iterations",
-            .value = "N",
-            .help = "iterations, the first one to warm up (default 3)"},
-           {.name = "trace",
-            .value = "FILE",
-            .help = "write the last iteration as a Chrome/Perfetto trace"},
-           {.name = "tf32", .help = "matrix products in TF32 instead of fp32", .only_for = "cuda"},
-           {.name = "virtual-devices",
-            .value = "N",
-            .help = "cut each GPU into so many devices, which share its memory",
-            .only_for = "cuda"},
-           {.name = "virtual-clock",
-            .help = "count the time instead of waiting",
-            .only_for = "emulated"},
-           {.name = "seed", .value = "N", .help = "of data, weights and dropout (default 1)"},
-           {.name = "memory-limit",
-            .value = "SIZE",
-            .help = "that a rank may use, such as 512 MiB (default: none)"},
-           {.name = "patience",
-            .value = "SECONDS",
-            .help = "for one message from another rank (default 60)"},
-           {.name = "fail-above",
-            .value = "PCT",
-            .help = "exit with 4 when the iteration time is predicted worse than this"},
-           {.name = "format", .value = "FORMAT", .help = "text or json"},
-           costmodel::out_flag,
-           costmodel::set_flag,
-           costmodel::config_path_flag,
-           {.name = "progress", .help = "a line an iteration on standard error, terminal or not"},
-           {.name = "quiet", .help = "no progress"},
-           costmodel::color_flag,
-           costmodel::help_flag},
-      .ending =
-          "A run that ends before its time reports the iterations that were whole until then; a "
-          "--out\n"
-          "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
-          "Ranks that torchrun starts on one host listen on loopback only. On several hosts all of "
-          "them\n"
-          "want the same SHARDPLAN_TOKEN in the environment, 16 characters or more that nobody "
-          "guesses,\n"
-          "such as openssl rand -hex 16 prints; without it they do not begin.\n\n"
-          "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, "
-          "or\n"
-          "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are "
-          "1\n"
-          "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n"};
-  return all;
-}
+const costmodel::Program run_program{
+    .name = "shardplan",
+    .commands = {{.name = "run",
+                  .operands = "SCENARIO",
+                  .least = 1,
+                  .most = 1,
+                  .formats = "text json",
+                  .summary = "execute a scenario's plan and hold time, memory and bytes against "
+                             "the prediction",
+                  .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend "
+                               "threads",
+                               "shardplan run tiny-gpt-cpu --backend emulated --virtual-clock",
+                               "mpirun -np 4 shardplan run tiny-gpt-cpu --format json --out "
+                               "run.json"},
+                  .usages = {"shardplan run SCENARIO [--backend NAME] [flags]",
+                             "mpirun -np N shardplan run SCENARIO [flags]",
+                             "torchrun --no-python --nproc-per-node N shardplan run SCENARIO "
+                             "[flags]"}}},
+    .flags =
+        {{.name = "backend", .value = "NAME", .help = backend_help, .words = backend_words},
+         {.name = "calibrated",
+          .value = "FILE",
+          .help = "predict by this machine's profile, a device's or a cluster's, that shardplan "
+                  "calibrate wrote"},
+         {.name = "iterations",
+          .value = "N",
+          .help = "iterations, the first one to warm up (default 3)"},
+         {.name = "trace",
+          .value = "FILE",
+          .help = "write the last iteration as a Chrome/Perfetto trace"},
+         {.name = "tf32", .help = "matrix products in TF32 instead of fp32", .only_for = "cuda"},
+         {.name = "virtual-devices",
+          .value = "N",
+          .help = "cut each GPU into so many devices, which share its memory",
+          .only_for = "cuda"},
+         {.name = "virtual-clock",
+          .help = "count the time instead of waiting",
+          .only_for = "emulated"},
+         {.name = "seed", .value = "N", .help = "of data, weights and dropout (default 1)"},
+         {.name = "memory-limit",
+          .value = "SIZE",
+          .help = "that a rank may use, such as 512 MiB (default: none)"},
+         {.name = "patience",
+          .value = "SECONDS",
+          .help = "for one message from another rank (default 60)"},
+         {.name = "fail-above",
+          .value = "PCT",
+          .help = "exit with 4 when the iteration time is predicted worse than this"},
+         {.name = "format", .value = "FORMAT", .help = "text or json"},
+         costmodel::out_flag,
+         costmodel::set_flag,
+         costmodel::config_path_flag,
+         {.name = "progress", .help = "a line an iteration on standard error, terminal or not"},
+         {.name = "quiet", .help = "no progress"},
+         costmodel::color_flag,
+         costmodel::help_flag},
+    .ending =
+        "A run that ends before its time reports the iterations that were whole until then; a "
+        "--out\n"
+        "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
+        "Ranks that torchrun starts on one host listen on loopback only. On several hosts all of "
+        "them\n"
+        "want the same SHARDPLAN_TOKEN in the environment, 16 characters or more that nobody "
+        "guesses,\n"
+        "such as openssl rand -hex 16 prints; without it they do not begin.\n\n"
+        "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, "
+        "or\n"
+        "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are "
+        "1\n"
+        "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n"};
 
 [[noreturn]] void usage(const std::string& wrong, const std::string& remedy) {
   throw ConfigError({}, "shardplan run: " + wrong, remedy);
@@ -115,13 +121,13 @@ const costmodel::Program& program() {
 
 double positive(const CommandLine& line, const char* flag, double otherwise) {
   if (!line.has(flag)) return otherwise;
-  const double value = number_of(program(), line, flag, otherwise);
+  const double value = number_of(run_program, line, flag, otherwise);
   if (std::isfinite(value) && value > 0) return value;
   usage(fmt::format("--{} {:g} is not positive", flag, value), "give a number above zero");
 }
 
 int at_least_one(const CommandLine& line, const char* flag, int otherwise) {
-  const int value = number_of(program(), line, flag, otherwise);
+  const int value = number_of(run_program, line, flag, otherwise);
   if (value < 1) usage(fmt::format("--{} {}", flag, value), "one at least");
   return value;
 }
@@ -137,49 +143,43 @@ std::size_t memory_limit(const CommandLine& line) {
   return static_cast<std::size_t>(*bytes.value);
 }
 
-costmodel::Scenario scenario_of(const CommandLine& line, runtime::BackendKind backend) {
+costmodel::Scenario scenario_of(const CommandLine& line, const runtime::Backend& backend) {
   const auto path = costmodel::config_path(line.words("config-path"));
   auto scenario = costmodel::load_scenario(costmodel::scenario_file(line.operands.front(), path),
                                            path, line.words("set"));
   const std::string profile = line.word("calibrated");
   if (profile.empty()) return scenario;
-  const auto said = scenario.training.precision;
-  runtime::use_calibrated(
-      scenario, profile, path,
-      backend == runtime::BackendKind::emulated ? said : computed_in(backend, said));
+  runtime::use_calibrated(scenario, profile, path,
+                          backend.computed_in(scenario.training.precision));
   return scenario;
 }
 
-void require_flags_of(const CommandLine& line, const std::string& backend) {
-  const costmodel::Flag* wrong = misplaced(program(), line, backend);
+void require_flags_of(const CommandLine& line, const runtime::Backend& backend) {
+  const costmodel::Flag* wrong = misplaced(run_program, line, backend.name);
   if (wrong == nullptr) return;
-  usage(fmt::format("--{} means nothing to --backend {}", wrong->name, backend),
+  usage(fmt::format("--{} means nothing to --backend {}", wrong->name, backend.name),
         fmt::format("leave it out, or write --backend {}", wrong->only_for));
 }
 
 runtime::RunRequest request_of(const CommandLine& line) {
   runtime::RunRequest request;
-  const char* apart = runtime::launched() ? "mpi" : "tcp";
-  const char* usual = runtime::one_of_several() ? apart : "threads";
-  const std::string backend = line.word("backend", usual);
-  require_flags_of(line, backend);
-  request.backend = static_cast<runtime::BackendKind>(
-      std::ranges::find(runtime::backend_names, backend) - runtime::backend_names.begin());
+  request.backend = &runtime::backend_named(line.word("backend", runtime::usual_backend().name));
+  require_flags_of(line, *request.backend);
   request.iterations = at_least_one(line, "iterations", 3);
-  request.seed = number_of(program(), line, "seed", std::uint64_t{1});
+  request.seed = number_of(run_program, line, "seed", std::uint64_t{1});
   request.memory_limit = memory_limit(line);
   request.virtual_clock = line.has("virtual-clock");
   request.virtual_devices = at_least_one(line, "virtual-devices", 1);
   request.tf32 = line.has("tf32");
   request.patience = costmodel::Seconds(positive(line, "patience", 60));
-  request.scenario = scenario_of(line, request.backend);
+  request.scenario = scenario_of(line, *request.backend);
   return request;
 }
 
 int run(int count, char** arguments) {
-  const CommandLine line = costmodel::parse(program(), count, arguments);
+  const CommandLine line = costmodel::parse(run_program, count, arguments);
   if (line.has("help")) {
-    costmodel::write_standard_output(costmodel::help_of(program(), line.command));
+    costmodel::write_standard_output(costmodel::help_of(run_program, line.command));
     return 0;
   }
   const runtime::OutputOptions output{

@@ -71,109 +71,106 @@ Flag only_for(std::string_view commands, Flag flag) {
 }
 
 // The flags of several commands, then those of plan, sweep, simulate, export and validate.
-const std::vector<FlagRow>& flag_rows() {
-  static const std::vector<FlagRow> all{
-      {{.name = "format",
-        .value = "FORMAT",
-        .help = "text, json, and where it makes sense yaml, csv, md, html, svg"},
-       &read_format},
-      {costmodel::out_flag, &Options::out},
-      {costmodel::config_path_flag, &Options::config_path},
-      {only_for("plan evaluate explain sweep simulate export", costmodel::set_flag),
-       &Options::assignments},
-      {{.name = "placement",
-        .value = "FILE",
-        .help = "write the group, node and device of every rank, as YAML or (.json) JSON",
-        .only_for = "plan evaluate"},
-       &Options::placement},
-      {{.name = "top", .value = "N", .help = "how many plans to report", .only_for = "plan"},
-       [](Options& options, const std::string& text) {
-         options.top = read_number("top", "plans", text);
-       }},
-      {{.name = "strategy",
-        .value = "NAME",
-        .help = "grid: even stages (default); alpa: any layout, and sharding in a stage; both: "
-                "side by side; meshes: each stage its own devices and sizes (alone where devices "
-                "differ)",
-        .only_for = "plan validate",
-        .words = "grid alpa both meshes"},
-       &read_strategy},
-      {{.name = "time-limit",
-        .value = "SECONDS",
-        .help = "alpa, both, meshes: stop then with the best so far and the proved gap",
-        .only_for = "plan"},
-       [](Options& options, const std::string& text) {
-         options.time_limit = read_positive("time-limit", "a time in seconds", text);
-       }},
-      {{.name = "threads",
-        .value = "N",
-        .help = "alpa, both, --against-planner, --fit, --leave-one-source-out: threads (default: "
-                "one a core)",
-        .only_for = "plan validate"},
-       [](Options& options, const std::string& text) {
-         options.threads = read_number("threads", "threads", text);
-       }},
-      {{.name = "over",
-        .value = "KEY=A,B,...",
-        .help = "values to try for a key of the plan, or a dotted path (repeatable)",
-        .only_for = "sweep",
-        .repeatable = true},
-       &Options::over},
-      {{.name = "trace",
-        .value = "FILE.json",
-        .help = "write the timeline as a Chrome trace",
-        .only_for = "simulate"},
-       &Options::trace},
-      {{.name = "write-schedule",
-        .value = "FILE",
-        .help = "write the schedule, which plan.schedule: {file: FILE} reads: as PyTorch's "
-                "pipeline runtime reads it (.csv), or as text",
-        .only_for = "simulate"},
-       &Options::write_schedule},
-      {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
-       &Options::to},
-      {{.name = "fail-above",
-        .value = "PCT",
-        .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "
-                "is above",
-        .only_for = "validate"},
-       [](Options& options, const std::string& text) {
-         options.fail_above = read_positive("fail-above", "a per cent", text);
-       }},
-      {{.name = "write-residuals",
-        .value = "FILE",
-        .help = "write the table that prediction intervals rest on (configs/residuals.yaml)",
-        .only_for = "validate"},
-       &Options::write_residuals},
-      {{.name = "against-planner",
-        .help = "hold each run's plan against the planner's best for it (--strategy grid or alpa)",
-        .only_for = "validate"},
-       &Options::against_planner},
-      {{.name = "rows",
-        .help = "every run, not only the summary (text, md, html)",
-        .only_for = "validate"},
-       &Options::rows},
-      {{.name = "notes",
-        .value = "FILE",
-        .help = "end the report with this file (md, html)",
-        .only_for = "validate"},
-       &Options::notes},
-      {{.name = "fit",
-        .value = "FILE",
-        .help = "refit the constants that FILE names on the runs, and show them",
-        .only_for = "validate"},
-       &Options::fit},
-      {{.name = "leave-one-source-out",
-        .help = "each source, model family and device by constants fitted on all others (--fit: "
-                "which constants; default: fit.yaml of the configs)",
-        .only_for = "validate"},
-       &Options::leave_one_source_out},
-      {{.name = "quiet", .help = "no progress and no warnings"}, &Options::quiet},
-      {costmodel::color_flag, &Options::color},
-      {costmodel::help_flag, &Options::help},
-      {{.name = "version", .help = "the version"}, &Options::version}};
-  return all;
-}
+const std::vector<FlagRow> flag_rows{
+    {{.name = "format",
+      .value = "FORMAT",
+      .help = "text, json, and where it makes sense yaml, csv, md, html, svg"},
+     &read_format},
+    {costmodel::out_flag, &Options::out},
+    {costmodel::config_path_flag, &Options::config_path},
+    {only_for("plan evaluate explain sweep simulate export", costmodel::set_flag),
+     &Options::assignments},
+    {{.name = "placement",
+      .value = "FILE",
+      .help = "write the group, node and device of every rank, as YAML or (.json) JSON",
+      .only_for = "plan evaluate"},
+     &Options::placement},
+    {{.name = "top", .value = "N", .help = "how many plans to report", .only_for = "plan"},
+     [](Options& options, const std::string& text) {
+       options.top = read_number("top", "plans", text);
+     }},
+    {{.name = "strategy",
+      .value = "NAME",
+      .help = "grid: even stages (default); alpa: any layout, and sharding in a stage; both: "
+              "side by side; meshes: each stage its own devices and sizes (alone where devices "
+              "differ)",
+      .only_for = "plan validate",
+      .words = "grid alpa both meshes"},
+     &read_strategy},
+    {{.name = "time-limit",
+      .value = "SECONDS",
+      .help = "alpa, both, meshes: stop then with the best so far and the proved gap",
+      .only_for = "plan"},
+     [](Options& options, const std::string& text) {
+       options.time_limit = read_positive("time-limit", "a time in seconds", text);
+     }},
+    {{.name = "threads",
+      .value = "N",
+      .help = "alpa, both, --against-planner, --fit, --leave-one-source-out: threads (default: "
+              "one a core)",
+      .only_for = "plan validate"},
+     [](Options& options, const std::string& text) {
+       options.threads = read_number("threads", "threads", text);
+     }},
+    {{.name = "over",
+      .value = "KEY=A,B,...",
+      .help = "values to try for a key of the plan, or a dotted path (repeatable)",
+      .only_for = "sweep",
+      .repeatable = true},
+     &Options::over},
+    {{.name = "trace",
+      .value = "FILE.json",
+      .help = "write the timeline as a Chrome trace",
+      .only_for = "simulate"},
+     &Options::trace},
+    {{.name = "write-schedule",
+      .value = "FILE",
+      .help = "write the schedule, which plan.schedule: {file: FILE} reads: as PyTorch's "
+              "pipeline runtime reads it (.csv), or as text",
+      .only_for = "simulate"},
+     &Options::write_schedule},
+    {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
+     &Options::to},
+    {{.name = "fail-above",
+      .value = "PCT",
+      .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "
+              "is above",
+      .only_for = "validate"},
+     [](Options& options, const std::string& text) {
+       options.fail_above = read_positive("fail-above", "a per cent", text);
+     }},
+    {{.name = "write-residuals",
+      .value = "FILE",
+      .help = "write the table that prediction intervals rest on (configs/residuals.yaml)",
+      .only_for = "validate"},
+     &Options::write_residuals},
+    {{.name = "against-planner",
+      .help = "hold each run's plan against the planner's best for it (--strategy grid or alpa)",
+      .only_for = "validate"},
+     &Options::against_planner},
+    {{.name = "rows",
+      .help = "every run, not only the summary (text, md, html)",
+      .only_for = "validate"},
+     &Options::rows},
+    {{.name = "notes",
+      .value = "FILE",
+      .help = "end the report with this file (md, html)",
+      .only_for = "validate"},
+     &Options::notes},
+    {{.name = "fit",
+      .value = "FILE",
+      .help = "refit the constants that FILE names on the runs, and show them",
+      .only_for = "validate"},
+     &Options::fit},
+    {{.name = "leave-one-source-out",
+      .help = "each source, model family and device by constants fitted on all others (--fit: "
+              "which constants; default: fit.yaml of the configs)",
+      .only_for = "validate"},
+     &Options::leave_one_source_out},
+    {{.name = "quiet", .help = "no progress and no warnings"}, &Options::quiet},
+    {costmodel::color_flag, &Options::color},
+    {costmodel::help_flag, &Options::help},
+    {{.name = "version", .help = "the version"}, &Options::version}};
 
 void put(Options& options, const FlagRow& row, const CommandLine& line) {
   if (!line.has(row.flag.name)) return;
@@ -222,7 +219,7 @@ void check_search(const CommandLine& line, const Options& options) {
 
 std::vector<Flag> flags() {
   std::vector<Flag> all;
-  for (const FlagRow& row : flag_rows()) all.push_back(row.flag);
+  for (const FlagRow& row : flag_rows) all.push_back(row.flag);
   return all;
 }
 
@@ -236,7 +233,7 @@ Options parse_command_line(const costmodel::Program& program, int count,
     options.help = true;
     return options;
   }
-  for (const FlagRow& row : flag_rows()) put(options, row, line);
+  for (const FlagRow& row : flag_rows) put(options, row, line);
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
   return options;

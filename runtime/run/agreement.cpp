@@ -59,7 +59,7 @@ std::string get(Transport& transport, int from) {
 Statements statements(const RunRequest& request, const costmodel::ParallelPlan& plan) {
   const auto& t = request.scenario.training;
   return {
-      {"backend", std::string(backend_names[static_cast<std::size_t>(request.backend)])},
+      {"backend", std::string(request.backend->name)},
       {"plan", to_string(plan)},
       {"rank order", plan.rank_order},
       {"model", model_text(request.scenario.model)},

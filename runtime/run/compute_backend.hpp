@@ -19,9 +19,9 @@ struct ComputeBackend {
   bool on_gpus;
   // Throws ConfigError for a plan that the backend does not execute.
   void (*require_plan)(const RunRequest& request, const costmodel::ParallelPlan& plan);
-  // Throws RunFault when this machine has less memory than its ranks need, because a machine out of
-  // memory kills arbitrary processes, not only the run.
-  void (*require_memory)(BackendKind backend, const costmodel::Estimate& predicted);
+  // Throws RunFault when this machine has less memory than its ranks (`here`) need, because a
+  // machine out of memory kills arbitrary processes, not only the run.
+  void (*require_memory)(const std::vector<int>& here, const costmodel::Estimate& predicted);
   // The report's notes on ranks and devices. Throws RunFault when no suitable devices exist.
   std::vector<std::string> (*notes_on_ranks)(const RunRequest& request,
                                              const costmodel::ParallelPlan& plan);

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <thread>
 
 #include "costmodel/base/unit_text.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/devices/cpu_device.hpp"
-#include "runtime/ranks/launch.hpp"
 #include "runtime/run/free_memory.hpp"
 
 namespace runtime {
@@ -20,12 +18,7 @@ namespace {
 
 // Refuses runs that do not fit: a machine out of memory kills arbitrary processes, not only the
 // run.
-void require_free_memory(BackendKind backend, const costmodel::Estimate& predicted) {
-  std::vector<int> here = ranks_here();
-  if (backend == BackendKind::threads) {
-    here.resize(static_cast<std::size_t>(predicted.plan.devices()));
-    std::iota(here.begin(), here.end(), 0);
-  }
+void require_free_memory(const std::vector<int>& here, const costmodel::Estimate& predicted) {
   const costmodel::Bytes needed = memory_of_ranks(predicted, here);
   const auto free = free_memory();
   if (!free || needed <= *free) return;

@@ -144,7 +144,7 @@ const ComputeBackend& cuda_backend() {
   static const ComputeBackend backend{
       .on_gpus = true,
       .require_plan = require_for_gpus,
-      .require_memory = [](BackendKind,
+      .require_memory = [](const std::vector<int>&,
                            const costmodel::Estimate&) {},  // a GPU out of memory throws by itself
       .notes_on_ranks = notes_on_gpus,
       .device_of = gpu_of,

@@ -173,7 +173,7 @@ class GroupEmulation {
 
 std::optional<RunResult> emulate(const RunRequest& request) {
   RunResult result;
-  result.backend = backend_names[static_cast<std::size_t>(request.backend)];
+  result.backend = request.backend->name;
   result.computed = false;
   result.iterations = 1;
   result.plan = executed_plan(request.scenario);

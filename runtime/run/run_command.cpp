@@ -15,11 +15,8 @@
 #include "runtime/ranks/tensor_route.hpp"
 #include "runtime/run/agreement.hpp"
 #include "runtime/run/comparison.hpp"
-#include "runtime/run/cpu_backend.hpp"
-#include "runtime/run/cuda_backend.hpp"
+#include "runtime/run/compute_backend.hpp"
 #include "runtime/run/early_end.hpp"
-#include "runtime/run/emulated_run.hpp"
-#include "runtime/run/start_ranks.hpp"
 #include "runtime/run/supported.hpp"
 #include "runtime/training/training_run.hpp"
 
@@ -33,10 +30,6 @@ using costmodel::Scenario;
 
 namespace {
 
-const ComputeBackend& backend_of(BackendKind backend) {
-  return backend == BackendKind::cuda ? cuda_backend() : cpu_backend();
-}
-
 void require_supported(const Scenario& s, const ParallelPlan& plan) {
   const auto faults = unsupported(s.model, s.training, plan);
   if (faults.empty()) return;
@@ -49,7 +42,7 @@ void replay_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
                       std::vector<std::string>& notes) {
   if (!t.overlap.cuda_graph) return;
   const std::string refused = graphs_refused(
-      {.on_gpus = backend_of(request.backend).on_gpus, .virtual_devices = request.virtual_devices});
+      {.on_gpus = request.backend->devices().on_gpus, .virtual_devices = request.virtual_devices});
   if (refused.empty()) return;
   notes.push_back(refused);
   t.overlap.cuda_graph = false;
@@ -68,7 +61,7 @@ std::unique_ptr<GraphedDevice> graphed(Device& device, const RunRequest& request
 
 // Whether to measure the core's pace: only when the profile has a yardstick.
 bool is_paced(const RunRequest& request) {
-  return !backend_of(request.backend).on_gpus &&
+  return !request.backend->devices().on_gpus &&
          request.scenario.cluster.device.yardstick > costmodel::Seconds(0);
 }
 
@@ -95,7 +88,7 @@ void train_rank(const Evaluator& evaluator, const RunResult& begun, const RunReq
                 Transport& transport, EarlyEnd& end) {
   require_agreement(transport, statements(request, begun.plan), begun.plan.devices(),
                     to_string(begun.plan));
-  const ComputeBackend& computes = backend_of(request.backend);
+  const ComputeBackend& computes = request.backend->devices();
   const bool speaks = transport.rank() == 0;
   const auto gauge = speaks ? computes.gauge_of(request, transport) : nullptr;
   const std::unique_ptr<Device> device = computes.device_of(request, transport);
@@ -157,36 +150,6 @@ void predict_at_pace(Scenario scenario, RunResult& result) {
   result.at_pace = evaluator.estimate(result.plan);
 }
 
-std::optional<RunResult> trained(RunRequest request) {
-  require_start(request.backend);
-  const ComputeBackend& computes = backend_of(request.backend);
-  RunResult begun;
-  begun.backend = backend_names[static_cast<std::size_t>(request.backend)];
-  begun.plan = executed_plan(request.scenario);
-  begun.iterations = 0;
-  require_supported(request.scenario, begun.plan);
-  computes.require_plan(request, begun.plan);
-  if (auto note = compute_as_can_be(request.backend, request.scenario.training); !note.empty())
-    begun.notes.push_back(std::move(note));
-  replay_as_can_be(request, request.scenario.training, begun.notes);
-  const Scenario& s = begun.scenario = request.scenario;
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  begun.predicted = evaluator.estimate(begun.plan);
-  if (auto note = not_predicted(begun); !note.empty()) begun.notes.push_back(std::move(note));
-  computes.require_memory(request.backend, begun.predicted);
-  for (auto& note : computes.notes_on_ranks(request, begun.plan))
-    begun.notes.push_back(std::move(note));
-  EarlyEnd end(request, begun);
-  const auto program = [&](Transport& transport) {
-    train_rank(evaluator, begun, request, transport, end);
-  };
-  way_to_start(request.backend)(request, begun.plan, end, program);
-  RunResult result = end.result();
-  if (result.iterations == 0) return std::nullopt;  // another rank has it
-  predict_at_pace(s, result);
-  return result;
-}
-
 }  // namespace
 
 ParallelPlan executed_plan(const Scenario& s) {
@@ -211,8 +174,8 @@ ParallelPlan executed_plan(const Scenario& s) {
   return plan;
 }
 
-std::string compute_as_can_be(BackendKind backend, costmodel::TrainingSpec& t) {
-  const Precision precision = computed_in(backend, t.precision);
+std::string compute_as_can_be(const Backend& backend, costmodel::TrainingSpec& t) {
+  const Precision precision = backend.computed_in(t.precision);
   const bool wide = precision == Precision::fp32, narrow = is_narrow(precision);
   auto& stack = t.stack;
   const bool as_said =
@@ -231,8 +194,40 @@ std::string compute_as_can_be(BackendKind backend, costmodel::TrainingSpec& t) {
                      narrow ? " and bf16 inputs kept for backward" : "");
 }
 
+std::optional<RunResult> train_plan(const RunRequest& asked) {
+  RunRequest request = asked;
+  const Backend& backend = *request.backend;
+  require_start(backend);
+  const ComputeBackend& computes = backend.devices();
+  RunResult begun;
+  begun.backend = backend.name;
+  begun.plan = executed_plan(request.scenario);
+  begun.iterations = 0;
+  require_supported(request.scenario, begun.plan);
+  computes.require_plan(request, begun.plan);
+  if (auto note = compute_as_can_be(backend, request.scenario.training); !note.empty())
+    begun.notes.push_back(std::move(note));
+  replay_as_can_be(request, request.scenario.training, begun.notes);
+  const Scenario& s = begun.scenario = request.scenario;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  begun.predicted = evaluator.estimate(begun.plan);
+  if (auto note = not_predicted(begun); !note.empty()) begun.notes.push_back(std::move(note));
+  computes.require_memory(backend.ranks_of_machine(begun.plan), begun.predicted);
+  for (auto& note : computes.notes_on_ranks(request, begun.plan))
+    begun.notes.push_back(std::move(note));
+  EarlyEnd end(request, begun);
+  const auto program = [&](Transport& transport) {
+    train_rank(evaluator, begun, request, transport, end);
+  };
+  backend.start(request, begun.plan, end, program);
+  RunResult result = end.result();
+  if (result.iterations == 0) return std::nullopt;  // another rank has it
+  predict_at_pace(s, result);
+  return result;
+}
+
 std::optional<RunResult> run(const RunRequest& request) {
-  return request.backend == BackendKind::emulated ? emulate(request) : trained(request);
+  return request.backend->perform(request);
 }
 
 }  // namespace runtime

@@ -1,39 +1,26 @@
 // `shardplan run`: executes a scenario's plan and compares its measurements with the prediction.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "runtime/run/backends.hpp"
 #include "runtime/training/measurement.hpp"
 
 namespace runtime {
 
-enum class BackendKind { threads, mpi, tcp, emulated, cuda };
-inline constexpr std::array<std::string_view, 5> backend_names{"threads", "mpi", "tcp", "emulated",
-                                                               "cuda"};
-
-// The precision that a backend computes in: CPUs in fp32, whatever the scenario requests; GPUs in
-// fp32, or in bf16, fp16 or fp8 with fp32 gradients and fp32 master weights.
-constexpr costmodel::Precision computed_in(BackendKind backend, costmodel::Precision said) {
-  using costmodel::Precision;
-  if (backend != BackendKind::cuda || said == Precision::fp32) return Precision::fp32;
-  return said == Precision::fp16 || said == Precision::fp8 ? said : Precision::bf16;
-}
-
 // Sets the training's precision to what the backend computes; returns a sentence when the scenario
 // asks for another, else "".
-std::string compute_as_can_be(BackendKind backend, costmodel::TrainingSpec& training);
+std::string compute_as_can_be(const Backend& backend, costmodel::TrainingSpec& training);
 
 struct RunRequest {
   costmodel::Scenario scenario;
-  BackendKind backend = BackendKind::threads;
+  const Backend* backend = &backend_named("threads");
   int iterations = 3;
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes per rank; 0: unlimited
@@ -68,6 +55,9 @@ struct RunResult {
 // ConfigError when the plan cannot be executed and RunFault when a rank fails; under MPI a failing
 // rank ends the process with status 4.
 std::optional<RunResult> run(const RunRequest& request);
+
+// `run` for a backend whose ranks compute.
+std::optional<RunResult> train_plan(const RunRequest& request);
 
 // The scenario's plan. Throws ConfigError when a search would have to choose some of its keys.
 costmodel::ParallelPlan executed_plan(const costmodel::Scenario& scenario);

@@ -22,6 +22,18 @@ using costmodel::ParallelPlan;
 
 namespace {
 
+// On rank 0 reports the fault that ends the run; then throws it on.
+void tell_faults(bool speaks, EarlyEnd& end, const std::function<void()>& all) {
+  try {
+    all();
+  } catch (const RunFault& fault) {
+    if (speaks) end.tell(fault.what());
+    throw;
+  }
+}
+
+}  // namespace
+
 void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
                      const std::function<void(Transport&)>& program) {
   if (const auto missing = mpi_missing(); !missing.empty()) throw RunFault(0, missing);
@@ -43,16 +55,6 @@ void train_under_mpi(const RunRequest& request, const ParallelPlan& plan, EarlyE
     return AfterSignal::end;
   });
   if (run_mpi(options, program) != 0) throw RunFault(0, "MPI did not start");
-}
-
-// On rank 0 reports the fault that ends the run; then throws it on.
-void tell_faults(bool speaks, EarlyEnd& end, const std::function<void()>& all) {
-  try {
-    all();
-  } catch (const RunFault& fault) {
-    if (speaks) end.tell(fault.what());
-    throw;
-  }
 }
 
 void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& end,
@@ -94,26 +96,10 @@ void train_on_threads(const RunRequest& request, const ParallelPlan& plan, Early
   });
 }
 
-}  // namespace
-
-StartRanks way_to_start(BackendKind backend) {
-  const bool apart = backend == BackendKind::cuda && one_of_several();
-  if (backend == BackendKind::mpi || (apart && launched())) return train_under_mpi;
-  return backend == BackendKind::tcp || apart ? train_over_tcp : train_on_threads;
-}
-
-void require_start(BackendKind backend) {
-  const bool kept = backend == BackendKind::threads || backend == BackendKind::mpi;
-  if (!kept || launched() || !one_of_several()) return;
-  const Launched by = *one_of_several();
-  throw RunFault(
-      by.rank,
-      fmt::format("torchrun started this process as rank {} of {}, and {}: leave --backend out, or "
-                  "write --backend tcp",
-                  by.rank, by.world,
-                  backend == BackendKind::mpi
-                      ? "--backend mpi wants ranks that mpirun or srun started"
-                      : "--backend threads runs all ranks in one process"));
+void train_as_launched(const RunRequest& request, const ParallelPlan& plan, EarlyEnd& end,
+                       const std::function<void(Transport&)>& program) {
+  if (!one_of_several()) return train_on_threads(request, plan, end, program);
+  (launched() ? train_under_mpi : train_over_tcp)(request, plan, end, program);
 }
 
 }  // namespace runtime

@@ -1,4 +1,5 @@
-// Starts the ranks of a run and connects them: as threads, under MPI, or over TCP.
+// Starts the ranks of a run and connects them: as threads, under MPI, or over TCP. Each is a
+// StartRanks.
 #pragma once
 
 #include <functional>
@@ -10,13 +11,17 @@
 
 namespace runtime {
 
-// Runs `program` as each rank of this process. Rank 0 reports to `end` what ends the run early.
-// Throws RunFault.
-using StartRanks = void (*)(const RunRequest& request, const costmodel::ParallelPlan& plan,
-                            EarlyEnd& end, const std::function<void(Transport&)>& program);
-StartRanks way_to_start(BackendKind backend);
+void train_on_threads(const RunRequest& request, const costmodel::ParallelPlan& plan, EarlyEnd& end,
+                      const std::function<void(Transport&)>& program);
 
-// Throws RunFault when torchrun started this process and the backend would not run it as that rank.
-void require_start(BackendKind backend);
+void train_under_mpi(const RunRequest& request, const costmodel::ParallelPlan& plan, EarlyEnd& end,
+                     const std::function<void(Transport&)>& program);
+
+void train_over_tcp(const RunRequest& request, const costmodel::ParallelPlan& plan, EarlyEnd& end,
+                    const std::function<void(Transport&)>& program);
+
+// As the ranks of mpirun, srun or torchrun, when one of them started this process; else on threads.
+void train_as_launched(const RunRequest& request, const costmodel::ParallelPlan& plan,
+                       EarlyEnd& end, const std::function<void(Transport&)>& program);
 
 }  // namespace runtime

@@ -73,7 +73,7 @@ TEST_CASE("a rank that runs something else is named, with what differs") {
 TEST_CASE("a rank of another backend or other arithmetic is named, too") {
   const std::string remedy = ": start all ranks with the same scenario and flags";
   auto other = request({});
-  other.backend = runtime::BackendKind::cuda;
+  other.backend = &runtime::backend_named("cuda");
   CHECK(end_of(said_by(other)) == "rank 3 runs backend cuda, rank 0 runs backend threads" + remedy);
   other = request({});
   other.tf32 = true;

@@ -64,37 +64,38 @@ TEST_CASE("gradients are finite where every one is, and large ones are") {
 }
 
 TEST_CASE("GPUs compute in fp32, bf16, fp16 or fp8, CPUs in fp32") {
-  using runtime::BackendKind;
-  using runtime::computed_in;
-  CHECK(computed_in(BackendKind::cuda, Precision::fp16) == Precision::fp16);
-  CHECK(computed_in(BackendKind::cuda, Precision::fp32) == Precision::fp32);
-  CHECK(computed_in(BackendKind::cuda, Precision::fp8) == Precision::fp8);
+  const runtime::Backend &gpus = runtime::backend_named("cuda"),
+                         &cpus = runtime::backend_named("threads");
+  CHECK(gpus.computed_in(Precision::fp16) == Precision::fp16);
+  CHECK(gpus.computed_in(Precision::fp32) == Precision::fp32);
+  CHECK(gpus.computed_in(Precision::fp8) == Precision::fp8);
   for (const Precision p : {Precision::bf16, Precision::mxfp8, Precision::nvfp4})
-    CHECK(computed_in(BackendKind::cuda, p) == Precision::bf16);
+    CHECK(gpus.computed_in(p) == Precision::bf16);
   for (const Precision p : {Precision::fp16, Precision::bf16, Precision::fp8})
-    CHECK(computed_in(BackendKind::threads, p) == Precision::fp32);
+    CHECK(cpus.computed_in(p) == Precision::fp32);
   CHECK(runtime::format_of(Precision::fp16) == runtime::Number::f16);
   CHECK(runtime::format_of(Precision::fp8) == runtime::Number::bf16);
   CHECK(runtime::format_of(Precision::fp32) == runtime::Number::f32);
 }
 
 TEST_CASE("a training is changed to what is computed, and a sentence says so") {
-  using runtime::BackendKind;
+  const runtime::Backend &gpus = runtime::backend_named("cuda"),
+                         &cpus = runtime::backend_named("threads");
   costmodel::TrainingSpec said;
   said.precision = Precision::fp8;
   said.gradient_precision = Precision::fp32;
   said.stack.master_weights = said.stack.narrow_saved_inputs = true;
   costmodel::TrainingSpec t = said;
-  CHECK(runtime::compute_as_can_be(BackendKind::cuda, t) ==
+  CHECK(runtime::compute_as_can_be(gpus, t) ==
         "computed in fp8 with fp32 gradients and optimizer weights and bf16 inputs kept for "
         "backward, and predicted so; the scenario says otherwise");
   CHECK_FALSE(t.stack.narrow_saved_inputs);
   CHECK(t.precision == Precision::fp8);
-  CHECK(runtime::compute_as_can_be(BackendKind::cuda, t) == "");
-  CHECK(runtime::compute_as_can_be(BackendKind::threads, t) ==
+  CHECK(runtime::compute_as_can_be(gpus, t) == "");
+  CHECK(runtime::compute_as_can_be(cpus, t) ==
         "computed in fp32, and predicted so; the scenario says otherwise");
   CHECK(t.precision == Precision::fp32);
-  CHECK(runtime::compute_as_can_be(BackendKind::threads, t) == "");
+  CHECK(runtime::compute_as_can_be(cpus, t) == "");
 }
 
 TEST_CASE("GPUs older than Ada have no fp8, and it is said which") {

@@ -173,7 +173,7 @@ TEST_CASE("what the runtime cannot sum over groups is refused, with a remedy") {
 
 TEST_CASE("emulated on a virtual clock, groups take the predicted time to the bit") {
   runtime::RunRequest request;
-  request.backend = runtime::BackendKind::emulated;
+  request.backend = &runtime::backend_named("emulated");
   request.virtual_clock = true;
   request.scenario = replicated(
       llama, {{4, "pp: 4, micro_batch: 1, micro_batches: 9"}, {2, "pp: 2, micro_batches: 7"}});
