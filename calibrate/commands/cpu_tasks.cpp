@@ -230,10 +230,11 @@ std::vector<Record> probe(const SmallModel& model, const StopRule& rule) {
   const StageTimes times = time_stage(evaluator, plan_of(model), rule);
   std::vector<Record> records;
   for (const auto& entry : times.ops) {
-    const std::string_view name = costmodel::measured_name(entry.op);
-    if (name.empty()) continue;
+    const auto measured = costmodel::measured_op(entry.op);
+    if (!measured) continue;
     records.push_back(record_of(model.name(), entry.op, entry.pass, entry.timing()));
-    if (costmodel::keys_of(name).axes.size() > 1) records.back().op = in_a_layer(name);
+    if (costmodel::keys_of(*measured).axes.size() > 1)
+      records.back().op = in_a_layer(name_of(*measured));
   }
   const double parameters =
       4 * costmodel::parameter_count(evaluator.model());  // vocabularies are not padded here

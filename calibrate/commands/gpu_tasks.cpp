@@ -121,7 +121,7 @@ NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::La
                                layout.tensors[static_cast<std::size_t>(parameter)].size());
   };
   NodeWeights weights{size(layout.nodes[node].matrix), size(layout.nodes[node].bias),
-                      program.list.nodes[node].name == "logits"};
+                      program.list.nodes[node].site == costmodel::Site::logits};
   const int of_product = program.bias_of[node];
   if (of_product == -2) weights.bias = 0;
   if (of_product >= 0) weights.bias = size(layout.nodes[static_cast<std::size_t>(of_product)].bias);
@@ -130,8 +130,8 @@ NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::La
 
 // Products and attention have tasks of their own.
 bool is_timed_in_layers(const Node& node) {
-  const auto name = costmodel::measured_name(node.op);
-  return !name.empty() && costmodel::keys_of(name).axes.size() == 1;
+  const auto measured = costmodel::measured_op(node.op);
+  return measured && costmodel::keys_of(*measured).axes.size() == 1;
 }
 
 std::vector<Record> time_layers(GpuBench& bench, const SmallModel& model, const StopRule& rule) {

@@ -144,7 +144,7 @@ void NodeBench::run(Pass pass) {
 OpList product_list(std::int64_t m, std::int64_t n, std::int64_t k, double element) {
   OpList list;
   list.tensors = {{"x", m, k, element}, {"y", m, n, element}};
-  list.nodes = {{"product", costmodel::Linear{m, n, k, false, false}, {0}, 1, {0}}};
+  list.nodes = {{costmodel::Site::other, costmodel::Linear{m, n, k, false, false}, {0}, 1, {0}}};
   return list;
 }
 
@@ -154,7 +154,7 @@ OpList attention_list(const costmodel::FlashAttention& op, double element) {
   list.tensors = {{"qkv", rows, wide, element},
                   {"out", rows, op.heads * op.head_dim, element},
                   {"log-sum-exp", rows, op.heads, 4, TensorRole::statistics}};
-  list.nodes = {{"flash attention", op, {0}, 1, {0, 2, 1}}};
+  list.nodes = {{costmodel::Site::flash_attention, op, {0}, 1, {0, 2, 1}}};
   return list;
 }
 

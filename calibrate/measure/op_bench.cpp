@@ -103,7 +103,8 @@ runtime::Place place_of(const Op& op) {
 // An operator with all its tensors.
 class Bench {
  public:
-  explicit Bench(const Op& op) : node_{"bench", op, {}, -1, {}}, place_(place_of(op)) {
+  explicit Bench(const Op& op)
+      : node_{costmodel::Site::other, op, {}, -1, {}}, place_(place_of(op)) {
     const Sizes sizes = sizes_of(op);
     for (const auto size : sizes.inputs) {
       inputs_.push_back(random_floats(size));

@@ -22,7 +22,7 @@ std::vector<OpRecorder::Entry> OpRecorder::entries() const {
 void OpRecorder::note(const OpCall& call, Pass pass) {
   const costmodel::Seconds now = clock_();
   const auto [at, fresh] = entries_.try_emplace({&call.node, pass});
-  if (fresh) at->second = {std::string(call.node.name), call.node.op, pass, {}, {}};
+  if (fresh) at->second = {std::string(call.node.name()), call.node.op, pass, {}, {}};
   at->second.times.push_back((now - mark_).value);
   at->second.slowdowns.push_back(pace_.slowdown());
   mark_ = clock_();

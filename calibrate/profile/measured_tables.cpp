@@ -12,6 +12,7 @@
 
 namespace calibrate {
 
+using costmodel::MeasuredOp;
 using costmodel::Pass;
 using costmodel::RateTable;
 
@@ -111,7 +112,7 @@ double ratio_near(double size, const std::vector<InALayer>& in_order_of_ratio) {
 }
 
 void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
-  const std::string name = in_a_layer(table.op);
+  const std::string name = in_a_layer(name_of(table.op));
   std::vector<InALayer> all;
   for (const Record& r : records) {
     if (r.op != name || r.pass != table.pass) continue;
@@ -152,16 +153,16 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records,
   std::map<std::pair<std::string, Pass>, Rates> measured;
   const auto names = costmodel::measured_names();
   for (const Record& r : records) {
-    if (std::find(names.begin(), names.end(), r.op) == names.end()) continue;
+    if (std::ranges::count(names, r.op) == 0) continue;
     measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.median.value);
   }
   std::vector<RateTable> tables;
   for (const auto& [key, rates] : measured) {
     RateTable table;
-    table.op = key.first;
+    table.op = static_cast<MeasuredOp>(std::ranges::find(names, key.first) - names.begin());
     table.pass = key.second;
     // The optimizer's parameters are fp32 in every precision.
-    table.precision = table.op == "optimizer" ? costmodel::Precision::fp32 : precision;
+    table.precision = table.op == MeasuredOp::optimizer ? costmodel::Precision::fp32 : precision;
     const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
     (curve ? fill_curve : fill_grid)(rates, table);
     if (table.rates.empty()) continue;

@@ -1,20 +1,17 @@
 #include "costmodel/cost/measured_time.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace costmodel {
 
 namespace {
 
-std::string_view residual_name(const BiasDropoutAdd& o) {
-  if (o.dropout) return o.bias ? "residual with both" : "residual with dropout";
-  return o.bias ? "residual with bias" : "residual";
+MeasuredOp residual_op(const BiasDropoutAdd& o) {
+  if (o.dropout) return o.bias ? MeasuredOp::residual_with_both : MeasuredOp::residual_with_dropout;
+  return o.bias ? MeasuredOp::residual_with_bias : MeasuredOp::residual;
 }
 
-std::string_view norm_name(const Norm& o) {
-  if (o.gains > 1) return "head norm";
-  return o.kind == Normalization::layernorm ? "layernorm" : "rmsnorm";
+MeasuredOp norm_op(const Norm& o) {
+  if (o.gains > 1) return MeasuredOp::head_norm;
+  return o.kind == Normalization::layernorm ? MeasuredOp::layernorm : MeasuredOp::rmsnorm;
 }
 
 // No table covers blocks of a ring, cross-attention, a different value size, or attention without
@@ -28,15 +25,14 @@ bool is_plain(const AttentionContext& o) { return o.key_count() == o.s; }
 
 // A product's rate is that of its precision alone. All other operators compute in float on numbers
 // as they are stored, so a table of another precision that is stored alike serves as well.
-const RateTable* table_of(std::string_view name, Pass pass, const DeviceSpec& device,
-                          Precision precision) {
+const RateTable* table_of(MeasuredOp op, Pass pass, const DeviceSpec& device, Precision precision) {
   const RateTable* alike = nullptr;
   for (const RateTable& t : device.measured) {
-    if (t.pass != pass || t.op != name) continue;
+    if (t.pass != pass || t.op != op) continue;
     if (t.precision == precision) return &t;
     if (storage_bytes(t.precision) == storage_bytes(precision)) alike = &t;
   }
-  return name == "linear" ? nullptr : alike;
+  return op == MeasuredOp::linear ? nullptr : alike;
 }
 
 std::optional<Seconds> time_by(const RateTable* table, const MeasuredWork& work) {
@@ -57,35 +53,46 @@ Seconds bias_time(const Op& op, Pass pass, const DeviceSpec& device, Precision p
   const auto* o = std::get_if<Linear>(&op);
   if (o == nullptr || !o->bias || o->bias_in_residual) return {};
   const auto bytes = streamed(biased_bytes(*o, precision).value);
-  return time_by(table_of("bias", pass, device, precision), bytes).value_or(Seconds(0));
+  return time_by(table_of(MeasuredOp::bias, pass, device, precision), bytes).value_or(Seconds(0));
 }
 
 }  // namespace
 
+std::optional<MeasuredOp> measured_op(const Op& op) {
+  using Measured = std::optional<MeasuredOp>;
+  const auto plain = [](const auto& o, MeasuredOp measured) {
+    return is_plain(o) ? Measured(measured) : std::nullopt;
+  };
+  return std::visit(
+      Visitor{
+          [](const Linear&) -> Measured { return MeasuredOp::linear; },
+          [](const Norm& o) -> Measured { return norm_op(o); },
+          [](const Activation& o) -> Measured {
+            return o.gated ? MeasuredOp::gated_activation : MeasuredOp::activation;
+          },
+          [](const BiasDropoutAdd& o) -> Measured { return residual_op(o); },
+          [&](const FlashAttention& o) { return plain(o, MeasuredOp::flash_attention); },
+          [&](const AttentionScores& o) { return plain(o, MeasuredOp::attention_scores); },
+          [&](const AttentionContext& o) { return plain(o, MeasuredOp::attention_context); },
+          [](const Softmax&) -> Measured { return MeasuredOp::softmax; },
+          [](const Dropout&) -> Measured { return MeasuredOp::dropout; },
+          [](const Rotary&) -> Measured { return MeasuredOp::rotary; },
+          [](const Embedding&) -> Measured { return MeasuredOp::embedding; },
+          [](const PositionEmbedding&) -> Measured { return MeasuredOp::position_embedding; },
+          [](const CrossEntropy&) -> Measured { return MeasuredOp::cross_entropy; },
+          [](const Convolution&) -> Measured { return {}; },
+          [](const Scan&) -> Measured { return {}; },
+          [](const GroupedLinear&) -> Measured { return {}; },
+          [](const Routing&) -> Measured { return {}; },
+          [](const Permute&) -> Measured { return {}; },
+          [](const Collective&) -> Measured { return {}; },
+      },
+      op);
+}
+
 std::string_view measured_name(const Op& op) {
-  return std::visit(Visitor{
-                        [](const Norm& o) { return norm_name(o); },
-                        [](const Activation& o) -> std::string_view {
-                          return o.gated ? "gated activation" : "activation";
-                        },
-                        [](const BiasDropoutAdd& o) { return residual_name(o); },
-                        [](const FlashAttention& o) -> std::string_view {
-                          return is_plain(o) ? "flash attention" : "";
-                        },
-                        [](const AttentionScores& o) -> std::string_view {
-                          return is_plain(o) ? "attention scores" : "";
-                        },
-                        [](const AttentionContext& o) -> std::string_view {
-                          return is_plain(o) ? "attention context" : "";
-                        },
-                        [&](const auto&) {
-                          const auto name = name_of(op);
-                          const auto names = measured_names();
-                          return std::find(names.begin(), names.end(), name) == names.end() ? ""
-                                                                                            : name;
-                        },
-                    },
-                    op);
+  const auto measured = measured_op(op);
+  return measured ? name_of(*measured) : "";
 }
 
 MeasuredWork measured_work(const Op& op, Pass pass, Precision precision) {
@@ -123,16 +130,16 @@ Bytes biased_bytes(const Linear& op, Precision precision) {
 std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& device,
                                      Precision precision) {
   if (device.measured.empty()) return std::nullopt;
-  const std::string_view name = measured_name(op);
-  if (name.empty()) return std::nullopt;
-  const auto* table = table_of(name, pass, device, precision);
+  const auto measured = measured_op(op);
+  if (!measured) return std::nullopt;
+  const auto* table = table_of(*measured, pass, device, precision);
   if (table == nullptr) return std::nullopt;
   return *time_by(table, measured_work(op, pass, precision)) +
          bias_time(op, pass, device, precision);
 }
 
 std::optional<Seconds> measured_optimizer(Bytes parameters, const DeviceSpec& device) {
-  const RateTable* table = table_of("optimizer", Pass::forward, device, Precision::fp32);
+  const RateTable* table = table_of(MeasuredOp::optimizer, Pass::forward, device, Precision::fp32);
   if (table == nullptr) return std::nullopt;
   return time_by(table, streamed(parameters.value));
 }

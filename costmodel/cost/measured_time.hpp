@@ -25,7 +25,9 @@
 
 namespace costmodel {
 
-// The name of the operator's table; "" for an operator that is never measured.
+// Whose table the operator has; none: it is never measured.
+std::optional<MeasuredOp> measured_op(const Op& op);
+// Its name, or "".
 std::string_view measured_name(const Op& op);
 
 // Coordinates and amount of one pass: time = amount / rate_at(table, point).

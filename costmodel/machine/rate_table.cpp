@@ -71,11 +71,16 @@ double rate_at(const RateTable& table, std::span<const double> point) {
   return std::exp(logarithm);
 }
 
-TableKeys keys_of(std::string_view op) {
-  if (op == "linear") return {{"m", "n", "k"}, "flops_per_s"};
-  if (op == "flash attention" || op == "attention scores" || op == "attention context")
-    return {{"sequence", "head_dim"}, "flops_per_s"};
-  return {{"bytes"}, "bytes_per_s"};
+std::string_view name_of(MeasuredOp op) { return names[static_cast<std::size_t>(op)]; }
+
+TableKeys keys_of(MeasuredOp op) {
+  switch (op) {
+    case MeasuredOp::linear: return {{"m", "n", "k"}, "flops_per_s"};
+    case MeasuredOp::flash_attention:
+    case MeasuredOp::attention_scores:
+    case MeasuredOp::attention_context: return {{"sequence", "head_dim"}, "flops_per_s"};
+    default: return {{"bytes"}, "bytes_per_s"};
+  }
 }
 
 }  // namespace costmodel

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,10 +14,35 @@
 
 namespace costmodel {
 
+// The operators that are measured (cost/measured_time.hpp says which is which), and the optimizer.
+enum class MeasuredOp {
+  linear,
+  bias,
+  flash_attention,
+  attention_scores,
+  attention_context,
+  softmax,
+  dropout,
+  layernorm,
+  rmsnorm,
+  head_norm,
+  activation,
+  gated_activation,
+  residual,
+  residual_with_bias,
+  residual_with_dropout,
+  residual_with_both,
+  rotary,
+  embedding,
+  position_embedding,
+  cross_entropy,
+  optimizer,
+};
+
 // One pass of one operator in one precision. The operator defines the meaning of the axes and of
 // the rate (cost/measured_time.hpp).
 struct RateTable {
-  std::string op;
+  MeasuredOp op = MeasuredOp::linear;
   Pass pass = Pass::forward;
   Precision precision = Precision::fp32;
   std::vector<std::vector<double>> axes;  // at most three; each ascending and positive
@@ -28,14 +52,15 @@ struct RateTable {
 // `point` has one positive coordinate per axis.
 double rate_at(const RateTable& table, std::span<const double> point);
 
-// All valid table names: the operator names of cost/measured_time.hpp, and "optimizer".
+// Their names in a device file, in the order of MeasuredOp.
 std::span<const std::string_view> measured_names();
+std::string_view name_of(MeasuredOp op);
 
-// The axes and the rate's key of an operator's table: {"m", "n", "k"} and flops_per_s for "linear".
+// The axes and the rate's key of an operator's table: {"m", "n", "k"} and flops_per_s for `linear`.
 struct TableKeys {
   std::vector<std::string_view> axes;
   std::string_view rate;
 };
-TableKeys keys_of(std::string_view op);
+TableKeys keys_of(MeasuredOp op);
 
 }  // namespace costmodel

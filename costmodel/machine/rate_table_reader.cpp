@@ -44,7 +44,7 @@ RateTable read_rate_table(const Value& map) {
   MapReader reader(map, "measured operator");
   RateTable table;
   reader.required("op");
-  table.op = std::string(measured_names()[*reader.one_of("op", measured_names())]);
+  table.op = static_cast<MeasuredOp>(*reader.one_of("op", measured_names()));
   reader.required("pass");
   table.pass = static_cast<Pass>(*reader.one_of("pass", pass_names));
   reader.required("precision");
@@ -93,7 +93,7 @@ std::vector<RateTable> read_rate_tables(const Value& list) {
     });
     if (twice) {
       throw ConfigError(item.mark,
-                        fmt::format("{} has two tables for {}", table.op,
+                        fmt::format("{} has two tables for {}", name_of(table.op),
                                     pass_names[static_cast<std::size_t>(table.pass)]),
                         "keep one of them");
     }
@@ -107,7 +107,7 @@ Value to_value(const std::vector<RateTable>& tables) {
   list.kind = Value::Kind::sequence;
   for (const RateTable& table : tables) {
     Value map;
-    map.set("op", scalar_value(table.op));
+    map.set("op", scalar_value(std::string(name_of(table.op))));
     map.set("pass", scalar_value(std::string(pass_names[static_cast<std::size_t>(table.pass)])));
     map.set("precision", scalar_value(std::string(to_string(table.precision))));
     const TableKeys keys = keys_of(table.op);

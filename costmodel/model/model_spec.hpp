@@ -100,9 +100,6 @@ struct ModelSpec {
   std::int64_t conv_channels() const { return scan_width() + 2 * ssm_groups * state_size; }
   bool latent_attention() const { return kv_lora_rank > 0; }
   bool encoder_decoder() const { return encoder_layers > 0; }
-  std::int64_t mlp_inner() const {
-    return gated_mlp ? 2 * ffn_hidden : ffn_hidden;
-  }  // columns of the first MLP product
   std::int64_t gates() const { return gated_mlp ? 2 : 1; }
   std::int64_t shared_ffn() const { return shared_experts * expert_ffn_hidden; }
   bool has_experts(std::int64_t layer) const { return moe_layers(layer, 1) > 0; }

@@ -16,7 +16,7 @@ TensorId LayerBuilder::attention(TensorId normed) {
   const TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
                            : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
                                              : flash({qkv}, attention_of(heads, kv_heads));
-  const TensorId out = linear("attention projection", context, context, model_.hidden,
+  const TensorId out = linear(Site::attention_projection, context, context, model_.hidden,
                               heads * model_.value_dim(), model_.linear_bias);
   for (std::size_t i = first; i < list_.nodes.size(); ++i)
     list_.nodes[i].scope = GraphScope::attention;
@@ -27,8 +27,8 @@ TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
   const std::int64_t heads = model_.heads / context_.tp, h = model_.hidden, d = model_.head_dim;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / context_.tp);
   const TensorId q =
-      linear("cross-attention Q", split(normed), normed, heads * d, h, model_.qkv_bias);
-  const TensorId kv = linear("cross-attention K, V", split(encoded, encoder_tokens()), encoded,
+      linear(Site::cross_attention_q, split(normed), normed, heads * d, h, model_.qkv_bias);
+  const TensorId kv = linear(Site::cross_attention_kv, split(encoded, encoder_tokens()), encoded,
                              encoder_tokens(), 2 * kv_heads * d, h, model_.qkv_bias);
   TensorId context = -1;
   if (context_.attention == AttentionKernel::unfused) {
@@ -40,21 +40,23 @@ TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
     op.cross = true;
     context = flash({q, kv}, op);
   }
-  return linear("cross-attention projection", context, context, h, heads * d, model_.linear_bias);
+  return linear(Site::cross_attention_projection, context, context, h, heads * d,
+                model_.linear_bias);
 }
 
 TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
                                  std::int64_t kv_heads) {
   const std::int64_t q = heads * model_.head_dim;
   const std::int64_t columns = q + 2 * kv_heads * model_.head_dim;
-  TensorId qkv = linear("QKV", x, kept, columns, model_.hidden, model_.qkv_bias);
+  TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
   if (model_.qk_norm) {
     const std::int64_t rows = tokens_ * (heads + kv_heads);
-    qkv = add("QK norm", Norm{rows, model_.head_dim, model_.normalization, 2}, {qkv}, tokens_,
+    qkv = add(Site::qk_norm, Norm{rows, model_.head_dim, model_.normalization, 2}, {qkv}, tokens_,
               columns, {qkv});
   }
   if (model_.positions == Positions::rotary) {
-    qkv = add("rotary", Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
+    qkv =
+        add(Site::rotary, Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
   }
   return qkv;
 }
@@ -62,13 +64,13 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
 TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
   const std::int64_t h = model_.hidden, query = heads * model_.head_dim;
   const TensorId q = model_.q_lora_rank == 0
-                         ? linear("Q", split(normed), normed, query, h, false)
-                         : from_latent("Q", latent("Q down", normed, model_.q_lora_rank),
+                         ? linear(Site::q, split(normed), normed, query, h, false)
+                         : from_latent(Site::q, latent(Site::q_down, normed, model_.q_lora_rank),
                                        model_.q_lora_rank, query);
   const std::int64_t rank = model_.kv_lora_rank, rotary = model_.qk_pos_emb_head_dim;
-  const TensorId low = latent("K, V down", normed, rank + rotary);
+  const TensorId low = latent(Site::kv_down, normed, rank + rotary);
   if (context_.sequence_parallel) {  // the rotary key that all heads share
-    list_.nodes.push_back({"rotary key",
+    list_.nodes.push_back({Site::rotary_key,
                            Collective{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                       Axis::tensor, size_of(tokens_, rotary)},
                            {low},
@@ -76,22 +78,21 @@ TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
                            {}});
   }
   const TensorId kv =
-      from_latent("K, V", low, rank, heads * (model_.qk_head_dim + model_.value_dim()));
+      from_latent(Site::kv, low, rank, heads * (model_.qk_head_dim + model_.value_dim()));
   const std::int64_t columns = 2 * query + heads * model_.value_dim();
-  return add("rotary and heads", Rotary{tokens_, 2 * query}, {q, kv, low}, tokens_, columns, {},
+  return add(Site::rotary_and_heads, Rotary{tokens_, 2 * query}, {q, kv, low}, tokens_, columns, {},
              Region::latent_up);
 }
 
-TensorId LayerBuilder::latent(std::string_view name, TensorId normed, std::int64_t columns) {
-  return add(name, Linear{local_tokens_, columns, model_.hidden, false, false}, {normed},
+TensorId LayerBuilder::latent(Site site, TensorId normed, std::int64_t columns) {
+  return add(site, Linear{local_tokens_, columns, model_.hidden, false, false}, {normed},
              local_tokens_, columns, {normed});
 }
 
-TensorId LayerBuilder::from_latent(std::string_view name, TensorId low, std::int64_t rank,
-                                   std::int64_t n) {
+TensorId LayerBuilder::from_latent(Site site, TensorId low, std::int64_t rank, std::int64_t n) {
   const std::size_t first = list_.nodes.size();
-  const TensorId normed = norm("latent norm", low, rank);
-  const TensorId out = linear(name, split(normed), normed, n, rank, false);
+  const TensorId normed = norm(Site::latent_norm, low, rank);
+  const TensorId out = linear(site, split(normed), normed, n, rank, false);
   mark(first, Region::latent_up);
   return out;
 }
@@ -114,7 +115,7 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
 TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {
   const std::int64_t rows = op.sequences * op.s;
   const TensorId statistics = tensor("log-sum-exp", rows, op.heads, TensorRole::statistics, 4);
-  const TensorId out = add("flash attention", op, inputs, rows, op.heads * op.value_dim(),
+  const TensorId out = add(Site::flash_attention, op, inputs, rows, op.heads * op.value_dim(),
                            {inputs.front(), statistics}, Region::attention_core);
   if (op.narrow) {  // it keeps its own fp8 copies of Q, K, V and of the result
     const std::int64_t all = list_.tensors[static_cast<std::size_t>(inputs.front())].cols;
@@ -141,19 +142,19 @@ TensorId LayerBuilder::context_parallel(TensorId qkv, std::int64_t heads, std::i
   const auto core = Region::attention_core;
   if (context_.cp_comm == ContextExchange::p2p) {  // one block is attended to, one arrives
     op.blocks = context_.cp;
-    const TensorId blocks = add("K, V ring",
+    const TensorId blocks = add(Site::kv_ring,
                                 Collective{CollectiveKind::ring, CollectiveKind::ring,
                                            Axis::context, all_kv, 2},  // backward: dK, dV too
                                 {qkv}, 2 * tokens_, columns, {}, core);
     return flash({qkv, blocks}, op);
   }
   const TensorId gathered = add(
-      "K, V gather",
+      Site::kv_gather,
       Collective{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, Axis::context, all_kv},
       {qkv}, all_rows, columns, {}, core);
   const TensorId out = flash({qkv, gathered}, op);
   list_.nodes.push_back(
-      {"K, V gathered again",
+      {Site::kv_gathered_again,
        Collective{CollectiveKind::none, CollectiveKind::all_gather, Axis::context, all_kv},
        {out},
        out,
@@ -170,11 +171,11 @@ TensorId LayerBuilder::ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv
     return Collective{CollectiveKind::all_to_all, CollectiveKind::all_to_all, Axis::context,
                       size_of(tokens_, columns)};
   };
-  list_.nodes.push_back({"Q all-to-all", exchange(q), {qkv}, qkv, {}, core});
-  list_.nodes.push_back({"K all-to-all", exchange(k), {qkv}, qkv, {}, core});
-  const TensorId whole = add("V all-to-all", exchange(v), {qkv}, tokens_, q + k + v, {}, core);
+  list_.nodes.push_back({Site::q_all_to_all, exchange(q), {qkv}, qkv, {}, core});
+  list_.nodes.push_back({Site::k_all_to_all, exchange(k), {qkv}, qkv, {}, core});
+  const TensorId whole = add(Site::v_all_to_all, exchange(v), {qkv}, tokens_, q + k + v, {}, core);
   const TensorId out = flash({whole}, attention_of(heads / context_.cp, kv_heads / context_.cp));
-  return add("attention all-to-all", exchange(result), {out}, tokens_, result, {}, core);
+  return add(Site::attention_all_to_all, exchange(result), {out}, tokens_, result, {}, core);
 }
 
 TensorId LayerBuilder::unfused(const std::vector<TensorId>& inputs, std::int64_t heads,
@@ -182,24 +183,24 @@ TensorId LayerBuilder::unfused(const std::vector<TensorId>& inputs, std::int64_t
   const std::int64_t s = context_.sequence, columns = keys > 0 ? keys : s;
   const std::int64_t batch = context_.micro_batch * heads;
   const auto core = Region::attention_core;
-  TensorId scores = add("attention scores", AttentionScores{batch, s, model_.head_dim, keys},
+  TensorId scores = add(Site::attention_scores, AttentionScores{batch, s, model_.head_dim, keys},
                         inputs, batch * s, columns, inputs, core);
   if (model_.positions == Positions::relative && keys == 0) {
-    scores = add("relative position bias", BiasDropoutAdd{batch * s, s, false, false, true},
+    scores = add(Site::relative_position_bias, BiasDropoutAdd{batch * s, s, false, false, true},
                  {scores}, batch * s, s, {}, core);
   }
   const bool fused = context_.fused_softmax && batch % context_.fused_softmax_batches == 0;
   const bool triangular = fused && keys == 0 && context_.triangular_softmax;
   const Softmax softmax{batch * s, columns, fused, triangular};
-  TensorId weights = add("softmax", softmax, {scores}, batch * s, columns, {}, core);
+  TensorId weights = add(Site::softmax, softmax, {scores}, batch * s, columns, {}, core);
   list_.nodes.back().saved.push_back(weights);
   if (dropout_) {
     const TensorId mask = tensor("attention dropout mask", batch * s, columns, TensorRole::mask, 1);
-    weights = add("attention dropout", Dropout{batch * s, columns}, {weights}, batch * s, columns,
-                  {mask}, core);
+    weights = add(Site::attention_dropout, Dropout{batch * s, columns}, {weights}, batch * s,
+                  columns, {mask}, core);
   }
   const TensorId values = inputs.back();
-  return add("attention context", AttentionContext{batch, s, model_.value_dim(), keys},
+  return add(Site::attention_context, AttentionContext{batch, s, model_.value_dim(), keys},
              {weights, values}, tokens_, heads * model_.value_dim(), {weights, values}, core);
 }
 

@@ -8,12 +8,12 @@ namespace costmodel {
 TensorId LayerBuilder::experts(TensorId x) {
   const std::int64_t tokens = local_tokens_, h = model_.hidden, k = model_.top_k;
   const std::size_t first = list_.nodes.size();
-  const TensorId scores = add("router", Linear{tokens, model_.experts, h, false, false}, {x},
+  const TensorId scores = add(Site::router, Linear{tokens, model_.experts, h, false, false}, {x},
                               tokens, model_.experts, {x});
   const TensorId chosen =
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(
-      {"top-k routing", Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
+      {Site::top_k_routing, Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
   for (std::size_t i = first; i < list_.nodes.size(); ++i)
     list_.nodes[i].scope = GraphScope::router;
   const TensorId places = tensor("places of rows", tokens * k, 1, TensorRole::statistics, 8);
@@ -22,40 +22,39 @@ TensorId LayerBuilder::experts(TensorId x) {
   const bool once = sends_once_a_rank(context_.dispatcher) && context_.ep > 1;
   TensorId rows = x;
   if (context_.expert_group > 0) {
-    rows = to_places("dispatch product", {x, chosen}, tokens * k);
+    rows = to_places(Site::dispatch_product, {x, chosen}, tokens * k);
   } else if (!once) {
-    rows = add("permute", Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
+    rows = add(Site::permute, Permute{tokens, h, k}, {x, chosen}, tokens * k, h, {places});
   }
   const std::int64_t local = model_.experts / context_.ep;
   const auto all_rows = static_cast<std::int64_t>(static_cast<double>(tokens * k * context_.etp) *
                                                   context_.expert_load);
-  rows = dispatched("dispatch", rows, tokens * k, true);
+  rows = dispatched(Site::dispatch, rows, tokens * k, true);
   const bool sorts = context_.ep > 1 && local > 1;  // rows come by sender, products want experts
-  if (sorts) rows = add("sort by expert", Permute{all_rows, h, 1}, {rows}, all_rows, h);
+  if (sorts) rows = add(Site::sort_by_expert, Permute{all_rows, h, 1}, {rows}, all_rows, h);
   if (once) list_.nodes.back().saved.push_back(places);
   rows = expert_mlp(rows, all_rows, local);
-  if (sorts) rows = add("sort by sender", Permute{all_rows, h, 1}, {rows}, all_rows, h);
-  rows = dispatched("combine", rows, tokens * k, false);
-  if (context_.expert_group > 0) return to_places("combine product", {rows, chosen}, tokens);
+  if (sorts) rows = add(Site::sort_by_sender, Permute{all_rows, h, 1}, {rows}, all_rows, h);
+  rows = dispatched(Site::combine, rows, tokens * k, false);
+  if (context_.expert_group > 0) return to_places(Site::combine_product, {rows, chosen}, tokens);
   if (once) return rows;
-  return add("unpermute", Permute{tokens, h, k}, {rows}, tokens, h);
+  return add(Site::unpermute, Permute{tokens, h, k}, {rows}, tokens, h);
 }
 
 // GShard's dispatch and combine (Lepikhin et al. 2020, arXiv:2006.16668, algorithm 1: einsum
 // GSEC,GSM->EGCM and back): in every group of S tokens a product with a mask of S x E·C = top_k·S,
 // whose shape and gradients are those of P · V.
-TensorId LayerBuilder::to_places(std::string_view name, const std::vector<TensorId>& inputs,
+TensorId LayerBuilder::to_places(Site site, const std::vector<TensorId>& inputs,
                                  std::int64_t rows) {
   const std::int64_t k = model_.top_k;
   const std::int64_t group = std::min<std::int64_t>(context_.expert_group, local_tokens_);
   const TensorId mask =
       tensor("mask of places", local_tokens_, k * group, TensorRole::beside, context_.element);
-  return add(name, AttentionContext{k * local_tokens_ / group, group, model_.hidden}, inputs, rows,
+  return add(site, AttentionContext{k * local_tokens_ / group, group, model_.hidden}, inputs, rows,
              model_.hidden, {mask, inputs.front()});
 }
 
-TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int64_t own,
-                                  bool there) {
+TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bool there) {
   const std::int64_t h = model_.hidden, all = own * context_.etp;
   const bool gathers = context_.dispatcher == Dispatcher::allgather;
   const auto exchange = [&](TensorId x) {
@@ -68,12 +67,12 @@ TensorId LayerBuilder::dispatched(std::string_view name, TensorId rows, std::int
       op.bytes = size_of(own / model_.top_k * context_.ep, h);
     }
     const bool summed = !there && sends_once_a_rank(context_.dispatcher);
-    return add(name, op, {x}, summed ? own / model_.top_k : own, h);
+    return add(site, op, {x}, summed ? own / model_.top_k : own, h);
   };
   if (context_.etp == 1) return exchange(rows);
   const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
   const auto share = [&](TensorId x) {
-    return add(there ? "gather for experts" : "sum of experts",
+    return add(there ? Site::gather_for_experts : Site::sum_of_experts,
                Collective{there ? gather : scatter, there ? scatter : gather, Axis::expert_tensor,
                           size_of(all, h)},
                {x}, there ? all : own, h);
@@ -87,16 +86,16 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const bool bias = model_.linear_bias, fused = context_.fused_grouped_mlp;
   const Seconds start = context_.expert_start;
   const TensorId up =
-      add(model_.gated_mlp ? "expert gate and up" : "expert up",
+      add(model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up,
           GroupedLinear{rows, inner, h, local, bias, start, true}, {x}, rows, inner, {routed(x)});
   const bool fused_bias = context_.fused_bias_activation || !bias;
   const TensorId act =
-      add("expert activation", Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
+      add(Site::expert_activation, Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
           rows, ffn, {up}, Region::expert_activation);
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
-  return add("expert down", GroupedLinear{rows, h, ffn, local, bias, start, !fused}, {act}, rows, h,
-             {kept});
+  return add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused}, {act},
+             rows, h, {kept});
 }
 
 // What a product of experts keeps of its input: in the operand's precision.

@@ -26,23 +26,22 @@ TensorId LayerBuilder::tensor(std::string_view name, std::int64_t rows, std::int
   return static_cast<TensorId>(list_.tensors.size() - 1);
 }
 
-TensorId LayerBuilder::add(std::string_view name, const Op& op, std::vector<TensorId> inputs,
-                           std::int64_t rows, std::int64_t cols, std::vector<TensorId> saved,
-                           Region region) {
-  const TensorId out = tensor(name, rows, cols);
-  list_.nodes.push_back({name, op, std::move(inputs), out, std::move(saved), region});
+TensorId LayerBuilder::add(Site site, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
+                           std::int64_t cols, std::vector<TensorId> saved, Region region) {
+  const TensorId out = tensor(name_of(site), rows, cols);
+  list_.nodes.push_back({site, op, std::move(inputs), out, std::move(saved), region});
   return out;
 }
 
-TensorId LayerBuilder::norm(std::string_view name, TensorId x, std::int64_t cols) {
+TensorId LayerBuilder::norm(Site site, TensorId x, std::int64_t cols) {
   const std::int64_t rows = list_.tensors[static_cast<std::size_t>(x)].rows;
   const std::int64_t figures = model_.normalization == Normalization::layernorm ? 2 : 1;
   const TensorId statistics = tensor("norm statistics", rows, figures, TensorRole::statistics, 4);
-  return add(name, Norm{rows, cols, model_.normalization}, {x}, rows, cols, {x, statistics});
+  return add(site, Norm{rows, cols, model_.normalization}, {x}, rows, cols, {x, statistics});
 }
 
-TensorId LayerBuilder::layer_norm(std::string_view name, TensorId x) {
-  const TensorId out = norm(name, x, model_.hidden);
+TensorId LayerBuilder::layer_norm(Site site, TensorId x) {
+  const TensorId out = norm(site, x, model_.hidden);
   list_.nodes.back().region = Region::norm;
   return out;
 }
@@ -69,14 +68,14 @@ TensorId LayerBuilder::split(TensorId x, std::int64_t tokens) {
       context_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   if (forward ==
       CollectiveKind::none) {  // forward is the identity: the same tensor, no copy is made
-    list_.nodes.push_back({"enter tensor-parallel",
+    list_.nodes.push_back({Site::enter_tensor_parallel,
                            Collective{forward, backward, Axis::tensor, message},
                            {x},
                            x,
                            {}});
     return x;
   }
-  return add("enter tensor-parallel", Collective{forward, backward, Axis::tensor, message}, {x},
+  return add(Site::enter_tensor_parallel, Collective{forward, backward, Axis::tensor, message}, {x},
              tokens, cols);
 }
 
@@ -86,18 +85,19 @@ TensorId LayerBuilder::join(TensorId x) {
       context_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   const auto backward =
       context_.sequence_parallel ? CollectiveKind::all_gather : CollectiveKind::none;
-  return add("leave tensor-parallel", Collective{forward, backward, Axis::tensor, full_message()},
-             {x}, local_tokens_, model_.hidden);
+  return add(Site::leave_tensor_parallel,
+             Collective{forward, backward, Axis::tensor, full_message()}, {x}, local_tokens_,
+             model_.hidden);
 }
 
-TensorId LayerBuilder::linear(std::string_view name, TensorId x, TensorId kept, std::int64_t rows,
+TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t rows,
                               std::int64_t n, std::int64_t k, bool bias) {
   const bool regather = context_.sequence_parallel && kept != x;
   if (context_.saved_input > 0) {  // the cast operand is kept, not what it was cast from
     const std::int64_t held = list_.tensors[static_cast<std::size_t>(kept)].rows;
     kept = tensor("narrow input", held, k, TensorRole::activation, context_.saved_input);
   }
-  return add(name, Linear{rows, n, k, bias, regather}, {x}, rows, n, {kept});
+  return add(site, Linear{rows, n, k, bias, regather}, {x}, rows, n, {kept});
 }
 
 // The residual adds the bias of the product that made `x`; a collective may be in between.
@@ -110,11 +110,11 @@ void LayerBuilder::leave_bias(TensorId x) {
   }
 }
 
-TensorId LayerBuilder::residual(std::string_view name, TensorId x, TensorId skip) {
+TensorId LayerBuilder::residual(Site site, TensorId x, TensorId skip) {
   const BiasDropoutAdd op{local_tokens_, model_.hidden, model_.linear_bias, dropout_,
                           context_.fused_bias_dropout_add};
   if (op.bias) leave_bias(x);
-  const TensorId out = add(name, op, {x, skip}, local_tokens_, model_.hidden);
+  const TensorId out = add(site, op, {x, skip}, local_tokens_, model_.hidden);
   if (dropout_) {
     const TensorId mask = tensor("dropout mask", local_tokens_, model_.hidden, TensorRole::mask, 1);
     list_.nodes.back().saved.push_back(mask);

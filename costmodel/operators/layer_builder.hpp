@@ -31,11 +31,11 @@ class LayerBuilder {
  private:
   TensorId tensor(std::string_view name, std::int64_t rows, std::int64_t cols,
                   TensorRole role = TensorRole::activation, double element = 0);
-  TensorId add(std::string_view name, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
+  TensorId add(Site site, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
                std::int64_t cols, std::vector<TensorId> saved = {}, Region region = Region::rest);
-  TensorId norm(std::string_view name, TensorId x, std::int64_t cols);
+  TensorId norm(Site site, TensorId x, std::int64_t cols);
   // A norm before attention or MLP, which recomputation may name.
-  TensorId layer_norm(std::string_view name, TensorId x);
+  TensorId layer_norm(Site site, TensorId x);
   // Puts the nodes from `first` on, which have no region of their own, into `region`.
   void mark(std::size_t first, Region region);
   TensorId embedded();
@@ -52,12 +52,11 @@ class LayerBuilder {
   TensorId join(TensorId x);
   // `kept` is the tensor saved for backward: the input, or its sequence-parallel shard, which is
   // gathered again.
-  TensorId linear(std::string_view name, TensorId x, TensorId kept, std::int64_t n, std::int64_t k,
-                  bool bias) {
-    return linear(name, x, kept, tokens_, n, k, bias);
+  TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t n, std::int64_t k, bool bias) {
+    return linear(site, x, kept, tokens_, n, k, bias);
   }
-  TensorId linear(std::string_view name, TensorId x, TensorId kept, std::int64_t rows,
-                  std::int64_t n, std::int64_t k, bool bias);
+  TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t rows, std::int64_t n,
+                  std::int64_t k, bool bias);
   TensorId attention(TensorId normed);
   // Queries from `normed`, keys and values from the encoder's output.
   TensorId cross_attention(TensorId normed, TensorId encoded);
@@ -65,8 +64,8 @@ class LayerBuilder {
   // The down-projections to the latent vectors are replicated on every tensor rank and run on its
   // tokens; the up-projections are sharded by heads (Megatron's multi_latent_attention.py).
   TensorId latent_qkv(TensorId normed, std::int64_t heads);
-  TensorId latent(std::string_view name, TensorId normed, std::int64_t columns);
-  TensorId from_latent(std::string_view name, TensorId low, std::int64_t rank, std::int64_t n);
+  TensorId latent(Site site, TensorId normed, std::int64_t columns);
+  TensorId from_latent(Site site, TensorId low, std::int64_t rank, std::int64_t n);
   // One kernel over full sequences.
   FlashAttention attention_of(std::int64_t heads, std::int64_t kv_heads) const;
   // inputs: this rank's Q, K and V, and the K and V it receives from other ranks.
@@ -75,7 +74,7 @@ class LayerBuilder {
   // Q, K, V: all-to-all from all heads of a part of the sequence to a part of the heads of the full
   // sequence; the result is sent back.
   TensorId ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
-  TensorId to_places(std::string_view name, const std::vector<TensorId>& inputs, std::int64_t rows);
+  TensorId to_places(Site site, const std::vector<TensorId>& inputs, std::int64_t rows);
   // `saved` is kept in addition to the softmax.
   TensorId unfused_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved);
   // The first of `inputs` is Q, the last are K and V. `keys` is the length of another sequence; 0:
@@ -91,10 +90,10 @@ class LayerBuilder {
   // receives as many rows as it sends; with etp > 1 the ranks of an expert gather theirs.
   TensorId experts(TensorId x);
   // Dispatch to the experts' ranks (then gathered over the ranks of an expert), or combine back.
-  TensorId dispatched(std::string_view name, TensorId rows, std::int64_t own, bool there);
+  TensorId dispatched(Site site, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
   TensorId routed(TensorId x);
-  TensorId residual(std::string_view name, TensorId x, TensorId skip);
+  TensorId residual(Site site, TensorId x, TensorId skip);
   void leave_bias(TensorId x);
   OpList finish(TensorId input, TensorId output);
   std::int64_t encoder_tokens() const { return context_.micro_batch * encoder_sequence_; }

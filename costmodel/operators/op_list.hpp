@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "costmodel/operators/op.hpp"
+#include "costmodel/operators/site.hpp"
 
 namespace costmodel {
 
@@ -48,13 +49,14 @@ enum class Region : unsigned {
 enum class GraphScope { none, attention, mlp, router };
 
 struct Node {
-  std::string_view name;
+  Site site = Site::other;
   Op op;
   std::vector<TensorId> inputs;
   TensorId output = -1;
   std::vector<TensorId> saved;  // saved from forward to backward
   Region region = Region::rest;
   GraphScope scope = GraphScope::none;
+  std::string_view name() const { return name_of(site); }
 };
 
 struct OpList {

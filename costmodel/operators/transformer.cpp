@@ -8,20 +8,20 @@ namespace costmodel {
 TensorId LayerBuilder::embedded() {
   const TensorId ids = tensor("token ids", tokens_, 1, TensorRole::statistics, 8);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
-  TensorId x = add("token embedding", Embedding{tokens_, model_.hidden, vocab}, {ids}, tokens_,
+  TensorId x = add(Site::token_embedding, Embedding{tokens_, model_.hidden, vocab}, {ids}, tokens_,
                    model_.hidden, {ids});
   x = join(x);
   if (model_.positions == Positions::learned) {
     const std::int64_t rows = model_.max_positions > 0 ? model_.max_positions : context_.sequence;
-    x = add("position embedding", PositionEmbedding{local_tokens_, model_.hidden, rows}, {x},
+    x = add(Site::position_embedding, PositionEmbedding{local_tokens_, model_.hidden, rows}, {x},
             local_tokens_, model_.hidden);
   }
   if (model_.positions == Positions::relative) relative_positions();
-  if (model_.embedding_norm) x = norm("embedding norm", x, model_.hidden);
+  if (model_.embedding_norm) x = norm(Site::embedding_norm, x, model_.hidden);
   if (dropout_) {
     const TensorId mask =
         tensor("embedding dropout mask", local_tokens_, model_.hidden, TensorRole::mask, 1);
-    x = add("embedding dropout", Dropout{local_tokens_, model_.hidden}, {x}, local_tokens_,
+    x = add(Site::embedding_dropout, Dropout{local_tokens_, model_.hidden}, {x}, local_tokens_,
             model_.hidden, {mask});
   }
   return x;
@@ -29,14 +29,15 @@ TensorId LayerBuilder::embedded() {
 
 void LayerBuilder::relative_positions() {
   const std::int64_t s = context_.sequence, heads = model_.heads / context_.tp;
-  add("relative positions", PositionEmbedding{s * s, heads, relative_buckets}, {}, s * s, heads);
+  add(Site::relative_positions, PositionEmbedding{s * s, heads, relative_buckets}, {}, s * s,
+      heads);
 }
 
 OpList LayerBuilder::embedding() { return finish(-1, embedded()); }
 
 OpList LayerBuilder::decoder_embedding() {
   const TensorId x = tensor("encoder's last layer", local(encoder_tokens()), model_.hidden);
-  norm("encoder's final norm", x, model_.hidden);
+  norm(Site::encoder_final_norm, x, model_.hidden);
   return finish(x, embedded());
 }
 
@@ -44,41 +45,42 @@ OpList LayerBuilder::decoder_embedding() {
 OpList LayerBuilder::mtp_start() {
   const std::int64_t h = model_.hidden;
   const TensorId x = tensor("layer input", local_tokens_, h);
-  const TensorId next = norm("next tokens' norm", embedded(), h);
-  const TensorId own = norm("hidden norm", x, h);
+  const TensorId next = norm(Site::next_tokens_norm, embedded(), h);
+  const TensorId own = norm(Site::hidden_norm, x, h);
   const TensorId both =
-      add("concatenation", Permute{local_tokens_, 2 * h, 1}, {own, next}, local_tokens_, 2 * h);
-  const TensorId out = linear("MTP projection", split(both), both, h / context_.tp, 2 * h, false);
+      add(Site::concatenation, Permute{local_tokens_, 2 * h, 1}, {own, next}, local_tokens_, 2 * h);
+  const TensorId out =
+      linear(Site::mtp_projection, split(both), both, h / context_.tp, 2 * h, false);
   return finish(x, join(out));
 }
 
 OpList LayerBuilder::block() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
   if (model_.parallel_block) {
-    const TensorId normed = norm("attention norm", x, model_.hidden);
-    const TensorId normed_mlp = norm("MLP norm", x, model_.hidden);
+    const TensorId normed = norm(Site::attention_norm, x, model_.hidden);
+    const TensorId normed_mlp = norm(Site::mlp_norm, x, model_.hidden);
     const TensorId from_attention = attention(normed);
     const TensorId from_mlp = mlp(split(normed_mlp), normed_mlp);
     const TensorId sum =
-        add("branch sum", BiasDropoutAdd{tokens_, model_.hidden, false, false, true},
+        add(Site::branch_sum, BiasDropoutAdd{tokens_, model_.hidden, false, false, true},
             {from_attention, from_mlp}, tokens_, model_.hidden);
-    return finish(x, residual("residual", join(sum), x));
+    return finish(x, residual(Site::residual, join(sum), x));
   }
   return finish(x, after_mlp(after_attention(x)));
 }
 
 TensorId LayerBuilder::after_attention(TensorId x) {
-  const TensorId normed = layer_norm("attention norm", x);
-  return residual("attention residual", join(attention(normed)), x);
+  const TensorId normed = layer_norm(Site::attention_norm, x);
+  return residual(Site::attention_residual, join(attention(normed)), x);
 }
 
 TensorId LayerBuilder::after_mlp(TensorId x) {
-  const TensorId normed = layer_norm("MLP norm", x);
+  const TensorId normed = layer_norm(Site::mlp_norm, x);
   const std::size_t own = list_.nodes.size();
   const TensorId out = join(mlp(split(normed), normed));
   mark(own, Region::dense_mlp);
   for (std::size_t i = own; i < list_.nodes.size(); ++i) list_.nodes[i].scope = GraphScope::mlp;
-  return residual("MLP residual", out, x);
+  return residual(Site::mlp_residual, out, x);
 }
 
 OpList LayerBuilder::attention_layer() {
@@ -101,13 +103,13 @@ OpList LayerBuilder::decoder() {
   const TensorId x = tensor("layer input", local_tokens_, h);
   const TensorId encoded =
       tensor("encoder's output", local(encoder_tokens()), h, TensorRole::shared);
-  const TensorId normed = norm("attention norm", x, h);
-  const TensorId own = residual("attention residual", join(attention(normed)), x);
-  const TensorId normed_cross = norm("cross-attention norm", own, h);
+  const TensorId normed = norm(Site::attention_norm, x, h);
+  const TensorId own = residual(Site::attention_residual, join(attention(normed)), x);
+  const TensorId normed_cross = norm(Site::cross_attention_norm, own, h);
   const TensorId middle =
-      residual("cross-attention residual", join(cross_attention(normed_cross, encoded)), own);
-  const TensorId normed_mlp = norm("MLP norm", middle, h);
-  return finish(x, residual("MLP residual", join(mlp(split(normed_mlp), normed_mlp)), middle));
+      residual(Site::cross_attention_residual, join(cross_attention(normed_cross, encoded)), own);
+  const TensorId normed_mlp = norm(Site::mlp_norm, middle, h);
+  return finish(x, residual(Site::mlp_residual, join(mlp(split(normed_mlp), normed_mlp)), middle));
 }
 
 // Norm, input projection, convolution, scan, gated norm, output projection (arXiv:2405.21060,
@@ -119,18 +121,18 @@ OpList LayerBuilder::scan_layer() {
   const std::int64_t inner = heads * model_.scan_head_dim();
   const std::int64_t channels = inner + 2 * groups * model_.state_size;
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = norm("norm", x, model_.hidden);
+  const TensorId normed = norm(Site::scan_norm, x, model_.hidden);
   const TensorId in =
-      linear("in", split(normed), normed, inner + channels + heads, model_.hidden, false);
-  const TensorId mixed = add("convolution", Convolution{tokens_, channels, model_.conv_kernel},
+      linear(Site::scan_in, split(normed), normed, inner + channels + heads, model_.hidden, false);
+  const TensorId mixed = add(Site::convolution, Convolution{tokens_, channels, model_.conv_kernel},
                              {in}, tokens_, channels, {in});
   const Scan scan{context_.micro_batch,   context_.sequence, heads,
                   model_.scan_head_dim(), model_.state_size, groups};
-  const TensorId result = add("scan", scan, {mixed, in}, tokens_, inner, {in});
-  const TensorId gated = add("gated norm", Norm{tokens_, inner, model_.normalization}, {result, in},
-                             tokens_, inner, {result, in});
-  const TensorId out = linear("out", gated, gated, model_.hidden, inner, false);
-  return finish(x, residual("residual", join(out), x));
+  const TensorId result = add(Site::scan, scan, {mixed, in}, tokens_, inner, {in});
+  const TensorId gated = add(Site::gated_norm, Norm{tokens_, inner, model_.normalization},
+                             {result, in}, tokens_, inner, {result, in});
+  const TensorId out = linear(Site::scan_out, gated, gated, model_.hidden, inner, false);
+  return finish(x, residual(Site::residual, join(out), x));
 }
 
 OpList LayerBuilder::moe() {
@@ -139,7 +141,7 @@ OpList LayerBuilder::moe() {
 }
 
 TensorId LayerBuilder::after_experts(TensorId x) {
-  const TensorId normed = layer_norm("MLP norm", x);
+  const TensorId normed = layer_norm(Site::mlp_norm, x);
   const std::size_t routed = list_.nodes.size();
   TensorId out = experts(normed);
   mark(routed, Region::experts);
@@ -147,31 +149,31 @@ TensorId LayerBuilder::after_experts(TensorId x) {
     const std::size_t own = list_.nodes.size();
     const TensorId shared = join(mlp(split(normed), normed, model_.shared_ffn()));
     mark(own, Region::shared_experts);
-    out = add("expert sum", BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
+    out = add(Site::expert_sum, BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
               {out, shared}, local_tokens_, model_.hidden);
   }
-  return residual("MLP residual", out, x);
+  return residual(Site::mlp_residual, out, x);
 }
 
 OpList LayerBuilder::head() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = norm("final norm", x, model_.hidden);
+  const TensorId normed = norm(Site::final_norm, x, model_.hidden);
   const TensorId whole = split(normed);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
-  const TensorId logits = linear("logits", whole, normed, vocab, model_.hidden, false);
+  const TensorId logits = linear(Site::logits, whole, normed, vocab, model_.hidden, false);
   // Maximum, exponential sum, loss and target of each row.
   const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
   const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
   TensorId loss = -1;
   if (context_.fused_cross_entropy) {
-    loss = add("cross-entropy", CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1,
+    loss = add(Site::cross_entropy, CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1,
                {logits, labels, rows});
   } else {
     loss = unfused_loss(logits, vocab, {labels, rows});
   }
   if (context_.tp > 1) {  // among the row statistics
-    for (const auto* name : {"logits maximum", "target logit", "exponential sum"}) {
-      list_.nodes.push_back({name,
+    for (const Site site : {Site::logits_maximum, Site::target_logit, Site::exponential_sum}) {
+      list_.nodes.push_back({site,
                              Collective{CollectiveKind::all_reduce, CollectiveKind::none,
                                         Axis::tensor, Bytes(static_cast<double>(tokens_) * 4)},
                              {loss},
@@ -192,9 +194,9 @@ TensorId LayerBuilder::unfused_loss(TensorId logits, std::int64_t vocab,
   const TensorId softmax = tensor("fp32 softmax of logits", tokens_, vocab,
                                   in_place ? TensorRole::beside : TensorRole::activation, 4);
   saved.insert(saved.begin(), softmax);
-  if (in_place) return add("cross-entropy", op, {logits}, tokens_, 1, saved);
+  if (in_place) return add(Site::cross_entropy, op, {logits}, tokens_, 1, saved);
   list_.tensors[static_cast<std::size_t>(logits)].element_bytes = 4;
-  list_.nodes.push_back({"cross-entropy", op, {logits}, softmax, saved});
+  list_.nodes.push_back({Site::cross_entropy, op, {logits}, softmax, saved});
   return softmax;
 }
 
@@ -203,12 +205,12 @@ TensorId LayerBuilder::mlp(TensorId x, TensorId kept) { return mlp(x, kept, mode
 TensorId LayerBuilder::mlp(TensorId x, TensorId kept, std::int64_t width) {
   const std::int64_t ffn = width / context_.tp;
   const std::int64_t inner = ffn * model_.gates();
-  const TensorId up = linear(model_.gated_mlp ? "MLP gate and up" : "MLP up", x, kept, inner,
-                             model_.hidden, model_.linear_bias);
+  const TensorId up = linear(model_.gated_mlp ? Site::mlp_gate_and_up : Site::mlp_up, x, kept,
+                             inner, model_.hidden, model_.linear_bias);
   const bool fused_bias = context_.fused_bias_activation || !model_.linear_bias;
-  const TensorId act = add("activation", Activation{tokens_, ffn, model_.gated_mlp, fused_bias},
+  const TensorId act = add(Site::activation, Activation{tokens_, ffn, model_.gated_mlp, fused_bias},
                            {up}, tokens_, ffn, {up});
-  return linear("MLP down", act, act, model_.hidden, ffn, model_.linear_bias);
+  return linear(Site::mlp_down, act, act, model_.hidden, ffn, model_.linear_bias);
 }
 
 namespace {

@@ -63,8 +63,8 @@ std::string shape_of(const costmodel::Op& op) {
 
 std::string told_name(const Node& node) {
   const auto* c = std::get_if<costmodel::Collective>(&node.op);
-  if (c == nullptr) return std::string(node.name);
-  return fmt::format("{}: {} / {}", node.name,
+  if (c == nullptr) return std::string(node.name());
+  return fmt::format("{}: {} / {}", node.name(),
                      costmodel::collective_names[static_cast<std::size_t>(c->forward)],
                      costmodel::collective_names[static_cast<std::size_t>(c->backward)]);
 }

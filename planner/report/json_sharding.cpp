@@ -24,7 +24,7 @@ Json operator_json(const StageSharding& s, std::size_t node) {
   const OperatorStrategy& o = s.graph.strategy(node, s.found.choice);
   Json splits = Json::array();
   for (const Split split : o.split) splits.push_back(split_names[static_cast<std::size_t>(split)]);
-  return {{"operator", s.graph.site(node).node.name},
+  return {{"operator", s.graph.site(node).node.name()},
           {"strategy", to_string(o, s.graph.spec.mesh)},
           {"axes", splits},
           {"zero", o.zero},

@@ -94,7 +94,7 @@ Table sharding_table(const StageSharding& s) {
       std::vector<Exchange> all = o.forward;
       for (const auto* more : {&o.backward, &o.ending})
         all.insert(all.end(), more->begin(), more->end());
-      t.rows.push_back({layers, std::string(s.graph.site(v).node.name),
+      t.rows.push_back({layers, std::string(s.graph.site(v).node.name()),
                         to_string(o, s.graph.spec.mesh), format_seconds(o.compute + o.optimizer),
                         format_seconds(o.communication),
                         format_seconds(resharding_time(s.graph, v, s.found.choice)), listed(all)});

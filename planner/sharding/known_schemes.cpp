@@ -6,6 +6,8 @@
 
 namespace planner {
 
+using costmodel::Site;
+
 namespace {
 
 // How an axis splits a part of a layer: its first product, its core and its last product.
@@ -57,20 +59,25 @@ class Parts {
     for (const std::size_t v : alike.nodes) {
       const OperatorSite& site = graph.site(v);
       const OperatorStrategy* s = &graph.strategy(v, choice);
-      const std::string_view name = site.node.name;
-      if (name == "QKV" || name == "Q" || name == "K, V") begin("attention", s);
-      if (name == "in") begin("scan", s);
-      if (name == "MLP up" || name == "MLP gate and up") begin("MLP", s);
-      if (name == "expert up" || name == "expert gate and up") begin("experts", s);
-      if (name == "token embedding") whole("embedding", s);
-      if (name == "logits") whole("logits", s);
-      if (parts_.empty()) continue;
-      if (std::holds_alternative<costmodel::FlashAttention>(site.node.op) ||
-          std::holds_alternative<costmodel::AttentionScores>(site.node.op))
-        parts_.back().core = s;
-      if (name == "attention projection" || name == "MLP down" || name == "out" ||
-          name == "expert down")
-        parts_.back().last = s;
+      switch (site.node.site) {
+        case Site::qkv:
+        case Site::q:
+        case Site::kv: begin("attention", s); break;
+        case Site::scan_in: begin("scan", s); break;
+        case Site::mlp_up:
+        case Site::mlp_gate_and_up: begin("MLP", s); break;
+        case Site::expert_up:
+        case Site::expert_gate_and_up: begin("experts", s); break;
+        case Site::token_embedding: whole("embedding", s); break;
+        case Site::logits: whole("logits", s); break;
+        case Site::flash_attention:
+        case Site::attention_scores: core(s); break;
+        case Site::attention_projection:
+        case Site::mlp_down:
+        case Site::scan_out:
+        case Site::expert_down: last(s); break;
+        default: break;
+      }
     }
     std::erase_if(parts_, [](const Part& p) { return p.last == nullptr; });
   }
@@ -80,6 +87,12 @@ class Parts {
   void begin(const std::string& name, const OperatorStrategy* s) {
     if (parts_.empty() || parts_.back().name != name) parts_.push_back({name});
     parts_.back().first = s;  // the last projection in is cut by heads
+  }
+  void core(const OperatorStrategy* s) {
+    if (!parts_.empty()) parts_.back().core = s;
+  }
+  void last(const OperatorStrategy* s) {
+    if (!parts_.empty()) parts_.back().last = s;
   }
   void whole(const std::string& name, const OperatorStrategy* s) {
     parts_.push_back({name, s, nullptr, s});

@@ -9,6 +9,7 @@ namespace planner {
 
 namespace {
 
+using costmodel::Site;
 using costmodel::Visitor;
 
 // The experts' grid on the mesh, as splits of their products; empty if it does not consist of
@@ -22,19 +23,19 @@ std::optional<std::array<Split, 2>> expert_splits(const costmodel::ParallelPlan&
   return std::nullopt;
 }
 
-bool is_row_parallel(std::string_view name) {
-  return name == "attention projection" || name == "MLP down" || name == "out";
+bool is_row_parallel(Site site) {
+  return site == Site::attention_projection || site == Site::mlp_down || site == Site::scan_out;
 }
-bool is_by_token(std::string_view name) {
-  return name == "router" || name == "Q down" || name == "K, V down";
+bool is_by_token(Site site) {
+  return site == Site::router || site == Site::q_down || site == Site::kv_down;
 }
 
 // How the tensor ranks split an operator. `tokens`: the split between tensor-parallel regions.
 Split tensor_split(const OperatorSite& site, Split tokens) {
   const bool sequence_parallel = tokens == Split::rows;
   return std::visit(Visitor{[&](const costmodel::Linear&) {
-                              if (is_by_token(site.node.name)) return tokens;
-                              if (is_row_parallel(site.node.name))
+                              if (is_by_token(site.node.site)) return tokens;
+                              if (is_row_parallel(site.node.site))
                                 return sequence_parallel ? Split::inner_scattered : Split::inner;
                               return sequence_parallel ? Split::gathered_columns : Split::columns;
                             },
@@ -120,7 +121,7 @@ HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPla
     const int found =
         find(kind.strategies[static_cast<std::size_t>(node.site)], split, plan.zero, mesh);
     if (found < 0 && hand.reason.empty())
-      hand.reason = fmt::format("{} cannot be cut so", site.node.name);
+      hand.reason = fmt::format("{} cannot be cut so", site.node.name());
     hand.choice.push_back(found);
   }
   if (hand.reason.empty()) {

@@ -95,7 +95,7 @@ Seconds compute_time(const OperatorSite& site, const LocalOp& local, const Opera
   const costmodel::OpList none;
   const auto& pricing = s.zero == 3 ? prices.pricing_zero3 : prices.pricing;
   const auto passes = [&](const costmodel::Op& op) {
-    const costmodel::Node node{site.node.name, op, {}, -1, {}, costmodel::Region::rest};
+    const costmodel::Node node{site.node.site, op, {}, -1, {}, costmodel::Region::rest};
     std::vector<costmodel::Step> steps{{&node, Pass::forward}, {&node, Pass::input_gradient}};
     if (site.again) steps.push_back({&node, Pass::forward});
     if (has_pass(op, Pass::weight_gradient)) steps.push_back({&node, Pass::weight_gradient});

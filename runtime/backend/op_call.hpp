@@ -33,7 +33,8 @@ inline std::uint64_t stream_of(const Place& place, DropoutSite site) {
 }
 
 inline DropoutSite residual_site(const OpCall& call) {
-  return call.node.name == "MLP residual" ? DropoutSite::last_residual : DropoutSite::residual;
+  return call.node.site == costmodel::Site::mlp_residual ? DropoutSite::last_residual
+                                                         : DropoutSite::residual;
 }
 
 // The dropout key of a rank's tokens; rows count over all samples since training began.

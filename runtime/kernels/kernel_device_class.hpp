@@ -53,11 +53,11 @@ class KernelDevice : public Device {
 
   Memory& memory() override { return run_.memory(); }
   void forward(const OpCall& call) override {
-    run_.doing(call.node.name);
+    run_.doing(call.node.name());
     std::visit([&](const auto& op) { forward(call, op); }, call.node.op);
   }
   void input_gradient(const OpCall& call) override {
-    run_.doing(call.node.name);
+    run_.doing(call.node.name());
     std::visit([&](const auto& op) { gradient(call, op); }, call.node.op);
   }
   void weight_gradient(const OpCall& call) override;
@@ -106,7 +106,7 @@ class KernelDevice : public Device {
   }
 
   [[noreturn]] static void refuse(const OpCall& call) {
-    throw std::invalid_argument("the device does not take " + std::string(call.node.name));
+    throw std::invalid_argument("the device does not take " + std::string(call.node.name()));
   }
   static T* checked(const Tensor& tensor, Index elements, const char* name) {
     return kernels::checked(tensor.as<T>(), elements, name);

@@ -37,7 +37,7 @@ void KernelDevice<Executor, T>::forward(const OpCall& call, const costmodel::Lin
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::forward_fused(const OpCall& linear, const OpCall& activation) {
-  run_.doing(linear.node.name);
+  run_.doing(linear.node.name());
   const auto& op = std::get<costmodel::Linear>(linear.node.op);
   const T* x = checked(linear.inputs[0], op.m * op.k, "x");
   const T* w = checked(linear.matrix, op.k * op.n, "the weight");
@@ -52,7 +52,7 @@ void KernelDevice<Executor, T>::forward_fused(const OpCall& linear, const OpCall
 template <class Executor, class T>
 void KernelDevice<Executor, T>::input_gradient_fused(const OpCall& linear,
                                                      const OpCall& activation) {
-  run_.doing(linear.node.name);
+  run_.doing(linear.node.name());
   const auto& op = std::get<costmodel::Linear>(linear.node.op);
   const T* dy = checked(linear.output_gradient, op.m * op.n, "dy");
   const T* w = checked(linear.matrix, op.k * op.n, "the weight");
@@ -90,7 +90,7 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Li
 // format than T, and they have no bias.
 template <class Executor, class T>
 void KernelDevice<Executor, T>::weight_gradient(const OpCall& call) {
-  run_.doing(call.node.name);
+  run_.doing(call.node.name());
   const auto& op = std::get<costmodel::Linear>(call.node.op);
   const T* dy = result_gradient(call, op.m * op.n);
   const T* x = checked(call.inputs[0], op.m * op.k, "x");

@@ -262,7 +262,7 @@ void KernelDevice<Executor, T>::gradient(const OpCall& call, const costmodel::Cr
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_maximum(const OpCall& call) {
-  run_.doing(call.node.name);
+  run_.doing(call.node.name());
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   float* maximum = checked(logit_statistics(call).maximum, op.rows, "maximum");
   in_its_format(call.inputs[0], op.rows * op.cols, "logits", [&](auto* logits) {
@@ -273,7 +273,7 @@ void KernelDevice<Executor, T>::logits_maximum(const OpCall& call) {
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_exponentials(const OpCall& call) {
-  run_.doing(call.node.name);
+  run_.doing(call.node.name());
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   const LogitStatistics rows = logit_statistics(call);
   const Index n = op.rows * op.cols;
@@ -290,7 +290,7 @@ void KernelDevice<Executor, T>::logits_exponentials(const OpCall& call) {
 
 template <class Executor, class T>
 void KernelDevice<Executor, T>::logits_loss(const OpCall& call) {
-  run_.doing(call.node.name);
+  run_.doing(call.node.name());
   const auto& op = std::get<costmodel::CrossEntropy>(call.node.op);
   const LogitStatistics rows = logit_statistics(call);
   const float* sum = checked(rows.sum, op.rows, "sum");

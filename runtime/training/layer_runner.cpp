@@ -97,7 +97,7 @@ OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
     fill(call.input_gradients, node.inputs, pass.gradients);
     call.output_gradient = view(pass.gradient(node.output));
   }
-  const bool logits = node.name == "logits";
+  const bool logits = node.site == costmodel::Site::logits;
   LayerState& state = logits && pass.run.table != nullptr ? *pass.run.table : pass.run.state;
   NodeParameters used = pass.run.state.layout().nodes[index];
   if (logits && pass.run.table != nullptr) used.matrix = 0;  // the table is its layer's first

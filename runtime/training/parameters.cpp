@@ -17,6 +17,7 @@ using costmodel::Linear;
 using costmodel::ModelSpec;
 using costmodel::Node;
 using costmodel::OpList;
+using costmodel::Site;
 using costmodel::Visitor;
 
 constexpr double usual_spread = 0.02;
@@ -36,9 +37,8 @@ std::vector<ColumnPart> cut_columns(const std::vector<std::int64_t>& widths, std
   return parts;
 }
 
-const Linear& same_node(const OpList& whole, std::string_view name) {
-  const auto found = std::find_if(whole.nodes.begin(), whole.nodes.end(),
-                                  [&](const Node& node) { return node.name == name; });
+const Linear& same_node(const OpList& whole, Site site) {
+  const auto found = std::ranges::find(whole.nodes, site, &Node::site);
   SHARDPLAN_CHECK(found != whole.nodes.end());
   return std::get<Linear>(found->op);
 }
@@ -77,8 +77,8 @@ class Builder {
  private:
   std::string name_of(const Node& node, std::string_view part) const {
     return place_.kind == costmodel::LayerKind::block
-               ? fmt::format("layer {} {} {}", place_.number, node.name, part)
-               : fmt::format("{} {}", node.name, part);
+               ? fmt::format("layer {} {} {}", place_.number, node.name(), part)
+               : fmt::format("{} {}", node.name(), part);
   }
 
   int add(std::string name, std::int64_t rows, std::int64_t cols, Initial initial) {
@@ -99,8 +99,9 @@ class Builder {
   // The token table, and the output projection, which starts equal when they are tied.
   int table(std::int64_t rows, std::int64_t cols, bool output = false) {
     const bool own = output && !model_.tie_embeddings;
-    const int at = add(own ? std::string("output projection") : std::string(token_table_name), rows,
-                       cols, Initial::normal);
+    const int at =
+        add(own ? "output projection" : "token embedding table", rows, cols, Initial::normal);
+    layer_.tensors.back().token_table = !own;
     layer_.tensors.back().first_row = place_.tp_rank * rows;
     return at;
   }
@@ -108,24 +109,25 @@ class Builder {
   // Columns of a product's result: queries, keys and values, or gate and up, are sharded
   // separately.
   std::vector<std::int64_t> widths_of(const Node& node, std::int64_t n) const {
-    if (node.name == "QKV") return {model_.query_size(), model_.kv_size(), model_.kv_size()};
-    if (node.name == "MLP gate and up") return {n / 2, n / 2};
+    if (node.site == Site::qkv) return {model_.query_size(), model_.kv_size(), model_.kv_size()};
+    if (node.site == Site::mlp_gate_and_up) return {n / 2, n / 2};
     return {n};
   }
 
   void linear(const Node& node, const Linear& o, NodeParameters& own) {
-    if (node.name == "logits") {
+    if (node.site == Site::logits) {
       if (!place_.borrows_table) own.matrix = table(o.n, o.k, true);
       return;
     }
-    const Linear& whole = same_node(whole_, node.name);
+    const Linear& whole = same_node(whole_, node.site);
     const std::int64_t ranks = whole.n / o.n;
     own.matrix = add(name_of(node, "weight"), o.k, o.n, Initial::normal);
     Parameter& w = layer_.tensors.back();
     w.global_cols = whole.n;
     w.columns = cut_columns(widths_of(node, whole.n), ranks, ranks > 1 ? place_.tp_rank : 0);
     if (o.k < whole.k) w.first_row = place_.tp_rank * o.k;
-    const bool before_residual = node.name == "attention projection" || node.name == "MLP down";
+    const bool before_residual =
+        node.site == Site::attention_projection || node.site == Site::mlp_down;
     if (before_residual) w.spread /= std::sqrt(2.0 * static_cast<double>(model_.layers));
     if (!o.bias) return;
     const auto columns = w.columns;
@@ -153,7 +155,7 @@ class Builder {
   LayerParameters layer_;
 };
 
-// The random stream of a tensor: FNV-1a of its name.
+// The random stream of a tensor: FNV-1a of its name, by which a tensor is known in every plan.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "costmodel/model/model_spec.hpp"
@@ -25,7 +24,8 @@ struct ColumnPart {
 enum class Initial { zeros, ones, normal };
 
 struct Parameter {
-  std::string name;  // of the unsharded tensor: "layer 3 QKV weight"
+  // Of the unsharded tensor: "layer 3 QKV weight". Its random stream is that of the name.
+  std::string name;
   std::int64_t rows = 0, cols = 0;
   std::int64_t first_row = 0;    // in the unsharded tensor
   std::int64_t global_cols = 0;  // of the unsharded tensor
@@ -36,6 +36,7 @@ struct Parameter {
   // Each tensor rank computes the gradient from a part of the tokens (or heads), so gradients are
   // summed over the tensor ranks.
   bool partial = false;
+  bool token_table = false;  // of the embedding, and of the output projection tied to it
   std::size_t size() const { return static_cast<std::size_t>(rows * cols); }
 };
 
@@ -63,8 +64,6 @@ struct LayerPlace {
 LayerParameters layer_parameters(const costmodel::OpList& list, const costmodel::OpList& whole,
                                  const costmodel::ModelSpec& model, const LayerPlace& place,
                                  bool sequence_parallel);
-
-inline constexpr std::string_view token_table_name = "token embedding table";
 
 // Writes the initial values (normal ones as in GPT-2: deviation 0.02, before a residual 0.02 /
 // sqrt(2 · layers)), on `threads` threads; the values do not depend on how many.

@@ -307,7 +307,7 @@ void StageExecutor::reduce_tied_table() {
   if (ends_group_.size() == 1) return;
   LayerState& state = table_ != nullptr ? *table_ : *table_copy_;
   for (const Parameter& p : state.layout().tensors) {
-    if (p.name != token_table_name) continue;
+    if (!p.token_table) continue;
     ends_.all_reduce(state.gradients().subspan(p.offset, p.size()), Reduction::sum,
                      collective_tag(ends_channel));
   }

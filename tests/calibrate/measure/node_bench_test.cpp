@@ -31,16 +31,24 @@ OpList residual_list() {
   OpList list;
   list.tensors = {
       {"x", rows, cols}, {"branch", rows, cols}, {"residual", rows, cols}, {"sum", rows, cols}};
-  list.nodes = {
-      {"norm", costmodel::Norm{rows, cols, costmodel::Normalization::layernorm}, {0}, 1, {0}},
-      {"add", costmodel::BiasDropoutAdd{rows, cols, false, false, true}, {1, 2}, 3, {}}};
+  list.nodes = {{costmodel::Site::other,
+                 costmodel::Norm{rows, cols, costmodel::Normalization::layernorm},
+                 {0},
+                 1,
+                 {0}},
+                {costmodel::Site::mlp_residual,
+                 costmodel::BiasDropoutAdd{rows, cols, false, false, true},
+                 {1, 2},
+                 3,
+                 {}}};
   return list;
 }
 
 OpList embedding_list(std::int64_t vocab) {
   OpList list;
   list.tensors = {{"ids", rows, 1, 8, TensorRole::statistics}, {"x", rows, cols}};
-  list.nodes = {{"embedding", costmodel::Embedding{rows, cols, vocab}, {0}, 1, {0}}};
+  list.nodes = {
+      {costmodel::Site::token_embedding, costmodel::Embedding{rows, cols, vocab}, {0}, 1, {0}}};
   return list;
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("a grid is brought to what its operator takes in a layer") {
   const auto time = [&](const Op& op, Pass pass) {
     const auto work = costmodel::measured_work(op, pass, Precision::fp32);
     for (const auto& table : tables)
-      if (table.op == "linear" && table.pass == pass)
+      if (table.op == costmodel::MeasuredOp::linear && table.pass == pass)
         return work.amount / costmodel::rate_at(table, work.point);
     return 0.0;
   };

@@ -15,12 +15,12 @@ namespace {
 // Relative to the value, however small.
 doctest::Approx about(double value) { return doctest::Approx(value).scale(0); }
 
-RateTable curve(const char* op, Precision precision, double rate) {
+RateTable curve(MeasuredOp op, Precision precision, double rate) {
   return {op, Pass::forward, precision, {{1e3, 1e6}}, {rate, rate}};
 }
 
 RateTable products(Precision precision, double rate) {
-  return {"linear", Pass::forward, precision, {{64}, {512}, {32}}, {rate}};
+  return {MeasuredOp::linear, Pass::forward, precision, {{64}, {512}, {32}}, {rate}};
 }
 
 const Linear product{64, 512, 32, false, false};
@@ -36,7 +36,7 @@ Seconds forward_time(const Op& op, const DeviceSpec& device, Precision precision
 
 TEST_CASE("a bias costs where the product itself adds it") {
   DeviceSpec device;
-  device.measured = {products(Precision::fp32, 1e9), curve("bias", Precision::fp32, 2e9)};
+  device.measured = {products(Precision::fp32, 1e9), curve(MeasuredOp::bias, Precision::fp32, 2e9)};
   const auto time = [&](const Linear& op) {
     return forward_time(op, device, Precision::fp32).value;
   };
@@ -48,7 +48,8 @@ TEST_CASE("a bias costs where the product itself adds it") {
 
 TEST_CASE("tables serve what is stored alike; a product's serve its precision alone") {
   DeviceSpec device;
-  device.measured = {products(Precision::bf16, 4e9), curve("layernorm", Precision::bf16, 1e9)};
+  device.measured = {products(Precision::bf16, 4e9),
+                     curve(MeasuredOp::layernorm, Precision::bf16, 1e9)};
   const double in_bf16 = forward_time(norm, device, Precision::bf16).value;
   CHECK(in_bf16 == about(2.0 * 64 * 512 / 1e9));
   CHECK(forward_time(norm, device, Precision::fp16).value == in_bf16);
@@ -57,7 +58,8 @@ TEST_CASE("tables serve what is stored alike; a product's serve its precision al
   CHECK(!measured_time(norm, Pass::input_gradient, device, Precision::fp16));
   for (const Precision other : {Precision::fp16, Precision::fp8, Precision::fp32})
     CHECK(!measured_time(product, Pass::forward, device, other));
-  device.measured.push_back(curve("layernorm", Precision::fp16, 2e9));  // its own comes first
+  device.measured.push_back(
+      curve(MeasuredOp::layernorm, Precision::fp16, 2e9));  // its own comes first
   CHECK(forward_time(norm, device, Precision::fp16).value == about(in_bf16 / 2));
   CHECK(forward_time(norm, device, Precision::bf16).value == in_bf16);
 }
@@ -66,11 +68,11 @@ TEST_CASE("measured rates are of the device: a pass takes no less than its launc
   ClusterSpec cluster = fixtures::cluster(1);
   OpList list;
   list.tensors = {{"x", 64, 512}, {"y", 64, 512}, {"z", 64, 512}};
-  list.nodes = {{"one", norm, {0}, 1, {0}}, {"two", norm, {1}, 2, {1}}};
+  list.nodes = {{Site::other, norm, {0}, 1, {0}}, {Site::other, norm, {1}, 2, {1}}};
   Pricing pricing;
   pricing.cluster = &cluster;
   const auto time = [&](double rate, double launch) {
-    cluster.device.measured = {curve("layernorm", Precision::bf16, rate)};
+    cluster.device.measured = {curve(MeasuredOp::layernorm, Precision::bf16, rate)};
     pricing.kernel_launch = Seconds(launch);
     return price(forward_steps(list), list, pricing).time().value;
   };

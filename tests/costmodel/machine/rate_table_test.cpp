@@ -17,7 +17,7 @@ namespace {
 
 RateTable products() {
   RateTable table;
-  table.op = "linear";
+  table.op = MeasuredOp::linear;
   table.axes = {{64, 256}, {128, 512, 2048}, {32, 1024}};
   for (int i = 0; i < 12; ++i) table.rates.push_back(1e9 * (1 + (i * 7) % 12));
   return table;
@@ -25,7 +25,7 @@ RateTable products() {
 
 RateTable softmax() {
   RateTable table;
-  table.op = "softmax";
+  table.op = MeasuredOp::softmax;
   table.axes = {{1e3, 1e4, 1e6}};
   table.rates = {1e9, 4e9, 2e9};
   return table;
@@ -86,7 +86,7 @@ TEST_CASE("tables read back as they were written") {
   REQUIRE(read.size() == 2);
   CHECK(read[0].axes == products().axes);
   CHECK(read[0].rates == products().rates);
-  CHECK(read[1].op == "softmax");
+  CHECK((read[1].op == MeasuredOp::softmax));
 }
 
 TEST_CASE("faults of tables") {

@@ -24,9 +24,9 @@ OpList three_nodes(Region middle = Region::rest) {
                   {"y", 5, 1, 1},
                   {"mask", 7, 1, 1, TensorRole::mask},
                   {"figures", 3, 1, 1, TensorRole::statistics}};
-  list.nodes = {{"drop", Dropout{20, 1}, {x}, a, {mask, figures}, Region::rest},
-                {"widen", Rotary{40, 1}, {a}, b, {a}, middle},
-                {"narrow", Rotary{5, 1}, {b}, y, {}, Region::rest}};
+  list.nodes = {{Site::other, Dropout{20, 1}, {x}, a, {mask, figures}, Region::rest},
+                {Site::other, Rotary{40, 1}, {a}, b, {a}, middle},
+                {Site::other, Rotary{5, 1}, {b}, y, {}, Region::rest}};
   list.input = x;
   list.output = y;
   return list;
@@ -76,12 +76,12 @@ TEST_CASE("an operator that is the identity forward makes no tensor") {
   OpList list;
   list.tensors = {{"x", 10, 1, 1}, {"y", 5, 1, 1}};
   list.nodes = {
-      {"enter",
+      {Site::other,
        Collective{CollectiveKind::none, CollectiveKind::all_reduce, Axis::tensor, Bytes(10)},
        {0},
        0,
        {}},
-      {"product", Linear{5, 1, 2, false, false}, {0}, 1, {0}}};
+      {Site::other, Linear{5, 1, 2, false, false}, {0}, 1, {0}}};
   list.input = 0;
   list.output = 1;
   const Footprint f = footprint(list, Recomputed::nothing);
@@ -93,13 +93,13 @@ TEST_CASE("an operator that is the identity forward makes no tensor") {
 TEST_CASE("a product that gathers its input again holds the whole of it in backward") {
   OpList list;
   list.tensors = {{"shard", 10, 1, 1}, {"whole", 80, 1, 1}, {"y", 5, 1, 1}};
-  list.nodes = {{"gather",
+  list.nodes = {{Site::other,
                  Collective{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                             Axis::tensor, Bytes(80)},
                  {0},
                  1,
                  {}},
-                {"product", Linear{8, 1, 1, false, true}, {1}, 2, {0}}};
+                {Site::other, Linear{8, 1, 1, false, true}, {1}, 2, {0}}};
   list.input = 0;
   list.output = 2;
   const Footprint f = footprint(list, Recomputed::nothing);

@@ -38,7 +38,7 @@ LayerProgram program_of(const char* model, const std::string& plan, int devices,
 std::string names(const LayerProgram& program, const std::vector<bool>& chosen) {
   std::string all;
   for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (chosen[i]) all += (all.empty() ? "" : ", ") + std::string(program.list.nodes[i].name);
+    if (chosen[i]) all += (all.empty() ? "" : ", ") + std::string(program.list.nodes[i].name());
   return all;
 }
 

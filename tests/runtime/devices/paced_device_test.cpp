@@ -39,7 +39,8 @@ class Busy : public runtime::Device {
   Seconds each_;
 };
 
-const costmodel::Node node{"x", costmodel::Linear{1, 1, 1, false, false}, {}, -1, {}};
+const costmodel::Node node{
+    costmodel::Site::other, costmodel::Linear{1, 1, 1, false, false}, {}, -1, {}};
 const runtime::Place place;
 
 }  // namespace

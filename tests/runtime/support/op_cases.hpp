@@ -67,9 +67,9 @@ struct OpCase {
 };
 
 // The operators, and their shapes.
-inline costmodel::Node node_of(Op op, std::string_view name = "op") {
+inline costmodel::Node node_of(Op op, costmodel::Site site = costmodel::Site::other) {
   costmodel::Node node;
-  node.name = name;
+  node.site = site;
   node.op = std::move(op);
   return node;
 }

@@ -1,0 +1,98 @@
+// The places of operators in a layer: what a node of the op list is there. Decisions go by the
+// site; its name is for people, and part of the names of the tensors it makes.
+#pragma once
+
+#include <string_view>
+
+namespace costmodel {
+
+enum class Site {
+  other,  // outside a layer
+  token_embedding,
+  position_embedding,
+  embedding_norm,
+  embedding_dropout,
+  relative_positions,
+  encoder_final_norm,
+  next_tokens_norm,
+  hidden_norm,
+  concatenation,
+  mtp_projection,
+  attention_norm,
+  mlp_norm,
+  branch_sum,
+  residual,
+  attention_residual,
+  mlp_residual,
+  cross_attention_norm,
+  cross_attention_residual,
+  scan_norm,
+  scan_in,
+  convolution,
+  scan,
+  gated_norm,
+  scan_out,
+  expert_sum,
+  final_norm,
+  logits,
+  cross_entropy,
+  activation,
+  mlp_down,
+  mlp_gate_and_up,
+  mlp_up,
+  logits_maximum,
+  target_logit,
+  exponential_sum,
+  enter_tensor_parallel,
+  leave_tensor_parallel,
+  attention_projection,
+  cross_attention_q,
+  cross_attention_kv,
+  cross_attention_projection,
+  qkv,
+  qk_norm,
+  rotary,
+  q,
+  q_down,
+  kv_down,
+  kv,
+  rotary_and_heads,
+  latent_norm,
+  flash_attention,
+  kv_ring,
+  kv_gather,
+  v_all_to_all,
+  attention_all_to_all,
+  attention_scores,
+  relative_position_bias,
+  softmax,
+  attention_dropout,
+  attention_context,
+  rotary_key,
+  kv_gathered_again,
+  q_all_to_all,
+  k_all_to_all,
+  router,
+  dispatch_product,
+  permute,
+  dispatch,
+  sort_by_expert,
+  sort_by_sender,
+  combine,
+  combine_product,
+  unpermute,
+  expert_activation,
+  expert_down,
+  top_k_routing,
+  gather_for_experts,
+  sum_of_experts,
+  expert_gate_and_up,
+  expert_up,
+};
+
+std::string_view name_of(Site site);
+
+// How many there are, `other` included.
+inline constexpr int site_count = static_cast<int>(Site::expert_up) + 1;
+
+}  // namespace costmodel
