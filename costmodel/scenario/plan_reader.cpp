@@ -9,7 +9,6 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
-#include "costmodel/config/map_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -116,23 +115,56 @@ void read_stage_layers(const Value& value, PlanRequest& plan) {
     plan.stage_layers.push_back(static_cast<int>(read_integer(item, "stage_layers", {0, 100'000})));
 }
 
+// Rows that a plan, a stage and a group of replicas share.
+template <class Spec, class Field>
+Key<Spec> size_key(std::string_view name, Field field, std::string_view help) {
+  return key::whole<Spec>(name, field, any_size, help);
+}
+template <class Spec>
+Key<Spec> exchange_key() {
+  return key::special<Spec>(
+      "cp_comm", "none, " + words_text(context_exchange_names),
+      "how context ranks exchange keys and values",
+      [](MapReader& reader, Spec& spec) { spec.cp_comm = read_exchange(reader); });
+}
+template <class Spec>
+Key<Spec> recompute_key() {
+  return key::special<Spec>("recompute",
+                            words_text(recomputation_names) +
+                                ", {granularity, layers}, {modules: [...]} of " +
+                                words_text(recompute_module_names),
+                            "what backward computes again", [](MapReader& reader, Spec& spec) {
+                              if (const Value* value = reader.optional("recompute"))
+                                spec.recompute = read_recompute(*value);
+                            });
+}
+template <class Spec>
+Key<Spec> zero_key() {
+  return key::whole<Spec>("zero", &Spec::zero, {0, 3},
+                          "ZeRO stage: 1 shards optimizer states, 2 gradients, 3 parameters");
+}
+
+const Keys<StageRequest>& stage_rows() {
+  using S = StageRequest;
+  static const Keys<S> keys{
+      size_key<S>("tp", &S::tp, "tensor parallel size"),
+      size_key<S>("dp", &S::dp, "data parallel size"),
+      size_key<S>("cp", &S::cp, "context parallel size"),
+      exchange_key<S>(),
+      size_key<S>("ep", &S::ep, "expert parallel size"),
+      size_key<S>("etp", &S::etp, "tensor parallel size inside experts"),
+      key::whole<S>("layers", &S::layers, {0, 100'000}, "layers of the stage"),
+      zero_key<S>(),
+      recompute_key<S>(),
+      key::text<S>("group", &S::group, "the group of devices that the stage is on")};
+  return keys;
+}
+
 StageRequest read_stage(const Value& value) {
   MapReader reader(value, "stage");
   StageRequest stage;
   stage.mark = value.mark;
-  const auto size = [&](const char* key, std::optional<int>& field) {
-    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
-  };
-  size("tp", stage.tp);
-  size("dp", stage.dp);
-  size("cp", stage.cp);
-  stage.cp_comm = read_exchange(reader);
-  size("ep", stage.ep);
-  size("etp", stage.etp);
-  if (const auto n = reader.integer("layers", {0, 100'000})) stage.layers = static_cast<int>(*n);
-  if (const auto n = reader.integer("zero", {0, 3})) stage.zero = static_cast<int>(*n);
-  if (const Value* again = reader.optional("recompute")) stage.recompute = read_recompute(*again);
-  stage.group = reader.text("group").value_or("");
+  read_keys(reader, stage_rows(), stage);
   reader.finish();
   return stage;
 }
@@ -160,23 +192,25 @@ void read_stages(const Value& value, PlanRequest& plan) {
   for (const StageRequest& stage : plan.stages) plan.stage_layers.push_back(*stage.layers);
 }
 
+const Keys<ReplicaRequest>& replica_rows() {
+  using R = ReplicaRequest;
+  static const Keys<R> keys{
+      key::required(key::text<R>("group", &R::group, "the group of devices")),
+      size_key<R>("tp", &R::tp, "tensor parallel size"),
+      size_key<R>("pp", &R::pp, "pipeline parallel size"),
+      size_key<R>("dp", &R::dp, "replicas in the group"),
+      size_key<R>("micro_batch", &R::micro_batch, "sequences of a micro-batch"),
+      key::required(size_key<R>("micro_batches", &R::micro_batches, "of each replica")),
+      zero_key<R>(),
+      recompute_key<R>()};
+  return keys;
+}
+
 ReplicaRequest read_replica(const Value& value) {
   MapReader reader(value, "group of replicas");
   ReplicaRequest replica;
   replica.mark = value.mark;
-  reader.required("group");
-  replica.group = *reader.text("group");
-  const auto size = [&](const char* key, std::optional<int>& field) {
-    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
-  };
-  size("tp", replica.tp);
-  size("pp", replica.pp);
-  size("dp", replica.dp);
-  replica.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
-  reader.required("micro_batches");
-  replica.micro_batches = *reader.integer("micro_batches", {1, 1'000'000});
-  if (const auto n = reader.integer("zero", {0, 3})) replica.zero = static_cast<int>(*n);
-  if (const Value* again = reader.optional("recompute")) replica.recompute = read_recompute(*again);
+  read_keys(reader, replica_rows(), replica);
   reader.finish();
   return replica;
 }
@@ -214,23 +248,100 @@ void refuse_automatic(const PlanRequest& plan) {
 
 namespace {
 
-void read_expert_recipe(MapReader& reader, PlanRequest& plan) {
-  const auto open = [&](std::string_view key) {
-    if (!reader.is_auto(key)) return false;
-    plan.automatic.emplace_back(key);
-    return true;
+using P = PlanRequest;
+
+// `auto` leaves the key to the search.
+Key<P> or_auto(Key<P> row) {
+  row.allowed += ", auto";
+  row.read = [name = row.name, read = row.read](MapReader& reader, P& plan) {
+    if (reader.is_auto(name)) {
+      plan.automatic.emplace_back(name);
+    } else {
+      read(reader, plan);
+    }
   };
-  if (!open("dispatcher")) {
-    if (const auto at = reader.one_of("dispatcher", dispatcher_names))
-      plan.dispatcher = static_cast<Dispatcher>(*at);
+  return row;
+}
+
+// It follows from the devices: auto is as good as nothing.
+Key<P> replicas_key() {
+  Key<P> row = size_key<P>("dp", &P::dp, "data parallel size; absent: from the devices");
+  row.allowed += ", auto";
+  row.read = [read = row.read](MapReader& reader, P& plan) {
+    if (!reader.is_auto("dp")) read(reader, plan);
+  };
+  return row;
+}
+
+template <class Read>
+Key<P> list_key(std::string_view name, std::string allowed, std::string_view help, Read read) {
+  return key::special<P>(name, std::move(allowed), help, [=](MapReader& reader, P& plan) {
+    if (const Value* value = reader.optional(name)) read(*value, plan);
+  });
+}
+
+void read_rank_order(MapReader& reader, P& plan) {
+  const auto order = reader.text("rank_order");
+  if (!order) return;
+  if (!Mesh::valid_order(*order)) {
+    throw ConfigError(
+        reader.mark_of("rank_order"),
+        fmt::format("rank_order: {} is not an order of the axes", quote(*order)),
+        "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
   }
-  if (const auto n = reader.integer("dispatcher_multiprocessors", {0, 1024}))
-    plan.dispatcher_multiprocessors = static_cast<int>(*n);
-  if (!open("expert_overlap")) plan.expert_overlap = reader.boolean("expert_overlap");
-  if (!open("delayed_weight_gradient"))
-    plan.delayed_weight_gradient = reader.boolean("delayed_weight_gradient");
-  if (!open("shared_expert_overlap"))
-    plan.shared_expert_overlap = reader.boolean("shared_expert_overlap");
+  plan.rank_order = *order;
+}
+
+const Keys<P>& size_rows() {
+  static const Keys<P> keys{
+      or_auto(size_key<P>("tp", &P::tp, "tensor parallel size")),
+      or_auto(size_key<P>("pp", &P::pp, "pipeline parallel size")),
+      replicas_key(),
+      or_auto(size_key<P>("cp", &P::cp, "context parallel size")),
+      or_auto(exchange_key<P>()),
+      or_auto(size_key<P>("ep", &P::ep, "expert parallel size")),
+      or_auto(size_key<P>("etp", &P::etp, "tensor parallel size inside experts")),
+      or_auto(size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank")),
+      or_auto(zero_key<P>()),
+      or_auto(size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch")),
+      or_auto(key::flag<P>("sequence_parallel", &P::sequence_parallel,
+                           "norms and residuals are cut along the sequence over tensor ranks")),
+      or_auto(key::special<P>("schedule", words_text(schedule_names()) + ", {file: FILE}",
+                              "of the pipeline",
+                              [](MapReader& reader, P& plan) {
+                                const Value* schedule = reader.optional("schedule");
+                                if (schedule == nullptr) return;
+                                if (schedule->is_map()) return read_schedule_file(*schedule, plan);
+                                plan.schedule = read_schedule(reader);
+                              })),
+      or_auto(recompute_key<P>()),
+      or_auto(
+          key::word<P>("dispatcher", &P::dispatcher, dispatcher_names, "how tokens reach experts")),
+      key::whole<P>("dispatcher_multiprocessors", &P::dispatcher_multiprocessors, {0, 1024},
+                    "multiprocessors that its kernels take"),
+      or_auto(key::flag<P>("expert_overlap", &P::expert_overlap,
+                           "expert all-to-all beside another micro-batch's computation")),
+      or_auto(key::flag<P>("delayed_weight_gradient", &P::delayed_weight_gradient,
+                           "... which then has the weight gradients as well")),
+      or_auto(key::flag<P>("shared_expert_overlap", &P::shared_expert_overlap,
+                           "shared experts compute beside the exchange")),
+      or_auto(list_key("stage_layers", "a list of 0 to 100,000", "layers of each stage",
+                       read_stage_layers)),
+      list_key("stages", "a list of maps", "stages with sizes of their own", read_stages),
+      list_key("replicas", "a list of maps", "groups of replicas with shares of their own",
+               read_replicas)};
+  return keys;
+}
+
+// Read after what `auto` cannot stand beside is refused.
+const Keys<P>& other_rows() {
+  static const Keys<P> keys{
+      key::special<P>("offload", "none, auto, false", "reserved",
+                      [](MapReader& reader, P&) { reject_unmodelled(reader); }),
+      key::special<P>("rank_order", "an order of tp, cp, ep, dp, pp",
+                      "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
+                      read_rank_order)};
+  return keys;
 }
 
 }  // namespace
@@ -240,57 +351,23 @@ PlanRequest read_plan(const Value& map) {
   PlanRequest plan;
   plan.mark = map.mark;
   plan.written = map.entries;
-  const auto free_key = [&](std::string_view key) {
-    if (!reader.is_auto(key)) return false;
-    plan.automatic.emplace_back(key);
-    return true;
-  };
-  const auto size = [&](std::string_view key, std::optional<int>& field) {
-    if (free_key(key)) return;
-    if (const auto n = reader.integer(key, any_size)) field = static_cast<int>(*n);
-  };
-  size("tp", plan.tp);
-  size("pp", plan.pp);
-  if (!reader.is_auto("dp"))
-    size("dp", plan.dp);  // it follows from the devices: auto is as good as nothing
-  size("cp", plan.cp);
-  if (!free_key("cp_comm")) plan.cp_comm = read_exchange(reader);
-  size("ep", plan.ep);
-  size("etp", plan.etp);
-  size("vpp", plan.vpp);
-  if (!free_key("zero")) {
-    if (const auto n = reader.integer("zero", {0, 3})) plan.zero = static_cast<int>(*n);
-  }
-  if (!free_key("micro_batch")) plan.micro_batch = reader.integer("micro_batch", {1, 1'000'000});
-  if (!free_key("sequence_parallel")) plan.sequence_parallel = reader.boolean("sequence_parallel");
-  const Value* const schedule = free_key("schedule") ? nullptr : reader.optional("schedule");
-  if (schedule != nullptr && schedule->is_map()) {
-    read_schedule_file(*schedule, plan);
-  } else if (schedule != nullptr) {
-    plan.schedule = read_schedule(reader);
-  }
-  if (!free_key("recompute")) {
-    if (const Value* value = reader.optional("recompute")) plan.recompute = read_recompute(*value);
-  }
-  read_expert_recipe(reader, plan);
-  if (!free_key("stage_layers")) {
-    if (const Value* value = reader.optional("stage_layers")) read_stage_layers(*value, plan);
-  }
-  if (const Value* value = reader.optional("stages")) read_stages(*value, plan);
-  if (const Value* value = reader.optional("replicas")) read_replicas(*value, plan);
+  read_keys(reader, size_rows(), plan);
   refuse_automatic(plan);
-  reject_unmodelled(reader);
-  if (const auto order = reader.text("rank_order")) {
-    if (!Mesh::valid_order(*order)) {
-      throw ConfigError(
-          reader.mark_of("rank_order"),
-          fmt::format("rank_order: {} is not an order of the axes", quote(*order)),
-          "write the five names tp, cp, ep, dp, pp once each, the fastest first: tp-cp-ep-dp-pp");
-    }
-    plan.rank_order = *order;
-  }
+  read_keys(reader, other_rows(), plan);
   reader.finish();
   return plan;
+}
+
+std::vector<KeyText> plan_keys() {
+  std::vector<KeyText> all;
+  const auto add = [&all](std::vector<KeyText> keys) {
+    all.insert(all.end(), keys.begin(), keys.end());
+  };
+  add(described(size_rows(), "plan."));
+  add(described(stage_rows(), "plan.stages[]."));
+  add(described(replica_rows(), "plan.replicas[]."));
+  add(described(other_rows(), "plan."));
+  return all;
 }
 
 void settle_stages(const PlanRequest& request, ParallelPlan& plan) {

@@ -1,12 +1,18 @@
 // Reads and writes the `plan` map of a scenario.
 #pragma once
 
+#include <vector>
+
+#include "costmodel/config/key.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace costmodel {
 
 // Throws ConfigError.
 PlanRequest read_plan(const Value& map);
+
+// The keys of `plan`, of its stages ("plan.stages[].tp") and of its replicas.
+std::vector<KeyText> plan_keys();
 
 // Fills plan.stages from a request that lists stages; a key missing in a stage is taken from the
 // plan. A plan without its own dp takes the largest dp of its stages, and micro_batch counts per

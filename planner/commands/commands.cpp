@@ -121,11 +121,11 @@ const std::vector<CommandRow> command_rows{
                    "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
      export_command},
     {{.name = "list",
-      .operands = "models|devices|clusters|stacks|scenarios",
+      .operands = "models|devices|clusters|stacks|scenarios|keys",
       .least = 1,
       .most = 1,
       .formats = "text json csv md",
-      .summary = "what the configurations offer",
+      .summary = "what the configurations offer, and the keys of a plan and a stack",
       .examples = {"shardplan list clusters",
                    "shardplan list models --config-path mine --format csv"}},
      list_command}};

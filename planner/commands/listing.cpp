@@ -18,6 +18,7 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/stack_spec.hpp"
+#include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {
@@ -133,17 +134,33 @@ Table scenarios(const ConfigPath& path) {
   return t;
 }
 
+// The keys of the maps whose readers are records.
+Table keys(const ConfigPath&) {
+  Table t{{{"key", false}, {"values", false}, {"meaning", false}}, {}};
+  for (const auto& keys :
+       {costmodel::plan_keys(), costmodel::overlap_keys_text(), costmodel::stack_keys()})
+    for (const costmodel::KeyText& key : keys) t.rows.push_back({key.name, key.allowed, key.help});
+  return t;
+}
+
+struct Listed {
+  std::string_view kind;
+  Table (*make)(const ConfigPath& path);
+};
+constexpr std::array lists{Listed{"models", models},       Listed{"devices", devices},
+                           Listed{"clusters", clusters},   Listed{"stacks", stacks},
+                           Listed{"scenarios", scenarios}, Listed{"keys", keys}};
+
 }  // namespace
 
 Table listing(const std::string& kind, const ConfigPath& path) {
-  if (kind == "models") return models(path);
-  if (kind == "devices") return devices(path);
-  if (kind == "clusters") return clusters(path);
-  if (kind == "stacks") return stacks(path);
-  if (kind == "scenarios") return scenarios(path);
+  const auto* const at = std::ranges::find(lists, kind, &Listed::kind);
+  if (at != lists.end()) return at->make(path);
+  std::vector<std::string> known;
+  for (const Listed& list : lists) known.emplace_back(list.kind);
   throw costmodel::ConfigError(
       {}, fmt::format("shardplan: there is no list of {}", costmodel::quote(kind)),
-      costmodel::known_names(kind, {"models", "devices", "clusters", "stacks", "scenarios"}));
+      costmodel::known_names(kind, known));
 }
 
 }  // namespace planner

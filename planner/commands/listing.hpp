@@ -1,4 +1,4 @@
-// Lists the contents of configs/, one line per file.
+// Lists the contents of configs/, one line per file, and the keys that a file may have.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace planner {
 
-// kind: models, devices, clusters, stacks or scenarios.
+// kind: models, devices, clusters, stacks, scenarios or keys.
 Table listing(const std::string& kind, const costmodel::ConfigPath& path);
 
 }  // namespace planner

@@ -1,0 +1,117 @@
+// A row of a key reads, checks and describes.
+#include "costmodel/config/key.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "costmodel/config/yaml.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace key_test {
+
+using namespace costmodel;
+using fixtures::config_error;
+
+namespace {
+
+enum class Sail { none, jib };
+constexpr std::array<std::string_view, 2> sail_names{"none", "jib"};
+
+struct Mast {
+  double height = 1;
+};
+
+struct Boat {
+  std::string name;
+  std::optional<int> oars;
+  bool fast = false;
+  Seconds start;
+  Bytes cargo;
+  std::optional<Sail> sail;
+  Mast mast;
+};
+
+const Keys<Mast>& mast_rows() {
+  static const Keys<Mast> rows{key::source<Mast>("source", true),
+                               key::number<Mast>("height", &Mast::height, 1, 50, "in metres")};
+  return rows;
+}
+
+const Keys<Boat>& rows() {
+  static const Keys<Boat> all{
+      key::required(key::text<Boat>("name", &Boat::name, "on the bow")),
+      key::whole<Boat>("oars", &Boat::oars, {0, 8}, "in pairs"),
+      key::flag<Boat>("fast", &Boat::fast, "or not"),
+      key::number<Boat>(
+          "start_s", [](Boat& b) -> Seconds& { return b.start; }, 0, 1, "until off"),
+      key::number<Boat>("cargo_bytes", &Boat::cargo, 0, 1e6, "at most"),
+      key::word<Boat>("sail", &Boat::sail, sail_names, "up"),
+      key::map<Boat>("mast", &Boat::mast, mast_rows())};
+  return all;
+}
+
+Boat read(const std::string& text) {
+  const Value map = parse_yaml(text, "b.yaml");
+  MapReader reader(map, "boat");
+  Boat boat;
+  read_keys(reader, rows(), boat);
+  reader.finish();
+  return boat;
+}
+
+std::string fault(const std::string& text) {
+  return config_error([&] { read(text); });
+}
+
+}  // namespace
+
+TEST_CASE("a row puts the value in its field, with its unit") {
+  const Boat boat = read(
+      "{name: a, oars: 4, fast: true, start_s: 20 ms, cargo_bytes: 2 KiB, sail: jib, mast: "
+      "{source: "
+      "x, height: 9}}");
+  CHECK(boat.name == "a");
+  CHECK(boat.oars == 4);
+  CHECK(boat.fast);
+  CHECK(boat.start.value == doctest::Approx(0.02));
+  CHECK(boat.cargo.value == 2048);
+  CHECK((boat.sail == Sail::jib));
+  CHECK(boat.mast.height == 9);
+}
+
+TEST_CASE("a key that is absent leaves its field") {
+  const Boat boat = read("{name: a}");
+  CHECK_FALSE(boat.oars);
+  CHECK_FALSE(boat.sail);
+  CHECK(boat.mast.height == 1);
+}
+
+TEST_CASE("what is wrong is told as by a map's reader") {
+  CHECK(fault("{oars: 4}") == "b.yaml:1:1: boat lacks the key 'name'; add name: ...");
+  CHECK(fault("{name: a, oars: 9}") ==
+        "b.yaml:1:17: oars: 9 is out of range; allowed: whole numbers 0 to 8");
+  CHECK(fault("{name: a, sail: jbi}") ==
+        "b.yaml:1:17: sail: 'jbi' is not known; did you mean 'jib'? known: none, jib");
+  CHECK(fault("{name: a, mast: {height: 9}}").find("mast lacks the key 'source'") !=
+        std::string::npos);
+  CHECK(fault("{name: a, oar: 4}") ==
+        "b.yaml:1:11: boat has no key 'oar'; did you mean 'oars'? known: name, oars, fast, "
+        "start_s, cargo_bytes, sail, mast");
+}
+
+TEST_CASE("rows describe themselves, those of maps by their parts") {
+  const auto texts = described(rows(), "boat.");
+  REQUIRE(texts.size() == 8);
+  CHECK(texts[0].name == "boat.name");
+  CHECK(texts[0].allowed == "text; required");
+  CHECK(texts[1].allowed == "0 to 8");
+  CHECK(texts[3].allowed == "0 to 1 s");
+  CHECK(texts[4].allowed == "0 to 1e+06 B");
+  CHECK(texts[5].allowed == "none, jib");
+  CHECK(texts[6].name == "boat.mast.source");
+  CHECK(texts[7].name == "boat.mast.height");
+  CHECK(texts[7].help == "in metres");
+}
+
+}  // namespace key_test
