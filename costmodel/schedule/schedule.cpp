@@ -84,25 +84,30 @@ std::optional<std::pair<std::string, std::string>> wrong_at(const Schedule& s, i
   const auto behind = [&](ActionKind kind) {
     return fmt::format("move it behind {}", to_text({kind, a.stage, a.micro_batch}));
   };
-  if (direction_of(a.kind) < 0)
+  if (direction_of(a.kind) < 0) {
     return Wrong{"a transfer stands in a schedule that is not lowered",
                  "leave it out: transfers follow from the order"};
+  }
   if (direction_of(a.kind) >= directions_of(s.kind))
     return Wrong{"a weight gradient stands in a schedule of whole backwards", "leave it out"};
-  if (a.stage < 0 || a.stage >= s.stages())
+  if (a.stage < 0 || a.stage >= s.stages()) {
     return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
                  fmt::format("there are stages 0 to {}", s.stages() - 1)};
-  if (s.home_of(a.stage) != rank)
+  }
+  if (s.home_of(a.stage) != rank) {
     return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
                  fmt::format("move it to rank {}", s.home_of(a.stage))};
-  if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches)
+  }
+  if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches) {
     return Wrong{fmt::format("there is no micro-batch {}", a.micro_batch),
                  fmt::format("there are micro-batches 0 to {}", s.micro_batches - 1)};
+  }
   if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch))
     return Wrong{"backward stands before its forward", behind(ActionKind::forward)};
   if (a.kind == ActionKind::weight_gradient &&
-      !seen.at(ActionKind::backward, a.stage, a.micro_batch))
+      !seen.at(ActionKind::backward, a.stage, a.micro_batch)) {
     return Wrong{"weight gradient stands before its backward", behind(ActionKind::backward)};
+  }
   if (std::exchange(seen.at(a.kind, a.stage, a.micro_batch), char{1}))
     return Wrong{"runs a second time", "leave it out"};
   return {};
