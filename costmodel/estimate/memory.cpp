@@ -133,32 +133,34 @@ class RankChunks {
 
  private:
   Held held_in_turn() const {
-    if (splits_backward(in_.plan.schedule)) {
-      const Bytes held = held_split(), one = micro_batch();  // as many as would hold as much
+    if (splits_backward(in_.plan.schedule) || in_.plan.listed != nullptr) {
+      const Bytes held = in_.plan.listed != nullptr ? held_listed() : held_split();
+      const Bytes one = micro_batch();  // as many as would hold as much
       return {held, one > Bytes(0) ? held / one : 0};
     }
-    if (in_.plan.schedule != ScheduleKind::interleaved) {
-      const auto at_once = static_cast<double>(held_at_once());
+    if (in_.plan.vpp == 1) {
+      const auto m = static_cast<double>(in_.micro_batches);
+      const EvenPipeline sizes{in_.plan.pp, 1, m, {}, {}, {}, {}};
+      const double at_once =
+          std::min(m, row_of(in_.plan.schedule).forwards_first(static_cast<int>(rank_), sizes));
       return {of(0).kept * at_once, at_once};
     }
     return in_.held.chunks != nullptr ? held_by_uneven() : held_by_even();
   }
 
-  // Micro-batches in flight on a rank with one chunk.
-  std::int64_t held_at_once() const {
-    const std::int64_t m = in_.micro_batches;
-    switch (in_.plan.schedule) {
-      case ScheduleKind::serial: return 1;
-      case ScheduleKind::gpipe: return m;
-      case ScheduleKind::ideal:
-      case ScheduleKind::one_f_one_b:
-      case ScheduleKind::interleaved:
-      case ScheduleKind::zero_bubble_h1:
-      case ScheduleKind::zero_bubble_h2:
-      case ScheduleKind::zero_bubble_v:
-        return std::min<std::int64_t>(in_.plan.pp - static_cast<int>(rank_), m);
+  // What a schedule from a file holds at its fullest, action by action.
+  Bytes held_listed() const {
+    const bool split = splits_backward(in_.plan.schedule);
+    Bytes held, most;
+    for (const Action& action : in_.plan.listed->schedule.actions[rank_]) {
+      const StageBytes& chunk = of(action.stage / in_.plan.pp);
+      const Bytes pending = split ? chunk.pending : Bytes(0);
+      if (action.kind == ActionKind::forward) held += chunk.kept;
+      if (action.kind == ActionKind::backward) held += pending - chunk.kept;
+      if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - pending;
+      most = max(most, held);
     }
-    return m;
+    return most;
   }
 
   // For chunks that weigh the same but for the first and the last.
@@ -204,12 +206,12 @@ class RankChunks {
       extra = max(extra, of(v).pending - of(v).kept);
     }
     Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
-    if (in_.plan.schedule == ScheduleKind::zero_bubble_v) {
+    if (in_.plan.vpp > 1) {
       const Bytes down = of(0).kept;
       for (const EndMix& mix : (*in_.held.ends)[rank_])
         forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
     }
-    const double limit = held_limit(in_.plan.schedule, in_.plan.pp);
+    const double limit = row_of(in_.plan.schedule).held_limit(in_.plan.pp);
     return min(max(forwards, kept * limit) + extra,
                longest * static_cast<double>(in_.micro_batches));
   }
