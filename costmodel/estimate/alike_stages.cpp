@@ -27,15 +27,15 @@ std::vector<std::size_t> first_alike(const std::vector<LayerMix>& mixes) {
 }
 
 LayerMix together(const LayerMix& a, const LayerMix& b) {
-  return {a.dense + b.dense,
-          a.moe + b.moe,
-          a.dense_again + b.dense_again,
-          a.moe_again + b.moe_again,
-          a.encoder + b.encoder,
-          a.decoder + b.decoder,
-          a.encoder_again + b.encoder_again,
-          a.decoder_again + b.decoder_again,
-          a.decoder_starts || b.decoder_starts};
+  LayerMix sum;
+  for (const auto number :
+       {&LayerMix::dense, &LayerMix::dense_again, &LayerMix::moe, &LayerMix::moe_again,
+        &LayerMix::encoder, &LayerMix::encoder_again, &LayerMix::decoder, &LayerMix::decoder_again,
+        &LayerMix::scan, &LayerMix::scan_again, &LayerMix::attention, &LayerMix::attention_again,
+        &LayerMix::mlp, &LayerMix::mlp_again, &LayerMix::experts, &LayerMix::experts_again})
+    sum.*number = a.*number + b.*number;
+  sum.decoder_starts = a.decoder_starts || b.decoder_starts;
+  return sum;
 }
 
 // The index of the last entry for which `same` holds, else the number of entries.

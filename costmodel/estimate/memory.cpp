@@ -133,16 +133,17 @@ class RankChunks {
 
  private:
   Held held_in_turn() const {
-    if (splits_backward(in_.plan.schedule) || in_.plan.listed != nullptr) {
-      const Bytes held = in_.plan.listed != nullptr ? held_listed() : held_split();
+    const ParallelPlan& plan = in_.plan;
+    if (splits_backward(plan.schedule) || plan.listed != nullptr) {
+      const Bytes held = plan.listed != nullptr ? held_listed() : held_split();
       const Bytes one = micro_batch();  // as many as would hold as much
       return {held, one > Bytes(0) ? held / one : 0};
     }
-    if (in_.plan.vpp == 1) {
+    if (plan.vpp == 1) {
       const auto m = static_cast<double>(in_.micro_batches);
-      const EvenPipeline sizes{in_.plan.pp, 1, m, {}, {}, {}, {}};
-      const double at_once =
-          std::min(m, row_of(in_.plan.schedule).forwards_first(static_cast<int>(rank_), sizes));
+      const auto rank = static_cast<int>(rank_);
+      const double at_once = std::min(
+          m, row_of(plan.schedule).forwards_first(rank, {plan.pp, plan.vpp, m, {}, {}, {}, {}}));
       return {of(0).kept * at_once, at_once};
     }
     return in_.held.chunks != nullptr ? held_by_uneven() : held_by_even();
@@ -150,14 +151,12 @@ class RankChunks {
 
   // What a schedule from a file holds at its fullest, action by action.
   Bytes held_listed() const {
-    const bool split = splits_backward(in_.plan.schedule);
     Bytes held, most;
     for (const Action& action : in_.plan.listed->schedule.actions[rank_]) {
-      const StageBytes& chunk = of(action.stage / in_.plan.pp);
-      const Bytes pending = split ? chunk.pending : Bytes(0);
-      if (action.kind == ActionKind::forward) held += chunk.kept;
-      if (action.kind == ActionKind::backward) held += pending - chunk.kept;
-      if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - pending;
+      const StageBytes& own = of(action.stage / in_.plan.pp);
+      if (action.kind == ActionKind::forward) held += own.kept;
+      if (action.kind == ActionKind::backward) held += own.pending - own.kept;
+      if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - own.pending;
       most = max(most, held);
     }
     return most;

@@ -28,8 +28,10 @@ PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
 }
 
 double idle_share(const PlanInputs& in) {
-  const double bubble =
-      bubble_fraction(in.plan.schedule, in.plan.pp + in.between, in.plan.vpp, in.micro_batches);
+  const ParallelPlan& plan = in.plan;
+  // Of a schedule from a file no formula is known: as 1F1B, or interleaved.
+  const auto kind = is_listed(plan.schedule) ? usual_schedule(plan.vpp) : plan.schedule;
+  const double bubble = bubble_fraction(kind, plan.pp + in.between, plan.vpp, in.micro_batches);
   return bubble / (1 + bubble);
 }
 

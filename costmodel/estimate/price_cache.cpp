@@ -98,7 +98,7 @@ std::shared_ptr<const AlikeStages> PriceCache::stages(const ParallelPlan& plan,
     return std::make_shared<const AlikeStages>(alike_stages(stage_mixes(plan, model), plan));
   };
   if (!plan.stage_layers.empty()) return found();
-  const StagesKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp,
+  const StagesKey key{row_of(plan.schedule).folded ? 1 : 0, plan.pp, plan.vpp,
                       plan.recompute.layers};
   auto& known = stages_[key];
   if (known == nullptr) known = found();
