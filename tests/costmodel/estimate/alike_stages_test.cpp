@@ -52,6 +52,20 @@ TEST_CASE("one stage is first and last at once") {
   CHECK(a.kinds.front().layers.dense == 24);
 }
 
+TEST_CASE("a rank has all layers of its chunks, of every kind") {
+  LayerMix one;
+  one.scan = 3, one.attention = 1, one.mlp_again = 2, one.decoder_starts = true;
+  LayerMix other;
+  other.scan = 4, other.experts = 5, other.encoder = 6;
+  const LayerMix all = alike_stages({one, other}, pipeline(1, 2)).kinds.front().layers;
+  CHECK(all.layers() == one.layers() + other.layers());
+  CHECK(all.scan == 7);
+  CHECK(all.attention == 1);
+  CHECK(all.experts == 5);
+  CHECK(all.mlp_again == 2);
+  CHECK(all.decoder_starts);
+}
+
 TEST_CASE("in a V the first rank has both ends") {
   ParallelPlan plan = pipeline(4, 2);
   plan.schedule = ScheduleKind::zero_bubble_v;

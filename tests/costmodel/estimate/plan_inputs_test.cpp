@@ -38,6 +38,8 @@ TEST_CASE(
   };
   CHECK(share(0) == doctest::Approx(3.0 / 67));
   CHECK(share(12) == doctest::Approx(15.0 / 79));
+  plan.schedule = ScheduleKind::listed;  // from a file: no formula is known
+  CHECK(share(0) == doctest::Approx(3.0 / 67));
 }
 
 TEST_CASE("a plan without a micro-batch is no plan") {
