@@ -52,7 +52,13 @@ constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olm
 
 // Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
 // take precedence.
-constexpr std::array<std::string_view, 39> our_keys{"qk_head_dim",
+constexpr std::array<std::string_view, 45> our_keys{"rotary_base",
+                                                    "rotary_percent",
+                                                    "rope_scaling_factor",
+                                                    "router_score",
+                                                    "router_bias",
+                                                    "router_scaling",
+                                                    "qk_head_dim",
                                                     "layer_pattern",
                                                     "mamba_heads",
                                                     "mamba_head_dim",
@@ -250,6 +256,7 @@ class Translation : private HfTranslation {
           "moe_layer_freq");
       put("first_dense_layers", reader_.integer("first_k_dense_replace", {0, 100'000}).value_or(0),
           "first_k_dense_replace");
+      router();
       if (const auto groups = reader_.integer("n_group", {1, 100'000}); groups.value_or(1) > 1) {
         put("expert_groups", *groups, "n_group");
         put("expert_groups_per_token",
@@ -275,6 +282,18 @@ class Translation : private HfTranslation {
       }
     }
     put("first_dense_layers", dense, "mlp_only_layers");
+  }
+
+  void router() {
+    const std::string score = reader_.text("scoring_func").value_or("softmax");
+    put("router_score", score == "sigmoid" ? "sigmoid" : "pre-softmax", "scoring_func");
+    // DeepseekV3's class has the bias whatever topk_method says.
+    const bool third = family_.model_type == "deepseek_v3";
+    put("router_bias", reader_.text("topk_method").value_or(third ? "noaux_tc" : "") == "noaux_tc",
+        "topk_method");
+    put("router_scaling",
+        reader_.number("routed_scaling_factor", Dimension::count, 1e-6, 1e6).value_or(1),
+        "routed_scaling_factor");
   }
 
   // Approximations of one function cost the same; Hugging Face names each.
@@ -312,6 +331,36 @@ class Translation : private HfTranslation {
     put("positions", learned ? "learned" : "rotary", "model_type");
     put("max_positions", learned ? rows : 0, key);
     put("normalization", family_.llama ? "rmsnorm" : "layernorm", "model_type");
+    if (!learned) rotary();
+  }
+
+  // The base, the rotated part of a head, and Llama 3.1's scaling of low frequencies. Other
+  // scalings lengthen the context of a trained model; training from the start has none.
+  void rotary() {
+    const bool neox = family_.model_type == "gpt_neox";
+    const std::string_view key =
+        neox && reader_.optional("rotary_emb_base") != nullptr ? "rotary_emb_base" : "rope_theta";
+    std::optional<double> base = reader_.number(key, Dimension::count, 1, 1e12);
+    // Where transformers 5 writes it.
+    if (const Value* all = reader_.optional("rope_parameters"); all != nullptr && all->is_map())
+      base = MapReader(*all, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
+    if (base) put("rotary_base", *base, key);
+    const std::string_view part = neox ? "rotary_pct" : "partial_rotary_factor";
+    constexpr double neox_part = 0.25;  // GPTNeoXConfig's default
+    const auto percent = reader_.number(part, Dimension::count, 1e-3, 1);
+    if (percent || neox) put("rotary_percent", percent.value_or(neox_part), part);
+    const Value* scaling = reader_.optional("rope_scaling");
+    if (scaling == nullptr) scaling = reader_.optional("rope_parameters");
+    if (scaling == nullptr || !scaling->is_map()) return;
+    MapReader inner(*scaling, "rope_scaling");
+    const std::string type =
+        inner.text("rope_type").value_or(inner.text("type").value_or("default"));
+    if (type == "llama3") {
+      put("rope_scaling_factor", inner.number("factor", Dimension::count, 1, 1e4).value_or(8),
+          "rope_scaling");
+    } else if (type != "default") {
+      notes_ += fmt::format("; its rope_scaling {} is left out", type);
+    }
   }
 
   // attention_bias covers query, key, value and output; Shardplan has one key for query, key and

@@ -238,6 +238,10 @@ void read_experts(MapReader& reader, ModelSpec& model) {
     model.first_dense_layers = reader.integer("first_dense_layers", {0, model.layers}).value_or(0);
     model.moe_every = reader.integer("moe_every", count).value_or(1);
   }
+  model.router_score =
+      static_cast<RouterScore>(reader.one_of("router_score", router_score_names).value_or(0));
+  model.router_bias = reader.boolean("router_bias").value_or(false);
+  model.router_scaling = reader.number("router_scaling", Dimension::count, 1e-6, 1e6).value_or(1);
   model.expert_groups = reader.integer("expert_groups", {1, model.experts}).value_or(0);
   model.expert_groups_per_token =
       reader.integer("expert_groups_per_token", {1, std::max<std::int64_t>(1, model.expert_groups)})
@@ -272,6 +276,14 @@ void read_positions(MapReader& reader, ModelSpec& model) {
     throw ConfigError(reader.mark_of("positions"),
                       "relative positions are modelled of kind t5 only",
                       "set positions: rotary, learned or alibi");
+  }
+  if (model.positions == Positions::rotary) {
+    const auto read = [&](const char* key, double low, double high, double other) {
+      return reader.number(key, Dimension::count, low, high).value_or(other);
+    };
+    model.rotary_base = read("rotary_base", 1, 1e12, model.rotary_base);
+    model.rotary_percent = read("rotary_percent", 1e-3, 1, model.rotary_percent);
+    model.rope_scaling_factor = read("rope_scaling_factor", 0, 1e4, model.rope_scaling_factor);
   }
   if (model.positions == Positions::learned) {
     model.max_positions = table.value_or(0);  // 0: as long as the sequence, settled by the scenario
@@ -353,6 +365,12 @@ void put_experts(const ModelSpec& m, Value& map) {
     put("expert_groups_per_token", m.expert_groups_per_token);
   }
   if (m.mtp_layers > 0) put("mtp_layers", m.mtp_layers);
+  const auto word = router_score_names[static_cast<std::size_t>(m.router_score)];
+  if (m.router_score != RouterScore::softmax)
+    map.set("router_score", scalar_value(std::string(word)));
+  if (m.router_bias) map.set("router_bias", scalar_value("true"));
+  if (m.router_scaling != 1)
+    map.set("router_scaling", scalar_value(fmt::format("{}", m.router_scaling)));
 }
 
 }  // namespace
@@ -402,6 +420,9 @@ Value to_value(const ModelSpec& m) {
   if (attends) {
     put("positions", positions_names[static_cast<std::size_t>(m.positions)]);
     put("max_positions", m.max_positions);
+    if (m.rotary_base != 10'000) put("rotary_base", m.rotary_base);
+    if (m.rotary_percent != 1) put("rotary_percent", m.rotary_percent);
+    if (m.rope_scaling_factor > 0) put("rope_scaling_factor", m.rope_scaling_factor);
   }
   put("normalization", normalization_names[static_cast<std::size_t>(m.normalization)]);
   put("linear_bias", m.linear_bias);

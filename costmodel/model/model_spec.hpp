@@ -14,6 +14,9 @@ enum class ModelKind { gpt, llama, moe, mamba, t5, hybrid };
 // relative: a bias added to the attention scores by distance, from one table per stack (Raffel et
 // al. 2020, arXiv:1910.10683, section 2.1).
 enum class Positions { learned, rotary, alibi, none, relative };
+// How a router turns scores into weights of experts: softmax over the chosen ones, softmax over all
+// before the choice (DeepSeek-V2), or a sigmoid of each (DeepSeek-V3, arXiv:2412.19437, eq. 15).
+enum class RouterScore { softmax, pre_softmax, sigmoid };
 enum class Normalization { layernorm, rmsnorm };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 
@@ -21,6 +24,8 @@ inline constexpr std::array<std::string_view, 6> model_kind_names{"gpt",   "llam
                                                                   "mamba", "t5",    "hybrid"};
 inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rotary", "alibi",
                                                                  "none", "relative"};
+inline constexpr std::array<std::string_view, 3> router_score_names{"softmax", "pre-softmax",
+                                                                    "sigmoid"};
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
                                                                   "silu"};
@@ -51,6 +56,10 @@ struct ModelSpec {
   bool tie_embeddings = true;  // output projection shares the token embedding
   Positions positions = Positions::learned;
   std::int64_t max_positions = 0;  // rows of the learned table
+  // Of rotary positions; they cost the same whatever these are, but an exported script must train
+  // the same model: the base, the part of a head that is rotated, and the factor by which Llama
+  // 3.1's scaling stretches low frequencies (0: none).
+  double rotary_base = 10'000, rotary_percent = 1, rope_scaling_factor = 0;
   Normalization normalization = Normalization::layernorm;
   bool linear_bias = true;
   bool qkv_bias = true;
@@ -67,6 +76,12 @@ struct ModelSpec {
   // Group-limited routing (DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token chooses its top_k
   // within expert_groups_per_token of expert_groups groups. 0: among all experts.
   std::int64_t expert_groups = 0, expert_groups_per_token = 0;
+  // What the router computes costs nothing that shows, but is exported: its score, a bias for each
+  // expert in place of a loss that balances them (section 2.1.2 there), and a factor on the
+  // weights.
+  RouterScore router_score = RouterScore::softmax;
+  bool router_bias = false;
+  double router_scaling = 1;
   // Multi-token prediction (section 2.2 there): further layers, each with a projection of 2h to h
   // and the head again, on the last stage.
   std::int64_t mtp_layers = 0;

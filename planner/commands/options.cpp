@@ -65,11 +65,6 @@ struct FlagRow {
       into;
 };
 
-Flag only_for(std::string_view commands, Flag flag) {
-  flag.only_for = commands;
-  return flag;
-}
-
 // The flags of several commands, then those of plan, sweep, simulate, export and validate.
 const std::vector<FlagRow> flag_rows{
     {{.name = "format",
@@ -78,8 +73,7 @@ const std::vector<FlagRow> flag_rows{
      &read_format},
     {costmodel::out_flag, &Options::out},
     {costmodel::config_path_flag, &Options::config_path},
-    {only_for("plan evaluate explain sweep simulate export", costmodel::set_flag),
-     &Options::assignments},
+    {costmodel::set_flag, &Options::assignments},
     {{.name = "placement",
       .value = "FILE",
       .help = "write the group, node and device of every rank, as YAML or (.json) JSON",

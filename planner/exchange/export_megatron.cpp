@@ -111,6 +111,21 @@ void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& ou
   out.flag_if(t.paged_stash, "--moe-paged-stash");
 }
 
+// DeepSeek-V3 balances its experts by a bias that is no part of the loss, and a small loss within
+// each sequence (arXiv:2412.19437, section 4.2).
+void write_router(const ModelSpec& m, Writer& out) {
+  const bool sigmoid = m.router_score == costmodel::RouterScore::sigmoid;
+  if (sigmoid) out.put("--moe-router-score-function", "sigmoid");
+  out.flag_if(m.router_score == costmodel::RouterScore::pre_softmax, "--moe-router-pre-softmax");
+  if (m.router_scaling != 1) out.put("--moe-router-topk-scaling-factor", m.router_scaling);
+  if (m.router_bias) {
+    out.flag("--moe-router-enable-expert-bias");
+    out.put("--moe-router-bias-update-rate", "1e-3");
+  }
+  out.put("--moe-router-load-balancing-type", m.router_bias ? "seq_aux_loss" : "aux_loss");
+  out.put("--moe-aux-loss-coeff", m.router_bias ? "1e-4" : "1e-2");
+}
+
 void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
   if (m.experts == 0) return;
   out.put("--expert-model-parallel-size", p.ep);
@@ -126,8 +141,7 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
     out.put("--moe-router-group-topk", m.expert_groups_per_token);
   }
   write_dispatcher(p.experts, out);
-  out.put("--moe-router-load-balancing-type", "aux_loss");
-  out.put("--moe-aux-loss-coeff", "1e-2");
+  write_router(m, out);
   out.note(
       "the plan takes the router to send every expert as many tokens "
       "(--moe-router-force-load-balancing makes it so in a benchmark)");
@@ -183,8 +197,18 @@ std::string_view position_type(costmodel::Positions positions) {
   return "none";
 }
 
+void write_rotary(const ModelSpec& m, Writer& out) {
+  out.put("--rotary-base", m.rotary_base);
+  if (m.rotary_percent < 1) out.put("--rotary-percent", m.rotary_percent);
+  if (m.rope_scaling_factor > 0) {
+    out.flag("--use-rope-scaling");
+    out.put("--rope-scaling-factor", m.rope_scaling_factor);
+  }
+}
+
 void write_architecture(const ModelSpec& m, Writer& out) {
   out.put("--position-embedding-type", position_type(m.positions));
+  if (m.positions == costmodel::Positions::rotary) write_rotary(m, out);
   const bool layernorm = m.normalization == costmodel::Normalization::layernorm;
   out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
   write_activation(m, out);
@@ -192,7 +216,8 @@ void write_architecture(const ModelSpec& m, Writer& out) {
     out.flag("--disable-bias-linear");
     out.flag_if(m.qkv_bias, "--add-qkv-bias");
   }
-  out.flag_if(m.qk_norm, "--qk-layernorm");
+  // With latent attention the flag stands for the norms of the latent vectors.
+  out.flag_if(m.qk_norm || m.latent_attention(), "--qk-layernorm");
   out.flag_if(!m.tie_embeddings, "--untie-embeddings-and-output-weights");
   out.put("--make-vocab-size-divisible-by", 128);
   out.put("--attention-dropout", m.dropout);
@@ -207,12 +232,18 @@ void write_precision(const TrainingSpec& t, Writer& out) {
   const bool half = t.precision == Precision::fp16;
   const bool full = t.precision == Precision::fp32;
   if (!full) out.flag(half ? "--fp16" : "--bf16");
-  if (t.precision == Precision::fp8) out.put("--fp8-format", "hybrid");
+  if (t.precision == Precision::fp8) {
+    out.put("--fp8-format", "hybrid");
+    out.put("--fp8-recipe", "tensorwise");
+  }
   if (t.precision == Precision::mxfp8) {
     out.put("--fp8-format", "e4m3");
     out.put("--fp8-recipe", "mxfp8");
   }
-  if (t.precision == Precision::nvfp4) out.put("--fp4-format", "e2m1");
+  if (t.precision == Precision::nvfp4) {
+    out.put("--fp4-format", "e2m1");
+    out.put("--fp4-recipe", "nvfp4");
+  }
   const bool wide_gradients = t.gradient_precision == Precision::fp32;
   if (!full && wide_gradients) out.flag("--accumulate-allreduce-grads-in-fp32");
   if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
@@ -285,7 +316,9 @@ void write_kernels(const Scenario& s, Writer& out) {
   const auto& stack = s.training.stack;
   const bool flash = stack.attention != costmodel::AttentionKernel::unfused;
   const bool full = s.training.precision == Precision::fp32;
-  out.put("--attention-backend", flash && !full ? "flash" : "unfused");
+  // auto leaves cuDNN's and FlashAttention's kernels to Transformer Engine's choice, as predicted;
+  // `flash` would exclude cuDNN's.
+  out.put("--attention-backend", flash && !full ? "auto" : "unfused");
   out.note_if(flash && full, "flash attention has no fp32 kernel: unfused instead");
   out.flag_if(!stack.fused_softmax, "--no-masked-softmax-fusion");
   if (!stack.fused_bias_activation)

@@ -1,5 +1,5 @@
 // Hybrids: a pattern whose layers are the halves of a transformer's costs what that transformer
-// costs; Nemotron-H's parameters are those of its published weights.
+// costs.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -7,9 +7,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
-#include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
-#include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace layer_pattern_test {
@@ -54,15 +52,6 @@ void check_alike(const std::string& whole, const std::string& halves, const std:
   for (std::size_t i = 0; i < b.memory.size(); ++i)
     CHECK(b.memory[i].weights.value == doctest::Approx(a.memory[i].weights.value).epsilon(1e-12));
 }
-
-const char* const nemotron =
-    R"({"model_type": "nemotron_h", "hybrid_override_pattern":
- "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
- "num_hidden_layers": 52, "hidden_size": 4096, "num_attention_heads": 32,
- "num_key_value_heads": 8, "attention_head_dim": 128, "mamba_num_heads": 128,
- "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4,
- "intermediate_size": 21504, "mlp_hidden_act": "relu2", "vocab_size": 131072,
- "tie_word_embeddings": false})";
 
 }  // namespace
 
@@ -114,16 +103,6 @@ TEST_CASE("stages hold the layers of their part of the pattern, the first of the
   CHECK(layer_groups(m).size() == 4);
   CHECK(layer_groups(parsed(std::string("{kind: hybrid, layer_pattern: '-*-', ") + attention + "}"))
             .size() == 2);
-}
-
-// The sum of the sizes of its weights (24 scans, 24 MLPs, 4 attentions, 53 norms, two tables), as
-// an analysis of the published weights counts them.
-TEST_CASE("Nemotron-H 8B, from its config.json, has its published parameters") {
-  const ModelSpec m = read_model(from_hf_config(parse_yaml(nemotron, "config.json")), "");
-  CHECK(parameter_count(m) == 8'100'852'736);
-  CHECK(read_model(to_value(m), "").layer_pattern == m.layer_pattern);
-  CHECK(parameter_count(read_model(to_value(m), "")) == parameter_count(m));
-  CHECK(m.layers_of('*', 0, m.layers) == 4);
 }
 
 TEST_CASE("a wrong pattern is told") {

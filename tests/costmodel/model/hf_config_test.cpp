@@ -242,4 +242,18 @@ TEST_CASE("a truncated file is a fault of the file") {
   CHECK_THROWS_AS(costmodel::parse_yaml(text, "config.json"), ConfigError);
 }
 
+TEST_CASE("rotations are read where each version of transformers writes them") {
+  CHECK(read_hf(tiny("{}")).rotary_base == 10'000);
+  CHECK(read_hf(tiny("{rope_theta: 500000.0}")).rotary_base == 500'000);
+  const ModelSpec five = read_hf(tiny(
+      "{rope_parameters: {rope_theta: 1000000, rope_type: default}, partial_rotary_factor: 0.5}"));
+  CHECK(five.rotary_base == 1e6);
+  CHECK(five.rotary_percent == 0.5);
+  CHECK(five.rope_scaling_factor == 0);
+  const ModelSpec scaled = read_hf(tiny("{rope_scaling: {rope_type: llama3, factor: 8.0}}"));
+  CHECK(scaled.rope_scaling_factor == 8);
+  CHECK(contains(read_hf(tiny("{rope_scaling: {type: yarn, factor: 40}}")).source, "yarn"));
+  CHECK(costmodel::read_model(costmodel::to_value(scaled), "").rope_scaling_factor == 8);
+}
+
 }  // namespace hf_config_test

@@ -76,7 +76,6 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"import", "hf"}), "one word is given"));
   CHECK(contains(fault({"plan", "s", "--to", "megatron"}), "belongs to 'export'"));
   CHECK(contains(fault({"evaluate", "s", "--tpo", "3"}), "--top belongs to 'plan'"));
-  CHECK(contains(fault({"list", "models", "--set", "a=1"}), "--set does not go with 'list'"));
   CHECK(contains(fault({"plan", "s", "--strategy", "alpha"}), "did you mean 'alpa'?"));
   CHECK(contains(fault({"plan", "s", "--strategy", "grid", "--threads", "2"}),
                  "does not go with --strategy grid"));

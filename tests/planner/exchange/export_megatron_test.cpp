@@ -84,7 +84,7 @@ TEST_CASE("the arguments of a model and its plan") {
                                "--optimizer adam",
                                "--accumulate-allreduce-grads-in-fp32",
                                "--overlap-grad-reduce",
-                               "--attention-backend flash",
+                               "--attention-backend auto",
                                "--cross-entropy-loss-fusion"}) {
     CHECK_MESSAGE(has(out.arguments, argument), argument);
   }
@@ -296,6 +296,45 @@ TEST_CASE("latent attention in Megatron's words") {
   }
   s = scenario_of("{base: deepseek-v3, layers: 4}");
   CHECK(has(planner::export_megatron(s, plan).arguments, "--q-lora-rank 1536"));
+}
+
+// A script with the wrong base of its rotations trains another model than the one imported.
+TEST_CASE("what a model computes is exported though it costs nothing") {
+  const auto of = [](const char* model) {
+    const Scenario scenario = scenario_of(model, "megatron-core-2026");
+    ParallelPlan plan;
+    plan.dp = 16;
+    plan.sequence_parallel = false;
+    return planner::export_megatron(scenario, plan).arguments;
+  };
+  CHECK(has(of("{base: llama-3-8b, layers: 8}"), "--rotary-base 500000"));
+  CHECK(has(of("{base: llama-3.1-8b, layers: 8}"), "--use-rope-scaling"));
+  CHECK(has(of("{base: llama-3.1-8b, layers: 8}"), "--rope-scaling-factor 8"));
+  CHECK_FALSE(has(of("{base: llama-3-8b, layers: 8}"), "--use-rope-scaling"));
+  CHECK(has(of("{base: qwen3-8b, layers: 8}"), "--rotary-base 1000000"));
+  CHECK(has(of("{base: nemotron-4-15b, layers: 8}"), "--rotary-percent 0.5"));
+  CHECK_FALSE(has(of("{base: gpt-tiny, layers: 8}"), "--rotary-base 10000"));
+  const auto deepseek = of("{base: deepseek-v3, layers: 8}");
+  for (const auto* argument :
+       {"--qk-layernorm", "--moe-router-score-function sigmoid", "--moe-router-enable-expert-bias",
+        "--moe-router-topk-scaling-factor 2.5", "--moe-router-load-balancing-type seq_aux_loss"}) {
+    CAPTURE(argument);
+    CHECK(has(deepseek, argument));
+  }
+  CHECK(has(of("{base: deepseek-v2, layers: 8}"), "--moe-router-pre-softmax"));
+  CHECK(has(of("{base: mixtral-8x7b, layers: 8}"), "--moe-router-load-balancing-type aux_loss"));
+}
+
+TEST_CASE("narrow precisions name the scaling that is priced") {
+  Scenario scenario = tiny_llama();
+  const auto in = [&](costmodel::Precision precision) {
+    scenario.training.precision = precision;
+    return planner::export_megatron(scenario, small_plan()).arguments;
+  };
+  CHECK(has(in(costmodel::Precision::fp8), "--fp8-recipe tensorwise"));
+  CHECK(has(in(costmodel::Precision::mxfp8), "--fp8-recipe mxfp8"));
+  CHECK(has(in(costmodel::Precision::nvfp4), "--fp4-recipe nvfp4"));
+  CHECK_FALSE(has(in(costmodel::Precision::bf16), "--fp8-recipe tensorwise"));
 }
 
 }  // namespace export_megatron_test

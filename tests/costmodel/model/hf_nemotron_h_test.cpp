@@ -1,0 +1,72 @@
+// Nemotron-H's config.json.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/model/hf_config.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace hf_nemotron_h_test {
+
+using namespace costmodel;
+
+namespace {
+
+const char* const nemotron =
+    R"({"model_type": "nemotron_h", "hybrid_override_pattern":
+ "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+ "num_hidden_layers": 52, "hidden_size": 4096, "num_attention_heads": 32,
+ "num_key_value_heads": 8, "attention_head_dim": 128, "mamba_num_heads": 128,
+ "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4,
+ "intermediate_size": 21504, "mlp_hidden_act": "relu2", "vocab_size": 131072,
+ "tie_word_embeddings": false})";
+
+ModelSpec imported(const std::string& json) {
+  return read_model(from_hf_config(parse_yaml(json, "config.json")), "");
+}
+
+std::string with(std::string json, const std::string& word, const std::string& other) {
+  const std::size_t at = json.find(word);
+  REQUIRE(at != std::string::npos);
+  return json.replace(at, word.size(), other);
+}
+
+}  // namespace
+
+// The sum of the sizes of its weights (24 scans, 24 MLPs, 4 attentions, 53 norms, two tables), as
+// an analysis of the published weights counts them.
+TEST_CASE("Nemotron-H 8B, from its config.json, has its published parameters") {
+  const ModelSpec m = imported(nemotron);
+  CHECK(parameter_count(m) == 8'100'852'736);
+  CHECK(read_model(to_value(m), "").layer_pattern == m.layer_pattern);
+  CHECK(parameter_count(read_model(to_value(m), "")) == parameter_count(m));
+  CHECK(m.layers_of('*', 0, m.layers) == 4);
+}
+
+TEST_CASE("a shared expert of several widths counts as so many experts") {
+  std::string json = with(nemotron, "*-M-M-M-M-M*", "*EMEMEM-M-M*");
+  json = with(json, "\"vocab_size\"",
+              "\"n_routed_experts\": 128, \"num_experts_per_tok\": 6, "
+              "\"moe_intermediate_size\": 1856, \"n_shared_experts\": 1, "
+              "\"moe_shared_expert_intermediate_size\": 3712, \"vocab_size\"");
+  const ModelSpec m = imported(json);
+  CHECK(m.moe_layers(0, m.layers) == 3);
+  CHECK(m.shared_experts == 2);
+  CHECK(m.shared_ffn() == 3712);
+  const std::string odd = with(json, "3712", "3000");
+  CHECK(fixtures::contains(fixtures::config_error([&] { imported(odd); }), "no multiple"));
+}
+
+TEST_CASE("what is not known of it is told with its key") {
+  const auto fault = [](const std::string& word, const std::string& other) {
+    return fixtures::config_error([&] { imported(with(nemotron, word, other)); });
+  };
+  CHECK(fixtures::contains(fault("relu2", "tanh"), "mlp_hidden_act"));
+  CHECK(fixtures::contains(fault("\"num_hidden_layers\": 52", "\"num_hidden_layers\": 50"),
+                           "52 letters"));
+}
+
+}  // namespace hf_nemotron_h_test
