@@ -67,9 +67,10 @@ const LayerCost& Evaluator::layer(LayerKind kind, const ParallelPlan& plan, Reco
 const PlanCost& Evaluator::cost(const ParallelPlan& plan) {
   SHARDPLAN_CHECK(plan.replica_groups.empty());
   if (by_stage(plan, on_.cluster)) return cost_by_stage(plan);
-  if (runs_as_requested(plan, on_.training.stack))
+  if (runs_as_requested(plan, on_.training.stack)) {
     return cost_ = plan_cost(plan_inputs(on_, plan, cache_.stages(plan, on_.model), cache_),
                              std::move(cost_));
+  }
   const ParallelPlan real = as_run(plan);
   return cost_ = plan_cost(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_),
                            std::move(cost_));
@@ -303,9 +304,10 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.hardware_flops = model_flops_.full + again * (m * plan.replicas() * plan.tp);
   if (!e.meshes.empty()) {
     e.hardware_flops = model_flops_.full;
-    for (std::size_t k = 0; k < e.meshes.size(); ++k)
+    for (std::size_t k = 0; k < e.meshes.size(); ++k) {
       e.hardware_flops +=
           c.stages[k].recompute.model * (m * static_cast<double>(e.meshes[k].devices));
+    }
   }
   set_throughput(on_.cluster, on_.training, e);
   e.notes = notes_of(on_, c.offload);

@@ -33,9 +33,10 @@ Bytes kept_by(const PlanInputs& in, std::size_t k) {
   if (k == in.last_stage()) {
     const auto heads = static_cast<double>(1 + in.on.model.mtp_layers);
     kept += in.layers.head->footprint.kept * heads;
-    if (in.layers.mtp_start != nullptr)
+    if (in.layers.mtp_start != nullptr) {
       kept +=
           (in.layers.mtp_start->footprint.kept + in.layers.mtp_layer->footprint.kept) * (heads - 1);
+    }
   }
   return kept;
 }

@@ -176,8 +176,9 @@ const Keys<S>& expert_keys() {
 
 S& itself(S& stack) { return stack; }
 
-const Keys<S>& stack_rows() {
-  static const Keys<S> keys{
+// What it is, and its kernels.
+Keys<S> kernel_keys() {
+  return {
       key::text<S>("title", &S::title, "for people"),
       key::text<S>("framework", &S::framework, "for people and for groups of errors"),
       key::text<S>("version", &S::version, "for people"),
@@ -204,7 +205,12 @@ const Keys<S>& stack_rows() {
                     "(GShard); 0: by copying rows"),
       key::flag<S>("fp32_logits", &S::fp32_logits,
                    "the fp32 copy of the logits has a gradient of its own"),
-      key::flag<S>("causal_skip", &S::causal_skip, "the attention kernel skips the masked half"),
+      key::flag<S>("causal_skip", &S::causal_skip, "the attention kernel skips the masked half")};
+}
+
+// What it keeps, and how it shards and sends.
+Keys<S> state_keys() {
+  return {
       key::flag<S>("narrow_saved_inputs", &S::narrow_saved_inputs,
                    "fp8 products save their inputs in fp8"),
       key::flag<S>("bf16_optimizer", &S::bf16_optimizer,
@@ -232,7 +238,12 @@ const Keys<S>& stack_rows() {
       key::flag<S>("zero_one_port", &S::zero_one_port,
                    "ZeRO-3 collectives leave a node through one of its ports"),
       key::flag<S>("one_collective_queue", &S::one_collective_queue,
-                   "with tp > 1 gradient reduction waits for tensor-parallel collectives"),
+                   "with tp > 1 gradient reduction waits for tensor-parallel collectives")};
+}
+
+// What it offers, and how it cuts stages.
+Keys<S> offered_keys() {
+  return {
       key::flag<S>("sequence_parallel", &S::sequence_parallel, "offers it"),
       key::flag<S>("selective_recompute", &S::selective_recompute, "offers it"),
       key::flag<S>("selective_half", &S::selective_half,
@@ -248,7 +259,12 @@ const Keys<S>& stack_rows() {
       key::flag<S>("rest_on_last_stage", &S::rest_on_last_stage,
                    "layers that do not divide: the last stage has the rest"),
       key::flag<S>("layout_by_cost", &S::layout_by_cost,
-                   "stages are cut by cost when a plan says no stage_layers"),
+                   "stages are cut by cost when a plan says no stage_layers")};
+}
+
+// Maps of their own, and figures.
+Keys<S> further_keys() {
+  return {
       key::map<S>("defaults", itself, default_keys()),
       key::map<S>("launch", itself, launch_keys()),
       key::map<S>("fused_attention", itself, attention_keys()),
@@ -262,6 +278,15 @@ const Keys<S>& stack_rows() {
       key::map<S>("memory", itself, memory_keys()),
       key::source<S>("sources"),
       key::source<S>()};
+}
+
+const Keys<S>& stack_rows() {
+  static const Keys<S> keys = [] {
+    Keys<S> all;
+    for (const auto& part : {kernel_keys(), state_keys(), offered_keys(), further_keys()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }();
   return keys;
 }
 

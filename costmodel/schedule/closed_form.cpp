@@ -97,9 +97,10 @@ Seconds done_before(double first, const EvenPipeline& e, int rank, Seconds forwa
   const double rounds = std::floor(first / (static_cast<double>(p) * v));
   Seconds done = rounds * p * forwards;
   double left = first - rounds * p * v;
-  for (int c = 0; c < v && left > 0; ++c, left -= p)
+  for (int c = 0; c < v && left > 0; ++c, left -= p) {
     done += std::min<double>(left, p) *
             times.forward[static_cast<std::size_t>(std::int64_t{c} * p + rank)];
+  }
   return done;
 }
 

@@ -136,10 +136,10 @@ Table scenarios(const ConfigPath& path) {
 
 // The keys of the maps whose readers are records.
 Table keys(const ConfigPath&) {
-  Table t{{{"key", false}, {"values", false}, {"meaning", false}}, {}};
+  Table t{{{"key", false}, {"meaning", false}, {"values", false}}, {}};
   for (const auto& keys :
        {costmodel::plan_keys(), costmodel::overlap_keys_text(), costmodel::stack_keys()})
-    for (const costmodel::KeyText& key : keys) t.rows.push_back({key.name, key.allowed, key.help});
+    for (const costmodel::KeyText& key : keys) t.rows.push_back({key.name, key.help, key.allowed});
   return t;
 }
 

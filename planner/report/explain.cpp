@@ -218,10 +218,11 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   if (s.model.layer_pattern.empty()) {
     layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
   } else {
-    for (const costmodel::LayerGroup& group : layer_groups(s.model))
+    for (const costmodel::LayerGroup& group : layer_groups(s.model)) {
       layer_rows(group.kind,
                  fmt::format("a layer of {}",
                              costmodel::layer_kind_names[static_cast<std::size_t>(group.kind)]));
+    }
   }
   if (two_stacks) {
     layer_rows(LayerKind::decoder, "a decoder layer");

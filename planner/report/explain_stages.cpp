@@ -90,9 +90,10 @@ class StageRows {
     add("t_dp", format_seconds(cost_.ranks[k].after.gradient_exposed),
         fmt::format("their reduction over {} ranks {} apart, not hidden", layout.size,
                     layout.stride));
-    if (cost_.ranks[k].after.gather_exposed.value > 0)
+    if (cost_.ranks[k].after.gather_exposed.value > 0) {
       add("gather", format_seconds(cost_.ranks[k].after.gather_exposed),
           "exposed parameter gather");
+    }
     add("t_opt", format_seconds(cost_.ranks[k].after.optimizer),
         fmt::format("optimizer, ZeRO {}", mesh.plan.zero));
   }

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +170,22 @@ TEST_CASE("colour only when asked, and it changes no word") {
   }
   CHECK(bright.out != plain.out);
   CHECK(stripped == plain.out);
+}
+
+TEST_CASE("every key of a plan, an overlap and a stack is listed once, with meaning and values") {
+  const Scratch scratch;
+  const auto keys = nlohmann::json::parse(run({"list", "keys", "--format", "json"}, scratch).out);
+  std::set<std::string> names;
+  for (const auto& row : keys) {
+    CHECK(names.insert(row["key"].get<std::string>()).second);
+    CHECK_FALSE(row["meaning"].get<std::string>().empty());
+    CHECK_FALSE(row["values"].get<std::string>().empty());
+  }
+  for (const auto* key : {"plan.tp", "plan.schedule", "plan.stages[].recompute",
+                          "training.overlap.cuda_graph", "stack.launch.collective_s"}) {
+    CAPTURE(key);
+    CHECK(names.contains(key));
+  }
 }
 
 TEST_CASE("lists name what a scenario may name") {
