@@ -249,6 +249,18 @@ void set_memory(const PlanCost& c, const DeviceSpec& device, const StackSpec& st
   e.stage_capacity = c.capacity;
 }
 
+// Of an iteration, on all devices.
+Flops recomputed_flops(const PlanCost& c, const ParallelPlan& plan,
+                       const std::vector<StageMesh>& meshes) {
+  const auto m = static_cast<double>(c.micro_batches);
+  Flops again;
+  for (std::size_t k = 0; k < c.stages.size(); ++k) {
+    const double devices = meshes.empty() ? 1 : static_cast<double>(meshes[k].devices);
+    again += c.stages[k].recompute.model * (m * devices);
+  }
+  return meshes.empty() ? again * plan.replicas() * plan.tp : again;
+}
+
 }  // namespace
 
 Estimate Evaluator::estimate(const ParallelPlan& plan) {
@@ -299,16 +311,7 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   e.active_parameters = active_parameter_count(on_.model);
   e.model_flops = model_flops_.full;
   e.causal_model_flops = model_flops_.causal;
-  Flops again;
-  for (std::size_t k = 0; k < c.stages.size(); ++k) again += c.stages[k].recompute.model;
-  e.hardware_flops = model_flops_.full + again * (m * plan.replicas() * plan.tp);
-  if (!e.meshes.empty()) {
-    e.hardware_flops = model_flops_.full;
-    for (std::size_t k = 0; k < e.meshes.size(); ++k) {
-      e.hardware_flops +=
-          c.stages[k].recompute.model * (m * static_cast<double>(e.meshes[k].devices));
-    }
-  }
+  e.hardware_flops = model_flops_.full + recomputed_flops(c, plan, e.meshes);
   set_throughput(on_.cluster, on_.training, e);
   e.notes = notes_of(on_, c.offload);
   return e;
