@@ -22,7 +22,7 @@ struct Cost {
   int kernels = 0;
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
-  void add(const Cost& o, double times);  // as often
+  void add(const Cost& o, double times);  // o, so many times
   Cost operator+(const Cost& o) const;
 };
 

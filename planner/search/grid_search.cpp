@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "planner/search/best_plans.hpp"
@@ -41,37 +42,50 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
   return result;
 }
 
-enum class Opening { all, unless_hopeless };
-
-// Prices one member and keeps it if it fits.
-void price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator& evaluator,
-                  SearchResult& result, std::vector<Bounded>& fitting) {
+// Prices one member and keeps it if it fits. Returns its bound.
+Seconds price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator& evaluator,
+                     SearchResult& result, std::vector<Bounded>& fitting) {
   const PlanCost& cost = evaluator.cost(plan);
+  const Seconds bound = cost.bound.iteration;
   ++result.statistics.evaluated;
   if (!result.leanest || cost.peak < result.leanest_peak) {
     result.leanest = plan;
     result.leanest_peak = cost.peak;
   }
-  if (cost.peak > limit) return;
+  if (cost.peak > limit) return bound;
   ++result.statistics.feasible;
-  fitting.push_back({cost.bound.iteration, order, std::move(plan), cost.peak});
+  fitting.push_back({bound, order, std::move(plan), cost.peak});
+  return bound;
 }
 
-// Computes memory and bound of the members; returns those that fit, lowest bound first.
-std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order, Opening opening,
-                                 const Scenario& scenario, Evaluator& evaluator,
-                                 SearchResult& result) {
+// Whether no member of the same ZeRO stage that comes after this one, recomputing more, is faster:
+// recomputation only adds time, except in place of activations that would be offloaded.
+bool leads(const ParallelPlan& plan, const Scenario& s) {
+  if (plan.recompute.layers > 0) return true;
+  return plan.recompute.granularity == costmodel::Recomputation::none &&
+         !s.training.stack.activation_offload;
+}
+
+// Computes memory and bound of the members; returns those that fit, lowest bound first. A ZeRO
+// stage is left when the podium is not open to a member that leads the others.
+std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order,
+                                 const Podium* podium, const Scenario& scenario,
+                                 Evaluator& evaluator, SearchResult& result) {
   std::vector<Bounded> fitting;
   const Bytes limit = memory_limit(scenario);
-  const auto plans = members(family, scenario);
+  const auto plans = members(family, scenario);  // those that recompute less come first
+  std::array<bool, 4> left{};                    // by ZeRO stage
   const auto price_all = [&](bool partial) {
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      if ((plans[i].recompute.layers > 0) != partial) continue;
-      price_member(plans[i], first_order + i, limit, evaluator, result, fitting);
+      bool& done = left.at(static_cast<std::size_t>(plans[i].zero));
+      if ((plans[i].recompute.layers > 0) != partial || done) continue;
+      const Seconds bound =
+          price_member(plans[i], first_order + i, limit, evaluator, result, fitting);
+      done = podium != nullptr && !podium->open_to(bound) && leads(plans[i], scenario);
     }
   };
   price_all(false);
-  if (opening == Opening::all || !fitting.empty() || !brackets_partial(plans)) price_all(true);
+  if (podium == nullptr || !fitting.empty() || !brackets_partial(plans)) price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;
 }
@@ -102,8 +116,8 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
   constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
-    const auto fitting = open_family({family.plan}, family.order * family_stride,
-                                     Opening::unless_hopeless, scenario, evaluator, result);
+    const auto fitting = open_family({family.plan}, family.order * family_stride, &podium, scenario,
+                                     evaluator, result);
     std::size_t tried = 0;
     for (; tried < fitting.size() && podium.open_to(fitting[tried].bound) && !stopped(); ++tried) {
       const Bounded& candidate = fitting[tried];
@@ -124,8 +138,8 @@ SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
   Podium podium(static_cast<std::size_t>(scenario.search.top));
   constexpr std::uint64_t family_stride = 1u << 20;
   for (std::size_t f = 0; f < space.families.size(); ++f) {
-    for (const Bounded& candidate : open_family(space.families[f], f * family_stride, Opening::all,
-                                                scenario, evaluator, result)) {
+    for (const Bounded& candidate :
+         open_family(space.families[f], f * family_stride, nullptr, scenario, evaluator, result)) {
       ++result.statistics.simulated;
       podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
                     candidate.plan});
