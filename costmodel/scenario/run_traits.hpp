@@ -31,6 +31,7 @@ struct RunTraits {
   std::vector<std::string> mechanisms;
   double devices = 0;
   double parameters = 0;  // of the whole model
+  bool operator==(const RunTraits&) const = default;
 };
 
 // Models of one architecture by its features: "gpt", "bloom", "mpt", "nemotron", "llama-2",

@@ -26,6 +26,12 @@ struct Band {
   bool holds(double residual) const { return low <= residual && residual <= high; }
 };
 
+// Runs of a source whose traits are the same, and so the width of their intervals.
+struct AlikeRuns {
+  const RunTraits* traits;
+  std::vector<double> residuals;
+};
+
 // The residuals of one kind, and which sources measured what.
 class Evidence {
  public:
@@ -35,6 +41,7 @@ class Evidence {
       if (run.traits.experts != experts || std::isnan(run.error(FittedTo::other_sources))) continue;
       runs_.push_back(&run);
       ++count[run.source];
+      add(run);
       for (const Trait& trait : listed(run.traits)) measured_[trait].insert(run.source);
       double& devices = devices_[run.source];
       devices = std::max(devices, run.traits.devices);
@@ -51,7 +58,10 @@ class Evidence {
 
   const Sources& sources() const { return sources_; }
   const std::vector<const FittedRun*>& runs() const { return runs_; }
-  double weight(const FittedRun& run) const { return weight_.at(run.source); }
+  const std::vector<AlikeRuns>& runs_of(const std::string& source) const {
+    return alike_.at(source);
+  }
+  double weight(const std::string& source) const { return weight_.at(source); }
 
   // Of a run among the sources without those of `without`.
   double width(const Widening& widening, const RunTraits& traits, const Sources& without) const {
@@ -65,6 +75,14 @@ class Evidence {
   }
 
  private:
+  void add(const FittedRun& run) {
+    auto& all = alike_[run.source];
+    auto at = std::find_if(all.begin(), all.end(),
+                           [&](const AlikeRuns& known) { return *known.traits == run.traits; });
+    if (at == all.end()) at = all.insert(at, {&run.traits, {}});
+    at->residuals.push_back(-run.error(FittedTo::other_sources));
+  }
+
   static double most(const std::map<std::string, double>& by_source, const Sources& without) {
     double most = 0;
     for (const auto& [source, value] : by_source)
@@ -74,25 +92,23 @@ class Evidence {
 
   std::vector<const FittedRun*> runs_;
   Sources sources_;
+  std::map<std::string, std::vector<AlikeRuns>> alike_;
   std::map<std::string, double> weight_, devices_, parameters_;
   std::map<Trait, Sources> measured_;
 };
-
-double residual(const FittedRun& run) { return -run.error(FittedTo::other_sources); }
 
 // The percentiles of the sources without those of `without`, mixed with `prior`.
 Band percentiles(const Evidence& evidence, const Widening& widening, const Band& prior,
                  const Evidence::Sources& without) {
   Weighted standard;
-  std::map<std::pair<std::string, const FittedRun*>, double> widths;
   for (const auto& source : evidence.sources()) {
     if (without.contains(source)) continue;
     Evidence::Sources others = without;
     others.insert(source);
-    for (const FittedRun* run : evidence.runs()) {
-      if (run->source != source) continue;
-      standard.emplace_back(residual(*run) / evidence.width(widening, run->traits, others),
-                            evidence.weight(*run));
+    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+      const double width = evidence.width(widening, *runs.traits, others);
+      for (const double r : runs.residuals)
+        standard.emplace_back(r / width, evidence.weight(source));
     }
   }
   std::size_t left = 0;
@@ -114,10 +130,13 @@ Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
     Evidence::Sources others = without;
     others.insert(source);
     const Band by_others = percentiles(evidence, widening, prior, others);
-    for (const FittedRun* run : evidence.runs()) {
-      if (run->source != source) continue;
-      const double r = residual(*run) / evidence.width(widening, run->traits, others);
-      needed.emplace_back(std::max(r / by_others.low, r / by_others.high), evidence.weight(*run));
+    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+      const double width = evidence.width(widening, *runs.traits, others);
+      for (const double residual : runs.residuals) {
+        const double r = residual / width;
+        needed.emplace_back(std::max(r / by_others.low, r / by_others.high),
+                            evidence.weight(source));
+      }
     }
   }
   const Band own = percentiles(evidence, widening, prior, without);
@@ -197,13 +216,14 @@ void judge(const Evidence& evidence, const Widening& widening,
     const auto at = priors.find(source);
     const Band& prior = at != priors.end() ? at->second : priors.at("");
     const Band by_others = band(evidence, widening, prior, {source});
-    for (const FittedRun* run : evidence.runs()) {
-      if (run->source != source) continue;
-      const bool holds =
-          by_others.holds(residual(*run) / evidence.width(widening, run->traits, {source}));
-      ++held[source].first;
-      held[source].second += holds ? 1 : 0;
-      inside += holds ? 1 : 0;
+    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+      const double width = evidence.width(widening, *runs.traits, {source});
+      for (const double residual : runs.residuals) {
+        const bool holds = by_others.holds(residual / width);
+        ++held[source].first;
+        held[source].second += holds ? 1 : 0;
+        inside += holds ? 1 : 0;
+      }
     }
   }
   if (kind.count.runs > 0) kind.covered = 100.0 * inside / kind.count.runs;
