@@ -9,6 +9,7 @@
 #include "tests/bench/alpa_recurrence.hpp"
 #include "tests/bench/slicing_instance.hpp"
 #include "tests/planner/support/slicing_brute_force.hpp"
+#include "tests/sanitized.hpp"
 
 namespace stage_slicing_test {
 
@@ -82,7 +83,8 @@ SlicingProblem random_problem(unsigned seed) {
 TEST_CASE("the best slicing is what trying every slicing finds") {
   int with = 0, without = 0, memory_binds = 0, programs = 0;
   std::uint64_t tried = 0;
-  for (unsigned seed = 0; seed < 1500; ++seed) {
+  constexpr unsigned share = sanitized ? 5 : 1;
+  for (unsigned seed = 0; seed < 1500; seed += share) {
     CAPTURE(seed);
     const SlicingProblem p = random_problem(seed);
     const BruteForce all({p});
@@ -106,17 +108,18 @@ TEST_CASE("the best slicing is what trying every slicing finds") {
     memory_binds += without_limit < found.objective ? 1 : 0;
   }
   // The draw holds every kind.
-  CHECK(with >= 900);
-  CHECK(without >= 100);
-  CHECK(memory_binds >= 150);
-  CHECK(programs >= 300);
-  CHECK(tried > 300'000);
+  CHECK(with * share >= 900);
+  CHECK(without * share >= 100);
+  CHECK(memory_binds * share >= 150);
+  CHECK(programs * share >= 300);
+  CHECK(tried * share > 300'000);
 }
 
 TEST_CASE("larger slicings are those of Alpa's recurrence") {
   int several = 0, programs = 0;
   for (const auto& [layers, devices] : {std::pair{10, 16}, std::pair{13, 24}, std::pair{16, 12}}) {
     for (const std::int64_t m : {1, 8, 200}) {
+      if (sanitized && layers > 10 && m != 8) continue;
       for (const double noise : {0.0, 0.02, 0.4}) {
         CAPTURE(layers);
         CAPTURE(m);
@@ -134,8 +137,8 @@ TEST_CASE("larger slicings are those of Alpa's recurrence") {
       }
     }
   }
-  CHECK(several >= 12);
-  CHECK(programs >= 5);
+  CHECK(several >= (sanitized ? 6 : 12));
+  CHECK(programs >= (sanitized ? 2 : 5));
 }
 
 TEST_CASE("a slicing is the same every time, and equal layers do not depend on how they are told") {

@@ -8,6 +8,7 @@
 #include "runtime/cpu/linear.hpp"
 #include "tests/runtime/support/cpu_gradients.hpp"
 #include "tests/runtime/support/rounding.hpp"
+#include "tests/sanitized.hpp"
 
 namespace gemm_test {
 
@@ -86,6 +87,7 @@ TEST_CASE("a product of rows that collide in a cache is that of the definition")
   for (const bool transpose_a : {false, true})
     for (const std::int64_t k : {7, 1100})
       for (const std::int64_t n : {100, 512, 600}) {
+        if (sanitized && k == 1100 && n != 600) continue;
         cpu::Gemm g{.m = 65, .n = n, .k = k, .transpose_a = transpose_a, .alpha = 0.75, .beta = 1};
         g.lda = transpose_a ? g.m : g.k;
         g.ldb = 1024;
