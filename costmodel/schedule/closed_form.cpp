@@ -86,10 +86,46 @@ Seconds split_span_bound(ScheduleKind kind, int p, long long m, const PipelineTi
 
 namespace {
 
+// The times of a rank's chunks. A sender that waits for its transfer is as one that computes so
+// much longer and then sends in no time.
+class ChunkTimes {
+ public:
+  ChunkTimes(ScheduleKind kind, int p, int v, const PipelineTimes& times)
+      : times_(times),
+        p_(p),
+        last_(p * v - 1),
+        folded_(row_of(kind).folded),
+        hold_(times.blocking && p > 1 && row_of(kind).waits ? times.transfer : Seconds(0)) {}
+
+  Seconds forward(int chunk, int rank) const { return forward(stage(chunk, rank)); }
+  Seconds backward(int chunk, int rank) const {
+    const int k = stage(chunk, rank);
+    const bool sends = k > 0 && !(folded_ && k % p_ == 0);
+    return times_.backward[static_cast<std::size_t>(k)] + (sends ? hold_ : Seconds(0));
+  }
+  Seconds forward(int stage) const {
+    const bool sends = stage < last_ && !(folded_ && (stage + 1) % p_ == 0);
+    return times_.forward[static_cast<std::size_t>(stage)] + (sends ? hold_ : Seconds(0));
+  }
+  // Of a transfer to another rank, beyond what its sender waits.
+  Seconds transfer() const { return times_.blocking ? Seconds(0) : times_.transfer; }
+  int last() const { return last_; }
+
+ private:
+  int stage(int chunk, int rank) const {
+    return chunk * p_ + (folded_ && chunk % 2 == 1 ? p_ - 1 - rank : rank);
+  }
+
+  const PipelineTimes& times_;
+  int p_, last_;
+  bool folded_;
+  Seconds hold_;
+};
+
 // The most forward work that a rank can have done before its first backward, whose forwards of all
 // its chunks take `forwards` for one micro-batch.
 Seconds done_before(double first, const EvenPipeline& e, int rank, Seconds forwards,
-                    const PipelineTimes& times) {
+                    const ChunkTimes& times) {
   first = std::min(first, e.micro_batches * e.chunks);
   if (e.chunks == 1) return first * forwards;
   // Megatron's order takes p micro-batches of each chunk in turn.
@@ -97,41 +133,35 @@ Seconds done_before(double first, const EvenPipeline& e, int rank, Seconds forwa
   const double rounds = std::floor(first / (static_cast<double>(p) * v));
   Seconds done = rounds * p * forwards;
   double left = first - rounds * p * v;
-  for (int c = 0; c < v && left > 0; ++c, left -= p) {
-    done += std::min<double>(left, p) *
-            times.forward[static_cast<std::size_t>(std::int64_t{c} * p + rank)];
-  }
+  for (int c = 0; c < v && left > 0; ++c, left -= p)
+    done += std::min<double>(left, p) * times.forward(c, rank);
   return done;
 }
 
 }  // namespace
 
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
-                             const PipelineTimes& times) {
+                             const PipelineTimes& durations) {
   const ScheduleRow& row = row_of(kind);
-  if (row.splits_backward) return split_lower_bound(kind, p, m, times);
-  const auto chunk = [kind, p](int c, int rank) {
-    return static_cast<std::size_t>(stage_of(kind, p, c, rank));
-  };
+  if (row.splits_backward) return split_lower_bound(kind, p, m, durations);
+  const ChunkTimes times(kind, p, v, durations);
   const EvenPipeline sizes{p, v, static_cast<double>(m), {}, {}, {}, {}};
-  const int last = p * v - 1;
   Seconds bound;
   Seconds all_forward;  // every stage once, transfers between them included
-  for (int k = 0; k <= last; ++k) all_forward += times.forward[static_cast<std::size_t>(k)];
-  if (p > 1) all_forward += last * times.transfer;
+  for (int k = 0; k <= times.last(); ++k) all_forward += times.forward(k);
+  if (p > 1) all_forward += times.last() * times.transfer();
   Seconds waiting;  // of the last stage's first backward, when all of its forwards stand before it
   if (row.forwards_first != nullptr && row.forwards_first(p - 1, sizes) >= sizes.micro_batches * v)
-    waiting = (sizes.micro_batches - 1) * times.forward[chunk(v - 1, p - 1)];
+    waiting = (sizes.micro_batches - 1) * times.forward(v - 1, p - 1);
   Seconds fill;    // forward of the stages before this rank's first
   Seconds before;  // drain: backward of the stages before this rank's first
   Seconds behind;  // backward of the last chunk on the stages after this rank
-  for (int r = p - 1; r > 0; --r) behind += times.backward[chunk(v - 1, r)] + times.transfer;
+  for (int r = p - 1; r > 0; --r) behind += times.backward(v - 1, r) + times.transfer();
   for (int rank = 0; rank < p; ++rank) {
     Seconds work, forwards;
     for (int c = 0; c < v; ++c) {
-      work +=
-          sizes.micro_batches * (times.forward[chunk(c, rank)] + times.backward[chunk(c, rank)]);
-      forwards += times.forward[chunk(c, rank)];
+      work += sizes.micro_batches * (times.forward(c, rank) + times.backward(c, rank));
+      forwards += times.forward(c, rank);
     }
     if (!row.waits) {
       bound = max(bound, work);
@@ -145,9 +175,9 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
       start = max(first_backward - done_before(first, sizes, rank, forwards, times), fill);
     }
     bound = max(bound, start + work + before);
-    fill += times.forward[chunk(0, rank)] + times.transfer;
-    before += times.backward[chunk(0, rank)] + times.transfer;
-    if (rank + 1 < p) behind -= times.backward[chunk(v - 1, rank + 1)] + times.transfer;
+    fill += times.forward(0, rank) + times.transfer();
+    before += times.backward(0, rank) + times.transfer();
+    if (rank + 1 < p) behind -= times.backward(v - 1, rank + 1) + times.transfer();
   }
   return bound;
 }

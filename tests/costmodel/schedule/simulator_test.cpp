@@ -120,6 +120,23 @@ TEST_CASE("no simulated pipeline is shorter than its bound: 1,000 uneven ones of
   }
 }
 
+TEST_CASE("a sender that waits is as one that computes so much longer, in the bound too") {
+  for (const auto kind : {ScheduleKind::serial, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
+                          ScheduleKind::interleaved}) {
+    const int v = kind == ScheduleKind::interleaved ? 3 : 1, p = 4, m = 8;
+    PipelineTimes waits = even(p * v, 1, 2, 0.25);
+    waits.blocking = true;
+    PipelineTimes computes = even(p * v, 1.25, 2.25);
+    computes.forward.back() = Seconds(1);
+    computes.backward.front() = Seconds(2);
+    CAPTURE(static_cast<int>(kind));
+    CHECK(makespan(kind, p, v, m, waits).value ==
+          doctest::Approx(makespan(kind, p, v, m, computes).value).epsilon(1e-12));
+    CHECK(pipeline_lower_bound(kind, p, v, m, waits).value ==
+          doctest::Approx(pipeline_lower_bound(kind, p, v, m, computes).value).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("the bound is tight on even stages without transfers") {
   for (const auto kind : {ScheduleKind::ideal, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
                           ScheduleKind::interleaved}) {
