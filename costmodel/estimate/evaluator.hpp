@@ -108,6 +108,7 @@ class Evaluator {
   // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
 
+  const Workload& workload() const { return on_; }
   const ModelSpec& model() const { return on_.model; }
   const ClusterSpec& cluster() const { return on_.cluster; }
   const TrainingSpec& training() const { return on_.training; }

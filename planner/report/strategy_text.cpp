@@ -75,21 +75,22 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
                                   pipeline_layout(best.plan)));
     }
     if (all.interrupted.empty()) {
-      lines.push_back(
-          fmt::format("Proved: no layout takes less than {}; the best is within {:.2f} %.",
-                      format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
+      lines.push_back(fmt::format(
+          "Proved: no plan of this space takes less than {}; the best is within {:.2f} %.",
+          format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
     }
   }
   lines.push_back(fmt::format(
-      "{} families of pipelines bounded, {} opened; {} layouts cut exactly for the sum of stage "
-      "times and (m - 1) of the longest, {} improved by simulation.",
+      "{} families of pipelines bounded, {} opened; in {} plans of 1F1B the layers were cut to the "
+      "least bound of all layouts; {} layouts improved by simulation.",
       format_integer(static_cast<long long>(l.families)),
       format_integer(static_cast<long long>(l.opened)),
       format_integer(static_cast<long long>(l.sliced)),
       format_integer(static_cast<long long>(l.improved))));
   lines.push_back(
       "All stages share one tensor, data, context and expert parallel size, as the plan must say "
-      "them; schedules with split backward keep even stages.");
+      "them; schedules with split backward keep even stages. Of interleaved chunks the most even "
+      "layouts were tried, and what moving layers makes of them: about others nothing is proved.");
   if (all.two_stacks) {
     lines.push_back(
         "Inside a stage the plan's own sharding stays: other strategies for the operators of an "

@@ -58,14 +58,6 @@ Seconds price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evalua
   return bound;
 }
 
-// Whether no member of the same ZeRO stage that comes after this one, recomputing more, is faster:
-// recomputation only adds time, except in place of activations that would be offloaded.
-bool leads(const ParallelPlan& plan, const Scenario& s) {
-  if (plan.recompute.layers > 0) return true;
-  return plan.recompute.granularity == costmodel::Recomputation::none &&
-         !s.training.stack.activation_offload;
-}
-
 // Computes memory and bound of the members; returns those that fit, lowest bound first. A ZeRO
 // stage is left when the podium is not open to a member that leads the others.
 std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order,

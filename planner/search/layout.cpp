@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "planner/solvers/pipeline_cut.hpp"
 
 namespace planner {
 
@@ -33,94 +35,156 @@ std::vector<int> balanced_layout(std::int64_t layers, int stages) {
 
 namespace {
 
-enum class Place { front, middle, back };
-
-class LayoutTable {
+// The stages of any layout of a plan, by what they hold and whether they are the first, the last or
+// between.
+class LayoutStages {
  public:
-  LayoutTable(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
+  LayoutStages(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
       : plan_(plan),
         recompute_(recompute_as_run(plan.recompute, evaluator.training().stack)),
         limit_(limit),
         evaluator_(&evaluator) {}
 
-  // The layer mix of a range without embedding and loss. Layer 0 is the embedding, the last one the
-  // loss.
-  LayerMix content(int first, int end) const {
+  // Layer 0 is the embedding, the last one the loss.
+  const CutStage* stage(int first, int end) {
     const auto& model = evaluator_->model();
+    const bool front = first == 0, back = end == static_cast<int>(model.layers) + 2;
+    if (front && back) return nullptr;
     const int from = std::max(first - 1, 0);
     const int layers = std::min(end - 1, static_cast<int>(model.layers)) - from;
-    return layer_mix(model, from, layers, recompute_);
-  }
-
-  // Priced once per content, with all stages holding it: the first stage gives the option at the
-  // front, the last one that at the back.
-  const std::array<StageOption, 3>& options(const LayerMix& content) {
-    const auto [at, is_new] = known_.try_emplace(content);
-    if (!is_new) return at->second;
-    const PlanCost& cost =
-        evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
-    at->second = {option(cost, 0, 0), option(cost, 1, plan_.pp - 2),
-                  option(cost, plan_.pp - 1, plan_.pp - 1)};
-    return at->second;
+    return &(*places(from, layers))[front ? 0 : back ? 2 : 1];
   }
 
  private:
-  // The option of a stage on one of the ranks from .. to.
-  StageOption option(const PlanCost& cost, int from, int to) const {
-    const auto fits = [&](int rank) {
-      return cost.ranks[static_cast<std::size_t>(rank)].memory.total() <= limit_;
-    };
+  using Places = std::array<CutStage, 3>;
+
+  // Layers that are all alike are told by their number.
+  const Places* places(int from, int layers) {
+    const bool mixed = evaluator_->model().mixes_layers();
+    const std::size_t row = mixed ? at(from) : 0;
+    if (known_.size() <= row) known_.resize(row + 1);
+    if (known_[row].size() <= at(layers)) known_[row].resize(at(layers) + 1);
+    const Places*& known = known_[row][at(layers)];
+    if (known != nullptr) return known;
+    const LayerMix mix = layer_mix(evaluator_->model(), from, layers, recompute_);
+    const auto [place, is_new] = priced_.try_emplace(mix);
+    if (is_new) place->second = priced(mix);
+    return known = &place->second;
+  }
+
+  // In a pipeline of stages that all hold this.
+  Places priced(const LayerMix& content) {
+    const PlanCost& cost =
+        evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
+    return {stage(cost, 0, 0), stage(cost, 1, plan_.pp - 2),
+            stage(cost, plan_.pp - 1, plan_.pp - 1)};
+  }
+
+  // The stage of one of the ranks from .. to.
+  CutStage stage(const PlanCost& cost, int from, int to) const {
+    const auto fits = [&](int rank) { return cost.ranks[at(rank)].memory.total() <= limit_; };
     int rank = to;  // the first at which it fits, from the last on: there the least is in flight
     while (rank >= from && fits(rank)) --rank;
-    StageOption option;
-    const auto k = static_cast<std::size_t>(from);
-    option.seconds = (cost.times.forward[k] + cost.times.backward[k]).value;
-    option.most_in_flight = rank < from ? any_in_flight : rank == to ? 0 : plan_.pp - 1 - rank;
-    return option;
+    const Seconds wait = waiting(cost.times);
+    constexpr int any = std::numeric_limits<int>::max();
+    CutStage stage;
+    stage.forward = (cost.times.forward[at(from)] + (to + 1 < plan_.pp ? wait : Seconds(0))).value;
+    stage.backward = (cost.times.backward[at(from)] + (from > 0 ? wait : Seconds(0))).value;
+    stage.most_in_flight = rank < from ? any : rank == to ? 0 : plan_.pp - 1 - rank;
+    stage.after = (cost.ranks.front().after.gradient_exposed + cost.tables.time).value;
+    return stage;
+  }
+
+  // Of a sender. Where boundaries differ, those of the layout are not known: none is counted.
+  static Seconds waiting(const costmodel::PipelineTimes& times) {
+    return times.blocking && times.forward_transfer.empty() ? times.transfer : Seconds(0);
   }
 
   ParallelPlan plan_;
   costmodel::Recompute recompute_;
   Bytes limit_;
   Evaluator* evaluator_;
-  std::map<LayerMix, std::array<StageOption, 3>> known_;
+  std::map<LayerMix, Places> priced_;
+  std::vector<std::vector<const Places*>> known_;  // by first layer, where that matters, and number
 };
+
+// What all layouts pay beside pipeline and gradients: the busiest rank's optimizer takes at least
+// the mean, which depends on no layout because its time is linear in parameters; measured tables
+// need not be.
+Seconds least_optimizer(const PlanCost& cost, const costmodel::ClusterSpec& cluster) {
+  if (!cluster.device.measured.empty()) return Seconds(0);
+  Seconds sum;
+  for (const auto& rank : cost.ranks) sum += rank.after.optimizer;
+  constexpr double rounded = 1 - rounding;
+  return sum / static_cast<double>(cost.ranks.size()) * rounded;
+}
 
 }  // namespace
 
-SlicingProblem layout_problem(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator,
-                              Seconds longest) {
+namespace {
+
+CutProblem problem_of(const ParallelPlan& plan, std::int64_t micro_batches,
+                      const Evaluator& evaluator) {
   SHARDPLAN_CHECK(plan.pp > 1 && plan.vpp == 1);
-  LayoutTable table(plan, limit, evaluator);
-  SlicingProblem problem;
+  CutProblem problem;
   problem.layers = static_cast<int>(evaluator.model().layers) + 2;
-  problem.devices = plan.pp;
-  problem.micro_batches = plan.micro_batches(evaluator.training().global_batch);
-  problem.clear_ranges();
-  std::map<std::pair<LayerMix, Place>, std::int32_t> classes;
-  for (int first = 0; first < problem.layers; ++first) {
-    for (int end = first + 1; end <= problem.layers; ++end) {
-      const bool front = first == 0, back = end == problem.layers;
-      if (front && back) continue;
-      const Place place = front ? Place::front : back ? Place::back : Place::middle;
-      const LayerMix content = table.content(first, end);
-      const StageOption& option = table.options(content)[static_cast<std::size_t>(place)];
-      if (option.seconds > longest.value) break;  // and so does all that starts there
-      const auto [at, is_new] = classes.emplace(std::pair(content, place),
-                                                static_cast<std::int32_t>(problem.options.size()));
-      if (is_new) problem.options.push_back({option});
-      problem.range_class[problem.at(first, end)] = at->second;
-    }
-  }
+  problem.stages = plan.pp;
+  problem.micro_batches = micro_batches;
   return problem;
 }
 
-std::vector<int> layers_of(const Slicing& slicing) {
+// The layers of stages that end there, embedding and loss not among them.
+std::vector<int> layers_of(const std::vector<int>& ends) {
   std::vector<int> layers;
-  for (const SlicedStage& stage : slicing.stages) layers.push_back(stage.end - stage.first);
+  int first = 0;
+  for (const int end : ends) layers.push_back(end - std::exchange(first, end));
+  if (layers.empty()) return layers;
   --layers.front();
   --layers.back();
   return layers;
+}
+
+}  // namespace
+
+bool some_layout_fits(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator) {
+  CutProblem problem =
+      problem_of(plan, plan.micro_batches(evaluator.training().global_batch), evaluator);
+  LayoutStages stages(plan, limit, evaluator);
+  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
+  return some_cut_fits(problem);
+}
+
+LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
+                     const std::function<bool()>& expired) {
+  const costmodel::EndTerms terms = end_terms(plan, evaluator.workload());
+  const PlanCost& even = evaluator.cost(plan);
+  const Seconds beside = least_optimizer(even, evaluator.cluster()) + terms.host;
+  const bool waits = even.times.blocking || !even.times.forward_transfer.empty();
+  CutProblem problem = problem_of(plan, even.micro_batches, evaluator);
+  problem.transfer = waits ? 0 : even.times.transfer.value;
+  problem.limit = (longest / terms.straggler - beside).value;
+  problem.expired = expired;
+  LayoutStages stages(plan, limit, evaluator);
+  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
+  const PipelineCut cut = best_cut(problem);
+  return {layers_of(cut.ends), layers_of(cut.least_work),
+          (Seconds(cut.bound) + beside) * terms.straggler, cut.too_slow, cut.expired};
+}
+
+std::vector<int> dealt_to_chunks(const std::vector<int>& rank_layers, int chunks) {
+  std::vector<int> own = rank_layers;  // embedding and loss count as layers
+  ++own.front();
+  ++own.back();
+  std::vector<int> layout;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    for (const int layers : own)
+      layout.push_back(layers / chunks + (chunk < layers % chunks ? 1 : 0));
+  }
+  --layout.front();
+  --layout.back();
+  const bool whole = layout.front() >= 0 && layout.back() >= 0 &&
+                     std::all_of(layout.begin() + 1, layout.end() - 1, [](int n) { return n > 0; });
+  return whole ? layout : std::vector<int>();
 }
 
 namespace {

@@ -9,23 +9,34 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
-#include "planner/solvers/stage_slicing.hpp"
 
 namespace planner {
 
 // The most even layout, embedding and loss counted as layers; larger shares first.
 std::vector<int> balanced_layout(std::int64_t layers, int stages);
 
-// The slicing problem of the plan's layers, embedding first and loss last, into p stages of one
-// chunk. A device of the problem stands for an entire stage. Times and memory are the cost model's,
-// memory for the micro-batches in flight on each rank under the plan's schedule, below `limit`
-// bytes. Stages that take longer than `longest` are omitted.
-SlicingProblem layout_problem(
+// A cut of the plan's layers into p stages of one chunk, and what no layout of the plan that fits
+// below `limit` bytes undercuts: the bound of pipeline_cut with the cost model's own times, and
+// what follows the pipeline. Layouts whose bound is larger than `longest` are left out.
+struct LayoutCut {
+  std::vector<int> stage_layers;  // empty: none fits, or none is quick enough
+  std::vector<int> least_work;    // likewise, of the layout whose stages take least together
+  costmodel::Seconds bound;       // of an iteration; infinite without a layout
+  bool too_slow = false;          // no layout is quick enough, whatever fits
+  bool expired = false;           // there may be a layout
+};
+LayoutCut cut_layout(
     const costmodel::ParallelPlan& plan, costmodel::Bytes limit, costmodel::Evaluator& evaluator,
-    costmodel::Seconds longest = costmodel::Seconds(std::numeric_limits<double>::infinity()));
+    costmodel::Seconds longest = costmodel::Seconds(std::numeric_limits<double>::infinity()),
+    const std::function<bool()>& expired = {});
 
-// The stage_layers of a slicing of layout_problem.
-std::vector<int> layers_of(const Slicing& slicing);
+// Whether some layout of the plan into p stages of one chunk fits below `limit` bytes.
+bool some_layout_fits(const costmodel::ParallelPlan& plan, costmodel::Bytes limit,
+                      costmodel::Evaluator& evaluator);
+
+// The layers of ranks with one chunk each, dealt to `chunks` chunks a rank as evenly as they
+// divide, larger shares first. Empty where a chunk between the ends would hold no layer.
+std::vector<int> dealt_to_chunks(const std::vector<int>& rank_layers, int chunks);
 
 struct Layout {
   std::vector<int> stage_layers;

@@ -1,6 +1,7 @@
 #include "planner/search/layout_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -40,14 +41,6 @@ bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& sta
 ParallelPlan least_work(ParallelPlan plan, const costmodel::StackSpec& stack) {
   if (recomputes_partly(plan, stack)) plan.recompute = {};
   return plan;
-}
-
-// A lower bound for all layouts from the optimal slicing for T_sum + (m - 1) T_max. If all layouts
-// have the same T_sum, that slicing has the least T_max, and a pipeline takes at least m T_max.
-// Otherwise T_sum <= p T_max still holds for each layout, so (p + m - 1) T_max >= the optimal
-// objective.
-Seconds slicing_bound(const Slicing& cut, double m, int ranks, bool same_work) {
-  return m * Seconds(same_work ? cut.longest : cut.objective / (ranks + m - 1));
 }
 
 // The busiest rank has at least the average work, for any layout.
@@ -105,11 +98,13 @@ std::vector<int> chunk_choices(const Scenario& s, const ParallelPlan& plan) {
   return choices;
 }
 
-// The plan with this number of chunks per rank, if the rules allow it.
-std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, const Scenario& s) {
+// The plan with this number of chunks per rank and this layout, if the rules allow it.
+std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, std::vector<int> layout,
+                                        const Scenario& s) {
+  if (layout.empty()) return {};
   plan.vpp = chunks;
   plan.schedule = costmodel::usual_schedule(chunks);
-  plan.stage_layers = balanced_layout(s.model.layers, plan.virtual_stages());
+  plan.stage_layers = std::move(layout);
   const auto& allowed = s.search.schedules;
   const bool listed =
       allowed.empty() || std::find(allowed.begin(), allowed.end(), plan.schedule) != allowed.end();
@@ -130,15 +125,18 @@ class FamilySearch {
   Opened open(const BoundedFamily& family) {
     Opened result;
     std::uint64_t order = family.order << 20;
+    by_cost_.reset();
     for (const int chunks : chunk_choices(*s_, family.plan)) {
-      const auto plan = with_chunks(family.plan, chunks, *s_);
-      if (!plan) continue;
-      const auto all = members({*plan}, *s_);
-      try_members(all, order, false, result);
-      if (layouts_fit(all)) try_members(all, order, true, result);
-      order += all.size();
-      result.expired = result.expired || out_of_time();
-      if (result.expired) {
+      for (auto& layout : starts(family.plan, chunks)) {
+        const auto plan = with_chunks(family.plan, chunks, std::move(layout), *s_);
+        if (!plan) continue;
+        const auto all = members({*plan}, *s_);
+        std::array<bool, 4> left{};
+        try_members(all, order, false, left, result);
+        if (layouts_fit(all)) try_members(all, order, true, left, result);
+        order += all.size();
+        result.expired = result.expired || out_of_time();
+        if (!result.expired) continue;
         result.bound = min(result.bound, family.bound);
         return result;
       }
@@ -149,13 +147,32 @@ class FamilySearch {
  private:
   bool out_of_time() const { return *expired_ && (*expired_)(); }
 
-  // Members that recompute a part of the layers, or the others.
+  // The layouts to begin with. One chunk a rank: any. Interleaved: the most even one, and the one
+  // that deals to chunks what makes ranks take equal times.
+  std::vector<std::vector<int>> starts(const ParallelPlan& family, int chunks) {
+    std::vector<std::vector<int>> layouts{balanced_layout(s_->model.layers, chunks * family.pp)};
+    if (chunks == 1) return layouts;
+    if (!by_cost_) {
+      const auto plain = with_chunks(family, 1, balanced_layout(s_->model.layers, family.pp), *s_);
+      by_cost_ =
+          plain ? cut_layout(*plain, Bytes(infinity), evaluator_).stage_layers : std::vector<int>();
+    }
+    if (by_cost_->empty()) return layouts;
+    auto dealt = dealt_to_chunks(*by_cost_, chunks);
+    if (dealt != layouts.front()) layouts.push_back(std::move(dealt));
+    return layouts;
+  }
+
+  // Members that recompute a part of the layers, or the others. `left`: the ZeRO stages of which
+  // all that recompute more are too slow.
   void try_members(const std::vector<ParallelPlan>& all, std::uint64_t order, bool partial,
-                   Opened& result) {
+                   std::array<bool, 4>& left, Opened& result) {
     for (std::size_t i = 0; i < all.size() && !result.expired; ++i) {
       result.expired = out_of_time();
-      if ((all[i].recompute.layers > 0) == partial && !result.expired)
-        try_member(all[i], order + i, result);
+      bool& done = left.at(static_cast<std::size_t>(all[i].zero));
+      if ((all[i].recompute.layers > 0) != partial || done || result.expired) continue;
+      const bool too_slow = try_member(all[i], order + i, result);
+      done = too_slow && leads(all[i], *s_);
     }
   }
 
@@ -167,46 +184,68 @@ class FamilySearch {
     if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
       return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
-             !best_slicing(layout_problem(member, limit_, evaluator_), *expired_).stages.empty();
+             some_layout_fits(member, limit_, evaluator_);
     });
   }
 
-  void try_member(ParallelPlan member, std::uint64_t order, Opened& result) {
-    if (!is_valid(member, s_->model, s_->cluster, s_->training)) return;
-    const bool same_work = !recomputes_partly(member, s_->training.stack);
+  // Returns whether no layout is quick enough, whatever fits.
+  bool try_member(ParallelPlan member, std::uint64_t order, Opened& result) {
+    if (!is_valid(member, s_->model, s_->cluster, s_->training)) return false;
     const PlanCost& cost = evaluator_.cost(least_work(member, s_->training.stack));
-    const auto m = static_cast<double>(cost.micro_batches);
-    Seconds bound =
+    const Seconds least =
         member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
-    if (!podium_->open_to(bound) || states_overflow(cost, limit_)) return;
-    if (member.vpp == 1) {
-      constexpr double slack = 1 + 1e-9;  // as in the ranking
-      const Seconds longest = podium_->worst() / m * slack;
-      const Slicing cut =
-          best_slicing(layout_problem(member, limit_, evaluator_, longest), *expired_);
-      ++result.sliced;
-      result.expired = cut.lower_bound < cut.objective * (1 - equal_share);
-      if (result.expired) return;
-      if (cut.stages.empty()) return;  // none fits, or none that is quick enough
-      bound = max(bound, slicing_bound(cut, m, member.pp, same_work));
-      member.stage_layers = layers_of(cut);
-      if (!podium_->open_to(bound)) return;
-    }
-    result.bound = min(result.bound, bound);
-    improve(std::move(member), order, result);
+    if (!podium_->open_to(least)) return true;
+    if (states_overflow(cost, limit_)) return false;
+    return member.vpp == 1 ? try_cuts(std::move(member), order, result)
+                           : try_chunks(std::move(member), order, result);
   }
 
-  // A layout that starts much slower than the ranking is not improved.
-  void improve(ParallelPlan member, std::uint64_t order, Opened& result) {
-    constexpr double near = 0.9;
-    if (evaluator_.cost(member).peak > limit_) return;
-    const Seconds start = evaluator_.iteration_time(member);
-    if (!podium_->open_to(near * start)) return;
-    const Layout layout =
-        improved_layout(member, member.stage_layers, limit_, evaluator_, *expired_);
-    ++result.improved;
+  // Every layout of one chunk a rank: the one that the bound is of, and what is better around it.
+  bool try_cuts(ParallelPlan member, std::uint64_t order, Opened& result) {
+    constexpr double slack = 1 + 1e-9;  // as in the ranking
+    const LayoutCut cut =
+        cut_layout(member, limit_, evaluator_, podium_->worst() * slack, *expired_);
+    ++result.sliced;
+    result.expired = cut.expired;
+    if (cut.stage_layers.empty()) return cut.too_slow;
+    result.bound = min(result.bound, cut.bound);
+    // Few micro-batches leave the bound far away: then there are other starts.
+    constexpr double far = 1.01;
+    Seconds best(infinity);
+    for (const auto& start : {cut.stage_layers, cut.least_work, member.stage_layers}) {
+      if (best <= cut.bound * far) break;
+      ParallelPlan plan = member;
+      plan.stage_layers = start;
+      best = min(best, improve(std::move(plan), cut.bound, order, result));
+    }
+    return false;
+  }
+
+  // Interleaved chunks: those to begin with, and what is better around them.
+  bool try_chunks(ParallelPlan member, std::uint64_t order, Opened& result) {
+    const PlanCost& cost = evaluator_.cost(member);
+    const Seconds bound = cost.bound.iteration;
+    if (!podium_->open_to(bound)) return true;
+    if (cost.peak <= limit_) improve(std::move(member), bound, order, result);
+    return false;
+  }
+
+  // A layout that starts much slower than the ranking is not improved, nor one at its bound.
+  // Returns the time of what it has become.
+  Seconds improve(ParallelPlan member, Seconds bound, std::uint64_t order, Opened& result) {
+    const double near = member.vpp == 1 ? 0.9 : 0.98;
+    constexpr double close = 1.0005;
+    const PlanCost& cost = evaluator_.cost(member);
+    if (cost.peak > limit_) return Seconds(infinity);
+    Layout layout{member.stage_layers, {}, cost.peak};
+    layout.iteration = evaluator_.iteration_time(member);
+    if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration)) {
+      layout = improved_layout(member, member.stage_layers, limit_, evaluator_, *expired_);
+      ++result.improved;
+    }
     member.stage_layers = layout.stage_layers;
     result.found.push_back({layout.iteration, layout.peak, order, plainly(std::move(member))});
+    return layout.iteration;
   }
 
   // Omits stage_layers when they equal the default.
@@ -226,6 +265,7 @@ class FamilySearch {
   const std::function<bool()>* expired_;
   Bytes limit_;
   Evaluator evaluator_;
+  std::optional<std::vector<int>> by_cost_;  // layers by rank of the family that is open
 };
 
 std::vector<BoundedFamily> bounded_families(const Scenario& s) {

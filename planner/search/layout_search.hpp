@@ -1,11 +1,13 @@
-// The best plans with uneven stages. For every family of pipelines, layers are partitioned by stage
-// slicing (1F1B; exact for Alpa's objective) or evenly (interleaved), then moved between stages
-// while the simulated iteration gets shorter.
+// The best plans with uneven stages, for every family of pipelines.
 //
-// All stages share one (t, d, c, e). The lower bound holds for every layout: no pipeline ends
-// before its slowest rank has processed all micro-batches. Moving layers proves nothing about
-// optimality, and a start that is 10 % slower than the ranking is not improved at all: the gap to
-// the bound limits what that may have missed.
+// 1F1B with one chunk a rank: all layouts. pipeline_cut finds the cut of the layers with the least
+// bound, which knows the bubble, transfers, gradients and optimizer; its plan is simulated, and
+// improved by moving layers where the bound is not reached. Interleaved: the most even layout, and
+// the one that gives ranks equal times, each with a bound of its own, and what moving layers makes
+// of them; of other layouts of chunks nothing is proved.
+//
+// All stages share one (t, d, c, e). A start far slower than the ranking is not improved: the gap
+// to the bound limits what that may have missed.
 #pragma once
 
 #include <functional>
@@ -18,10 +20,10 @@ namespace planner {
 
 struct LayoutSearch {
   std::vector<costmodel::Estimate> plans;  // best first, including even ones
-  costmodel::Seconds lower_bound;          // of plans with any layout
+  costmodel::Seconds lower_bound;          // of the plans of this space
   std::uint64_t families = 0;              // families of pipelines with a bound
   std::uint64_t opened = 0;                // those that the bound did not prune
-  std::uint64_t sliced = 0;                // layouts found by exact slicing
+  std::uint64_t sliced = 0;                // plans of 1F1B whose layers were cut
   std::uint64_t improved = 0;              // layouts improved by local search
   bool expired = false;  // time ran out: the bound holds, the plans may be improvable
 };

@@ -354,6 +354,12 @@ std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   return plans;
 }
 
+bool leads(const ParallelPlan& member, const Scenario& s) {
+  if (member.recompute.layers > 0) return true;
+  return member.recompute.granularity == Recomputation::none &&
+         !s.training.stack.activation_offload;
+}
+
 bool brackets_partial(const std::vector<ParallelPlan>& members) {
   const auto offers = [&members](Recomputation kind) {
     const Recompute whole{kind, 0};

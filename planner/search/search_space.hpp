@@ -34,6 +34,10 @@ SearchSpace enumerate_uneven(const costmodel::Scenario& scenario);
 std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);
 
+// Whether no member of the same ZeRO stage that comes after this one, recomputing more, is faster:
+// recomputation only adds time, except in place of activations that would be offloaded.
+bool leads(const costmodel::ParallelPlan& member, const costmodel::Scenario& scenario);
+
 // Whether the members include none and full recomputation. A plan that recomputes only the first
 // layers of each stage needs at least the memory of the leaner of these two, so if neither fits, no
 // partial one does. When only one of them is present, nothing follows.

@@ -15,11 +15,10 @@ namespace layout_test {
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
-using planner::best_slicing;
+using planner::cut_layout;
 using planner::improved_layout;
-using planner::layers_of;
-using planner::layout_problem;
 using planner::memory_limit;
+using planner::some_layout_fits;
 using scenarios::read;
 
 namespace {
@@ -64,17 +63,41 @@ ParallelPlan pipeline(int pp, int tp) {
   return plan;
 }
 
-// Alpa's objective of a plan as the cost model prices it; infinite where it does not fit.
-double objective_of(const ParallelPlan& plan, costmodel::Bytes limit, Evaluator& evaluator) {
-  const auto& cost = evaluator.cost(plan);
-  if (cost.peak > limit) return std::numeric_limits<double>::infinity();
-  double sum = 0, longest = 0;
-  for (std::size_t k = 0; k < cost.times.forward.size(); ++k) {
-    const double time = (cost.times.forward[k] + cost.times.backward[k]).value;
-    sum += time;
-    longest = std::max(longest, time);
-  }
-  return sum + static_cast<double>(cost.micro_batches - 1) * longest;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// Of all layouts that fit.
+struct Best {
+  double bound = infinity;  // of an iteration, as the cost model has it
+  double time = infinity;   // simulated
+};
+
+Best best_of(ParallelPlan plan, costmodel::Bytes limit, Evaluator& evaluator) {
+  Best best;
+  std::vector<int> layout;
+  all_layouts(static_cast<int>(evaluator.model().layers), plan.pp, layout,
+              [&](const std::vector<int>& each) {
+                plan.stage_layers = each;
+                const auto& cost = evaluator.cost(plan);
+                if (cost.peak > limit) return;
+                best.bound = std::min(best.bound, cost.bound.iteration.value);
+                best.time = std::min(best.time, evaluator.iteration_time(plan).value);
+              });
+  return best;
+}
+
+// Holds the cut of a plan's layers against trying all; returns whether it is the most even one.
+bool check_cut(ParallelPlan plan, costmodel::Bytes limit, double tight, Evaluator& evaluator) {
+  const Best best = best_of(plan, limit, evaluator);
+  const auto cut = cut_layout(plan, limit, evaluator);
+  CHECK(cut.stage_layers.empty() == (best.time == infinity));
+  CHECK(some_layout_fits(plan, limit, evaluator) == (best.time < infinity));
+  if (cut.stage_layers.empty()) return true;
+  CHECK(cut.bound.value <= best.bound * (1 + 1e-12));
+  CHECK(cut.bound.value >= best.bound * (1 - tight));
+  plan.stage_layers = cut.stage_layers;
+  CHECK(evaluator.cost(plan).peak <= limit);
+  CHECK(evaluator.cost(plan).bound.iteration.value <= best.bound * (1 + tight));
+  return cut.stage_layers == planner::balanced_layout(evaluator.model().layers, plan.pp);
 }
 
 }  // namespace
@@ -93,8 +116,8 @@ TEST_CASE("an even layout counts embedding and loss as layers and leaves nothing
   }
 }
 
-TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost model's own prices") {
-  int binding = 0, checked = 0;
+TEST_CASE("no layout is below the bound of the best cut, which is nearly as good as it can be") {
+  int binding = 0, checked = 0, uneven = 0;
   for (const char* yaml : {dense, mixed, two_stacks}) {
     const Scenario s = read(yaml);
     Evaluator evaluator(s.model, s.cluster, s.training);
@@ -104,35 +127,25 @@ TEST_CASE("a layout is cut to Alpa's optimum over all layouts, with the cost mod
       ParallelPlan plan = pipeline(pp, tp);
       plan.zero = zero;
       if (again > 0) plan.recompute = {costmodel::Recomputation::full, again};
-      const auto layers = static_cast<int>(s.model.layers);
-      plan.stage_layers = planner::balanced_layout(layers, pp);
+      plan.stage_layers = planner::balanced_layout(s.model.layers, pp);
       const auto peak = evaluator.cost(plan).peak;
-      double roomy = 0;
+      const double roomy = best_of(plan, peak * 2.0, evaluator).bound;
       for (const double share : {2.0, 0.97, 0.85}) {
-        const auto limit = peak * share;
-        double best = std::numeric_limits<double>::infinity();
-        std::vector<int> layout;
-        all_layouts(layers, pp, layout, [&](const std::vector<int>& each) {
-          plan.stage_layers = each;
-          best = std::min(best, objective_of(plan, limit, evaluator));
-        });
-        const auto cut = best_slicing(layout_problem(plan, limit, evaluator));
         CAPTURE(yaml);
         CAPTURE(pp);
+        CAPTURE(zero);
         CAPTURE(share);
-        CHECK(cut.stages.empty() == (best == std::numeric_limits<double>::infinity()));
+        // With an encoder transfers differ by boundary, and none is counted.
+        uneven +=
+            check_cut(plan, peak * share, yaml == two_stacks ? 0.08 : 0.03, evaluator) ? 0 : 1;
+        binding += best_of(plan, peak * share, evaluator).bound > roomy * (1 + 1e-9) ? 1 : 0;
         ++checked;
-        if (share > 1) roomy = best;
-        binding += best > roomy * (1 + 1e-9) ? 1 : 0;
-        if (cut.stages.empty()) continue;
-        CHECK(cut.objective == doctest::Approx(best).epsilon(1e-9));
-        plan.stage_layers = layers_of(cut);
-        CHECK(objective_of(plan, limit, evaluator) == doctest::Approx(best).epsilon(1e-9));
       }
     }
   }
   CHECK(checked == 54);
   CHECK(binding >= 6);  // memory decides some of them
+  CHECK(uneven >= 20);
 }
 
 TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all layouts does") {
@@ -163,22 +176,9 @@ TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all l
     if (random.integer(0, 2) == 0) plan.recompute = {costmodel::Recomputation::full, 0};
     plan.stage_layers = planner::balanced_layout(layers, plan.pp);
     const auto limit = evaluator.cost(plan).peak * random.real(0.9, 1.3);
-    double best = std::numeric_limits<double>::infinity();
-    std::vector<int> layout;
-    all_layouts(layers, plan.pp, layout, [&](const std::vector<int>& each) {
-      plan.stage_layers = each;
-      REQUIRE(is_valid(plan, s.model, s.cluster, s.training));
-      best = std::min(best, objective_of(plan, limit, evaluator));
-    });
-    const auto cut = best_slicing(layout_problem(plan, limit, evaluator));
     CAPTURE(i);
-    CHECK(cut.stages.empty() == (best == std::numeric_limits<double>::infinity()));
-    if (cut.stages.empty()) continue;
-    CHECK(cut.objective == doctest::Approx(best).epsilon(1e-9));
-    const auto found = layers_of(cut);
-    plan.stage_layers = found;
-    CHECK(objective_of(plan, limit, evaluator) == doctest::Approx(best).epsilon(1e-9));
-    uneven += found != planner::balanced_layout(layers, plan.pp) ? 1 : 0;
+    uneven += check_cut(plan, limit, 0.2, evaluator) ? 0 : 1;  // transfers, as above
+    const auto found = cut_layout(plan, limit, evaluator).stage_layers;
     for (std::size_t k = 0; k + 1 < found.size(); ++k) {
       const int end = std::accumulate(found.begin(), found.begin() + static_cast<long>(k) + 1, 0);
       cut_inside += end > encoder && end < layers ? 1 : 0;
@@ -217,7 +217,7 @@ TEST_CASE("moving layers finds the layout that trying all finds, or one nearly a
       if (evaluator.cost(plan).peak <= limit)
         best = std::min(best, evaluator.iteration_time(plan).value);
     });
-    const auto start = layers_of(best_slicing(layout_problem(plan, limit, evaluator)));
+    const auto start = cut_layout(plan, limit, evaluator).stage_layers;
     const auto found = improved_layout(plan, start, limit, evaluator);
     CHECK(found.iteration.value >= best * (1 - 1e-12));
     CHECK(found.iteration.value <= best * 1.005);

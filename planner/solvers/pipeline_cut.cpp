@@ -1,0 +1,191 @@
+#include "planner/solvers/pipeline_cut.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace planner {
+
+namespace {
+
+class Cutter {
+ public:
+  // `roomy`: whatever fits.
+  Cutter(const CutProblem& problem, bool roomy)
+      : p_(problem),
+        roomy_(roomy),
+        m_(static_cast<double>(problem.micro_batches)),
+        before_(table(Before{})),
+        behind_(table(Behind{})) {
+    before_[0][0].work = 0;
+  }
+
+  PipelineCut run() {
+    reach();
+    if (need_.front() > p_.stages) return {};
+    for (int rank = 0; rank < p_.stages && !out_of_time(); ++rank) sum_up(rank);
+    whole_ = before_[at(p_.stages)][at(p_.layers)].work;
+    behind_[at(p_.stages)][at(p_.layers)] = {0, 0, p_.layers};
+    for (int rank = p_.stages - 1; rank >= 0 && whole_ < infinity && !out_of_time(); --rank) {
+      for (int first = 0; first < p_.layers; ++first)
+        if (before_[at(rank)][at(first)].work < infinity) look_behind(rank, first);
+    }
+    if (expired_) return {.expired = true};
+    if (behind_[0][0].bound == infinity) return {};
+    PipelineCut cut{.bound = behind_[0][0].bound};
+    for (int rank = 0, first = 0; rank < p_.stages; ++rank) {
+      first = behind_[at(rank)][at(first)].end;
+      cut.ends.push_back(first);
+    }
+    cut.least_work.resize(at(p_.stages));
+    for (int rank = p_.stages, end = p_.layers; rank > 0; --rank) {
+      cut.least_work[at(rank - 1)] = end;
+      end = before_[at(rank)][at(end)].first;
+    }
+    return cut;
+  }
+
+ private:
+  // The least work of the stages before a rank, up to a layer.
+  struct Before {
+    double work = infinity;
+    int first = 0;  // of the last of them
+  };
+  // The best of the stages from a rank on, from a layer on.
+  struct Behind {
+    double bound = infinity;
+    double uneven = infinity;  // the sum of squares of their times
+    int end = 0;               // of the first of them
+  };
+
+  template <class Value>
+  std::vector<std::vector<Value>> table(Value value) const {
+    return {at(p_.stages + 1), std::vector<Value>(at(p_.layers + 1), value)};
+  }
+
+  bool out_of_time() {
+    expired_ = expired_ || (p_.expired && p_.expired());
+    return expired_;
+  }
+
+  bool quick(int first, int end) const {
+    const CutStage* stage = p_.stage(first, end);
+    return stage != nullptr && m_ * (stage->forward + stage->backward) <= p_.limit;
+  }
+
+  // How far a stage may reach from each layer on, and so how many stages the layers from there on
+  // need, and from which layer on so many stages suffice.
+  void reach() {
+    reach_.assign(at(p_.layers), 0);
+    for (int first = 0, end = 0; first < p_.layers; ++first) {
+      end = std::max(end, first);
+      while (end < p_.layers && quick(first, end + 1)) ++end;
+      reach_[at(first)] = end;
+    }
+    need_.assign(at(p_.layers + 1), 0);
+    suffice_.assign(at(p_.stages + 1), p_.layers);
+    for (int first = p_.layers - 1; first >= 0; --first) {
+      const int end = reach_[at(first)];
+      need_[at(first)] = end > first ? std::min(need_[at(end)], p_.stages) + 1 : p_.stages + 1;
+      for (int k = need_[at(first)]; k <= p_.stages; ++k) suffice_[at(k)] = first;
+    }
+  }
+
+  // Visits the stages of a rank from a layer on that leave the others a layer each and no more than
+  // they can take, fit, and are quick enough.
+  template <class Visit>
+  void each_stage(int rank, int first, Visit visit) const {
+    const int others = p_.stages - rank - 1;
+    const int most = others == 0 ? p_.layers : p_.layers - others;
+    const int least = others == 0 ? p_.layers : std::max(first + 1, suffice_[at(others)]);
+    for (int end = least; end <= std::min(most, reach_[at(first)]); ++end) {
+      const CutStage* stage = p_.stage(first, end);
+      if (stage == nullptr || m_ * (stage->forward + stage->backward) > p_.limit) continue;
+      if (roomy_ || stage->most_in_flight >= forwards_first(rank)) visit(end, *stage);
+    }
+  }
+
+  double forwards_first(int rank) const { return std::min<double>(p_.stages - rank, m_); }
+
+  // The least sum of times of the stages up to a rank.
+  void sum_up(int rank) {
+    for (int first = 0; first < p_.layers; ++first) {
+      const double sum = before_[at(rank)][at(first)].work;
+      if (sum == infinity) continue;
+      if (rank == 0 && first > 0) break;
+      each_stage(rank, first, [&](int end, const CutStage& stage) {
+        Before& known = before_[at(rank + 1)][at(end)];
+        const double work = sum + stage.forward + stage.backward;
+        if (work < known.work) known = {work, first};
+      });
+    }
+  }
+
+  double bound_of(int rank, int first, const CutStage& stage) const {
+    const double own = stage.forward + stage.backward;
+    const double waits = before_[at(rank)][at(first)].work + 2 * rank * p_.transfer + m_ * own;
+    const double returns = whole_ + 2 * (p_.stages - 1) * p_.transfer + (m_ - 1) * own -
+                           (forwards_first(rank) - 1) * stage.forward;
+    return std::max(waits, returns);
+  }
+
+  void look_behind(int rank, int first) {
+    Behind& best = behind_[at(rank)][at(first)];
+    each_stage(rank, first, [&](int end, const CutStage& stage) {
+      const Behind& others = behind_[at(rank + 1)][at(end)];
+      if (others.bound == infinity) return;
+      double bound = std::max(others.bound, bound_of(rank, first, stage));
+      if (rank == 0) bound += stage.after;
+      if (bound > p_.limit) return;
+      const double own = stage.forward + stage.backward;
+      const double uneven = others.uneven + own * own;
+      const bool equal =
+          bound <= best.bound * (1 + equal_share) && best.bound <= bound * (1 + equal_share);
+      if (equal ? uneven < best.uneven : bound < best.bound)
+        best = {std::min(best.bound, bound), uneven, end};
+    });
+  }
+
+  const CutProblem& p_;
+  bool roomy_;
+  double m_;
+  bool expired_ = false;
+  std::vector<int> reach_, need_;            // by first layer
+  std::vector<int> suffice_;                 // by number of stages
+  double whole_ = infinity;                  // the least sum of times of all stages
+  std::vector<std::vector<Before>> before_;  // by rank and first layer
+  std::vector<std::vector<Behind>> behind_;
+};
+
+}  // namespace
+
+// The layers that a rank may begin with, rank by rank. A stage that begins later may end later.
+bool some_cut_fits(const CutProblem& p) {
+  std::vector<char> begins(at(p.layers + 1), 0);
+  begins.front() = 1;
+  for (int rank = 0; rank < p.stages; ++rank) {
+    const auto in_flight = std::min<std::int64_t>(p.stages - rank, p.micro_batches);
+    const auto fits = [&](int first, int end) {
+      const CutStage* stage = p.stage(first, end);
+      return stage != nullptr && stage->most_in_flight >= in_flight;
+    };
+    const int others = p.stages - rank - 1;
+    std::vector<char> next(at(p.layers + 1), 0);
+    for (int first = 0, end = 0; first < p.layers - others; ++first) {
+      if (begins[at(first)] == 0) continue;
+      if (others == 0 && fits(first, p.layers)) return true;
+      for (end = std::max(end, first); end < p.layers - others && fits(first, end + 1);)
+        next[at(++end)] = 1;
+    }
+    begins = std::move(next);
+  }
+  return false;
+}
+
+PipelineCut best_cut(const CutProblem& problem) {
+  PipelineCut cut = Cutter(problem, false).run();
+  if (!cut.ends.empty() || cut.expired) return cut;
+  const PipelineCut roomy = Cutter(problem, true).run();
+  return {.too_slow = roomy.ends.empty() && !roomy.expired, .expired = roomy.expired};
+}
+
+}  // namespace planner

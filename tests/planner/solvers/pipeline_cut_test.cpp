@@ -1,0 +1,206 @@
+#include "planner/solvers/pipeline_cut.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "costmodel/schedule/closed_form.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace pipeline_cut_test {
+
+using costmodel::Seconds;
+using planner::best_cut;
+using planner::CutProblem;
+using planner::CutStage;
+using planner::infinity;
+
+namespace {
+
+// Layers with times and memory of their own; a stage has a time of its own beside.
+struct Drawn {
+  int layers, stages, micro_batches;
+  double transfer, memory;
+  std::vector<double> forward, backward, kept;
+  double per_stage;
+  bool additive;  // else a stage of several layers is quicker than they are one by one
+  std::map<std::pair<int, int>, CutStage> known;
+
+  const CutStage* stage(int first, int end) {
+    if (first == 0 && end == layers) return nullptr;
+    const auto [at, is_new] = known.try_emplace({first, end});
+    CutStage& s = at->second;
+    if (!is_new) return &s;
+    double held = 0;
+    s.forward = per_stage;
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(end); ++i) {
+      s.forward += forward[i];
+      s.backward += backward[i];
+      held += kept[i];
+    }
+    if (!additive) s.backward *= 1 - 0.02 * (end - first);
+    s.most_in_flight = static_cast<int>(memory / held);
+    s.after = 0.1 * end;
+    return &s;
+  }
+  CutProblem problem() {
+    CutProblem p{.layers = layers, .stages = stages, .micro_batches = micro_batches, .stage = {}};
+    p.transfer = transfer;
+    p.stage = [this](int first, int end) { return stage(first, end); };
+    return p;
+  }
+};
+
+Drawn draw(fixtures::Random& random, bool additive) {
+  Drawn d{};
+  d.stages = random.integer(2, 5);
+  d.layers = random.integer(d.stages, 9);
+  d.micro_batches = random.integer(1, 12);
+  d.transfer = random.integer(0, 1) == 0 ? 0 : random.real(0, 0.3);
+  d.memory = random.real(1, 12);
+  for (int i = 0; i < d.layers; ++i) {
+    d.forward.push_back(random.real(0.5, 1.5));
+    d.backward.push_back(random.real(1, 3));
+    d.kept.push_back(random.real(0.2, 1));
+  }
+  d.per_stage = random.real(0, 0.2);
+  d.additive = additive;
+  return d;
+}
+
+// Visits every cut as its ends.
+void all_cuts(const Drawn& d, std::vector<int>& ends,
+              const std::function<void(const std::vector<int>&)>& visit) {
+  const int left = d.stages - static_cast<int>(ends.size());
+  const int first = ends.empty() ? 0 : ends.back();
+  for (int end = left == 1 ? d.layers : first + 1; end <= d.layers - left + 1; ++end) {
+    ends.push_back(end);
+    if (left == 1) visit(ends);
+    if (left > 1) all_cuts(d, ends, visit);
+    ends.pop_back();
+  }
+}
+
+bool fits(Drawn& d, const std::vector<int>& ends) {
+  for (int r = 0, first = 0; r < d.stages; ++r) {
+    const auto end = ends[static_cast<std::size_t>(r)];
+    if (d.stage(first, end)->most_in_flight < std::min(d.stages - r, d.micro_batches)) return false;
+    first = end;
+  }
+  return true;
+}
+
+// The bound that the cost model has of this cut.
+double bound_of(Drawn& d, const std::vector<int>& ends) {
+  costmodel::PipelineTimes times;
+  times.transfer = Seconds(d.transfer);
+  int first = 0;
+  for (const int end : ends) {
+    times.forward.emplace_back(d.stage(first, end)->forward);
+    times.backward.emplace_back(d.stage(first, end)->backward);
+    first = end;
+  }
+  return pipeline_lower_bound(costmodel::ScheduleKind::one_f_one_b, d.stages, 1, d.micro_batches,
+                              times)
+             .value +
+         d.stage(0, ends.front())->after;
+}
+
+double best_of_all(Drawn& d) {
+  double best = infinity;
+  std::vector<int> ends;
+  all_cuts(d, ends, [&](const std::vector<int>& cut) {
+    if (fits(d, cut)) best = std::min(best, bound_of(d, cut));
+  });
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("the best cut is what trying every cut finds, where times are sums") {
+  fixtures::Random random(20261);
+  int none = 0, bound_by_memory = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Drawn d = draw(random, true);
+    CAPTURE(round);
+    const double best = best_of_all(d);
+    const auto cut = best_cut(d.problem());
+    CHECK(cut.ends.empty() == (best == infinity));
+    CHECK(some_cut_fits(d.problem()) == (best < infinity));
+    none += cut.ends.empty() ? 1 : 0;
+    if (cut.ends.empty()) continue;
+    CHECK(cut.bound == doctest::Approx(best).epsilon(1e-12));
+    CHECK(fits(d, cut.ends));
+    CHECK(bound_of(d, cut.ends) == doctest::Approx(best).epsilon(1e-12));
+    Drawn roomy = d;
+    roomy.memory = 1e6;
+    roomy.known.clear();
+    const auto free = best_cut(roomy.problem());
+    CHECK(free.bound <= cut.bound * (1 + 1e-12));
+    bound_by_memory += free.bound < cut.bound * (1 - 1e-9) ? 1 : 0;
+  }
+  CHECK(none > 200);
+  CHECK(bound_by_memory > 200);
+}
+
+TEST_CASE("no cut is below the bound where times are no sums") {
+  fixtures::Random random(20262);
+  int looser = 0, any = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Drawn d = draw(random, false);
+    CAPTURE(round);
+    const double best = best_of_all(d);
+    const auto cut = best_cut(d.problem());
+    CHECK(cut.ends.empty() == (best == infinity));
+    if (cut.ends.empty()) continue;
+    ++any;
+    CHECK(cut.bound <= best * (1 + 1e-12));
+    CHECK(cut.bound >= best * 0.8);
+    looser += cut.bound < best * (1 - 1e-9) ? 1 : 0;
+  }
+  CHECK(any > 1000);
+  CHECK(looser > 0);
+}
+
+TEST_CASE("a limit leaves out what is slower, and says whether memory is to blame") {
+  fixtures::Random random(20263);
+  int slow = 0, full = 0;
+  for (int round = 0; round < 500; ++round) {
+    Drawn d = draw(random, true);
+    CAPTURE(round);
+    const double best = best_of_all(d);
+    CutProblem p = d.problem();
+    if (best < infinity) {
+      p.limit = best * (1 + 1e-9);
+      CHECK(best_cut(p).bound == doctest::Approx(best).epsilon(1e-12));
+    }
+    p.limit = (best < infinity ? best : 100) * (1 - 1e-9);
+    const auto cut = best_cut(p);
+    CHECK(cut.ends.empty());
+    Drawn roomy = d;
+    roomy.memory = 1e6;
+    roomy.known.clear();
+    CHECK(cut.too_slow == (best_of_all(roomy) > p.limit));
+    slow += cut.too_slow ? 1 : 0;
+    full += cut.too_slow ? 0 : 1;
+  }
+  CHECK(slow > 50);
+  CHECK(full > 50);
+}
+
+TEST_CASE("a cut that is interrupted says so") {
+  fixtures::Random random(20264);
+  Drawn d = draw(random, true);
+  d.memory = 1e6;
+  CutProblem p = d.problem();
+  p.expired = [] { return true; };
+  CHECK(best_cut(p).expired);
+  CHECK(best_cut(p).ends.empty());
+  CHECK_FALSE(best_cut(p).too_slow);
+}
+
+}  // namespace pipeline_cut_test
