@@ -85,22 +85,23 @@ const std::vector<FlagRow> flag_rows{
      }},
     {{.name = "strategy",
       .value = "NAME",
-      .help = "grid: even stages (default); alpa: any layout, and sharding in a stage; both: "
-              "side by side; meshes: each stage its own devices and sizes (alone where devices "
-              "differ)",
+      .help = "grid: even stages (default); layouts: any number of layers a stage; alpa, both: "
+              "these, sharding in a stage, and stages of own sizes side by side; meshes: each "
+              "stage its own devices and sizes (alone where devices differ)",
       .only_for = "plan validate",
-      .words = "grid alpa both meshes"},
+      .words = "grid layouts alpa both meshes"},
      &read_strategy},
     {{.name = "time-limit",
       .value = "SECONDS",
-      .help = "alpa, both, meshes: stop then with the best so far and the proved gap",
+      .help = "layouts, alpa, both, meshes: stop then with the best so far and the proved gap",
       .only_for = "plan"},
      [](Options& options, const std::string& text) {
        options.time_limit = read_positive("time-limit", "a time in seconds", text);
      }},
     {{.name = "threads",
       .value = "N",
-      .help = "alpa, both, --against-planner, --fit, --leave-one-source-out: threads (default: "
+      .help = "layouts, alpa, both, --against-planner, --fit, --leave-one-source-out: threads "
+              "(default: "
               "one a core)",
       .only_for = "plan validate"},
      [](Options& options, const std::string& text) {

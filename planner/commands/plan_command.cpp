@@ -79,7 +79,7 @@ void refuse_limits_of_grid(const Options& options) {
   const char* flag = options.time_limit > 0 ? "--time-limit" : "--threads";
   if (options.strategy != "grid" || (options.time_limit == 0 && options.threads == 0)) return;
   throw ConfigError({}, fmt::format("shardplan: {} does not go with --strategy grid", flag),
-                    "add --strategy alpa");
+                    "add --strategy layouts");
 }
 
 // The report in the requested format.
@@ -105,8 +105,11 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
 CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
                          int threads, const std::function<bool()>& expired,
                          const Interruption& interruption) {
-  const bool layouts = session.options.strategy != "grid";
-  Strategies all = run_strategies(s, layouts, threads, expired, interruption.poll());
+  const std::string& strategy = session.options.strategy;
+  const Reach reach = strategy == "grid"      ? Reach::even
+                      : strategy == "layouts" ? Reach::layouts
+                                              : Reach::all;
+  Strategies all = run_strategies(s, reach, threads, expired, interruption.poll());
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   if (!all.interrupted.empty()) {

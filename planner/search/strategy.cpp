@@ -4,7 +4,7 @@ namespace planner {
 
 using costmodel::Estimate;
 
-Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
+Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted) {
   const std::function<bool()> stopped = [&] {
@@ -14,13 +14,14 @@ Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
-  if (!layouts || all.found.expired) return all;
+  if (reach == Reach::even || all.found.expired) return all;
   all.layouts = search_layouts(scenario, all.found, threads, stopped);
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
+  all.two_stacks = scenario.model.encoder_decoder();
+  if (reach == Reach::layouts) return all;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
     all.meshes = search_meshes(scenario, threads, stopped);
-  all.two_stacks = scenario.model.encoder_decoder();
   const bool cut = interrupted && interrupted();
   if (all.found.plans.empty() || all.two_stacks || cut) return all;
   const Estimate& best = all.found.plans.front();

@@ -1,4 +1,5 @@
-// `plan --strategy`: even stages (grid), stages of any layout (alpa), or both for comparison.
+// `plan --strategy`: even stages (grid), stages of any layout too (layouts), and beside them other
+// shardings inside a stage and stages with sizes of their own (alpa, both).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace planner {
 struct Strategies {
   SearchResult found;                     // the reported result: the best over all searches
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
-  std::optional<LayoutSearch> layouts;    // for alpa and both
-  std::optional<StageSharding> sharding;  // likewise: the best plan's critical stage
+  std::optional<LayoutSearch> layouts;    // but for grid
+  std::optional<StageSharding> sharding;  // for alpa and both: the best plan's critical stage
   std::optional<MeshSearch> meshes;  // likewise: stages with different sizes, reported separately
   bool two_stacks = false;           // encoder-decoder model: no `sharding`
   std::string interrupted;           // by which signal, told by the command; then nothing is proved
@@ -27,11 +28,13 @@ struct Strategies {
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.
 inline constexpr std::int64_t most_mesh_devices = 4096;
 
-// Runs the grid search. With `layouts` it also runs the layout search, which starts from the grid's
-// result, the sharding search on the best plan's mesh, and the search over stages with different
-// sizes. All searches poll `interrupted`, and all but the grid search `expired`: no time limit cuts
-// the grid short.
-Strategies run_strategies(const costmodel::Scenario& scenario, bool layouts, int threads,
+enum class Reach { even, layouts, all };
+
+// Runs the grid search; with `layouts` the layout search too, which starts from the grid's result;
+// with `all` also the sharding search on the best plan's mesh, and the search over stages with
+// different sizes. All searches poll `interrupted`, and all but the grid search `expired`: no time
+// limit cuts the grid short.
+Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {});
 

@@ -107,7 +107,7 @@ TEST_CASE(
   const Run grid = run(words_of("plan llama.yaml" + limit), scratch);
   CHECK(grid.status == 2);
   CHECK(contains(grid.err, "--time-limit does not go with --strategy grid"));
-  CHECK(contains(grid.err, "add --strategy alpa"));
+  CHECK(contains(grid.err, "add --strategy layouts"));
 }
 
 TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reasonable time") {

@@ -256,7 +256,7 @@ TEST_CASE("the search over layouts finds what even stages cannot, with a bound t
                           "plan: {tp: 1, cp: 1, vpp: 1, zero: 0, recompute: none}\n"
                           "search: {max_pp: 4, max_micro_batch: 4, top: 1}\n");
   const double best = best_of_all(s);
-  const auto all = planner::run_strategies(s, true, 1, {});
+  const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
   REQUIRE(!all.found.plans.empty());
   CHECK(all.found.plans.front().iteration.value <= best * 1.005);
   CHECK(all.found.lower_bound.value <= best);
@@ -269,7 +269,7 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
   // or the last stage too slow.
   const Scenario s =
       read(std::string(dense) + "plan: {tp: 2, pp: 4, cp: 1, vpp: 1, micro_batch: 1}\n");
-  const auto all = planner::run_strategies(s, true, 2, {});
+  const auto all = planner::run_strategies(s, planner::Reach::layouts, 2, {});
   REQUIRE(!all.found.plans.empty());
   const auto& best = all.found.plans.front();
   REQUIRE(planner::has_uneven_stages(best.plan));
@@ -284,10 +284,10 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
 
 TEST_CASE("the search over layouts gives the same for any number of threads") {
   const Scenario s = read(mixed);
-  const auto one = planner::run_strategies(s, true, 1, {});
+  const auto one = planner::run_strategies(s, planner::Reach::layouts, 1, {});
   REQUIRE(!one.found.plans.empty());
   for (const int threads : {2, 5}) {
-    const auto several = planner::run_strategies(s, true, threads, {});
+    const auto several = planner::run_strategies(s, planner::Reach::layouts, threads, {});
     REQUIRE(several.found.plans.size() == one.found.plans.size());
     for (std::size_t i = 0; i < one.found.plans.size(); ++i) {
       CHECK(several.found.plans[i].plan == one.found.plans[i].plan);
@@ -300,8 +300,8 @@ TEST_CASE("the search over layouts gives the same for any number of threads") {
 
 TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
   const Scenario s = read(mixed);
-  const auto whole = planner::run_strategies(s, true, 1, {});
-  const auto none = planner::run_strategies(s, true, 2, [] { return true; });
+  const auto whole = planner::run_strategies(s, planner::Reach::layouts, 1, {});
+  const auto none = planner::run_strategies(s, planner::Reach::layouts, 2, [] { return true; });
   CHECK(none.layouts->expired);
   REQUIRE(!none.found.plans.empty());
   CHECK(none.found.plans.front().plan == none.even.front().plan);
@@ -310,13 +310,13 @@ TEST_CASE("time that runs out leaves the even plans and a bound that holds") {
 
 TEST_CASE("an interruption ends the search over even plans too") {
   const Scenario s = read(mixed);
-  const auto none = planner::run_strategies(s, true, 1, {}, [] { return true; });
+  const auto none = planner::run_strategies(s, planner::Reach::layouts, 1, {}, [] { return true; });
   CHECK(none.found.expired);
   CHECK(none.found.plans.empty());
   CHECK_FALSE(none.layouts);
-  const auto even = planner::run_strategies(s, false, 1, {}).found;
+  const auto even = planner::run_strategies(s, planner::Reach::even, 1, {}).found;
   const auto later = [&](int most) {
-    return planner::run_strategies(s, true, 1, {},
+    return planner::run_strategies(s, planner::Reach::all, 1, {},
                                    [asked = 0, most]() mutable { return ++asked > most; });
   };
   int most = 1;
@@ -334,7 +334,7 @@ TEST_CASE("layouts are searched where the plan fixes recomputation of a part of 
       "training: {global_batch: 128, sequence: 4096, stack: megatron-core-2025}\n"
       "plan: {pp: 8, tp: 2, recompute: {granularity: full, layers: 1}, schedule: 1f1b, vpp: 1, "
       "micro_batch: 1}\n");
-  const auto all = planner::run_strategies(s, true, 1, {});
+  const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
   REQUIRE(!all.found.plans.empty());
   CHECK(all.layouts->sliced > 0);
   ParallelPlan uneven = all.found.plans.front().plan;
@@ -354,8 +354,9 @@ TEST_CASE("the bound holds for layouts that recompute less than an even one") {
       "training: {global_batch: 1024, sequence: 128, precision: fp32, stack: shardplan-cpu}\n"
       "plan: {pp: 4, micro_batch: 1, schedule: 1f1b, vpp: 1, "
       "recompute: {granularity: full, layers: 6}}\n");
-  const auto all = planner::run_strategies(s, true, 1, {});
-  const auto cut_short = planner::run_strategies(s, true, 1, [] { return true; });
+  const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
+  const auto cut_short =
+      planner::run_strategies(s, planner::Reach::layouts, 1, [] { return true; });
   REQUIRE(!all.found.plans.empty());
   ParallelPlan uneven = all.found.plans.front().plan;
   uneven.stage_layers = {8, 8, 8, 0};
@@ -376,7 +377,7 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
                  "plan: {pp: 4, tp: 1, vpp: 1, cp: 1, ep: 1, zero: 1, micro_batch: " +
                  std::to_string(b) +
                  ", recompute: {granularity: full, layers: " + std::to_string(again) + "}}\n");
-        const auto all = planner::run_strategies(s, true, 1, {});
+        const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
         REQUIRE(!all.found.plans.empty());
         Evaluator evaluator(s.model, s.cluster, s.training);
         ParallelPlan plan = all.found.plans.front().plan;
@@ -398,7 +399,7 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
 
 TEST_CASE("layouts that the scenario fixes are left alone") {
   const Scenario s = read(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
-  const auto all = planner::run_strategies(s, true, 1, {});
+  const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
   CHECK(all.layouts->families == 0);
   REQUIRE(!all.found.plans.empty());
   for (const auto& e : all.found.plans) CHECK(e.plan.stage_layers == std::vector{6, 4});

@@ -333,7 +333,7 @@ TEST_CASE(
       "model: {base: gpt2-medium, layers: 8}\ncluster: {base: dgx-a100, devices: 128}\n"
       "training: {global_batch: 128, sequence: 1024, precision: fp16, stack: megatron-2021}\n"
       "plan: {recompute: none, zero: 0}\n");
-  const auto all = planner::run_strategies(s, true, 1, {});
+  const auto all = planner::run_strategies(s, planner::Reach::all, 1, {});
   REQUIRE(all.meshes);
   const MeshSearch& own = *all.meshes;
   REQUIRE(!own.plans.empty());
@@ -346,7 +346,7 @@ TEST_CASE(
   CHECK(json["meshes"]["searched"]["time_ran_out"] == false);
   Scenario fixed = s;
   fixed.plan.pp = 1;
-  const auto without = planner::run_strategies(fixed, true, 1, {});
+  const auto without = planner::run_strategies(fixed, planner::Reach::all, 1, {});
   CHECK(nlohmann::json::parse(planner::search_json(without, {}, fixed, 0))["strategies"]["meshes"]
             .is_null());
 }

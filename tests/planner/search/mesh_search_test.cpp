@@ -159,14 +159,14 @@ TEST_CASE("half the layers recomputed is priced as half in the search over meshe
       "plan: {recompute: selective, tp: 1}\n");
   const MeshSearch found = search_meshes(s);
   REQUIRE(!found.plans.empty());
-  const auto even = planner::run_strategies(s, false, 1, {}).found;
+  const auto even = planner::run_strategies(s, planner::Reach::even, 1, {}).found;
   REQUIRE(!even.plans.empty());
   CHECK(found.plans.front().iteration <= even.plans.front().iteration * (1 + 1e-9));
 }
 
 TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts") {
   const std::string yaml = small + "cluster: {base: dgx-a100, devices: 8}\n";
-  const auto all = planner::run_strategies(read(yaml), true, 1, {});
+  const auto all = planner::run_strategies(read(yaml), planner::Reach::all, 1, {});
   REQUIRE(all.meshes);
   REQUIRE(!all.meshes->plans.empty());
   const auto lines = planner::strategy_sentences(all);
@@ -177,8 +177,9 @@ TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts
   REQUIRE(told != lines.end());
   CHECK(fixtures::contains(*told, to_string(all.meshes->plans.front().plan)));
   // Not where the scenario fixes what that search cannot hold fixed, nor for the grid alone.
-  CHECK(!planner::run_strategies(read(yaml + "plan: {pp: 2}\n"), true, 1, {}).meshes);
-  CHECK(!planner::run_strategies(read(yaml), false, 1, {}).meshes);
+  CHECK(
+      !planner::run_strategies(read(yaml + "plan: {pp: 2}\n"), planner::Reach::all, 1, {}).meshes);
+  CHECK(!planner::run_strategies(read(yaml), planner::Reach::even, 1, {}).meshes);
 }
 
 TEST_CASE("what is found is placed: every device once, each stage on one kind") {
