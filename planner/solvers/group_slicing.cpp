@@ -241,7 +241,7 @@ bool sliceable(std::vector<SlicingProblem> groups) {
     for (auto& list : group.options)
       for (StageOption& option : list) option.most_in_flight = any_in_flight;
   }
-  return !GroupSlicer(groups, {}).run().stages.empty();
+  return GroupSlicer(groups, {}).run().found();
 }
 
 }  // namespace
@@ -253,7 +253,7 @@ Slicing best_group_slicing(const std::vector<SlicingProblem>& groups,
   result.reason = senseless_groups(groups);
   if (!result.reason.empty()) return result;
   result = GroupSlicer(groups, expired).run();
-  if (!result.stages.empty()) return result;
+  if (result.found()) return result;
   if (result.lower_bound < infinity) {
     result.reason = "time ran out before a slicing was found";
   } else if (sliceable(groups)) {

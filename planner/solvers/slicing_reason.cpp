@@ -68,7 +68,7 @@ std::string why_unsliceable(const SlicingProblem& p) {
       o.most_in_flight = any_in_flight;
     }
   }
-  if (limited && !best_slicing(roomy).stages.empty()) {
+  if (limited && best_slicing(roomy).found()) {
     return "stages fit in memory one by one, but no slicing fits with the micro-batches that its "
            "pipeline keeps in flight";
   }

@@ -168,7 +168,7 @@ Slicing best_slicing(const SlicingProblem& problem, const std::function<bool()>&
   result.reason = senseless(problem);
   if (!result.reason.empty()) return result;
   result = Slicer(problem, expired).run();
-  if (result.stages.empty()) {
+  if (!result.found()) {
     const bool proved = result.lower_bound == infinity;
     result.reason = proved ? why_unsliceable(problem) : "time ran out before a slicing was found";
   }

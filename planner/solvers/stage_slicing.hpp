@@ -71,6 +71,8 @@ struct Slicing {
   double lower_bound = 0;
   std::string reason;  // why there is no slicing; empty when there is one
   SlicingStatistics statistics;
+
+  bool found() const { return !stages.empty(); }
 };
 
 // The best slicing; ties are broken deterministically. `expired` is polled; once it returns true,

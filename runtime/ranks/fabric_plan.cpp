@@ -144,6 +144,10 @@ FabricPlan::FabricPlan(const costmodel::ParallelPlan& plan, const Schedule& lowe
   add_channels(lowered);
 }
 
+void FabricPlan::add_round(FabricRound round) {
+  if (!round.groups.empty()) rounds_.push_back(std::move(round));
+}
+
 void FabricPlan::add_axis(FabricUse use, const costmodel::Mesh& mesh, Axis axis) {
   FabricRound round{use, {}};
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
@@ -151,7 +155,7 @@ void FabricPlan::add_axis(FabricUse use, const costmodel::Mesh& mesh, Axis axis)
     if (group.size() > 1 && group.front() == rank)
       round.groups.emplace_back(group.begin(), group.end());
   }
-  if (!round.groups.empty()) rounds_.push_back(std::move(round));
+  add_round(std::move(round));
 }
 
 void FabricPlan::add_replicas() {
@@ -163,7 +167,7 @@ void FabricPlan::add_replicas() {
   FabricRound round{FabricUse::replicas, {}};
   for (const auto& [place, ranks] : same)
     if (ranks.size() > 1) round.groups.push_back(ranks);
-  if (!round.groups.empty()) rounds_.push_back(std::move(round));
+  add_round(std::move(round));
 }
 
 std::vector<int> FabricPlan::along(const std::vector<int>& pipeline_ranks,

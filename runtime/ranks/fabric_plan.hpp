@@ -69,6 +69,7 @@ class FabricPlan {
   int round_of_message(int from, int to, int tag) const;
 
  private:
+  void add_round(FabricRound round);  // unless it has no groups
   void add_axis(FabricUse use, const costmodel::Mesh& mesh, costmodel::Axis axis);
   void add_replicas();
   void add_ends(const costmodel::ParallelPlan& plan);
