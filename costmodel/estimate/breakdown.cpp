@@ -126,8 +126,7 @@ void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Es
   const auto rate = [&](Flops work) { return work.value / e.iteration.value / devices; };
   e.model_rate_per_device = FlopsPerSecond(rate(e.model_flops));
   e.causal_rate_per_device = FlopsPerSecond(rate(e.causal_model_flops));
-  const double peak = cluster.groups.empty() ? cluster.device.peak_of(training.precision).value
-                                             : peak_of(cluster, training.precision).value / devices;
+  const double peak = peak_of(cluster, training.precision).value / devices;
   e.mfu = e.model_rate_per_device.value / peak;
   e.causal_mfu = e.causal_rate_per_device.value / peak;
   e.hfu = rate(e.hardware_flops) / peak;

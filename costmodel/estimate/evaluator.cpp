@@ -10,11 +10,9 @@
 #include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
-#include "costmodel/estimate/notes.hpp"
+#include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
-#include "costmodel/estimate/replica_cost.hpp"
 #include "costmodel/estimate/unlike_stages.hpp"
-#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
@@ -95,9 +93,10 @@ const PlanCost& Evaluator::cost_of_ends(const ParallelPlan& plan,
 // Stages with identical sharding on the same kind of device are priced together.
 const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   const std::vector<StageMesh> meshes = stage_meshes(plan, on_.cluster);
-  const std::size_t kinds = std::max<std::size_t>(1, on_.cluster.groups.size());
-  for (std::size_t g = parts_.size(); g < kinds; ++g)
-    parts_.emplace_back(on_.model, group_of(on_.cluster, static_cast<int>(g)), on_.training);
+  if (parts_.empty()) {
+    for (const ClusterSpec& group : groups_of(on_.cluster))
+      parts_.emplace_back(on_.model, group, on_.training);
+  }
   const std::vector<LayerMix> mixes = unlike_mixes(meshes, on_);
   std::vector<StagePrice> prices(meshes.size());
   std::vector<char> priced(meshes.size(), 0);
@@ -197,8 +196,11 @@ Ending Evaluator::end_of(const ParallelPlan& plan) {
   return ending(c, simulated(plan, c.times), end_terms(plan, on_));
 }
 
-Timeline Evaluator::timeline(const ParallelPlan& plan) {
-  if (!plan.replica_groups.empty()) return timeline_of_replicas(plan, on_);
+Estimate Evaluator::estimate(const ParallelPlan& plan) { return estimate_together(plan, *this); }
+
+Timeline Evaluator::timeline(const ParallelPlan& plan) { return timeline_together(plan, *this); }
+
+PipelineTimeline Evaluator::timeline_alone(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   const std::int64_t actions =
       (splits_backward(plan.schedule) ? 3 : 2) * c.micro_batches * plan.virtual_stages();
@@ -207,35 +209,23 @@ Timeline Evaluator::timeline(const ParallelPlan& plan) {
                       fmt::format("at most {} are drawn: lower training.global_batch",
                                   format_integer(most_drawn_actions)));
   }
-  Timeline timeline = simulate_timeline(program_of(plan, c.micro_batches), c.times);
+  PipelineTimeline alone;
+  alone.timeline = simulate_timeline(program_of(plan, c.micro_batches), c.times);
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan, on_);
-  const Ending end = ending(c, run, terms);
+  alone.end = ending(c, run, terms);
+  alone.apart = terms.apart;
   for (std::size_t r = 0; r < run.finish.size(); ++r) {
-    const int rank = static_cast<int>(r);
-    const AfterPipeline& after = c.ranks[r].after;
-    const Seconds meeting = terms.apart ? reduced(run.finish[r], c, r) : end.meeting;
-    if (after.gradient_exposed.value > 0) {
-      timeline.events.push_back({rank, Stream::data_parallel, "gradient reduction", run.finish[r],
-                                 run.finish[r] + after.gradient_exposed});
+    const Seconds exposed = c.ranks[r].after.gradient_exposed;
+    if (exposed.value > 0) {
+      alone.timeline.events.push_back({static_cast<int>(r), Stream::data_parallel,
+                                       "gradient reduction", run.finish[r],
+                                       run.finish[r] + exposed});
     }
-    timeline.events.push_back(
-        {rank, Stream::optimizer, "optimizer step", meeting, meeting + after.optimizer});
-    if (after.gather_exposed.value > 0) {
-      const Seconds from = meeting + (terms.apart ? after.optimizer : end.optimizer);
-      timeline.events.push_back(
-          {rank, Stream::data_parallel, "parameter gather", from, from + after.gather_exposed});
-    }
+    alone.reduced.push_back(reduced(run.finish[r], c, r));
+    alone.after.push_back(c.ranks[r].after);
   }
-  const Seconds start = terms.apart ? run.begin[end.critical] : Seconds(0);
-  const Seconds rest = start + end.meeting + end.optimizer + end.gather;
-  if (start + end.iteration > rest) {
-    timeline.events.push_back({static_cast<int>(end.critical), Stream::optimizer,
-                               "host and stragglers", rest, start + end.iteration});
-  }
-  std::stable_sort(timeline.events.begin(), timeline.events.end(),
-                   [](const Event& a, const Event& b) { return a.rank < b.rank; });
-  return timeline;
+  return alone;
 }
 
 namespace {
@@ -261,36 +251,38 @@ Flops recomputed_flops(const PlanCost& c, const ParallelPlan& plan,
   return meshes.empty() ? again * plan.replicas() * plan.tp : again;
 }
 
+// Of what a device keeps of its rank's gradients after the reduction over the replicas.
+Bytes shard_of_gradients(const RankWeights& held, const ParallelPlan& plan,
+                         const TrainingSpec& training) {
+  return Bytes(sharded(held.all, held.experts, plan) * gradient_bytes_per_parameter(training));
+}
+
 }  // namespace
 
-Estimate Evaluator::estimate(const ParallelPlan& plan) {
-  if (!plan.replica_groups.empty()) return estimate_replicas(plan, on_, model_flops_);
+PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan, on_);
   const Ending end = ending(c, run, terms);
-  const auto own_end = [&](const SimulationResult& result) {
-    return result.finish[end.critical] - (terms.apart ? result.begin[end.critical] : Seconds(0));
-  };
   Seconds transfers;
   if (c.times.transfer.value > 0) {
     PipelineTimes still = c.times;
     still.transfer = Seconds(0);
     still.forward_transfer.clear();
     still.backward_transfer.clear();
-    transfers = own_end(run) - own_end(simulated(plan, still));
+    const SimulationResult without = simulated(plan, still);
+    const auto own_end = [&](const SimulationResult& result) {
+      return result.finish[end.critical] - (terms.apart ? result.begin[end.critical] : Seconds(0));
+    };
+    transfers = own_end(run) - own_end(without);
   }
-  Estimate e;
-  e.plan = plan;
+  PipelineEstimate alone{{}, end, c.offload, {}};
+  Estimate& e = alone.estimate;
   e.micro_batches = c.micro_batches;
-  e.iteration = end.iteration;
-  e.interval = {end.iteration * on_.training.error_band.low,
-                end.iteration * on_.training.error_band.high};
-  e.critical_rank = static_cast<int>(end.critical);
   const auto m = static_cast<double>(c.micro_batches);
   Seconds slowest;
   for (int r = 0; r < plan.pp; ++r) slowest = max(slowest, m * busy_of(c.times, plan, r));
-  const Seconds own = m * busy_of(c.times, plan, e.critical_rank);
+  const Seconds own = m * busy_of(c.times, plan, static_cast<int>(end.critical));
   e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, on_.training.stack);
   e.stage_backward = whole_backward(c.times);
   e.pipeline = pipeline_of(run, terms.apart);
@@ -299,22 +291,15 @@ Estimate Evaluator::estimate(const ParallelPlan& plan) {
   set_memory(c, on_.cluster.device, on_.training.stack, e);
   if (by_stage(plan, on_.cluster)) e.meshes = stage_meshes(plan, on_.cluster);
   const ParallelPlan real = as_run(plan);
-  const auto of_rank = [&](std::size_t r) {
-    return e.meshes.empty() ? real : as_run(e.meshes[r].plan);
-  };
   for (std::size_t r = 0; r < c.ranks.size(); ++r) {
-    const Traffic& sent =
-        e.rank_traffic.emplace_back(rank_traffic(c, of_rank(r), on_.training, on_.model, r));
-    if (sent.total() > e.traffic.total()) e.traffic = sent;
+    const ParallelPlan of_rank = e.meshes.empty() ? real : as_run(e.meshes[r].plan);
+    e.rank_traffic.push_back(rank_traffic(c, of_rank, on_.training, on_.model, r));
+    alone.gradients.push_back(shard_of_gradients(c.ranks[r].weights, of_rank, on_.training));
   }
-  e.parameters = parameter_count(on_.model);
-  e.active_parameters = active_parameter_count(on_.model);
   e.model_flops = model_flops_.full;
   e.causal_model_flops = model_flops_.causal;
   e.hardware_flops = model_flops_.full + recomputed_flops(c, plan, e.meshes);
-  set_throughput(on_.cluster, on_.training, e);
-  e.notes = notes_of(on_, c.offload);
-  return e;
+  return alone;
 }
 
 }  // namespace costmodel

@@ -42,7 +42,7 @@ struct Interval {
 
 struct Estimate {
   ParallelPlan plan;
-  std::int64_t micro_batches = 0;  // per replica; with replica groups, the largest
+  std::int64_t micro_batches = 0;  // per replica; of several pipelines, the largest
   Seconds iteration;
   Interval interval;
   Breakdown breakdown;  // of the critical rank; sums to iteration
@@ -58,9 +58,9 @@ struct Estimate {
   Bytes peak, capacity;               // with different devices, those of the fullest stage
   std::size_t fullest = 0;            // the fullest stage
   std::vector<Bytes> stage_capacity;  // by pipeline rank; heterogeneous stages only
-  std::vector<StageMesh> meshes;  // heterogeneous stages only: each stage's plan and place; several
-                                  // stages per replica group
-  Bytes reported_peak;            // the peak as the framework's log would report it
+  std::vector<StageMesh> meshes;      // heterogeneous stages only: each stage's plan and place,
+                                      // pipeline after pipeline
+  Bytes reported_peak;                // the peak as the framework's log would report it
   bool fits() const { return peak <= capacity; }
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
@@ -75,6 +75,22 @@ struct Estimate {
   std::vector<std::string> notes;
 };
 
+// A pipeline on its own devices, as if the plan had no other.
+struct PipelineEstimate {
+  Estimate estimate;  // without what all share: plan, iteration, parameters, throughput and notes
+  Ending end;
+  Offload offload;
+  std::vector<Bytes> gradients;  // by pipeline rank: of the shard that a device keeps
+};
+
+struct PipelineTimeline {
+  Timeline timeline;  // up to the reduction of its gradients
+  Ending end;
+  bool apart = false;                // whether its ranks end independently
+  std::vector<Seconds> reduced;      // by pipeline rank: the time when its gradients are
+  std::vector<AfterPipeline> after;  // by pipeline rank
+};
+
 // Schedules with more actions are simulated in part and extrapolated by their period.
 inline constexpr std::int64_t most_simulated_actions = std::int64_t{1} << 18;
 // A timeline is never extrapolated: one with more actions is refused.
@@ -87,8 +103,8 @@ class Evaluator {
   // Sets the global batch for later calls, in sequences per iteration. Prices of layers are kept.
   void train_on(std::int64_t global_batch);
 
-  // The stage-cost table of a valid plan without replica groups (each of those has a table of its
-  // own). The reference is valid until the next call.
+  // The stage-cost table of a valid plan of one pipeline, on the entire cluster. The reference is
+  // valid until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
   // The same with the given layers on the virtual stages instead of the plan's, one mix per stage.
   // The mixes give the number of recomputed layers; `plan.recompute` gives only the granularity.
@@ -107,6 +123,9 @@ class Evaluator {
   Estimate estimate(const ParallelPlan& plan);
   // Throws ConfigError when the schedule has more than most_drawn_actions.
   Timeline timeline(const ParallelPlan& plan);
+  // What those two are made of. Same plans as cost().
+  PipelineEstimate estimate_alone(const ParallelPlan& pipeline);
+  PipelineTimeline timeline_alone(const ParallelPlan& pipeline);
 
   const Workload& workload() const { return on_; }
   const ModelSpec& model() const { return on_.model; }

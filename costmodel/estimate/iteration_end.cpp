@@ -248,6 +248,7 @@ Ending ending_apart(const PlanCost& c, const SimulationResult& run) {
     end.critical = r;
     end.optimizer = c.ranks[r].after.optimizer;
     end.gather = c.ranks[r].after.gather_exposed;
+    end.begin = run.begin[r];
   }
   return end;
 }
@@ -271,7 +272,10 @@ Ending ending_together(const PlanCost& c, const SimulationResult& run) {
 }  // namespace
 
 Ending ending(const PlanCost& c, const SimulationResult& run, const EndTerms& terms) {
-  Ending end = terms.apart ? ending_apart(c, run) : ending_together(c, run);
+  return ended(terms.apart ? ending_apart(c, run) : ending_together(c, run), terms);
+}
+
+Ending ended(Ending end, const EndTerms& terms) {
   const Seconds even = end.meeting + end.optimizer + end.gather + terms.host;
   end.waiting = even * (terms.straggler - 1);
   end.iteration = even + end.waiting;

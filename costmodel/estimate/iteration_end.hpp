@@ -48,7 +48,12 @@ struct Ending {
   Seconds waiting;           // total wait for the slowest node
   std::size_t critical = 0;  // the rank that determines the time
   Seconds optimizer, gather;
+  Seconds
+      begin;  // start of the critical rank's span, where ranks end apart; its parts count from it
 };
+
+// With the wait and the iteration that follow from the other parts.
+Ending ended(Ending end, const EndTerms& terms);
 
 // Whether ranks end an iteration without waiting for one another: zero-bubble schedules whose
 // optimizer steps are validated afterwards (Qi et al. 2024, arXiv:2401.10241, section 4).

@@ -1,14 +1,6 @@
-// Data parallelism across the groups of a mixed cluster: every group holds complete replicas of the
-// model, partitioned to suit its devices, and takes micro-batches in proportion to its speed. The
-// groups synchronise once per iteration, to sum gradients.
-//
-// With one entry per group g of n_g devices, an iteration takes
-//   max_g (pipeline and own gradient reduction) + across + max_g optimizer + max_g gather + host,
-// times the cluster's straggler factor. `across` is a ring over the G groups on the join tier,
-// after each group has reduce-scattered its own gradients over its devices:
-//   2 (G - 1) steps of P · (gradient bytes) / (G · n_g) per device, at the slowest group's pace
-// (the two-level all-reduce of Jia et al. 2018, arXiv:1807.11205, section 3.3). It is fully
-// exposed.
+// Shares of the batch for the groups of a mixed cluster, each of which holds complete replicas of
+// the model: prices one share after the other, for a search of all of them. The prices are those
+// of the pipelines of a plan (pipelines_together).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +28,6 @@ struct ReplicaEnd {
 
 class ReplicaEvaluator {
  public:
-  // `cluster` must have groups.
   ReplicaEvaluator(const ModelSpec& model, const ClusterSpec& cluster,
                    const TrainingSpec& training);
 
@@ -47,9 +38,6 @@ class ReplicaEvaluator {
   const PlanCost& cost(std::size_t group, const ReplicaShare& share);
   Bytes capacity(std::size_t group) const;
   ReplicaEnd end(std::size_t group, const ReplicaShare& share);
-  // Estimate and timeline of the group alone.
-  Estimate estimate(std::size_t group, const ReplicaShare& share);
-  Timeline timeline(std::size_t group, const ReplicaShare& share);
   Seconds across() const { return across_; }
   // Iteration time, from end() of every group.
   Seconds iteration(const std::vector<ReplicaEnd>& ends) const;
@@ -59,16 +47,10 @@ class ReplicaEvaluator {
  private:
   Evaluator& on(std::size_t group, const ReplicaShare& share);
 
-  ClusterSpec cluster_;
   TrainingSpec training_;
+  EndTerms terms_;
   std::vector<Evaluator> parts_;
   Seconds across_;
 };
-
-// Of a valid plan with replica groups, on a cluster with groups. `model_flops` are those of an
-// iteration.
-Estimate estimate_replicas(const ParallelPlan& plan, const Workload& on,
-                           const ModelFlops& model_flops);
-Timeline timeline_of_replicas(const ParallelPlan& plan, const Workload& on);
 
 }  // namespace costmodel

@@ -113,36 +113,33 @@ ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
   return cluster;
 }
 
-std::vector<const DeviceSpec*> kinds_of(const ClusterSpec& cluster) {
-  std::vector<const DeviceSpec*> kinds;
-  for (const ClusterSpec& group : cluster.groups) kinds.push_back(&group.device);
-  if (kinds.empty()) kinds.push_back(&cluster.device);
-  return kinds;
+namespace {
+
+// What `text` says of each group.
+template <class Text>
+std::string told_of_groups(const ClusterSpec& cluster, const char* between, Text text) {
+  std::string all;
+  for (const ClusterSpec& group : groups_of(cluster))
+    all += (all.empty() ? "" : between) + text(group);
+  return all;
 }
 
+}  // namespace
+
 std::string device_names(const ClusterSpec& cluster) {
-  std::string text;
-  for (const DeviceSpec* device : kinds_of(cluster))
-    text += (text.empty() ? "" : "+") + device->name;
-  return text;
+  return told_of_groups(cluster, "+", [](const ClusterSpec& group) { return group.device.name; });
 }
 
 std::string devices_text(const ClusterSpec& cluster) {
-  const auto told = [](const ClusterSpec& c) {
-    return fmt::format("{} x {}", format_integer(c.devices), c.device.title);
-  };
-  if (cluster.groups.empty()) return told(cluster);
-  std::string text;
-  for (const ClusterSpec& group : cluster.groups)
-    text += fmt::format("{}{}", text.empty() ? "" : " and ", told(group));
-  return text;
+  return told_of_groups(cluster, " and ", [](const ClusterSpec& group) {
+    return fmt::format("{} x {}", format_integer(group.devices), group.device.title);
+  });
 }
 
 FlopsPerSecond peak_of(const ClusterSpec& cluster, Precision precision) {
-  if (cluster.groups.empty())
-    return cluster.device.peak_of(precision) * static_cast<double>(cluster.devices);
   FlopsPerSecond sum;
-  for (const ClusterSpec& group : cluster.groups) sum += peak_of(group, precision);
+  for (const ClusterSpec& group : groups_of(cluster))
+    sum += group.device.peak_of(precision) * static_cast<double>(group.devices);
   return sum;
 }
 

@@ -16,9 +16,6 @@ namespace costmodel {
 // outermost of the cluster's `tiers` is. Throws ConfigError.
 ClusterSpec read_grouped_cluster(const Value& map, const std::string& name, const ConfigPath& path);
 
-// The devices of the groups, first to last; one element without groups.
-std::vector<const DeviceSpec*> kinds_of(const ClusterSpec& cluster);
-
 // "a100-sxm4-80gb"; with groups "v100-sxm2-16gb+t4".
 std::string device_names(const ClusterSpec& cluster);
 

@@ -23,6 +23,20 @@ double DeviceSpec::narrow_attention_speedup(double head_dim, bool forward) const
   return known[0] + at * (known[1] - known[0]);
 }
 
+std::span<const ClusterSpec> groups_of(const ClusterSpec& cluster) {
+  if (cluster.groups.empty()) return {&cluster, 1};
+  return cluster.groups;
+}
+
+const ClusterSpec& group_of(const ClusterSpec& cluster, int group) {
+  return groups_of(cluster)[static_cast<std::size_t>(group)];
+}
+
+std::string group_name(const ClusterSpec& cluster, int group) {
+  const auto g = static_cast<std::size_t>(group);
+  return g < cluster.groups.size() ? cluster.groups[g].name : "";
+}
+
 double straggler_factor(const ClusterSpec& cluster) {
   double nodes =
       static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);

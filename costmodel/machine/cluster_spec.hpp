@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,14 @@ struct ClusterSpec {
   // join tier, `device` and `devices_per_node` those of the first group. Empty: one kind.
   std::vector<ClusterSpec> groups;
 };
+
+// The kinds of devices, each a homogeneous cluster: the groups, or the cluster itself, which is
+// then the only group.
+std::span<const ClusterSpec> groups_of(const ClusterSpec& cluster);
+const ClusterSpec& group_of(const ClusterSpec& cluster, int group);
+
+// The name by which a plan asks for a group; empty on one kind of device.
+std::string group_name(const ClusterSpec& cluster, int group);
 
 // Factor on the iteration time because every collective waits for the slowest node: 1 +
 // straggler_per_doubling · log2(nodes).

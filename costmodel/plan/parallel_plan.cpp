@@ -14,6 +14,27 @@
 
 namespace costmodel {
 
+std::int64_t StagePlan::devices() const { return std::min(std::int64_t{tp} * dp, beyond_any) * cp; }
+
+std::int64_t ReplicaGroup::devices(int cp) const {
+  constexpr std::int64_t most = beyond_any / 1'000'000;
+  const std::int64_t pipeline = std::min(std::int64_t{tp} * pp, most);
+  return std::min(std::min(pipeline * dp, most) * cp, beyond_any);
+}
+
+StagePlan ParallelPlan::stage(int k) const {
+  if (!stages.empty()) return stages[static_cast<std::size_t>(k)];
+  return {tp, dp, recompute, zero, "", cp, cp_comm, ep, etp};
+}
+
+// Only one of the two is listed.
+std::int64_t ParallelPlan::devices_of_all() const {
+  std::int64_t sum = 0;
+  for (const StagePlan& one : stages) sum = std::min(sum + one.devices(), beyond_any);
+  for (const ReplicaGroup& group : replica_groups) sum += group.devices(cp);
+  return sum;
+}
+
 namespace {
 
 void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
@@ -262,7 +283,7 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
 // Checks every stage as a plan of its own; the reason names the stage.
 void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                       Rules& rules) {
-  for (int k = 0; k < p.pp && !rules.stop(); ++k) {
+  for (int k = 0; k < p.different_stages() && !rules.stop(); ++k) {
     const ParallelPlan own = stage_plan(p, k);
     const std::size_t before = rules.found.size();
     check_tensor(own, model, training, rules);
@@ -271,11 +292,7 @@ void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const Train
     check_two_stacks(own, model, training, rules);
     check_recompute(own, model, rules);
     check_stack(own, training, rules);
-    for (std::size_t i = before; i < rules.found.size() && !p.stages.empty(); ++i) {
-      rules.found[i].key = "stages";
-      rules.found[i].reason = fmt::format("stage {}: {}", k, rules.found[i].reason);
-    }
-    if (p.stages.empty()) return;  // all are identical
+    for (std::size_t i = before; i < rules.found.size(); ++i) blame_stage(p, k, rules.found[i]);
   }
 }
 

@@ -1,6 +1,7 @@
 // A fully resolved parallel plan: every key has a value.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -30,6 +31,9 @@ inline constexpr std::array<std::string_view, 3> context_exchange_names{"p2p", "
 
 inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 
+// Larger than any number of devices or sequences, yet sums do not overflow. Products stop here.
+inline constexpr std::int64_t beyond_any = 1'000'000'000'000;
+
 // One pipeline stage of a plan with heterogeneous stages, on tp x cp x dp devices. All stages
 // process the same sequences of a micro-batch, so a replica of this stage takes (plan.dp x
 // plan.micro_batch) / dp sequences.
@@ -43,6 +47,7 @@ struct StagePlan {
   ContextExchange cp_comm = ContextExchange::p2p;
   int ep = 1;
   int etp = 1;
+  std::int64_t devices() const;
   bool operator==(const StagePlan&) const = default;
 };
 
@@ -60,9 +65,12 @@ struct ReplicaGroup {
   int zero = 0;
 
   std::int64_t sequences() const { return dp * micro_batch * micro_batches; }
+  std::int64_t devices(int cp) const;
   bool operator==(const ReplicaGroup&) const = default;
 };
 
+// A plan is a list of pipelines, each a list of stages (pipelines_of, stage): most often one
+// pipeline, of which dp replicas run alike, with stages that have the same sizes.
 struct ParallelPlan {
   int tp = 1;  // t
   int pp = 1;  // p
@@ -89,10 +97,18 @@ struct ParallelPlan {
   // are numbered consecutively. Empty: all replicas are identical.
   std::vector<ReplicaGroup> replica_groups;
 
+  // Number of pipelines; each has its own number of replicas.
+  int pipelines() const { return std::max(1, static_cast<int>(replica_groups.size())); }
+  // Whether one pipeline, on the entire cluster, has stages of the sizes above.
+  bool even() const { return stages.empty() && replica_groups.empty(); }
+  // The sizes of a stage of the only pipeline: its own, or those above.
+  StagePlan stage(int k) const;
+  // The stages that say sizes of their own; if none does, stage 0 speaks for all.
+  int different_stages() const { return std::max(1, static_cast<int>(stages.size())); }
+
   // Number of devices; the largest int64 when the product overflows.
   std::int64_t devices() const {
-    if (!stages.empty()) return devices_of_stages();
-    if (!replica_groups.empty()) return devices_of_replicas();
+    if (!even()) return devices_of_all();
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
     return replicated > 0 && model > most / replicated ? most : model * replicated;
@@ -107,8 +123,7 @@ struct ParallelPlan {
     return global_batch / (dp * micro_batch);
   }
   int virtual_stages() const { return pp * vpp; }
-  std::int64_t devices_of_stages() const;
-  std::int64_t devices_of_replicas() const;
+  std::int64_t devices_of_all() const;  // summed stage by stage
   bool operator==(const ParallelPlan&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
@@ -93,29 +94,38 @@ std::string schedule_text(const ParallelPlan& plan) {
   return plan.listed != nullptr ? plan.listed->file : std::string(schedule_name(plan.schedule));
 }
 
+namespace {
+
+// The sizes of all pipelines, or of all stages.
+std::string sizes_text(const ParallelPlan& p) {
+  if (!p.stages.empty()) return unlike_stages_text(p);
+  std::string text = replicas_text(p);
+  if (p.even()) text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
+  const std::string more = context_and_experts_text(p, " · ");
+  return more.empty() ? text : text + " · " + more;
+}
+
+// Whether any stage has tensor parallelism.
+bool is_wide(const ParallelPlan& pipeline) {
+  bool wide = false;
+  for (int k = 0; k < pipeline.different_stages(); ++k) wide = wide || pipeline.stage(k).tp > 1;
+  return wide;
+}
+
+}  // namespace
+
 std::string to_string(const ParallelPlan& p) {
-  const bool mixed = !p.replica_groups.empty();
-  const bool alike = p.stages.empty() && !mixed;
-  std::string text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
-  if (mixed) text = replicas_text(p);
-  if (p.stages.empty()) {
-    const std::string more = context_and_experts_text(p, " · ");
-    if (!more.empty()) text += " · " + more;
-  } else {
-    text = unlike_stages_text(p);
-  }
-  if (alike) text += fmt::format(" · b {}", p.micro_batch);
+  std::string text = sizes_text(p);
+  if (p.even()) text += fmt::format(" · b {}", p.micro_batch);
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
-  const bool pipelines = mixed ? p.pp > static_cast<int>(p.replica_groups.size()) : p.pp > 1;
-  if (pipelines) text += fmt::format(" · {}", schedule_text(p));
-  const auto wide = [](const auto& part) { return part.tp > 1; };
-  const bool tensor = alike || std::any_of(p.stages.begin(), p.stages.end(), wide) ||
-                      std::any_of(p.replica_groups.begin(), p.replica_groups.end(), wide);
-  if (p.sequence_parallel && tensor) text += " · sequence parallel";
-  if (alike) {
-    text += fmt::format(" · recompute {}", to_string(p.recompute));
-    text += fmt::format(" · ZeRO {}", p.zero);
-  }
+  const std::vector<Pipeline> all = pipelines_of(p, 0);
+  const auto of_any = [&all](auto has) {
+    return std::any_of(all.begin(), all.end(), [&](const Pipeline& one) { return has(one.plan); });
+  };
+  if (of_any([](const ParallelPlan& own) { return own.pp > 1; }))
+    text += fmt::format(" · {}", schedule_text(p));
+  if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
+  if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
   if (!p.stage_layers.empty()) text += " · layers " + runs_text(p.stage_layers);
   return text;
 }

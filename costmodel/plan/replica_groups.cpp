@@ -8,40 +8,10 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace costmodel {
-
-namespace {
-
-// Larger than any number of devices or sequences, yet sums do not overflow.
-constexpr std::int64_t beyond_any = 1'000'000'000'000;
-
-std::int64_t devices_of(const ReplicaGroup& g, int cp) {
-  const std::int64_t pipeline = std::min(std::int64_t{g.tp} * g.pp, beyond_any / 1'000'000);
-  return std::min(std::min(pipeline * g.dp, beyond_any / 1'000'000) * cp, beyond_any);
-}
-
-ParallelPlan own_plan(const ParallelPlan& plan, const ReplicaGroup& group) {
-  ParallelPlan own = plan;
-  own.replica_groups.clear();
-  own.tp = group.tp;
-  own.pp = group.pp;
-  own.dp = group.dp;
-  own.micro_batch = group.micro_batch;
-  own.recompute = group.recompute;
-  own.zero = group.zero;
-  own.sequence_parallel = plan.sequence_parallel && group.tp > 1;
-  return own;
-}
-
-}  // namespace
-
-std::int64_t ParallelPlan::devices_of_replicas() const {
-  std::int64_t sum = 0;
-  for (const ReplicaGroup& group : replica_groups) sum += devices_of(group, cp);
-  return sum;
-}
 
 void join_replicas(ParallelPlan& plan) {
   const ReplicaGroup& first = plan.replica_groups.front();
@@ -57,34 +27,6 @@ void join_replicas(ParallelPlan& plan) {
     tensor = tensor || group.tp > 1;
   }
   plan.sequence_parallel = plan.sequence_parallel && tensor;
-}
-
-std::vector<ReplicaPart> replica_parts(const ParallelPlan& plan, std::int64_t global_batch) {
-  if (plan.replica_groups.empty()) return {{plan, "", plan.micro_batches(global_batch), 0, 0, 0}};
-  std::vector<ReplicaPart> parts;
-  ReplicaPart next;
-  for (const ReplicaGroup& group : plan.replica_groups) {
-    next.plan = own_plan(plan, group);
-    next.group = group.group;
-    next.micro_batches = group.micro_batches;
-    parts.push_back(next);
-    next.first_sequence += group.sequences();
-    next.first_rank += next.plan.devices();
-    next.first_stage += group.pp;
-  }
-  return parts;
-}
-
-const ReplicaPart& part_of_rank(const std::vector<ReplicaPart>& parts, std::int64_t rank) {
-  std::size_t at = parts.size() - 1;
-  while (at > 0 && parts[at].first_rank > rank) --at;
-  return parts[at];
-}
-
-const ReplicaPart& part_of_stage(const std::vector<ReplicaPart>& parts, int pipeline_rank) {
-  std::size_t at = parts.size() - 1;
-  while (at > 0 && parts[at].first_stage > pipeline_rank) --at;
-  return parts[at];
 }
 
 namespace {
@@ -131,7 +73,8 @@ bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rule
 
 bool check_common(const ParallelPlan& p, Rules& rules) {
   const bool alone = rules.require(
-      p.stages.empty() && p.stage_layers.empty(), p.stages.empty() ? "stage_layers" : "stages",
+      p.stages.empty() && p.stage_layers.empty(),
+      p.stage_layers.empty() ? "stages" : "stage_layers",
       [] { return std::string("replicas of unequal shares have even stages"); },
       [] { return std::string("leave it out, or leave replicas out"); });
   const bool whole = rules.require(
@@ -156,17 +99,17 @@ bool check_sizes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules
     const ReplicaGroup& group = p.replica_groups[g];
     const std::int64_t has = cluster.groups[g].devices;
     all_used &= rules.require(
-        devices_of(group, p.cp) == has, "replicas",
+        group.devices(p.cp) == has, "replicas",
         [&] {
           return fmt::format("group {}: tp {} x pp {}{} x dp {} = {} devices, but it has {}",
                              quote(group.group), group.tp, group.pp,
                              p.cp > 1 ? fmt::format(" x cp {}", p.cp) : "", group.dp,
-                             format_integer(devices_of(group, p.cp)), format_integer(has));
+                             format_integer(group.devices(p.cp)), format_integer(has));
         },
         [&] {
           ReplicaGroup single = group;
           single.dp = 1;
-          const std::int64_t one = devices_of(single, p.cp);
+          const std::int64_t one = single.devices(p.cp);
           if (has % one == 0) return fmt::format("set dp to {}, or leave it out", has / one);
           return fmt::format("choose tp x pp{} among the divisors of {}: {}",
                              p.cp > 1 ? " x cp" : "", has, divisors_text(has));
@@ -201,14 +144,14 @@ void check_replicas(const ParallelPlan& p, const ModelSpec& model, const Cluster
   if (!check_groups(p, cluster, rules) || !check_common(p, rules) ||
       !check_sizes(p, cluster, rules) || !check_shares(p, training, rules))
     return;
-  const auto parts = replica_parts(p, training.global_batch);
-  for (std::size_t g = 0; g < parts.size(); ++g) {
+  for (const Pipeline& pipeline : pipelines_of(p, training.global_batch)) {
     TrainingSpec own = training;
-    own.global_batch = parts[g].sequences();
-    for (const Violation& fault : violations(parts[g].plan, model, cluster.groups[g], own)) {
+    own.global_batch = pipeline.sequences();
+    const ClusterSpec& devices = cluster_of(pipeline, cluster);
+    for (const Violation& fault : violations(pipeline.plan, model, devices, own)) {
       rules.require(
           false, "replicas",
-          [&] { return fmt::format("group {}: {}", quote(parts[g].group), fault.reason); },
+          [&] { return fmt::format("group {}: {}", quote(pipeline.group), fault.reason); },
           [&] { return fault.remedy; });
     }
   }

@@ -12,31 +12,11 @@
 
 namespace costmodel {
 
-namespace {
-
-// Larger than any cluster, yet sums do not overflow.
-constexpr std::int64_t too_many = 1'000'000'000'000;
-
-}  // namespace
-
-std::int64_t ParallelPlan::devices_of_stages() const {
-  std::int64_t sum = 0;
-  for (const StagePlan& stage : stages) {
-    sum += std::min<std::int64_t>(std::int64_t{stage.tp} * stage.dp, too_many) * stage.cp;
-    sum = std::min(sum, too_many);
-  }
-  return sum;
-}
-
-const ClusterSpec& group_of(const ClusterSpec& cluster, int group) {
-  return cluster.groups.empty() ? cluster : cluster.groups[static_cast<std::size_t>(group)];
-}
-
 ParallelPlan stage_plan(const ParallelPlan& plan, int stage) {
+  const StagePlan written = plan.stage(stage);
   ParallelPlan own = plan;
-  if (plan.stages.empty()) return own;
-  const StagePlan& written = plan.stages[static_cast<std::size_t>(stage)];
   own.stages.clear();
+  own.replica_groups.clear();
   own.tp = written.tp;
   own.dp = written.dp;
   own.cp = written.cp;
@@ -50,6 +30,16 @@ ParallelPlan stage_plan(const ParallelPlan& plan, int stage) {
   return own;
 }
 
+const char* stage_key(const ParallelPlan& plan, const char* alike) {
+  return plan.even() ? alike : "stages";
+}
+
+void blame_stage(const ParallelPlan& plan, int stage, Violation& fault) {
+  if (plan.even()) return;
+  fault.key = "stages";
+  fault.reason = fmt::format("stage {}: {}", stage, fault.reason);
+}
+
 namespace {
 
 struct Submesh {
@@ -57,12 +47,6 @@ struct Submesh {
   std::int64_t first = 0, devices = 0;
   std::int64_t left = 0;  // in the group before this stage took its part
 };
-
-std::int64_t devices_of_stage(const ParallelPlan& plan, int stage) {
-  if (plan.stages.empty()) return std::min(std::int64_t{plan.tp} * plan.dp, too_many) * plan.cp;
-  const StagePlan& own = plan.stages[static_cast<std::size_t>(stage)];
-  return std::min(std::int64_t{own.tp} * own.dp, too_many) * own.cp;
-}
 
 // The index of a group by name; -1: none.
 int group_named(const std::string& name, const ClusterSpec& cluster) {
@@ -74,18 +58,17 @@ int group_named(const std::string& name, const ClusterSpec& cluster) {
 // Assigns groups in pipeline order; a stage without a group name goes to the first group with free
 // devices.
 std::vector<Submesh> dealt_out(const ParallelPlan& plan, const ClusterSpec& cluster) {
-  const int groups = std::max(1, static_cast<int>(cluster.groups.size()));
   std::vector<std::int64_t> left;
-  for (int g = 0; g < groups; ++g) left.push_back(group_of(cluster, g).devices);
+  for (const ClusterSpec& group : groups_of(cluster)) left.push_back(group.devices);
+  const auto groups = static_cast<int>(left.size());
   std::vector<Submesh> all;
   int next = 0;
   for (int k = 0; k < plan.pp; ++k) {
-    const std::string name =
-        plan.stages.empty() ? std::string() : plan.stages[static_cast<std::size_t>(k)].group;
+    const StagePlan stage = plan.stage(k);
     while (next + 1 < groups && left[static_cast<std::size_t>(next)] <= 0) ++next;
-    const int group = name.empty() ? next : std::max(0, group_named(name, cluster));
+    const int group = stage.group.empty() ? next : std::max(0, group_named(stage.group, cluster));
     std::int64_t& rest = left[static_cast<std::size_t>(group)];
-    all.push_back({group, 0, devices_of_stage(plan, k), rest});
+    all.push_back({group, 0, stage.devices(), rest});
     rest -= all.back().devices;
   }
   return all;
@@ -120,10 +103,8 @@ bool lies_well(const Submesh& s, const ClusterSpec& cluster) {
 
 // "tp x dp", or with context parallelism "tp x dp x cp".
 std::string product_text(const ParallelPlan& p) {
-  const bool context = p.stages.empty()
-                           ? p.cp > 1
-                           : std::any_of(p.stages.begin(), p.stages.end(),
-                                         [](const StagePlan& stage) { return stage.cp > 1; });
+  bool context = false;
+  for (int k = 0; k < p.different_stages(); ++k) context = context || p.stage(k).cp > 1;
   return context ? "tp x dp x cp" : "tp x dp";
 }
 
@@ -134,9 +115,10 @@ std::string group_names(const ClusterSpec& cluster) {
 }
 
 bool check_shape(const ParallelPlan& p, Rules& rules) {
-  const bool listed = rules.require(
-      p.stages.empty() || static_cast<int>(p.stages.size()) == p.pp, "stages",
-      [&] { return fmt::format("stages lists {}, pp is {}", p.stages.size(), p.pp); },
+  const auto listed = static_cast<int>(p.stages.size());
+  const bool complete = rules.require(
+      listed == 0 || listed == p.pp, "stages",
+      [&] { return fmt::format("stages lists {}, pp is {}", listed, p.pp); },
       [] { return std::string("leave pp out, or list one entry for each stage"); });
   rules.require(
       is_plain(p.schedule) && p.vpp == 1, "schedule",
@@ -162,7 +144,7 @@ bool check_shape(const ParallelPlan& p, Rules& rules) {
         },
         [] { return std::string("choose another dp there, or a larger micro_batch"); });
   }
-  return listed && divides;
+  return complete && divides;
 }
 
 }  // namespace
@@ -173,8 +155,8 @@ std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec&
   std::vector<StageMesh> meshes;
   for (int k = 0; k < plan.pp; ++k) {
     const Submesh& s = all[static_cast<std::size_t>(k)];
-    const std::string name = cluster.groups.empty() ? "" : group_of(cluster, s.group).name;
-    meshes.push_back({stage_plan(plan, k), s.group, name, s.first, s.devices});
+    meshes.push_back(
+        {stage_plan(plan, k), s.group, group_name(cluster, s.group), s.first, s.devices});
   }
   return meshes;
 }
@@ -182,16 +164,16 @@ std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec&
 bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   if (!check_shape(p, rules) || rules.stop()) return false;
   std::int64_t sum = 0;
-  for (int k = 0; k < p.pp && sum < too_many; ++k) sum += devices_of_stage(p, k);
+  for (int k = 0; k < p.pp && sum < beyond_any; ++k) sum += p.stage(k).devices();
   const bool all_used = rules.require(
-      sum == cluster.devices, p.stages.empty() ? "dp" : "stages",
+      sum == cluster.devices, stage_key(p, "dp"),
       [&] {
         return fmt::format("the stages' {} add up to {} devices, but the cluster has {}",
                            product_text(p), format_integer(sum), format_integer(cluster.devices));
       },
       [&] {
         return fmt::format("make them add up, or set cluster.devices{} to fit",
-                           cluster.groups.empty() ? "" : " of its groups");
+                           group_names(cluster).empty() ? "" : " of its groups");
       });
   if (!all_used) return false;
   for (std::size_t k = 0; k < p.stages.size(); ++k) {
@@ -200,8 +182,8 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
         name.empty() || group_named(name, cluster) >= 0, "stages",
         [&] { return fmt::format("stage {}: the cluster has no group {}", k, quote(name)); },
         [&] {
-          return cluster.groups.empty() ? std::string("leave group out")
-                                        : "choose among " + group_names(cluster);
+          const std::string names = group_names(cluster);
+          return names.empty() ? "leave group out" : "choose among " + names;
         });
     if (!known) return false;
   }
@@ -209,7 +191,7 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
   for (std::size_t k = 0; k < all.size(); ++k) {
     const Submesh& s = all[k];
     const bool whole = rules.require(
-        s.devices <= s.left, p.stages.empty() ? "pp" : "stages",
+        s.devices <= s.left, stage_key(p, "pp"),
         [&] {
           return fmt::format(
               "stage {} takes {} devices, group {} has {} left: a stage lies on "
@@ -218,13 +200,12 @@ bool check_submeshes(const ParallelPlan& p, const ClusterSpec& cluster, Rules& r
               std::max<std::int64_t>(0, s.left));
         },
         [&] {
-          return p.stages.empty()
-                     ? fmt::format(
-                           "choose pp so that a stage's {} divides every group, or give "
-                           "plan.stages",
-                           product_text(p))
-                     : fmt::format("choose another {} or group for it; the groups: {}",
-                                   product_text(p), group_names(cluster));
+          return p.even() ? fmt::format(
+                                "choose pp so that a stage's {} divides every group, or give "
+                                "plan.stages",
+                                product_text(p))
+                          : fmt::format("choose another {} or group for it; the groups: {}",
+                                        product_text(p), group_names(cluster));
         });
     if (!whole) return false;
   }

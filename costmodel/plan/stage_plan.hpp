@@ -19,7 +19,7 @@ namespace costmodel {
 
 struct StageMesh {
   ParallelPlan plan;       // of a pipeline in which every stage is identical to this one
-  int group = 0;           // index of the cluster's group; 0 without groups
+  int group = 0;           // index of the cluster's group
   std::string name;        // of the group; empty without groups
   std::int64_t first = 0;  // its first device, as an index into the group's
   std::int64_t devices = 0;
@@ -37,8 +37,10 @@ std::vector<StageMesh> stage_meshes(const ParallelPlan& plan, const ClusterSpec&
 // micro-batch, recomputation and ZeRO stage.
 ParallelPlan stage_plan(const ParallelPlan& plan, int stage);
 
-// The devices of a group; the entire cluster when it has one kind.
-const ClusterSpec& group_of(const ClusterSpec& cluster, int group);
+// What a broken rule is said of: the key `alike` where no stage says sizes of its own, else
+// `stages`; and which of those it is.
+const char* stage_key(const ParallelPlan& plan, const char* alike);
+void blame_stage(const ParallelPlan& plan, int stage, Violation& fault);
 
 // Checks the rules that only plans with submeshes have; the rules of each stage as a plan of its
 // own come afterwards. Returns false when those cannot be checked.

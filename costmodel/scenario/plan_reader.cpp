@@ -231,9 +231,9 @@ void read_replicas(const Value& value, PlanRequest& plan) {
 
 // What cannot be searched.
 void refuse_automatic(const PlanRequest& plan) {
+  const std::string_view beside = plan.lists();
   for (const auto& key : plan.automatic) {
-    if (!plan.stages.empty() || !plan.replicas.empty()) {
-      const char* beside = plan.stages.empty() ? "replicas" : "stages";
+    if (!beside.empty()) {
       throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
                         fmt::format("give it a value, or leave {} out", beside));
     }
@@ -551,8 +551,9 @@ Value to_value(const ParallelPlan& p) {
   } else {
     map.set("replicas", replicas_value(p));
   }
-  if (!p.stages.empty()) map.set("stages", stages_value(p));
-  if (!p.stage_layers.empty() && p.stages.empty()) {
+  if (!p.stages.empty()) {
+    map.set("stages", stages_value(p));
+  } else if (!p.stage_layers.empty()) {
     Value list;
     list.kind = Value::Kind::sequence;
     for (const int layers : p.stage_layers)

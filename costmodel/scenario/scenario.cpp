@@ -32,6 +32,11 @@ bool PlanRequest::is_written(std::string_view key) const {
                      [key](const Value::Entry& entry) { return entry.key == key; });
 }
 
+std::string_view PlanRequest::lists() const {
+  if (!stages.empty()) return "stages";
+  return replicas.empty() ? "" : "replicas";
+}
+
 Mark PlanRequest::mark_of(std::string_view key) const {
   for (const auto& entry : written) {
     if (entry.key == key) return entry.value.mark;
@@ -202,16 +207,16 @@ void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& m
 
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
                        const std::string& otherwise) {
-  for (const DeviceSpec* device : kinds_of(cluster)) {
-    if (device->peak_of(precision).value > 0) continue;
+  for (const ClusterSpec& group : groups_of(cluster)) {
+    const DeviceSpec& device = group.device;
+    if (device.peak_of(precision).value > 0) continue;
     std::string has;
     for (std::size_t i = 0; i < precision_count; ++i) {
-      if (device->peak[i].value > 0)
+      if (device.peak[i].value > 0)
         has += fmt::format("{}{}", has.empty() ? "" : ", ", precision_names[i]);
     }
     throw ConfigError(
-        mark,
-        fmt::format("device {} has no {} rate", shortened(device->name), to_string(precision)),
+        mark, fmt::format("device {} has no {} rate", shortened(device.name), to_string(precision)),
         fmt::format("set training.precision to one of {}{}", has, otherwise));
   }
 }
@@ -286,6 +291,10 @@ std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
 
 }  // namespace
 
+bool stages_alike(const Scenario& scenario) {
+  return scenario.plan.lists().empty() && scenario.cluster.groups.empty();
+}
+
 PlanRequest with_defaults(const Scenario& scenario) {
   PlanRequest r = scenario.plan;
   const StackSpec& stack = scenario.training.stack;
@@ -298,10 +307,10 @@ PlanRequest with_defaults(const Scenario& scenario) {
     settle("vpp", r.vpp, r.listed->schedule.chunks);
   }
   settle("tp", r.tp, usual.tp);
-  settle("pp", r.pp, r.stages.empty() ? usual.pp : static_cast<int>(r.stages.size()));
+  settle("pp", r.pp, std::max(usual.pp, static_cast<int>(r.stages.size())));
   settle("cp", r.cp, usual.cp);
   settle("cp_comm", r.cp_comm, usual.cp_comm);
-  const bool alike = r.stages.empty() && scenario.cluster.groups.empty();
+  const bool alike = stages_alike(scenario);
   if (alike) r.stage_layers = layout_of(r, scenario);
   if (alike && stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
       !r.is_auto("vpp") && r.stage_layers.empty())
@@ -314,8 +323,7 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("zero", r.zero, stack.default_zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,
-         stack.default_sequence_parallel &&
-             (r.tp.value_or(2) > 1 || !r.stages.empty() || !r.replicas.empty()));
+         stack.default_sequence_parallel && (r.tp.value_or(2) > 1 || !r.lists().empty()));
   settle("recompute", r.recompute, usual.recompute);
   if (r.vpp) settle("schedule", r.schedule, usual_schedule(*r.vpp));
   return r;
@@ -351,15 +359,15 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.vpp = r.vpp.value_or(plan.vpp);
   plan.micro_batch = r.micro_batch.value_or(plan.micro_batch);
   // Megatron switches it off without tensor parallelism.
-  plan.sequence_parallel = r.sequence_parallel.value_or(false) &&
-                           (plan.tp > 1 || !r.stages.empty() || !r.replicas.empty());
+  plan.sequence_parallel =
+      r.sequence_parallel.value_or(false) && (plan.tp > 1 || !r.lists().empty());
   plan.schedule = r.schedule.value_or(usual_schedule(plan.vpp));
   plan.listed = r.listed;
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;
   const bool by_cost = scenario.training.stack.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
-  if (by_cost && r.stage_layers.empty() && r.stages.empty() && r.replicas.empty())
+  if (by_cost && r.stage_layers.empty() && r.lists().empty())
     plan.stage_layers = layers_by_cost(scenario.model, plan.pp);
   plan.rank_order = r.rank_order;
   settle_stages(r, plan);

@@ -59,6 +59,9 @@ struct PlanRequest {
   bool is_auto(std::string_view key) const;
   bool is_written(std::string_view key) const;  // with a value or `auto`
   Mark mark_of(std::string_view key) const;
+  // The key that lists sizes for stages or for groups, "stages" or "replicas"; "" where all have
+  // those of the plan.
+  std::string_view lists() const;
 };
 
 // Limits of the search of `plan`: each key is the largest value tried, or the list of values. A
@@ -102,6 +105,10 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
 // names the precisions that it has, and `otherwise` follows.
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
                        const std::string& otherwise = "");
+
+// Whether the plan asks for stages of the same sizes, on devices of one kind: what may be
+// interleaved and laid out by the stack, and what the search of one size for all stages knows.
+bool stages_alike(const Scenario& scenario);
 
 // The request with every missing key set to its default (1, none, false, or the default of the
 // stack's recipes), and stage_layers to the stack's layout of layers that do not divide. Keys with

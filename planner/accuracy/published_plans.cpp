@@ -68,7 +68,7 @@ void search_workload(const Scenario& s, bool layouts, ExpertWorkload& workload) 
   const auto first = [](const std::vector<Estimate>& plans) {
     return plans.empty() ? std::optional<Estimate>() : plans.front();
   };
-  if (!s.cluster.groups.empty()) {
+  if (!stages_alike(s)) {
     workload.even = first(search_meshes(s).plans);
   } else {
     costmodel::Evaluator evaluator(s.model, s.cluster, s.training);

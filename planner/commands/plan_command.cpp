@@ -144,8 +144,7 @@ CommandResult plan_command(const Session& session) {
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());
-  if (session.options.strategy == "meshes" || !s.cluster.groups.empty() || !s.plan.stages.empty() ||
-      !s.plan.replicas.empty())
+  if (session.options.strategy == "meshes" || !stages_alike(s))
     return plan_meshes(session, s, watch, threads, expired, interruption);
   refuse_limits_of_grid(session.options);
   return plan_alike(session, s, watch, threads, expired, interruption);

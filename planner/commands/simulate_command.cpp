@@ -6,6 +6,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/timeline.hpp"
@@ -37,12 +38,14 @@ std::string times_text(const Estimate& e, const Timeline& timeline) {
 // The note that it is written.
 std::string written_schedule(const std::string& file, const costmodel::ParallelPlan& plan,
                              Evaluator& evaluator) {
-  if (!plan.replica_groups.empty()) {
+  const costmodel::PlacedPipelines pipelines(plan, evaluator);
+  if (pipelines.size() > 1) {
     throw costmodel::ConfigError({}, "replicas of unequal shares have a schedule each",
                                  "leave --write-schedule out, or plan.replicas");
   }
-  const costmodel::PlanCost& cost = evaluator.cost(plan);
-  const auto schedule = schedule_of(plan, cost.micro_batches, cost.times, cost.shares);
+  const auto& [pipeline, its] = pipelines[0];
+  const costmodel::PlanCost& cost = its->cost(pipeline.plan);
+  const auto schedule = schedule_of(pipeline.plan, cost.micro_batches, cost.times, cost.shares);
   write_file(file, file.ends_with(".csv") ? to_csv(schedule) : to_text(schedule));
   return "schedule written to " + costmodel::shell_word(file) +
          " (plan.schedule: {file: ...} reads it)";

@@ -35,10 +35,9 @@ class Refusals {
 };
 
 void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
-  r.refuse(by_stage(p, s.cluster) || !p.stages.empty(), "stages",
-           "stages and devices are all alike",
+  r.refuse(by_stage(p, s.cluster), "stages", "stages and devices are all alike",
            "leave plan.stages out, and choose a cluster of one kind of device");
-  r.refuse(!p.replica_groups.empty(), "replicas", "replicas take equal shares of the batch",
+  r.refuse(p.pipelines() > 1, "replicas", "replicas take equal shares of the batch",
            "leave plan.replicas out");
   r.refuse(
       !p.stage_layers.empty() && std::adjacent_find(p.stage_layers.begin(), p.stage_layers.end(),

@@ -304,7 +304,7 @@ RankOrder rank_order_of(const ParallelPlan& plan) {
 std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
                                                       const ParallelPlan& plan) {
   Rules rules;
-  if (!plan.replica_groups.empty()) {
+  if (plan.pipelines() > 1) {
     rules.require(false, "replicas",
                   "Megatron-LM's replicas are all cut alike and take as many micro-batches each",
                   "leave plan.replicas out, and choose a cluster of one kind of device");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -25,8 +24,6 @@ using costmodel::Estimate;
 using costmodel::Evaluator;
 using costmodel::LayerKind;
 using costmodel::ParallelPlan;
-using costmodel::Recomputation;
-using costmodel::Recomputed;
 using costmodel::Scenario;
 using costmodel::ScheduleRow;
 using costmodel::Seconds;
@@ -49,6 +46,22 @@ class Rows {
 
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
+// The sizes that every rank has.
+void even_rows(const std::string& devices, const ParallelPlan& p, const Scenario& s, Rows& rows) {
+  rows.add("N", devices,
+           fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
+                       p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp));
+  if (s.model.experts > 0) {
+    rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
+             fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
+                         p.ep, p.expert_replicas()));
+  }
+  if (p.cp > 1) {
+    rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),
+             fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
+  }
+}
+
 void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   const ParallelPlan& p = e.plan;
   rows.group("batch");
@@ -59,18 +72,11 @@ void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
     rows.add("s_d", number(static_cast<double>(s.training.decoder_sequence)),
              "training.decoder_sequence, tokens");
   }
-  const std::string product = fmt::format("devices = t {} x p {}{} x d {}", p.tp, p.pp,
-                                          p.cp > 1 ? fmt::format(" x c {}", p.cp) : "", p.dp);
-  rows.add("N", number(static_cast<double>(s.cluster.devices)),
-           p.stages.empty() ? product : "devices, of all stages together");
-  if (s.model.experts > 0 && p.stages.empty()) {
-    rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
-             fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
-                         p.ep, p.expert_replicas()));
-  }
-  if (p.cp > 1 && p.stages.empty()) {
-    rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),
-             fmt::format("tokens of a sequence on a rank: {} / {}", s.training.sequence, p.cp));
+  const std::string devices = number(static_cast<double>(s.cluster.devices));
+  if (p.even()) {
+    even_rows(devices, p, s, rows);
+  } else {
+    rows.add("N", devices, "devices, of all stages together");
   }
   rows.add("m", number(static_cast<double>(e.micro_batches)),
            fmt::format("B / (d b) = {} / ({} x {})", s.training.global_batch, p.dp, p.micro_batch));
@@ -285,65 +291,26 @@ Table group_table(const Table& all, const std::string& group) {
   return t;
 }
 
-}  // namespace
-
-namespace {
-
-Table groups_table(const ParallelPlan& plan, const Scenario& s) {
+// What several pipelines share.
+Table groups_table(const costmodel::PlacedPipelines& pipelines) {
   Rows rows("groups");
-  for (const Explained& row : explained_groups(plan, s)) rows.add(row.symbol, row.value, row.from);
+  for (const Explained& row : explained_groups(pipelines))
+    rows.add(row.symbol, row.value, row.from);
   return rows.table;
 }
 
-// Calls `each` for every group as a plan of its own.
-void for_each_group(const ParallelPlan& plan, const Scenario& s,
-                    const std::function<void(const ParallelPlan&, const Scenario&, Evaluator&,
-                                             const std::string&)>& each) {
-  std::size_t group = 0;
-  for (const auto& part : replica_parts(plan, s.training.global_batch)) {
-    const Scenario own = scenario_of(part, group++, s);
-    Evaluator evaluator(own.model, own.cluster, own.training);
-    each(part.plan, own, evaluator, part.group);
-  }
-}
-
-Table table_of_replicas(const ParallelPlan& plan, const Scenario& s) {
-  Table all = groups_table(plan, s);
-  for_each_group(
-      plan, s,
-      [&](const auto& own, const auto& scenario, auto& evaluator, const std::string& name) {
-        for (auto& row : explanation_table(own, scenario, evaluator).rows) {
-          row[0] = name + ": " + row[0];
-          all.rows.push_back(std::move(row));
-        }
-      });
-  return all;
-}
-
-std::string text_of_replicas(const ParallelPlan& plan, const Scenario& s,
-                             const ReportStyle& style) {
+std::string groups_text(const ParallelPlan& plan, const costmodel::PlacedPipelines& pipelines,
+                        const Scenario& s, const ReportStyle& style) {
+  const Table groups = group_table(groups_table(pipelines), "groups");
+  if (groups.rows.empty()) return "";
   const bool markdown = style.markup == Markup::markdown;
-  const Table groups = group_table(groups_table(plan, s), "groups");
   std::string text = heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n";
   text += markdown ? "\n### Groups\n\n" : "\n" + style.style.bold("Groups") + "\n";
-  text += markdown ? to_markdown(groups) : to_text(groups);
-  for_each_group(plan, s, [&](const auto& own, const auto& scenario, auto& evaluator, const auto&) {
-    text += "\n" + explanation(own, scenario, evaluator, style);
-  });
-  return text;
+  return text + (markdown ? to_markdown(groups) : to_text(groups)) + "\n";
 }
 
-}  // namespace
-
-Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
-  if (!plan.replica_groups.empty()) return table_of_replicas(plan, s);
-  const Estimate e = evaluator.estimate(plan);
-  return all_rows(e, s, evaluator).table;
-}
-
-std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
-                        const ReportStyle& style) {
-  if (!plan.replica_groups.empty()) return text_of_replicas(plan, s, style);
+std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
+                          const ReportStyle& style) {
   const Estimate e = evaluator.estimate(plan);
   const Table all = all_rows(e, s, evaluator).table;
   const bool markdown = style.markup == Markup::markdown;
@@ -387,6 +354,34 @@ std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   for (const Share& share : shares(e))
     sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", format_seconds(share.time), share.name);
   text += title("Iteration") + fmt::format("  {} = {}\n", format_seconds(e.iteration), sum);
+  return text;
+}
+
+}  // namespace
+
+Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
+  const costmodel::PlacedPipelines pipelines(plan, evaluator);
+  Table all = groups_table(pipelines);
+  for (const auto& [pipeline, its] : pipelines) {
+    const std::string of = pipeline.group.empty() ? "" : pipeline.group + ": ";
+    const Scenario own = scenario_of(pipeline, s);
+    for (auto& row : all_rows(its->estimate(pipeline.plan), own, *its).table.rows) {
+      row[0] = of + row[0];
+      all.rows.push_back(std::move(row));
+    }
+  }
+  return all;
+}
+
+std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
+                        const ReportStyle& style) {
+  const costmodel::PlacedPipelines pipelines(plan, evaluator);
+  std::string text = groups_text(plan, pipelines, s, style);
+  const char* between = "";
+  for (const auto& [pipeline, its] : pipelines) {
+    text += between + pipeline_text(pipeline.plan, scenario_of(pipeline, s), *its, style);
+    between = "\n";
+  }
   return text;
 }
 

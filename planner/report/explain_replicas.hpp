@@ -1,23 +1,20 @@
-// Explains a plan whose groups hold replicas with unequal shares of the batch: each group as a plan
-// of its own, then the terms that all groups share.
+// Explains the pipelines of a plan: each as a plan of its own, and the terms that several share.
 #pragma once
 
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 
 namespace planner {
 
-// The scenario of one group alone, with its share of the batch.
-costmodel::Scenario scenario_of(const costmodel::ReplicaPart& part, std::size_t group,
+// The scenario of one pipeline alone: its devices, its share of the batch.
+costmodel::Scenario scenario_of(const costmodel::Pipeline& pipeline,
                                 const costmodel::Scenario& scenario);
 
-// The common terms: each group's share and the time of its reduction, the sum over the groups, the
-// iteration.
-std::vector<Explained> explained_groups(const costmodel::ParallelPlan& plan,
-                                        const costmodel::Scenario& scenario);
+// The terms that several pipelines share: each one's share and the time of its reduction, the sum
+// over them, the iteration. One pipeline shares nothing.
+std::vector<Explained> explained_groups(const costmodel::PlacedPipelines& pipelines);
 
 }  // namespace planner

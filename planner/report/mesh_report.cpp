@@ -96,7 +96,7 @@ Table mesh_rows(const MeshSearch& found) {
           {}};
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     const Estimate& e = found.plans[i];
-    const bool pipeline = e.plan.replica_groups.empty();  // else every group has its own
+    const bool pipeline = e.plan.pipelines() == 1;  // else every one has its own
     t.rows.push_back({fmt::format("{}", i + 1), stages_text(e),
                       pipeline ? fmt::format("{}", e.plan.dp * e.plan.micro_batch) : "",
                       pipeline ? fmt::format("{}", e.micro_batches) : "",

@@ -1,7 +1,7 @@
 #include "planner/report/placement.hpp"
 
 #include "costmodel/plan/mesh.hpp"
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
 namespace planner {
@@ -22,25 +22,7 @@ std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec
   return ranks;
 }
 
-// Each group's placement as if it were alone, after those of the groups before.
-std::vector<PlacedRank> placed_by_group(const ParallelPlan& plan, const ClusterSpec& cluster) {
-  std::vector<PlacedRank> ranks;
-  std::size_t group = 0;
-  for (const costmodel::ReplicaPart& part : replica_parts(plan, 0)) {
-    for (PlacedRank rank : placed_alike(part.plan, cluster.groups[group++])) {
-      rank.rank += part.first_rank;
-      rank.group = part.group;
-      ranks.push_back(rank);
-    }
-  }
-  return ranks;
-}
-
-}  // namespace
-
-std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
-  if (!plan.replica_groups.empty()) return placed_by_group(plan, cluster);
-  if (!by_stage(plan, cluster)) return placed_alike(plan, cluster);
+std::vector<PlacedRank> placed_by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
   std::vector<PlacedRank> ranks;
   int stage = 0;
   for (const costmodel::StageMesh& mesh : stage_meshes(plan, cluster)) {
@@ -54,6 +36,22 @@ std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& c
                        device / node, device % node});
     }
     ++stage;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  std::vector<PlacedRank> ranks;
+  for (const costmodel::Pipeline& pipeline : pipelines_of(plan, 0)) {
+    const ClusterSpec& its = cluster_of(pipeline, cluster);
+    for (PlacedRank rank : by_stage(pipeline.plan, its) ? placed_by_stage(pipeline.plan, its)
+                                                        : placed_alike(pipeline.plan, its)) {
+      rank.rank += pipeline.first_rank;
+      if (pipeline.on) rank.group = pipeline.group;
+      ranks.push_back(rank);
+    }
   }
   return ranks;
 }

@@ -19,8 +19,8 @@ struct PlacedRank {
 };
 
 // The placement of a valid plan, by rank. Ranks are numbered by the plan's rank_order; with
-// heterogeneous stages stage by stage, within each tp fastest, then cp, then dp; with replica
-// groups group by group, with coordinates relative to the group.
+// heterogeneous stages stage by stage, within each tp fastest, then cp, then dp; several pipelines
+// one after the other, with coordinates relative to the pipeline.
 std::vector<PlacedRank> placement(const costmodel::ParallelPlan& plan,
                                   const costmodel::ClusterSpec& cluster);
 

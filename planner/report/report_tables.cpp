@@ -9,8 +9,8 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
-#include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/scenario/residuals.hpp"
 
 namespace planner {
@@ -46,15 +46,12 @@ bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
 std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
   const auto& p = e.plan;
   std::vector<int> layers(static_cast<std::size_t>(p.pp), 0);
-  if (!p.replica_groups.empty()) {
-    for (const auto& part : costmodel::replica_parts(p, 0)) {
-      const auto first = layers.begin() + part.first_stage;
-      for (int k = 0; k < part.plan.pp; ++k) first[k] = layers_of(part.plan, model, k);
-    }
-    return layers;
+  for (const costmodel::Pipeline& pipeline : pipelines_of(p, 0)) {
+    const auto first = layers.begin() + pipeline.first_stage;
+    const auto& own = pipeline.plan;
+    for (int k = 0; k < own.virtual_stages(); ++k)
+      first[rank_of(own.schedule, own.pp, k)] += layers_of(own, model, k);
   }
-  for (int k = 0; k < p.virtual_stages(); ++k)
-    layers[static_cast<std::size_t>(rank_of(p.schedule, p.pp, k))] += layers_of(p, model, k);
   return layers;
 }
 

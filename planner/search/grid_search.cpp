@@ -145,8 +145,7 @@ namespace {
 // The layout of layers that do not divide, if it is not the scenario's own.
 std::vector<std::string> layout_notes(const Scenario& scenario, const ParallelPlan& plan) {
   const auto& layers = plan.stage_layers;
-  if (layers.empty() || !scenario.plan.stage_layers.empty() || !scenario.plan.stages.empty())
-    return {};
+  if (layers.empty() || !scenario.plan.stage_layers.empty()) return {};
   return {fmt::format("plan: {} layers do not divide into {} stages; {} lays them out as [{}]",
                       scenario.model.layers, layers.size(), scenario.training.stack.name,
                       fmt::join(layers, ", "))};
@@ -161,7 +160,7 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario) {
     const ParallelPlan plan = resolve_plan(scenario);
     return SettledPlan{plan, false, layout_notes(scenario, plan)};
   }
-  if (!scenario.cluster.groups.empty()) {
+  if (!stages_alike(scenario)) {
     throw costmodel::ConfigError(scenario.plan.mark_of(open.plan.automatic.front()),
                                  fmt::format("{}: auto is searched on devices of one kind only",
                                              open.plan.automatic.front()),

@@ -68,10 +68,8 @@ bool MeshBatchSearch::price(std::size_t groups) {
 // Alpa's objective omits transfers; larger submeshes give fewer stages and so fewer transfers.
 void MeshBatchSearch::cut(const GroupOrders& orders) {
   int widest = 1;
-  for (std::size_t g = 0; g < problems_.size(); ++g) {
-    const auto& group = group_of(s_->cluster, static_cast<int>(g));
+  for (const costmodel::ClusterSpec& group : groups_of(s_->cluster))
     widest = std::max(widest, static_cast<int>(group.devices_per_node));
-  }
   std::vector<Slicing> cuts(orders.size());
   bool any = false;
   for (int least = 1; least <= widest; least *= 2) {
@@ -80,7 +78,7 @@ void MeshBatchSearch::cut(const GroupOrders& orders) {
       if (least > 1 && allows(cuts[o], least)) continue;  // the best is known
       cuts[o] = sliced(orders[o], least);
       any = any || cuts[o].lower_bound < infinity;
-      if (!cuts[o].stages.empty()) {
+      if (cuts[o].found()) {
         start(plan_of(cuts[o]));
       } else if (!out_of_time() && result_.reason.empty()) {
         result_.reason = cuts[o].reason;

@@ -44,7 +44,7 @@ class MeshSearcher {
   }
 
   MeshSearch run() {
-    const auto orders = group_orders(std::max<int>(1, static_cast<int>(s_->cluster.groups.size())));
+    const auto orders = group_orders(static_cast<int>(groups_of(s_->cluster).size()));
     result_.orders = orders.size();
     const auto all = batches();
     // Each fixed batch sees the same best plans, for any number of threads.
@@ -74,8 +74,8 @@ class MeshSearcher {
   std::vector<std::int64_t> batches() {
     if (s_->plan.dp && s_->plan.micro_batch) return {*s_->plan.dp * *s_->plan.micro_batch};
     std::int64_t node = 1;
-    for (std::size_t g = 0; g < std::max<std::size_t>(1, s_->cluster.groups.size()); ++g)
-      node = std::max(node, group_of(s_->cluster, static_cast<int>(g)).devices_per_node);
+    for (const costmodel::ClusterSpec& group : groups_of(s_->cluster))
+      node = std::max(node, group.devices_per_node);
     const double widest = static_cast<double>(node) * static_cast<double>(most_context_ranks(*s_));
     const double most = widest * static_cast<double>(s_->model.layers + 2);
     std::vector<std::int64_t> all = divisors(s_->training.global_batch);
@@ -162,7 +162,7 @@ class MeshSearcher {
 };
 
 struct Refusal {
-  const char* key;
+  std::string_view key;
   const char* why;
 };
 
@@ -172,8 +172,7 @@ std::optional<Refusal> refusal(const Scenario& s) {
   const auto plain = costmodel::usual_schedule(1);
   const bool offered =
       listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
-  if (!s.plan.stages.empty()) return Refusal{"stages", "are fixed, and plan searches them"};
-  if (!s.plan.replicas.empty()) return Refusal{"replicas", "are fixed, and plan searches them"};
+  if (!s.plan.lists().empty()) return Refusal{s.plan.lists(), "are fixed, and plan searches them"};
   if (!s.plan.stage_layers.empty())
     return Refusal{"stage_layers", "are searched where stages differ"};
   if (s.plan.pp) return Refusal{"pp", "is searched where stages differ"};

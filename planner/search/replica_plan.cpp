@@ -36,7 +36,7 @@ void rank_replicas(MeshSearch& found, const Scenario& s) {
 
 costmodel::Seconds best_pipeline(const MeshSearch& found) {
   for (const Estimate& e : found.plans)
-    if (e.plan.replica_groups.empty()) return e.iteration;
+    if (e.plan.pipelines() == 1) return e.iteration;
   return {};
 }
 

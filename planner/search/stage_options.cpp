@@ -99,8 +99,7 @@ void StageOptions::find_ways() {
 }
 
 void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& submesh) {
-  const auto& groups = s_->cluster.groups;
-  if (!groups.empty()) stage.group = groups[static_cast<std::size_t>(group_)].name;
+  stage.group = group_name(s_->cluster, group_);
   ParallelPlan plan;
   plan.dp = stage.dp;
   plan.micro_batch = terms_.sequences / stage.dp;

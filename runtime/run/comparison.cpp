@@ -98,9 +98,9 @@ std::string not_predicted(const RunResult& r) {
   if (std::isfinite(r.predicted.iteration.value)) return "";
   const auto precision = r.scenario.training.precision;
   std::string why = "the model gives no finite time";
-  for (const costmodel::DeviceSpec* device : kinds_of(r.scenario.cluster)) {
-    if (device->peak_of(precision) == costmodel::FlopsPerSecond(0))
-      why = fmt::format("device {} has no {} rate", device->name, to_string(precision));
+  for (const costmodel::ClusterSpec& group : groups_of(r.scenario.cluster)) {
+    if (group.device.peak_of(precision) == costmodel::FlopsPerSecond(0))
+      why = fmt::format("device {} has no {} rate", group.device.name, to_string(precision));
   }
   return "the iteration time is not predicted: " + why;
 }

@@ -32,7 +32,7 @@ void require_free_memory(const std::vector<int>& here, const costmodel::Estimate
 
 std::vector<std::string> notes_on_cores(const RunRequest&, const ParallelPlan& plan) {
   std::vector<std::string> notes;
-  if (!plan.replica_groups.empty()) {
+  if (plan.pipelines() > 1) {
     notes.emplace_back(
         "every group runs on this machine's cores, whatever devices it is predicted for; its "
         "gradients are reduced after the backward");

@@ -26,7 +26,7 @@ void require_for_gpus(const RunRequest& request, const ParallelPlan& plan) {
                       "schedules with split backward run on CPUs and emulated ranks only",
                       "use --backend threads, mpi, tcp or emulated, or schedule: 1f1b");
   }
-  if (plan.replica_groups.empty()) return;
+  if (plan.pipelines() == 1) return;
   throw ConfigError(request.scenario.plan.mark_of("replicas"),
                     "replicas of unequal shares run on CPUs and emulated ranks only",
                     "use --backend threads, mpi, tcp or emulated");

@@ -6,10 +6,9 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
-#include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
-#include "costmodel/plan/replica_groups.hpp"
 #include "costmodel/schedule/simulator.hpp"
 #include "runtime/engine/emulated_real_time.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -109,44 +108,58 @@ std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds 
   return notes;
 }
 
-// Groups of replicas, which do not communicate before their pipelines have ended: one after the
-// other, and then the modelled time of the sum over them.
-class GroupEmulation {
+// The pipelines of a plan, which do not communicate before they have ended: one after the other,
+// and then the modelled time of what they do together.
+class Emulation {
  public:
-  GroupEmulation(const RunRequest& request, RunResult& result)
-      : request_(request),
-        result_(result),
-        groups_(request.scenario.model, request.scenario.cluster, request.scenario.training) {}
+  Emulation(const RunRequest& request, costmodel::Evaluator& evaluator, RunResult& result)
+      : request_(request), result_(result), pipelines_(result.plan, evaluator) {}
 
-  void run() {
-    const auto parts = replica_parts(result_.plan, request_.scenario.training.global_batch);
-    for (std::size_t g = 0; g < parts.size(); ++g) emulate_group(g, parts[g]);
+  // Returns false on a rank that another one answers for.
+  bool run() {
+    if (pipelines_.size() > 1 && one_of_several() && !request_.virtual_clock)
+      throw RunFault(0, "replicas of unequal shares are emulated by one process, on threads");
+    for (const costmodel::PlacedPipeline& one : pipelines_)
+      if (!emulate_one(one)) return false;
     result_.measured.timeline.ranks = result_.plan.pp;
-    result_.measured.iteration = groups_.iteration(ends_);
+    result_.measured.iteration = pipelines_.together(ends_).end.iteration;
     result_.notes = notes_of(request_, result_.plan.pp, overhead_);
-    result_.notes.emplace_back(
-        "groups are emulated one after the other: they only meet at the end");
+    if (pipelines_.size() > 1) {
+      result_.notes.emplace_back(
+          "groups are emulated one after the other: they only meet at the end");
+    }
+    return true;
   }
 
  private:
-  void emulate_group(std::size_t g, const costmodel::ReplicaPart& part) {
-    const costmodel::ReplicaShare share{part.plan, part.micro_batches};
-    ends_.push_back(groups_.end(g, share));
-    const auto cost = groups_.cost(g, share);
-    const Schedule schedule = schedule_of(part.plan, cost), lowered = costmodel::lower(schedule);
-    Emulated emulated = request_.virtual_clock
-                            ? Emulated{emulate_virtual(lowered, cost.times), Seconds(0)}
-                            : on_threads(request_, lowered, cost.times);
-    ends_.back().meeting += later(emulated.timeline, schedule, cost.times);
-    overhead_ = max(overhead_, emulated.overhead);
-    RunSummary own;
-    own.timeline = std::move(emulated.timeline);
-    summarise_stages(part.plan, part.micro_batches,
-                     ends_apart(part.plan.schedule, request_.scenario.training.stack), own);
-    add(own, part.first_stage, ends_.back().meeting);
+  std::optional<Emulated> emulated(const ParallelPlan& plan, const Schedule& lowered,
+                                   const PipelineTimes& times) {
+    if (!request_.virtual_clock) {
+      return one_of_several() ? over_processes(request_, plan, lowered, times)
+                              : on_threads(request_, lowered, times);
+    }
+    if (one_of_several() && one_of_several()->rank != 0) return {};
+    return Emulated{emulate_virtual(lowered, times), Seconds(0)};
   }
 
-  // The reported bubble is that of the group that finishes last.
+  bool emulate_one(const costmodel::PlacedPipeline& one) {
+    const ParallelPlan& plan = one.pipeline.plan;
+    ends_.push_back(one.evaluator->end_of(plan));
+    const auto cost = one.evaluator->cost(plan);
+    const Schedule schedule = schedule_of(plan, cost), lowered = costmodel::lower(schedule);
+    std::optional<Emulated> seen = emulated(plan, lowered, cost.times);
+    if (!seen) return false;
+    ends_.back().meeting += later(seen->timeline, schedule, cost.times);
+    overhead_ = max(overhead_, seen->overhead);
+    RunSummary own;
+    own.timeline = std::move(seen->timeline);
+    summarise_stages(plan, cost.micro_batches,
+                     ends_apart(plan.schedule, request_.scenario.training.stack), own);
+    add(own, one.pipeline.first_stage, ends_.back().meeting);
+    return true;
+  }
+
+  // The reported bubble is that of the pipeline that finishes last.
   void add(const RunSummary& own, int first_stage, Seconds meeting) {
     RunSummary& all = result_.measured;
     if (meeting > last_meeting_) {
@@ -164,8 +177,8 @@ class GroupEmulation {
 
   const RunRequest& request_;
   RunResult& result_;
-  costmodel::ReplicaEvaluator groups_;
-  std::vector<costmodel::ReplicaEnd> ends_;
+  const costmodel::PlacedPipelines pipelines_;
+  std::vector<costmodel::Ending> ends_;
   Seconds overhead_, last_meeting_;
 };
 
@@ -180,30 +193,7 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   const auto& s = result.scenario = request.scenario;
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   result.predicted = evaluator.estimate(result.plan);
-  if (!result.plan.replica_groups.empty()) {
-    if (one_of_several() && !request.virtual_clock)
-      throw RunFault(0, "replicas of unequal shares are emulated by one process, on threads");
-    if (one_of_several() && one_of_several()->rank != 0) return std::nullopt;
-    GroupEmulation(request, result).run();
-    return result;
-  }
-  const auto cost = evaluator.cost(result.plan);
-  const auto schedule = schedule_of(result.plan, cost);
-  const auto lowered = costmodel::lower(schedule);
-  std::optional<Emulated> emulated;
-  if (!request.virtual_clock) {
-    emulated = one_of_several() ? over_processes(request, result.plan, lowered, cost.times)
-                                : on_threads(request, lowered, cost.times);
-  } else if (!one_of_several() || one_of_several()->rank == 0) {
-    emulated = {emulate_virtual(lowered, cost.times), Seconds(0)};
-  }
-  if (!emulated) return std::nullopt;
-  result.measured.timeline = std::move(emulated->timeline);
-  result.measured.iteration =
-      result.predicted.iteration + later(result.measured.timeline, schedule, cost.times);
-  summarise_stages(result.plan, cost.micro_batches,
-                   ends_apart(result.plan.schedule, s.training.stack), result.measured);
-  result.notes = notes_of(request, result.plan.pp, emulated->overhead);
+  if (!Emulation(request, evaluator, result).run()) return std::nullopt;
   return result;
 }
 

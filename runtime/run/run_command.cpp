@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/devices/graph_rules.hpp"
 #include "runtime/devices/graphed_device.hpp"
@@ -164,8 +165,9 @@ ParallelPlan executed_plan(const Scenario& s) {
                       "take a gpt or llama model, or `shardplan simulate` this one");
   }
   ParallelPlan plan = costmodel::resolve_plan(s);
-  if (plan.replica_groups.empty() && by_stage(plan, s.cluster)) {
-    const bool written = !plan.stages.empty();
+  for (const costmodel::Pipeline& pipeline : pipelines_of(plan, s.training.global_batch)) {
+    const bool written = !pipeline.plan.even();
+    if (!written && groups_of(cluster_of(pipeline, s.cluster)).size() == 1) continue;
     throw ConfigError(s.plan.mark_of("stages"),
                       written ? "run executes stages that are all alike"
                               : "run executes on devices that are all alike",

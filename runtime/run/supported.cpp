@@ -4,7 +4,8 @@
 
 #include <utility>
 
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/pipeline.hpp"
+#include "costmodel/plan/stage_plan.hpp"
 
 namespace runtime {
 
@@ -14,18 +15,18 @@ namespace {
 
 // The gradients of all groups are summed shard by shard of the tensor ranks.
 std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
-                                            const std::vector<costmodel::ReplicaPart>& parts) {
+                                            const std::vector<costmodel::Pipeline>& all) {
   std::vector<Violation> found;
-  const costmodel::ParallelPlan& first = parts.front().plan;
-  for (const costmodel::ReplicaPart& part : parts) {
-    if (part.plan.tp != first.tp) {
+  const costmodel::ParallelPlan& first = all.front().plan;
+  for (const costmodel::Pipeline& one : all) {
+    if (one.plan.tp != first.tp) {
       found.push_back({"replicas",
                        fmt::format("the runtime sums gradients of equally wide tensor groups, and "
                                    "group '{}' has tp {}, group '{}' tp {}",
-                                   parts.front().group, first.tp, part.group, part.plan.tp),
+                                   all.front().group, first.tp, one.group, one.plan.tp),
                        "give all groups the same tp"});
     }
-    const bool apart = part.plan.pp > 1;
+    const bool apart = one.plan.pp > 1;
     if (model.tie_embeddings && apart != (first.pp > 1)) {
       found.push_back({"replicas",
                        "the tied embedding is on one stage in some groups and on two in others",
@@ -35,23 +36,10 @@ std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
   return found;
 }
 
-std::vector<Violation> unsupported_groups(const costmodel::ModelSpec& model,
-                                          const costmodel::TrainingSpec& training,
-                                          const costmodel::ParallelPlan& plan) {
-  const auto parts = replica_parts(plan, training.global_batch);
-  for (const costmodel::ReplicaPart& part : parts) {
-    auto faults = unsupported(model, training, part.plan);
-    if (!faults.empty()) return faults;
-  }
-  return unsupported_together(model, parts);
-}
-
-}  // namespace
-
-std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
-                                   const costmodel::TrainingSpec& training,
-                                   const costmodel::ParallelPlan& plan) {
-  if (!plan.replica_groups.empty()) return unsupported_groups(model, training, plan);
+// Of the plan of one pipeline.
+std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
+                                         const costmodel::TrainingSpec& training,
+                                         const costmodel::ParallelPlan& plan) {
   std::vector<Violation> found;
   const auto refuse = [&](bool fault, const char* key, std::string reason, std::string remedy) {
     if (fault) found.push_back({key, std::move(reason), std::move(remedy)});
@@ -68,15 +56,13 @@ std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
                                      : model.activation == costmodel::ActivationFunction::gelu;
   refuse(!known, "model", "the runtime's activations are GELU and, gated, SiLU",
          "set activation: gelu, or silu with gated_mlp: true");
-  refuse(plan.stages.empty() && plan.cp > 1, "cp", "the runtime has no context parallelism",
-         "set cp: 1");
-  for (std::size_t k = 0; k < plan.stages.size(); ++k) {
-    const costmodel::StagePlan& stage = plan.stages[k];
-    refuse(stage.cp > 1, "stages",
-           fmt::format("stage {}: the runtime has no context parallelism", k), "set cp: 1 there");
-    refuse(stage.ep > 1 || stage.etp > 1, "stages",
-           fmt::format("stage {}: the runtime has no expert parallelism", k),
-           "set ep: 1 and etp: 1 there");
+  for (int k = 0; k < plan.different_stages(); ++k) {
+    const costmodel::StagePlan stage = plan.stage(k);
+    const std::size_t before = found.size();
+    refuse(stage.cp > 1, "cp", "the runtime has no context parallelism", "set cp: 1");
+    refuse(stage.ep > 1 || stage.etp > 1, "ep", "the runtime has no expert parallelism",
+           "set ep: 1 and etp: 1");
+    for (std::size_t i = before; i < found.size(); ++i) blame_stage(plan, k, found[i]);
   }
   refuse(!row_of(plan.schedule).waits, "schedule", "only the emulated backend runs this schedule",
          "use --backend emulated, or 1f1b");
@@ -98,6 +84,19 @@ std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
          "set recompute: full, or choose another training.stack");
   refuse(training.sgd, "optimizer", "the runtime's optimizer is Adam", "set optimizer: adam");
   return found;
+}
+
+}  // namespace
+
+std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
+                                   const costmodel::TrainingSpec& training,
+                                   const costmodel::ParallelPlan& plan) {
+  const auto pipelines = pipelines_of(plan, training.global_batch);
+  for (const costmodel::Pipeline& pipeline : pipelines) {
+    auto faults = unsupported_alone(model, training, pipeline.plan);
+    if (!faults.empty()) return faults;
+  }
+  return unsupported_together(model, pipelines);
 }
 
 }  // namespace runtime

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "costmodel/plan/mesh.hpp"
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "runtime/backend/tags.hpp"
 
 namespace runtime {
@@ -106,25 +106,25 @@ bool computes(const costmodel::Action& a) {
          a.kind == costmodel::ActionKind::weight_gradient;
 }
 
-// The events of a group of replicas, as a pipeline of its own.
+// The events of one pipeline of several.
 costmodel::Timeline pipeline_of(const costmodel::Timeline& all,
-                                const costmodel::ReplicaPart& part) {
-  costmodel::Timeline own{part.plan.pp, {}};
+                                const costmodel::Pipeline& pipeline) {
+  costmodel::Timeline own{pipeline.plan.pp, {}};
   for (costmodel::Event event : all.events) {
-    event.rank -= part.first_stage;
+    event.rank -= pipeline.first_stage;
     if (event.rank >= 0 && event.rank < own.ranks) own.events.push_back(std::move(event));
   }
   return own;
 }
 
-// That of the group of replicas whose pipeline ends last, and so determines the iteration.
+// That of the pipeline that ends last, and so determines the iteration.
 double bubble_of(const costmodel::Timeline& timeline,
-                 const std::vector<costmodel::ReplicaPart>& parts) {
+                 const std::vector<costmodel::Pipeline>& pipelines) {
   costmodel::Event last;
   for (const costmodel::Event& event : timeline.events) {
     if (event.stream == costmodel::Stream::compute && event.end > last.end) last = event;
   }
-  return bubble_fraction(pipeline_of(timeline, part_of_stage(parts, last.rank)));
+  return bubble_fraction(pipeline_of(timeline, pipeline_of_stage(pipelines, last.rank)));
 }
 
 void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {
@@ -211,12 +211,12 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   const std::size_t iterations = ranks.front().iterations.size();
   std::vector<Seconds> times(iterations);
   all.loss.resize(iterations);
-  const auto parts = replica_parts(plan, 0);  // only their sizes are needed
+  const auto pipelines = pipelines_of(plan, 0);  // only their sizes are needed
   for (const RankMeasurement& rank : ranks) {
-    const costmodel::ReplicaPart& part = part_of_stage(parts, rank.pipeline_rank);
-    const costmodel::ParallelPlan& own = part.plan;
+    const costmodel::Pipeline& pipeline = pipeline_of_stage(pipelines, rank.pipeline_rank);
+    const costmodel::ParallelPlan& own = pipeline.plan;
     const int last =
-        part.first_stage + costmodel::rank_of(own.schedule, own.pp, own.virtual_stages() - 1);
+        pipeline.first_stage + costmodel::rank_of(own.schedule, own.pp, own.virtual_stages() - 1);
     for (std::size_t i = 0; i < iterations; ++i) {
       times[i] = max(times[i], rank.iterations[i]);
       // Every tensor rank has the complete loss.
@@ -240,7 +240,7 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   }
   std::stable_sort(all.timeline.events.begin(), all.timeline.events.end(),
                    [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  all.bubble_fraction = bubble_of(all.timeline, parts);
+  all.bubble_fraction = bubble_of(all.timeline, pipelines);
   return all;
 }
 

@@ -9,7 +9,7 @@
 namespace runtime {
 
 using costmodel::LayerKind;
-using costmodel::ReplicaPart;
+using costmodel::Pipeline;
 
 namespace {
 
@@ -23,10 +23,10 @@ Chunk common(const Chunk& a, const Chunk& b) {
 
 }  // namespace
 
-GroupSum::GroupSum(std::vector<ReplicaPart> parts, const costmodel::ModelSpec& model,
-                   Transport& world, Memory& memory)
+GroupSum::GroupSum(std::vector<Pipeline> parts, const costmodel::ModelSpec& model, Transport& world,
+                   Memory& memory)
     : parts_(std::move(parts)), model_(model), memory_(memory), world_(world, memory) {
-  const ReplicaPart& own = part_of_rank(parts_, world.rank());
+  const Pipeline& own = pipeline_of_rank(parts_, world.rank());
   own_ = static_cast<std::size_t>(&own - parts_.data());
   at_ = costmodel::Mesh(own.plan).coordinates(world.rank() - own.first_rank);
 }
@@ -35,7 +35,7 @@ GroupSum::~GroupSum() {
   if (room_ != nullptr) memory_.release(room_);
 }
 
-int GroupSum::stage_of(const ReplicaPart& part, LayerKind kind, std::int64_t number) const {
+int GroupSum::stage_of(const Pipeline& part, LayerKind kind, std::int64_t number) const {
   const int last = part.plan.virtual_stages() - 1;
   if (kind == LayerKind::embedding) return 0;
   if (kind == LayerKind::head) return last;
@@ -49,7 +49,7 @@ int GroupSum::stage_of(const ReplicaPart& part, LayerKind kind, std::int64_t num
 // has.
 std::vector<GroupSum::Holder> GroupSum::holders(std::size_t group, LayerKind kind,
                                                 std::int64_t number, std::size_t size) const {
-  const ReplicaPart& part = parts_[group];
+  const Pipeline& part = parts_[group];
   const costmodel::Mesh mesh(part.plan);
   costmodel::Coordinates there;
   there.tp = at_.tp;

@@ -16,7 +16,7 @@
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/mesh.hpp"
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "runtime/backend/shard.hpp"
 #include "runtime/ranks/collectives.hpp"
 #include "runtime/ranks/staged_transport.hpp"
@@ -26,7 +26,7 @@ namespace runtime {
 class GroupSum {
  public:
   // `world` contains the ranks of all parts. It outlives this, and so does `memory`.
-  GroupSum(std::vector<costmodel::ReplicaPart> parts, const costmodel::ModelSpec& model,
+  GroupSum(std::vector<costmodel::Pipeline> parts, const costmodel::ModelSpec& model,
            Transport& world, Memory& memory);
   ~GroupSum();
   GroupSum(const GroupSum&) = delete;
@@ -44,7 +44,7 @@ class GroupSum {
     int rank = 0;
     Chunk chunk;
   };
-  int stage_of(const costmodel::ReplicaPart& part, costmodel::LayerKind kind,
+  int stage_of(const costmodel::Pipeline& part, costmodel::LayerKind kind,
                std::int64_t number) const;
   std::vector<Holder> holders(std::size_t group, costmodel::LayerKind kind, std::int64_t number,
                               std::size_t size) const;
@@ -52,7 +52,7 @@ class GroupSum {
   void recv(int from, std::span<float> values);
   float* room(std::size_t elements);
 
-  std::vector<costmodel::ReplicaPart> parts_;
+  std::vector<costmodel::Pipeline> parts_;
   costmodel::ModelSpec model_;
   Memory& memory_;
   StagedTransport world_;

@@ -28,7 +28,7 @@ GradientReducer::How how_to_reduce(bool beside, const Transport* its,
 
 bool reduces_beside(const costmodel::TrainingSpec& training, const ParallelPlan& plan) {
   return training.overlap.overlap_grad_reduce && plan.zero < 2 && plan.dp > 1 &&
-         plan.replica_groups.empty();
+         plan.pipelines() == 1;
 }
 
 Group StageExecutor::group_along(Axis axis) const {
@@ -82,9 +82,11 @@ StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const Parall
           replicas_.at_once(), beside_),
       scale_(options.loss_scale),
       begin_(std::chrono::steady_clock::now()) {
-  micro_batches_ = options.part != nullptr ? options.part->micro_batches
-                                           : plan_.micro_batches(evaluator.training().global_batch);
-  first_sequence_ = options.part != nullptr ? options.part->first_sequence : 0;
+  micro_batches_ = plan_.micro_batches(evaluator.training().global_batch);
+  if (options.pipeline != nullptr) {
+    micro_batches_ = options.pipeline->micro_batches;
+    first_sequence_ = options.pipeline->first_sequence;
+  }
   for (int chunk = 0; chunk < plan_.vpp; ++chunk)
     build_stage(costmodel::stage_of(plan_.schedule, plan_.pp, chunk, at_.pp));
 }

@@ -29,10 +29,9 @@ namespace runtime {
 struct ExecutorOptions {
   // For direct transfers between devices; null: staged through host memory.
   FabricTransport* fabric = nullptr;
-  // For plan.replicas: the rank's own group, whose plan and transport the executor gets, and the
-  // sum over all groups. Null: no groups.
-  const costmodel::ReplicaPart* part = nullptr;
-  GroupSum* across = nullptr;
+  // The pipeline whose plan and transport the executor gets; null: the plan's only one.
+  const costmodel::Pipeline* pipeline = nullptr;
+  GroupSum* across = nullptr;  // over all pipelines; null: there is one
   std::uint64_t seed = 1;
   Reuse reuse = Reuse::latest;   // lowest when launches are replayed from graphs
   std::size_t memory_limit = 0;  // bytes; 0: none
@@ -41,7 +40,7 @@ struct ExecutorOptions {
 };
 
 // Whether the plan reduces gradients concurrently with the backward. ZeRO 2 and 3 reduce within
-// each micro-batch instead; groups of replicas with unequal shares reduce after the backward.
+// each micro-batch instead; several pipelines reduce after the backward.
 bool reduces_beside(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan);
 
 class StageExecutor : public StageBackend {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
-#include "costmodel/plan/replica_groups.hpp"
 #include "runtime/backend/tags.hpp"
 #include "runtime/ranks/part_transport.hpp"
 #include "runtime/training/replica_gradient_sum.hpp"
@@ -75,13 +75,13 @@ struct Doing {
 
 // Each rank's events are in the order of its actions. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
-                  const costmodel::ReplicaPart& part, RankMeasurement& one) {
+                  const costmodel::Pipeline& own, RankMeasurement& one) {
   for (std::size_t i = 0; i < actions.size(); ++i) {
     one.actions.push_back({actions[i], events[i].start, events[i].end});
     const Seconds share =
-        (events[i].end - events[i].start) / static_cast<double>(part.micro_batches);
+        (events[i].end - events[i].start) / static_cast<double>(own.micro_batches);
     const auto stage =
-        static_cast<std::size_t>(part.first_stage) + static_cast<std::size_t>(actions[i].stage);
+        static_cast<std::size_t>(own.first_stage) + static_cast<std::size_t>(actions[i].stage);
     if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
     if (actions[i].kind == ActionKind::backward || actions[i].kind == ActionKind::weight_gradient)
       one.backward[stage] += share;
@@ -95,22 +95,22 @@ void note_counts(const StageExecutor& executor, RankMeasurement& one) {
   one.peak = static_cast<std::int64_t>(executor.arena().peak());
 }
 
-// The number of ranks of a group.
-int ranks_of(const costmodel::ReplicaPart& part) { return static_cast<int>(part.plan.devices()); }
+// The number of ranks of a pipeline and its replicas.
+int ranks_of(const costmodel::Pipeline& one) { return static_cast<int>(one.plan.devices()); }
 
 class Trainer {
  public:
   Trainer(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
           Transport& transport, Device& device, const ExecutorOptions& options, Doing& doing)
       : plan_(plan),
-        parts_(replica_parts(plan, evaluator.training().global_batch)),
-        part_(part_of_rank(parts_, transport.rank())),
-        schedule_(lowered_schedule(evaluator, part_.plan, part_.micro_batches)),
+        pipelines_(pipelines_of(plan, evaluator.training().global_batch)),
+        own_(pipeline_of_rank(pipelines_, transport.rank())),
+        schedule_(lowered_schedule(evaluator, own_.plan, own_.micro_batches)),
         doing_(doing),
-        own_group_(transport, static_cast<int>(part_.first_rank), ranks_of(part_)),
-        across_(parts_, evaluator.model(), transport, device.memory()),
-        executor_(evaluator, part_.plan, has_groups() ? own_group_ : transport, device,
-                  with_group(options)),
+        own_ranks_(transport, static_cast<int>(own_.first_rank), ranks_of(own_)),
+        across_(pipelines_, evaluator.model(), transport, device.memory()),
+        executor_(evaluator, own_.plan, several() ? own_ranks_ : transport, device,
+                  with_pipeline(options)),
         start_(transport) {}
 
   RankMeasurement iterate(int number) {
@@ -118,7 +118,7 @@ class Trainer {
     doing_.what = "waiting for all to begin";
     RankMeasurement one;
     const auto rank = static_cast<std::size_t>(executor_.coordinates().pp);
-    one.pipeline_rank = part_.first_stage + executor_.coordinates().pp;
+    one.pipeline_rank = own_.first_stage + executor_.coordinates().pp;
     one.forward.resize(static_cast<std::size_t>(plan_.virtual_stages()));
     one.backward.resize(one.forward.size());
     start_.meet();
@@ -129,20 +129,18 @@ class Trainer {
                                 [&](const Action& action) { doing_.what = to_text(action); });
     one.pipeline_end = executor_.now();
     finish(one);
-    note_actions(events, schedule_.actions[rank], part_, one);
+    note_actions(events, schedule_.actions[rank], own_, one);
     note_counts(executor_, one);
     doing_.what = "telling rank 0 how it went";
     return one;
   }
 
  private:
-  bool has_groups() const { return !plan_.replica_groups.empty(); }
+  bool several() const { return pipelines_.size() > 1; }
 
-  ExecutorOptions with_group(ExecutorOptions options) {
-    if (has_groups()) {
-      options.part = &part_;
-      options.across = &across_;
-    }
+  ExecutorOptions with_pipeline(ExecutorOptions options) {
+    options.pipeline = &own_;
+    options.across = several() ? &across_ : nullptr;
     return options;
   }
 
@@ -163,20 +161,20 @@ class Trainer {
   }
 
   const costmodel::ParallelPlan& plan_;
-  const std::vector<costmodel::ReplicaPart> parts_;
-  const costmodel::ReplicaPart& part_;  // the rank's own
+  const std::vector<costmodel::Pipeline> pipelines_;
+  const costmodel::Pipeline& own_;  // the rank's
   const costmodel::Schedule schedule_;
   Doing& doing_;
-  PartTransport own_group_;
+  PartTransport own_ranks_;
   GroupSum across_;
   StageExecutor executor_;
   StartLine start_;
 };
 
 int pipeline_rank(const costmodel::ParallelPlan& plan, int rank) {
-  const auto parts = replica_parts(plan, 0);
-  const auto& part = part_of_rank(parts, rank);
-  return part.first_stage + costmodel::Mesh(part.plan).coordinates(rank - part.first_rank).pp;
+  const auto all = pipelines_of(plan, 0);
+  const auto& own = pipeline_of_rank(all, rank);
+  return own.first_stage + costmodel::Mesh(own.plan).coordinates(rank - own.first_rank).pp;
 }
 
 }  // namespace

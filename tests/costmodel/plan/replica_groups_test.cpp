@@ -9,6 +9,7 @@
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
@@ -76,17 +77,17 @@ TEST_CASE("replicas are read group by group; what they leave out is the plan's")
         "h100: t 1 · p 2 · d 2 · b 3 · m 3 · recompute none · ZeRO 0; "
         "a100: t 2 · p 1 · d 1 · b 3 · m 2 · recompute full · ZeRO 1 · 1f1b" +
             std::string(plan.sequence_parallel ? " · sequence parallel" : ""));
-  const auto parts = replica_parts(plan, 24);
+  const auto parts = pipelines_of(plan, 24);
   REQUIRE(parts.size() == 2);
   CHECK(parts[1].first_sequence == 18);
   CHECK(parts[1].first_rank == 4);
   CHECK(parts[1].first_stage == 2);
   CHECK(parts[0].sequences() + parts[1].sequences() == 24);
   CHECK(!parts[0].plan.sequence_parallel);
-  CHECK(&part_of_rank(parts, 3) == parts.data());
-  CHECK(&part_of_rank(parts, 4) == parts.data() + 1);
-  CHECK(&part_of_stage(parts, 1) == parts.data());
-  CHECK(&part_of_stage(parts, 2) == parts.data() + 1);
+  CHECK(&pipeline_of_rank(parts, 3) == parts.data());
+  CHECK(&pipeline_of_rank(parts, 4) == parts.data() + 1);
+  CHECK(&pipeline_of_stage(parts, 1) == parts.data());
+  CHECK(&pipeline_of_stage(parts, 2) == parts.data() + 1);
 }
 
 TEST_CASE("what is written of replicas is read as the same plan") {
@@ -107,7 +108,7 @@ TEST_CASE("what is written of replicas is read as the same plan") {
 TEST_CASE("an iteration is that of the groups' evaluator, to the bit; memory is each group's own") {
   const Scenario s = read(valid);
   const ParallelPlan plan = resolve_plan(s);
-  const auto parts = replica_parts(plan, 24);
+  const auto parts = pipelines_of(plan, 24);
   ReplicaEvaluator groups(s.model, s.cluster, s.training);
   Evaluator evaluator = evaluator_of(s);
   const Estimate e = evaluator.estimate(plan);
@@ -183,7 +184,7 @@ TEST_CASE("one group's replicas are a plain plan") {
   const ParallelPlan plan = resolve_plan(s);
   Evaluator plain(s.model, s.cluster.groups.front(), s.training), evaluator = evaluator_of(s);
   const Estimate a = evaluator.estimate(plan),
-                 b = plain.estimate(replica_parts(plan, 24).front().plan);
+                 b = plain.estimate(pipelines_of(plan, 24).front().plan);
   CHECK(a.iteration == b.iteration);
   CHECK(a.peak == b.peak);
   CHECK(a.traffic.total() == b.traffic.total());

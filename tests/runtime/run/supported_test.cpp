@@ -34,10 +34,9 @@ TEST_CASE("context and expert parallelism of a plan or of one stage is refused, 
   experts.ep = 2;
   plan.pp = 3;
   plan.stages = {StagePlan{}, context, experts};
-  CHECK(
-      refusals(plan) ==
-      Lines{"stages: stage 1: the runtime has no context parallelism; set cp: 1 there",
-            "stages: stage 2: the runtime has no expert parallelism; set ep: 1 and etp: 1 there"});
+  CHECK(refusals(plan) ==
+        Lines{"stages: stage 1: the runtime has no context parallelism; set cp: 1",
+              "stages: stage 2: the runtime has no expert parallelism; set ep: 1 and etp: 1"});
   plan.stages = {StagePlan{}, StagePlan{}, StagePlan{}};
   CHECK(refusals(plan).empty());
 }

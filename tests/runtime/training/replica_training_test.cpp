@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "runtime/run/run_command.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/runtime/support/trained.hpp"
