@@ -38,10 +38,8 @@ std::string group_name(const ClusterSpec& cluster, int group) {
 }
 
 double straggler_factor(const ClusterSpec& cluster) {
-  double nodes =
-      static_cast<double>(cluster.devices) / static_cast<double>(cluster.devices_per_node);
-  if (!cluster.groups.empty()) nodes = 0;
-  for (const ClusterSpec& group : cluster.groups) {
+  double nodes = 0;
+  for (const ClusterSpec& group : groups_of(cluster)) {
     nodes +=
         std::ceil(static_cast<double>(group.devices) / static_cast<double>(group.devices_per_node));
   }

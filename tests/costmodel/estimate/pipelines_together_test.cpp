@@ -56,7 +56,7 @@ void check_same(const Priced& one, const Priced& other) {
 
 // Of 12 devices half a node is left out, and so is the plan of stages with places of their own.
 TEST_CASE("a plan is priced alike on a cluster, on its only group, and as that group's replicas") {
-  for (const int dp : {2}) {
+  for (const int dp : {2, 3}) {
     CAPTURE(dp);
     const int devices = 4 * dp;
     const std::string alone =
