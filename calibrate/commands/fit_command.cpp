@@ -124,13 +124,13 @@ std::vector<FittedGroup> fit_base(const Base& base, const std::vector<Measuremen
   const auto& [name, value] = base.config;
   if (base.is_cluster) {
     return fit_network(costmodel::read_cluster(value, name, {}), measurements, unused,
-                       stack.exchange_efficiency);
+                       stack.experts.exchange_efficiency);
   }
   const Value* attention = value.find("attention");
   const bool flash2 =
       attention != nullptr && attention->find("flash2_forward_efficiency") != nullptr;
   return fit_device(costmodel::read_device(value, name), measurements, flash2, unused,
-                    stack.expert_start_fused);
+                    stack.experts.start_fused);
 }
 
 // Every shipped device against the measurements of it.

@@ -14,7 +14,7 @@ namespace calibrate {
 // `unused`. FlashAttention 2 gets constants of its own when the device has them (`separate_flash2`)
 // or the measurements include a better kernel. Products with the casts of their operands, products
 // in groups and memory-bound kernels have groups that are only reported (Knob::written).
-// `group_start`: time that every group of a product adds (StackSpec::expert_start_fused).
+// `group_start`: time that every group of a product adds (StackExperts::start_fused).
 std::vector<FittedGroup> fit_device(const costmodel::DeviceSpec& base,
                                     const std::vector<Measurement>& measurements,
                                     bool separate_flash2, std::vector<Unused>& unused,

@@ -13,7 +13,7 @@ namespace calibrate {
 // One group per tier that is the outermost tier of some collective, from the innermost out; inner
 // tiers are fitted before outer ones. Then one per outermost tier of the exchanges of routed
 // tokens: the efficiency of their kernels relative to the tiers as they are in `base`, which
-// belongs to a framework (StackSpec::exchange_efficiency) and is only reported.
+// belongs to a framework (StackExperts::exchange_efficiency) and is only reported.
 std::vector<FittedGroup> fit_network(const costmodel::ClusterSpec& base,
                                      const std::vector<Measurement>& measurements,
                                      std::vector<Unused>& unused, double exchange_efficiency = 1);

@@ -33,11 +33,12 @@ costmodel::ModelSpec spec_of(const SmallModel& m) {
 costmodel::StackSpec own_stack(bool flash) {
   costmodel::StackSpec stack;
   stack.name = "shardplan-cpu";
-  stack.attention = flash ? costmodel::AttentionKernel::flash : costmodel::AttentionKernel::unfused;
-  stack.fused_bias_activation = false;
-  stack.fused_cross_entropy = true;
-  stack.master_weights = false;
-  stack.scatter_gather = false;
+  stack.kernels.attention =
+      flash ? costmodel::AttentionKernel::flash : costmodel::AttentionKernel::unfused;
+  stack.kernels.fused_bias_activation = false;
+  stack.kernels.fused_cross_entropy = true;
+  stack.memory.master_weights = false;
+  stack.collectives.scatter_gather = false;
   stack.overlap.pp_overlap = true;
   return stack;
 }
@@ -66,7 +67,7 @@ costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::Devi
   training.precision = precision;
   training.gradient_precision = costmodel::Precision::fp32;
   training.stack = own_stack(model.flash);
-  training.stack.master_weights = precision != costmodel::Precision::fp32;
+  training.stack.memory.master_weights = precision != costmodel::Precision::fp32;
   training.overlap = training.stack.overlap;
   return {spec_of(model), cluster, training};
 }

@@ -3,10 +3,11 @@
 // is absent leaves its field as it is.
 //
 // `field` is a pointer to a member, or a function from the Spec to a reference, for what lies
-// deeper; the member may be a std::optional.
+// deeper; the member may be a std::optional. What a key may be is put into words only when asked.
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,14 +35,40 @@ std::string words_text(std::span<const std::string_view> words);
 template <class Spec>
 struct Key {
   std::string_view name;
-  std::string allowed;
-  std::string_view help;
+  std::string_view help;  // empty: a map, told by its parts alone
+  std::function<std::string()> allowed;
   std::function<void(MapReader&, Spec&)> read;
-  std::vector<KeyText> parts = {};  // of a map
+  std::function<std::vector<KeyText>()> parts = {};  // of a map (".x") or of a list ("[].x")
 };
 
 template <class Spec>
 using Keys = std::vector<Key<Spec>>;
+
+template <class Spec>
+void read_keys(MapReader& reader, const Keys<Spec>& keys, Spec& spec) {
+  for (const auto& key : keys) key.read(reader, spec);
+}
+
+// The rows as texts, those of maps and lists with their parts; names begin with `prefix`.
+template <class Spec>
+std::vector<KeyText> described(const Keys<Spec>& keys, const std::string& prefix) {
+  std::vector<KeyText> all;
+  for (const auto& key : keys) {
+    const std::string name = prefix + std::string(key.name);
+    if (!key.help.empty()) all.push_back({name, key.allowed(), std::string(key.help)});
+    if (!key.parts) continue;
+    for (const KeyText& part : key.parts())
+      all.push_back({name + part.name, part.allowed, part.help});
+  }
+  return all;
+}
+
+template <class Spec>
+Keys<Spec> joined(std::initializer_list<Keys<Spec>> lists) {
+  Keys<Spec> all;
+  for (const auto& keys : lists) all.insert(all.end(), keys.begin(), keys.end());
+  return all;
+}
 
 namespace key {
 
@@ -61,36 +88,45 @@ template <class T>
 constexpr Dimension dimension_of() {
   if constexpr (std::is_same_v<T, Seconds>) return Dimension::time;
   if constexpr (std::is_same_v<T, Bytes>) return Dimension::size;
+  if constexpr (std::is_same_v<T, BytesPerSecond>) return Dimension::bandwidth;
+  if constexpr (std::is_same_v<T, FlopsPerSecond>) return Dimension::rate;
   return Dimension::count;
+}
+
+// The words themselves.
+inline std::function<std::string()> said(const char* words) {
+  return [words] { return std::string(words); };
 }
 
 template <class Spec, class Field>
 Key<Spec> flag(std::string_view name, Field field, std::string_view help) {
-  return {name, "true, false", help, [=](MapReader& reader, Spec& spec) {
+  return {name, help, said("true, false"), [=](MapReader& reader, Spec& spec) {
             if (const auto on = reader.boolean(name)) put(std::invoke(field, spec), *on);
           }};
 }
 
 template <class Spec, class Field>
 Key<Spec> text(std::string_view name, Field field, std::string_view help) {
-  return {name, "text", help, [=](MapReader& reader, Spec& spec) {
+  return {name, help, said("text"), [=](MapReader& reader, Spec& spec) {
             if (auto words = reader.text(name)) std::invoke(field, spec) = *std::move(words);
           }};
 }
 
 template <class Spec, class Field>
 Key<Spec> whole(std::string_view name, Field field, IntegerRange range, std::string_view help) {
-  return {name, whole_text(range), help, [=](MapReader& reader, Spec& spec) {
+  return {name, help, [range] { return whole_text(range); },
+          [=](MapReader& reader, Spec& spec) {
             if (const auto n = reader.integer(name, range)) put(std::invoke(field, spec), *n);
           }};
 }
 
-// In the unit of the field: seconds, bytes, or none.
+// In the unit of the field: seconds, bytes, a rate, or none.
 template <class Spec, class Field>
 Key<Spec> number(std::string_view name, Field field, double least, double most,
                  std::string_view help) {
   constexpr Dimension dimension = dimension_of<TypeOf<Spec, Field>>();
-  return {name, number_text(dimension, least, most), help, [=](MapReader& reader, Spec& spec) {
+  return {name, help, [=] { return number_text(dimension, least, most); },
+          [=](MapReader& reader, Spec& spec) {
             if (const auto x = reader.number(name, dimension, least, most))
               put(std::invoke(field, spec), *x);
           }};
@@ -100,27 +136,45 @@ Key<Spec> number(std::string_view name, Field field, double least, double most,
 template <class Spec, class Field>
 Key<Spec> word(std::string_view name, Field field, std::span<const std::string_view> words,
                std::string_view help) {
-  return {name, words_text(words), help, [=](MapReader& reader, Spec& spec) {
+  return {name, help, [words] { return words_text(words); },
+          [=](MapReader& reader, Spec& spec) {
             if (const auto at = reader.one_of(name, words)) put(std::invoke(field, spec), *at);
           }};
 }
 
+// What no other kind can say: `allowed` says in words what it may be.
+template <class Spec, class Read>
+Key<Spec> special(std::string_view name, std::function<std::string()> allowed,
+                  std::string_view help, Read read) {
+  return {name, help, std::move(allowed), read};
+}
+
+// For people, and kept nowhere: a text, or anything.
+template <class Spec>
+Key<Spec> remark(std::string_view name, std::string_view help) {
+  return {name, help, said("text"), [=](MapReader& reader, Spec&) { reader.text(name); }};
+}
+template <class Spec>
+Key<Spec> note(std::string_view name, std::string_view help) {
+  return {name, help, said("anything"), [=](MapReader& reader, Spec&) { reader.optional(name); }};
+}
+
 // Where the other keys of the map come from: for people, not read further.
 template <class Spec>
-Key<Spec> source(std::string_view name = "source", bool required = false) {
-  return {name, "text or a map",
-          required ? "where these are published or measured; required"
-                   : "where these are published or measured",
-          [=](MapReader& reader, Spec&) {
-            required ? static_cast<void>(reader.required(name))
-                     : static_cast<void>(reader.optional(name));
-          }};
+Key<Spec> source(std::string_view name = "source") {
+  return {name, "where these are published or measured", said("text or a map"),
+          [=](MapReader& reader, Spec&) { reader.optional(name); }};
+}
+template <class Spec>
+Key<Spec> required_source() {
+  return {"source", "where these are published or measured; required", said("text or a map"),
+          [](MapReader& reader, Spec&) { reader.required("source"); }};
 }
 
 // The row of a key that must be there.
 template <class Spec>
 Key<Spec> required(Key<Spec> row) {
-  row.allowed += "; required";
+  row.allowed = [allowed = row.allowed] { return allowed() + "; required"; };
   row.read = [name = row.name, read = row.read](MapReader& reader, Spec& spec) {
     reader.required(name);
     read(reader, spec);
@@ -128,38 +182,21 @@ Key<Spec> required(Key<Spec> row) {
   return row;
 }
 
-// What no other kind can say.
-template <class Spec, class Read>
-Key<Spec> special(std::string_view name, std::string allowed, std::string_view help, Read read) {
-  return {name, std::move(allowed), help, read};
+// The row of a key that may also be `word`: where `takes` finds that word, it does what it means
+// and says true, and the key is not read.
+template <class Spec, class Takes>
+Key<Spec> or_word(Key<Spec> row, const char* word, Takes takes) {
+  row.allowed = [allowed = row.allowed, word] { return allowed() + ", " + word; };
+  row.read = [name = row.name, read = row.read, takes](MapReader& reader, Spec& spec) {
+    if (!takes(reader, name, spec)) read(reader, spec);
+  };
+  return row;
 }
-
-}  // namespace key
-
-template <class Spec>
-void read_keys(MapReader& reader, const Keys<Spec>& keys, Spec& spec) {
-  for (const auto& key : keys) key.read(reader, spec);
-}
-
-// The rows as texts, those of maps with their parts; names begin with `prefix`.
-template <class Spec>
-std::vector<KeyText> described(const Keys<Spec>& keys, const std::string& prefix) {
-  std::vector<KeyText> all;
-  for (const auto& key : keys) {
-    const std::string name = prefix + std::string(key.name);
-    if (key.parts.empty()) all.push_back({name, key.allowed, std::string(key.help)});
-    for (const KeyText& part : key.parts)
-      all.push_back({name + "." + part.name, part.allowed, part.help});
-  }
-  return all;
-}
-
-namespace key {
 
 // A map of its own, whose keys set parts of what `field` gives. `keys` must outlive the row.
 template <class Spec, class Field, class Part>
 Key<Spec> map(std::string_view name, Field field, const Keys<Part>& keys) {
-  return {name, "a map", "",
+  return {name, "", said("a map"),
           [name, field, &keys](MapReader& reader, Spec& spec) {
             const Value* value = reader.optional(name);
             if (value == nullptr) return;
@@ -167,7 +204,31 @@ Key<Spec> map(std::string_view name, Field field, const Keys<Part>& keys) {
             read_keys(own, keys, std::invoke(field, spec));
             own.finish();
           },
-          described(keys, "")};
+          [&keys] { return described(keys, "."); }};
+}
+
+// A list of maps of `keys`, which must outlive the row: `read` takes the list as it is written.
+template <class Spec, class Part, class Read>
+Key<Spec> list(std::string_view name, const Keys<Part>& keys, std::string_view help, Read read) {
+  return {name, help, said("a list of maps"),
+          [name, read](MapReader& reader, Spec& spec) {
+            if (const Value* value = reader.optional(name)) read(*value, spec);
+          },
+          [&keys] { return described(keys, "[]."); }};
+}
+
+// The rows of a part, for the map of the whole. `keys` must outlive them.
+template <class Spec, class Field, class Part>
+Keys<Spec> of_part(Field field, const Keys<Part>& keys) {
+  Keys<Spec> all;
+  for (const Key<Part>& row : keys) {
+    all.push_back({row.name, row.help, row.allowed,
+                   [&row, field](MapReader& reader, Spec& spec) {
+                     row.read(reader, std::invoke(field, spec));
+                   },
+                   row.parts});
+  }
+  return all;
 }
 
 }  // namespace key

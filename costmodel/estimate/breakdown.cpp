@@ -49,7 +49,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
         if (exists && rank_of(plan.schedule, plan.pp, next) != static_cast<int>(rank)) ++sends;
       }
       sum.add(CollectiveKind::send, c.transfer_bytes * (sends * m));
-      if (plan.tp > 1 && training.stack.scatter_gather && !plan.sequence_parallel) {
+      if (plan.tp > 1 && training.stack.collectives.scatter_gather && !plan.sequence_parallel) {
         sum.add(CollectiveKind::all_gather,
                 c.transfer_bytes * plan.tp * (sends * m * (plan.tp - 1) / plan.tp));
       }
@@ -83,7 +83,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
 }
 
 Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
-                       const Waiting& waiting, const StackSpec& stack) {
+                       const Waiting& waiting, const StackHost& host) {
   Breakdown b;
   const auto m = static_cast<double>(c.micro_batches);
   for (int v = 0; v < plan.vpp; ++v) {
@@ -98,10 +98,10 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
     b.ep_comm += m * (c.stages[k].forward.ep_comm + c.stages[k].backward.ep_comm +
                       c.stages[k].recompute.ep_comm);
     b.dp_comm += m * (c.stages[k].zero_forward + c.stages[k].zero_backward);
-    b.other += m * stack.micro_batch_host;
+    b.other += m * host.micro_batch;
   }
   b.other += m * c.offload.exposed();
-  b.other += stack.iteration_host + end.waiting;
+  b.other += host.iteration + end.waiting;
   b.dp_comm += c.ranks[end.critical].after.gradient_exposed + end.gather;
   if (c.sums_table(end.critical)) b.dp_comm += c.tables.time;
   b.optimizer = end.optimizer;

@@ -19,7 +19,7 @@ struct Waiting {
 
 // The breakdown of the critical rank. What is left of its waiting is the bubble.
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
-                       const Waiting& waiting, const StackSpec& stack);
+                       const Waiting& waiting, const StackHost& host);
 
 // Sets throughput and utilization from the estimate's iteration time and FLOPs.
 void set_throughput(const ClusterSpec& cluster, const TrainingSpec& training, Estimate& estimate);

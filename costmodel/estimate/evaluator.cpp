@@ -42,8 +42,8 @@ std::shared_ptr<const AlikeStages> alike(const std::vector<LayerMix>& stages,
 }
 
 bool runs_as_requested(const ParallelPlan& plan, const StackSpec& stack) {
-  return recompute_as_run(plan.recompute, stack) == plan.recompute &&
-         !(stack.whole_in_pipeline && plan.pp > 1 && plan.zero > 1);
+  return recompute_as_run(plan.recompute, stack.memory) == plan.recompute &&
+         !(stack.zero.whole_in_pipeline && plan.pp > 1 && plan.zero > 1);
 }
 
 }  // namespace
@@ -230,11 +230,12 @@ PipelineTimeline Evaluator::timeline_alone(const ParallelPlan& plan) {
 
 namespace {
 
-void set_memory(const PlanCost& c, const DeviceSpec& device, const StackSpec& stack, Estimate& e) {
+void set_memory(const PlanCost& c, const DeviceSpec& device, const StackMemory& memory,
+                Estimate& e) {
   for (const RankRow& rank : c.ranks) e.memory.push_back(rank.memory);
   e.peak = c.peak;
   e.fullest = c.fullest;
-  e.reported_peak = reported_peak(c.peak, stack);
+  e.reported_peak = reported_peak(c.peak, memory);
   e.capacity = c.capacity.empty() ? device.memory : c.capacity[c.fullest];
   e.stage_capacity = c.capacity;
 }
@@ -283,12 +284,12 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   Seconds slowest;
   for (int r = 0; r < plan.pp; ++r) slowest = max(slowest, m * busy_of(c.times, plan, r));
   const Seconds own = m * busy_of(c.times, plan, static_cast<int>(end.critical));
-  e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, on_.training.stack);
+  e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, on_.training.stack.host);
   e.stage_backward = whole_backward(c.times);
   e.pipeline = pipeline_of(run, terms.apart);
   e.bubble_fraction = bubble_fraction(e.pipeline, slowest);
   e.stage_forward = c.times.forward;
-  set_memory(c, on_.cluster.device, on_.training.stack, e);
+  set_memory(c, on_.cluster.device, on_.training.stack.memory, e);
   if (by_stage(plan, on_.cluster)) e.meshes = stage_meshes(plan, on_.cluster);
   const ParallelPlan real = as_run(plan);
   for (std::size_t r = 0; r < c.ranks.size(); ++r) {

@@ -87,9 +87,10 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
   if (zero < 2) {
     const auto kind = zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
     const bool beside = training.overlap.overlap_grad_reduce &&
-                        !(training.stack.one_collective_queue && in.plan.tp > 1);
+                        !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
     after.gradient_exposed =
-        exposed(alone(kind, gradient_size, training.stack.gradient_bucket), pass.backward, beside);
+        exposed(alone(kind, gradient_size, training.stack.collectives.gradient_bucket),
+                pass.backward, beside);
   }
   if (zero == 1 || zero == 2) {
     const double weight_size = gather_bytes_per_parameter(training);
@@ -139,7 +140,7 @@ std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const Lay
 TableSum table_sum(const PlanInputs& in) {
   const ClusterSpec& cluster = in.on.cluster;
   TableSum sum{{}, table_ranks(in.on.model, in.mixes(), in.rank_of(in.last_stage()))};
-  if (sum.ranks.empty() || !in.on.training.stack.embedding_all_reduce) return sum;
+  if (sum.ranks.empty() || !in.on.training.stack.collectives.embedding_all_reduce) return sum;
   std::size_t longest = 0;
   for (std::size_t i = 1; i < sum.ranks.size(); ++i)
     longest = std::max(longest, sum.ranks[i] - sum.ranks[i - 1]);
@@ -154,8 +155,8 @@ TableSum table_sum(const PlanInputs& in) {
 }
 
 EndTerms end_terms(const ParallelPlan& plan, const Workload& on) {
-  return {on.training.stack.iteration_host, straggler_factor(on.cluster),
-          ends_apart(plan.schedule, on.training.stack)};
+  return {on.training.stack.host.iteration, straggler_factor(on.cluster),
+          ends_apart(plan.schedule, on.training.stack.collectives)};
 }
 
 namespace {
@@ -214,8 +215,8 @@ Bounds bounds_of(const ParallelPlan& plan, std::int64_t m, const PipelineTimes& 
   return bound;
 }
 
-bool ends_apart(ScheduleKind kind, const StackSpec& stack) {
-  return splits_backward(kind) && stack.post_validation;
+bool ends_apart(ScheduleKind kind, const StackCollectives& collectives) {
+  return splits_backward(kind) && collectives.post_validation;
 }
 
 Seconds pipeline_of(const SimulationResult& run, bool apart) {

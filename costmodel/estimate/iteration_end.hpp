@@ -57,7 +57,7 @@ Ending ended(Ending end, const EndTerms& terms);
 
 // Whether ranks end an iteration without waiting for one another: zero-bubble schedules whose
 // optimizer steps are validated afterwards (Qi et al. 2024, arXiv:2401.10241, section 4).
-bool ends_apart(ScheduleKind kind, const StackSpec& stack);
+bool ends_apart(ScheduleKind kind, const StackCollectives& collectives);
 
 // The time of the pipeline alone: from its first start to its last end, or, where ranks end apart,
 // the longest span of one rank.

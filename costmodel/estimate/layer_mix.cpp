@@ -20,8 +20,8 @@ Recomputed region_of(const Recompute& recompute) {
   return Recomputed::nothing;
 }
 
-Recompute recompute_as_run(const Recompute& asked, const StackSpec& stack) {
-  const bool halves = stack.selective_half && asked.granularity == Recomputation::selective;
+Recompute recompute_as_run(const Recompute& asked, const StackMemory& memory) {
+  const bool halves = memory.selective_half && asked.granularity == Recomputation::selective;
   return halves ? Recompute{Recomputation::full, Recompute::half} : asked;
 }
 

@@ -45,7 +45,7 @@ Recomputed region_of(const Recompute& recompute);
 
 // The recomputation that a stack really performs: full recomputation of half of each stage's
 // layers, where its selective policy keeps every second product or layer (torchtitan).
-Recompute recompute_as_run(const Recompute& asked, const StackSpec& stack);
+Recompute recompute_as_run(const Recompute& asked, const StackMemory& memory);
 
 // The number of recomputed layers in a virtual stage of `layers`; the others keep everything.
 int recomputed_layers(const Recompute& recompute, int layers);

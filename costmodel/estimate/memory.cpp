@@ -225,16 +225,16 @@ class RankChunks {
 StageMemory states_of(const PlanInputs& in, const RankWeights& rank) {
   const TrainingSpec& training = in.on.training;
   const StackSpec& stack = training.stack;
-  const bool fp32_shards = in.plan.zero == 3 && stack.fp32_shards && stack.master_weights &&
-                           training.precision != Precision::fp32;
+  const bool fp32_shards = in.plan.zero == 3 && stack.memory.fp32_shards &&
+                           stack.memory.master_weights && training.precision != Precision::fp32;
   constexpr double fp32 = 4;
   const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training);
   const double states = optimizer_bytes_per_parameter(training) - (fp32_shards ? fp32 : 0);
   const double part = sharded(rank.all, rank.experts, in.plan);
   const auto kept = [&](int stage) { return in.plan.zero >= stage ? part : rank.all; };
-  const bool both = stack.bf16_optimizer && training.precision == Precision::bf16;
+  const bool both = stack.memory.bf16_optimizer && training.precision == Precision::bf16;
   const double narrow = both ? storage_bytes(training.precision) : 0;
-  const double gradients = stack.whole_gradients ? rank.all : kept(2);
+  const double gradients = stack.zero.whole_gradients ? rank.all : kept(2);
   StageMemory memory;
   memory.weights = Bytes(kept(3) * weight);
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
@@ -245,7 +245,7 @@ StageMemory states_of(const PlanInputs& in, const RankWeights& rank) {
 // The most parameters that ZeRO gathers at a time on a rank: of a layer, or of one of its modules.
 double largest_layer(const PlanInputs& in, std::size_t rank) {
   const auto gathered = [&in](const LayerCost& layer) {
-    return in.on.training.stack.zero_by_module ? layer.largest_weights : layer.weights;
+    return in.on.training.stack.zero.by_module ? layer.largest_weights : layer.weights;
   };
   double most = 0;
   for (const LayerPrices::Kind& kind : in.layers.all())
@@ -271,7 +271,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
     buffers += transfer * (2.0 * plan.vpp);
   }
   const double largest = largest_layer(in, rank);
-  const double gathered = plan.zero < 3 ? 0 : training.stack.zero_prefetch ? 2 : 1;
+  const double gathered = plan.zero < 3 ? 0 : training.stack.zero.prefetch ? 2 : 1;
   buffers += Bytes(gathered * largest * weight_bytes_per_parameter(training));
   if (plan.zero >= 2) buffers += Bytes(largest * gradient_bytes_per_parameter(training));
   return buffers;
@@ -282,7 +282,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
 std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> ranks) {
-  const StackSpec& stack = in.on.training.stack;
+  const StackMemory& stack = in.on.training.stack.memory;
   const std::vector<StageBytes> rows = stage_bytes(in);
   const std::vector<std::size_t>& kind_of = in.alike->kind_of;
   ranks.resize(kind_of.size());  // all of each is set below
@@ -337,7 +337,7 @@ const LayerCost& offloaded_layer(const PlanInputs& in) { return *in.layers.kinds
 }  // namespace
 
 Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
-  const StackSpec& stack = in.on.training.stack;
+  const StackMemory& stack = in.on.training.stack.memory;
   const ModelSpec& model = in.on.model;
   const DeviceSpec& device = in.on.cluster.device;
   const BytesPerSecond link = device.host_bandwidth;
@@ -363,7 +363,7 @@ StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, Stag
   if (offload.layers == 0) return memory;
   const Bytes away = offloaded_layer(in).footprint.kept * static_cast<double>(offload.layers);
   memory.activations -= away;
-  memory.buffers -= away * in.on.training.stack.fragmentation;
+  memory.buffers -= away * in.on.training.stack.memory.fragmentation;
   return memory;
 }
 

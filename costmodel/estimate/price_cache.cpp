@@ -25,7 +25,7 @@ std::size_t PriceCache::KeyHash::operator()(const LayerKey& key) const {
 // Of a plan, without kind and recomputation of a layer.
 PriceCache::LayerKey PriceCache::key_of(const ParallelPlan& plan, const Workload& on) {
   const bool slower_in_pipeline =
-      on.training.stack.tensor_rank_host.value > 0 && pipeline_leaves_node(plan, on.cluster);
+      on.training.stack.host.tensor_rank.value > 0 && pipeline_leaves_node(plan, on.cluster);
   LayerKey key{0,
                pair((plan.sequence_parallel ? 1 : 0) + (joins_buffer(plan) ? 2 : 0) +
                         (plan.experts.shared_overlap ? 4 : 0) + (slower_in_pipeline ? 8 : 0) +

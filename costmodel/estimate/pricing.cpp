@@ -26,7 +26,7 @@ double gradient_bytes_per_parameter(const TrainingSpec& t) {
 }
 
 double optimizer_bytes_per_parameter(const TrainingSpec& t) {
-  const double master = t.precision != Precision::fp32 && t.stack.master_weights ? 4 : 0;
+  const double master = t.precision != Precision::fp32 && t.stack.memory.master_weights ? 4 : 0;
   return master + (t.sgd ? 1 : 2) * storage_bytes(t.moment_precision);
 }
 
@@ -43,25 +43,25 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .sequence = on.training.sequence,
           .decoder_sequence = on.training.decoder_sequence,
           .element = storage_bytes(on.training.precision),
-          .saved_input = stack.narrow_saved_inputs && is_narrow(on.training.precision)
+          .saved_input = stack.memory.narrow_saved_inputs && is_narrow(on.training.precision)
                              ? operand_bytes(on.training.precision)
                              : 0,
-          .attention = stack.attention,
-          .fused_softmax = stack.fused_softmax || compiled,
-          .fused_softmax_batches = compiled ? 1 : stack.fused_softmax_batches,
-          .triangular_softmax = stack.triangular_softmax,
-          .fused_bias_activation = stack.fused_bias_activation || compiled,
-          .fused_bias_dropout_add = stack.fused_bias_dropout_add || compiled,
-          .fused_cross_entropy = stack.fused_cross_entropy,
-          .fp32_logits = stack.fp32_logits,
-          .expert_group = stack.expert_group,
-          .causal_skip = stack.causal_skip,
+          .attention = stack.kernels.attention,
+          .fused_softmax = stack.kernels.fused_softmax || compiled,
+          .fused_softmax_batches = compiled ? 1 : stack.kernels.fused_softmax_batches,
+          .triangular_softmax = stack.kernels.triangular_softmax,
+          .fused_bias_activation = stack.kernels.fused_bias_activation || compiled,
+          .fused_bias_dropout_add = stack.kernels.fused_bias_dropout_add || compiled,
+          .fused_cross_entropy = stack.kernels.fused_cross_entropy,
+          .fp32_logits = stack.memory.fp32_logits,
+          .expert_group = stack.experts.group,
+          .causal_skip = stack.kernels.causal_skip,
           .dispatcher = plan.experts.dispatcher,
           .expert_load = on.training.capacity_factor > 0 ? on.training.capacity_factor
                                                          : on.training.expert_imbalance,
-          .expert_start = on.training.fused_grouped_mlp      ? stack.expert_start_fused
-                          : is_narrow(on.training.precision) ? stack.expert_start_narrow
-                                                             : stack.expert_start,
+          .expert_start = on.training.fused_grouped_mlp      ? stack.experts.start_fused
+                          : is_narrow(on.training.precision) ? stack.experts.start_narrow
+                                                             : stack.experts.start,
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
           .narrow_attention = on.training.narrow_attention};
 }
@@ -72,7 +72,7 @@ bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3; }
 // A graph is launched once for all of its kernels, whatever the framework's own launches cost.
 Seconds kernel_launch(const Workload& on) {
   if (on.training.overlap.cuda_graph) return on.cluster.device.graph_kernel_launch;
-  return max(on.cluster.device.kernel_launch, on.training.stack.kernel_launch);
+  return max(on.cluster.device.kernel_launch, on.training.stack.host.kernel_launch);
 }
 
 bool pipeline_leaves_node(const ParallelPlan& plan, const ClusterSpec& cluster) {
@@ -88,7 +88,7 @@ namespace {
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (!joins_buffer(plan)) return 0;
   const double gradient = gradient_bytes_per_parameter(training);
-  const bool fused = gradient > 2 || training.stack.fused_accumulation;
+  const bool fused = gradient > 2 || training.stack.kernels.fused_accumulation;
   return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
 }
 
@@ -100,10 +100,10 @@ bool waits_for_rows(const TrainingSpec& t) {
 
 // Zero where the framework's host keeps up with the device whatever the plan.
 Seconds tensor_host(const ParallelPlan& plan, const Workload& on) {
-  const StackSpec& stack = on.training.stack;
+  const StackHost& host = on.training.stack.host;
   if (plan.tp == 1) return {};
-  return stack.tensor_collective_host +
-         (pipeline_leaves_node(plan, on.cluster) ? plan.tp * stack.tensor_rank_host : Seconds(0));
+  return host.tensor_collective +
+         (pipeline_leaves_node(plan, on.cluster) ? plan.tp * host.tensor_rank : Seconds(0));
 }
 
 }  // namespace
@@ -120,18 +120,18 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
       layout_of(Axis::expert_tensor, plan, on.cluster),
       on.training.precision,
       on.training.overlap,
-      on.training.stack.backward_tp_overlap,
+      on.training.stack.collectives.backward_tp_overlap,
       kernel_launch(on),
       on.training.overlap.cuda_graph ? Seconds(0) : on.cluster.launch_blocked,
-      compiled ? 1.0 : stack.elementwise_factor,
-      compiled ? 1.0 : stack.permute_factor,
+      compiled ? 1.0 : stack.kernels.elementwise_factor,
+      compiled ? 1.0 : stack.experts.permute_factor,
       accumulation_bytes(on.training, plan),
-      on.training.stack.attention_factor,
-      on.training.stack.collective_wait,
+      on.training.stack.kernels.attention_factor,
+      on.training.stack.host.collective_wait,
       {plan.experts.dispatcher, std::max<std::int64_t>(1, on.model.top_k), on.model.expert_groups,
-       on.model.expert_groups_per_token, on.training.stack.exchange_efficiency},
+       on.model.expert_groups_per_token, on.training.stack.experts.exchange_efficiency},
       tensor_host(plan, on),
-      waits_for_rows(on.training) ? on.training.stack.dropless_host : Seconds(0),
+      waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
       plan.experts.shared_overlap};
 }
 
@@ -141,8 +141,8 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
 // set_requires_gradient_sync), which is ZeRO-1 in memory and traffic.
 ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack) {
   ParallelPlan plan = requested;
-  plan.recompute = recompute_as_run(requested.recompute, stack);
-  if (stack.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
+  plan.recompute = recompute_as_run(requested.recompute, stack.memory);
+  if (stack.zero.whole_in_pipeline && plan.pp > 1) plan.zero = std::min(plan.zero, 1);
   return plan;
 }
 

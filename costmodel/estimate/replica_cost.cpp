@@ -8,7 +8,7 @@ namespace costmodel {
 ReplicaEvaluator::ReplicaEvaluator(const ModelSpec& model, const ClusterSpec& cluster,
                                    const TrainingSpec& training)
     : training_(training),
-      terms_{training.stack.iteration_host, straggler_factor(cluster), false},
+      terms_{training.stack.host.iteration, straggler_factor(cluster), false},
       across_(sum_across(model, cluster, training)) {
   for (const ClusterSpec& group : groups_of(cluster)) parts_.emplace_back(model, group, training);
 }

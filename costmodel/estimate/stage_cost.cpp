@@ -122,7 +122,7 @@ void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const double slowdown = taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
   const TrainingSpec& training = in.on.training;
   const double hidden =
-      (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.eager_expert_overlap);
+      (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.experts.eager_overlap);
   const auto hide = [&](Seconds& exchange, Seconds window) {
     exchange += hidden * (exposed_beside(exchange, window, slowdown) - exchange);
   };
@@ -188,7 +188,7 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
               StageRow& row) {
   const TrainingSpec& training = in.on.training;
   const double parts =
-      training.stack.zero_by_module ? std::max(1, in.layers.kinds.front().again->products) : 1;
+      training.stack.zero.by_module ? std::max(1, in.layers.kinds.front().again->products) : 1;
   // Evenly over the layers of the stage: a gather overlaps with the layer before it.
   const double layers = std::max(1, row.layers.layers());
   const double experts = weights.experts / in.plan.vpp / layers;
@@ -205,8 +205,8 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
       sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training));
   const Seconds forward = row.forward.time() / layers;
   const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
-  const bool prefetch = training.stack.zero_prefetch;
-  const double beside = training.stack.zero_slowdown;
+  const bool prefetch = training.stack.zero.prefetch;
+  const double beside = training.stack.zero.slowdown;
   const bool overlap = training.overlap.overlap_grad_reduce || prefetch;
   const Seconds first = gather;  // the first layer's gather has nothing before it
   row.zero_forward =
@@ -232,7 +232,7 @@ std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankWeigh
   }
   if (in.plan.zero < 2) return rows;
   std::optional<ClusterSpec> narrow;
-  if (in.on.training.stack.zero_one_port && in.plan.zero == 3) narrow = one_port(in.on.cluster);
+  if (in.on.training.stack.zero.one_port && in.plan.zero == 3) narrow = one_port(in.on.cluster);
   for (std::size_t i = 0; i < rows.size(); ++i)
     add_zero(in, weights[in.alike->rows[i].kind], narrow ? *narrow : in.on.cluster, rows[i]);
   return rows;
@@ -250,14 +250,14 @@ StageTransfer transfer_of(const ParallelPlan& plan, std::int64_t tokens, const W
   const Mesh mesh(plan);
   const Bytes whole = passed_on(plan, tokens, on);
   const StackSpec& stack = on.training.stack;
-  const bool split = plan.sequence_parallel || (stack.scatter_gather && plan.tp > 1);
+  const bool split = plan.sequence_parallel || (stack.collectives.scatter_gather && plan.tp > 1);
   StageTransfer transfer;
   transfer.sent = whole / (split ? plan.tp : 1);
   const std::size_t tier = tier_between(plan.pp, mesh.stride(Axis::pipeline), on.cluster);
   // The ranks of one stage send concurrently; a stage narrower than a node leaves the node over
   // fewer devices.
   transfer.time = transfer_time(transfer.sent, tier, mesh.stride(Axis::pipeline), on.cluster) +
-                  stack.collective_wait;
+                  stack.host.collective_wait;
   if (split && !plan.sequence_parallel) {  // the receiver gathers the pieces over its tensor group
     transfer.time += collective_time(CollectiveKind::all_gather, whole,
                                      mesh.layout(Axis::tensor, on.cluster), on.cluster);
@@ -295,7 +295,7 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
     times.backward_transfer.push_back(boundary.backward.time);
   }
   const std::vector<std::size_t>& row_of = *in.alike->row_of;
-  const Seconds host = in.on.training.stack.micro_batch_host / 2;
+  const Seconds host = in.on.training.stack.host.micro_batch / 2;
   const bool split = splits_backward(in.plan.schedule);
   times.forward.resize(row_of.size());
   times.backward.resize(row_of.size());

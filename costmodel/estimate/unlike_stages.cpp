@@ -42,14 +42,14 @@ StageTransfer transfer_across(const StageMesh& from, const StageMesh& to, std::i
   SHARDPLAN_CHECK(a.dp * a.micro_batch == b.dp * b.micro_batch);
   const StackSpec& stack = on.training.stack;
   const Bytes whole = passed_on(b, tokens, on);  // of a replica of the receiver
-  const bool cut = b.sequence_parallel || (stack.scatter_gather && b.tp > 1);
+  const bool cut = b.sequence_parallel || (stack.collectives.scatter_gather && b.tp > 1);
   const Bytes taken = whole / (cut ? b.tp : 1);
   StageTransfer transfer;
   transfer.sent = taken * (static_cast<double>(to.devices) / static_cast<double>(from.devices));
   const Crossing out = crossing(from, to, on.cluster), in = crossing(to, from, on.cluster);
   transfer.time = max(transfer_time(transfer.sent, out.tier, from.devices, out.network),
                       transfer_time(taken, in.tier, to.devices, in.network)) +
-                  stack.collective_wait;
+                  stack.host.collective_wait;
   if (cut && !b.sequence_parallel) {
     const ClusterSpec& own = group_of(on.cluster, to.group);
     transfer.time +=
@@ -75,7 +75,7 @@ std::vector<StageBoundary> boundaries_of(const std::vector<StageMesh>& meshes,
 TableSum table_sum_across(const std::vector<StageMesh>& meshes, const std::vector<LayerMix>& mixes,
                           const Workload& on) {
   TableSum sum{{}, table_ranks(on.model, mixes, meshes.size() - 1)};
-  if (sum.ranks.empty() || !on.training.stack.embedding_all_reduce) return sum;
+  if (sum.ranks.empty() || !on.training.stack.collectives.embedding_all_reduce) return sum;
   int tp = meshes[sum.ranks.front()].plan.tp;
   for (const std::size_t k : sum.ranks) tp = std::min(tp, meshes[k].plan.tp);
   const Bytes tables(shared_tables(on.model, tp) * gradient_bytes_per_parameter(on.training));
@@ -97,7 +97,7 @@ std::vector<LayerMix> unlike_mixes(const std::vector<StageMesh>& meshes, const W
   for (std::size_t k = 0; k < meshes.size(); ++k) {
     const ParallelPlan& own = meshes[k].plan;
     const int layers = layers_of(own, on.model, static_cast<int>(k));
-    const Recompute again = recompute_as_run(own.recompute, on.training.stack);
+    const Recompute again = recompute_as_run(own.recompute, on.training.stack.memory);
     mixes.push_back(layer_mix(on.model, first, layers, again));
     first += layers;
   }

@@ -196,7 +196,7 @@ void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingS
   const std::int64_t stages = std::int64_t{p.pp} * p.vpp;  // as written: may be beyond an int
   if (p.stage_layers.empty()) {
     const UnevenSplit split = uneven_split(p, model);
-    const bool placed = split == UnevenSplit::balanced ? training.stack.uneven_stages
+    const bool placed = split == UnevenSplit::balanced ? training.stack.offers.uneven_stages
                                                        : split != UnevenSplit::impossible;
     rules.require(
         placed, p.vpp > 1 ? "vpp" : "pp",
@@ -250,24 +250,27 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
     return std::string("choose another training.stack (see `shardplan list stacks`)");
   };
   rules.require(
-      p.zero <= stack.max_zero, "zero",
+      p.zero <= stack.offers.max_zero, "zero",
       [&] {
-        return fmt::format("stack {} offers ZeRO up to stage {}", stack.name, stack.max_zero);
+        return fmt::format("stack {} offers ZeRO up to stage {}", stack.name,
+                           stack.offers.max_zero);
       },
       [&] {
-        return fmt::format("set zero to at most {}, or choose another stack", stack.max_zero);
+        return fmt::format("set zero to at most {}, or choose another stack",
+                           stack.offers.max_zero);
       });
   rules.require(
-      !p.sequence_parallel || stack.sequence_parallel, "sequence_parallel",
+      !p.sequence_parallel || stack.offers.sequence_parallel, "sequence_parallel",
       [&] { return fmt::format("stack {} has no sequence parallelism", stack.name); }, other);
   rules.require(
-      p.recompute.granularity != Recomputation::selective || stack.selective_recompute, "recompute",
+      p.recompute.granularity != Recomputation::selective || stack.offers.selective_recompute,
+      "recompute",
       [&] { return fmt::format("stack {} has no selective recomputation", stack.name); }, other);
   rules.require(
-      !row_of(p.schedule).whole_rounds || stack.interleaved, "vpp",
+      !row_of(p.schedule).whole_rounds || stack.offers.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
   rules.require(
-      !splits_backward(p.schedule) || is_listed(p.schedule) || stack.zero_bubble, "schedule",
+      !splits_backward(p.schedule) || is_listed(p.schedule) || stack.offers.zero_bubble, "schedule",
       [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
 }
 

@@ -170,8 +170,9 @@ bool leaves_rest(std::int64_t layers, std::int64_t stages);
 int layers_of(const ParallelPlan& plan, const ModelSpec& model, int virtual_stage);
 
 // The layout of a framework that cuts blocks by their multiply-adds a token, the output projection
-// among them (StackSpec::layout_by_cost): a stage ends with the block that takes the sum over its
-// share (nanotron, src/nanotron/models/base.py). Stages between that this leaves empty get a layer.
+// among them (StackDefaults::layout_by_cost): a stage ends with the block that takes the sum over
+// its share (nanotron, src/nanotron/models/base.py). Stages between that this leaves empty get a
+// layer.
 std::vector<int> layers_by_cost(const ModelSpec& model, int stages);
 
 // Vocabulary padded to a multiple of 128·t (Megatron's --make-vocab-size-divisible-by).

@@ -58,8 +58,9 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
 
 void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   rules.require(
-      p.cp == 1 || (stack.context_parallel && stack.attention != AttentionKernel::unfused), "cp",
-      [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
+      p.cp == 1 ||
+          (stack.offers.context_parallel && stack.kernels.attention != AttentionKernel::unfused),
+      "cp", [&] { return fmt::format("stack {} has no context parallelism", stack.name); },
       [] {
         return std::string(
             "set cp: 1, or choose another training.stack (see `shardplan list "

@@ -37,7 +37,8 @@ void read_graph_scopes(const Value& value, Overlap& overlap) {
 const Keys<Overlap>& overlap_keys() {
   using O = Overlap;
   static const Keys<O> keys{
-      key::special<O>("dp_overlap", "true, false", "overlap_grad_reduce and overlap_param_gather",
+      key::special<O>("dp_overlap", key::said("true, false"),
+                      "overlap_grad_reduce and overlap_param_gather",
                       [](MapReader& reader, O& o) {
                         if (const auto both = reader.boolean("dp_overlap"))
                           o.overlap_grad_reduce = o.overlap_param_gather = *both;
@@ -52,12 +53,12 @@ const Keys<Overlap>& overlap_keys() {
       key::flag<O>("async_tp", &O::async_tp, "torchtitan's micro-pipelined tensor parallelism"),
       key::flag<O>("compile", &O::compile,
                    "torch.compile or XLA: a chain of element-wise operators is one kernel"),
-      key::special<O>("cuda_graph", "true, false, or a list of " + words_text(graph_scopes),
-                      "kernels are replayed from CUDA graphs: of a layer, or of these scopes",
-                      [](MapReader& reader, O& o) {
-                        if (const Value* graph = reader.optional("cuda_graph"))
-                          read_graph_scopes(*graph, o);
-                      })};
+      key::special<O>(
+          "cuda_graph", [] { return "true, false, or a list of " + words_text(graph_scopes); },
+          "kernels are replayed from CUDA graphs: of a layer, or of these scopes",
+          [](MapReader& reader, O& o) {
+            if (const Value* graph = reader.optional("cuda_graph")) read_graph_scopes(*graph, o);
+          })};
   return keys;
 }
 
@@ -72,221 +73,264 @@ Overlap read_overlap(const Value& map, Overlap base) {
 
 namespace {
 
+using Kernels = StackKernels;
+using Memory = StackMemory;
+using Collectives = StackCollectives;
+using Zero = StackZero;
+using Host = StackHost;
+using Experts = StackExperts;
+using Offers = StackOffers;
+using Defaults = StackDefaults;
 using S = StackSpec;
 
-const Keys<S>& memory_keys() {
-  static const Keys<S> keys{
-      key::number<S>("context_bytes", &S::context, 0, 1e12,
-                     "CUDA and NCCL contexts, outside the allocator"),
-      key::number<S>("fragmentation", &S::fragmentation, 0, 1,
-                     "the allocator's reserve as a fraction of what is allocated"),
-      key::word<S>("reported", &S::reported, reported_memory_names,
-                   "the peak that the framework's log reports"),
-      key::source<S>()};
+// Rows of the stack's own map, by the part that they set.
+
+const Keys<Kernels>& kernel_keys() {
+  using K = Kernels;
+  static const Keys<K> keys{
+      key::word<K>("attention", &K::attention, attention_kernel_names,
+                   "flash: the device's best fused kernel; flash2: FlashAttention 2"),
+      key::flag<K>("fused_softmax", &K::fused_softmax,
+                   "scale, mask and softmax are one kernel (unfused attention)"),
+      key::whole<K>("fused_softmax_batches", &K::fused_softmax_batches, {1, 1024},
+                    "... only if sequences x heads on a rank is a multiple of this"),
+      key::flag<K>("triangular_softmax", &K::triangular_softmax,
+                   "... and it does not read masked scores"),
+      key::flag<K>("causal_skip", &K::causal_skip, "the attention kernel skips the masked half"),
+      key::flag<K>("fused_bias_activation", &K::fused_bias_activation,
+                   "bias and activation are one kernel"),
+      key::flag<K>("fused_bias_dropout_add", &K::fused_bias_dropout_add,
+                   "bias, dropout and residual are one kernel"),
+      key::flag<K>("fused_cross_entropy", &K::fused_cross_entropy,
+                   "no fp32 copy of the logits is kept"),
+      key::flag<K>("fused_accumulation", &K::fused_accumulation,
+                   "products add 16-bit weight gradients into their buffer")};
   return keys;
 }
 
-const Keys<S>& default_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::whole<S>("zero", &S::default_zero, {0, 3}, "ZeRO stage of a plan that says none"),
-      key::flag<S>("sequence_parallel", &S::default_sequence_parallel, "the same, with tp > 1"),
-      key::whole<S>("micro_batches_per_rank", &S::default_micro_batches, {1, 1024},
+const Keys<Memory>& kept_keys() {
+  using M = Memory;
+  static const Keys<M> keys{
+      key::word<M>("gradient_precision", &M::gradient_precision, precision_names,
+                   "of the accumulation buffer"),
+      key::flag<M>("fp32_logits", &M::fp32_logits,
+                   "the fp32 copy of the logits has a gradient of its own"),
+      key::flag<M>("narrow_saved_inputs", &M::narrow_saved_inputs,
+                   "fp8 products save their inputs in fp8"),
+      key::flag<M>("bf16_optimizer", &M::bf16_optimizer,
+                   "bf16 runs shard as ZeRO-1 and accumulate fp32 gradients beside the bf16 ones"),
+      key::flag<M>("master_weights", &M::master_weights,
+                   "the optimizer keeps fp32 copies of 16-bit parameters"),
+      key::flag<M>("fp32_shards", &M::fp32_shards,
+                   "ZeRO-3 shards the fp32 parameters; 16-bit ones exist when gathered"),
+      key::flag<M>("activation_offload", &M::activation_offload,
+                   "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
+      key::flag<M>("selective_half", &M::selective_half,
+                   "`selective` keeps every second product or layer (torchtitan)")};
+  return keys;
+}
+
+const Keys<Collectives>& collective_keys() {
+  using C = Collectives;
+  static const Keys<C> keys{
+      key::flag<C>("scatter_gather", &C::scatter_gather,
+                   "pipeline transfers are split over the tensor ranks"),
+      key::flag<C>("backward_tp_overlap", &C::backward_tp_overlap,
+                   "input-gradient collectives overlap with the weight-gradient product"),
+      key::flag<C>("embedding_all_reduce", &C::embedding_all_reduce,
+                   "first and last stage all-reduce the gradient of tied embeddings"),
+      key::flag<C>("one_collective_queue", &C::one_collective_queue,
+                   "with tp > 1 gradient reduction waits for tensor-parallel collectives"),
+      key::number<C>("gradient_bucket_bytes", &C::gradient_bucket, 1e3, 1e12,
+                     "gradients are reduced in messages of this size; absent: all at once"),
+      key::flag<C>("post_validation", &C::post_validation,
+                   "with split backward, the optimizer steps without waiting for the global "
+                   "gradient norm")};
+  return keys;
+}
+
+const Keys<Zero>& zero_keys() {
+  using Z = Zero;
+  static const Keys<Z> keys{
+      key::flag<Z>("zero_prefetch", &Z::prefetch,
+                   "ZeRO-3 gathers the next layer while this one computes"),
+      key::flag<Z>("zero_by_module", &Z::by_module,
+                   "ZeRO-3 gathers and scatters per product instead of per layer"),
+      key::flag<Z>("whole_in_pipeline", &Z::whole_in_pipeline,
+                   "with pp > 1 ZeRO-3 keeps parameters and gradients whole (FSDP2)"),
+      key::flag<Z>("whole_gradients", &Z::whole_gradients,
+                   "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
+      key::flag<Z>("zero_one_port", &Z::one_port,
+                   "ZeRO-3 collectives leave a node through one of its ports")};
+  return keys;
+}
+
+const Keys<Offers>& offered_keys() {
+  using O = Offers;
+  static const Keys<O> keys{
+      key::whole<O>("max_zero", &O::max_zero, {0, 3}, "highest ZeRO stage the framework offers"),
+      key::flag<O>("sequence_parallel", &O::sequence_parallel, "offers it"),
+      key::flag<O>("selective_recompute", &O::selective_recompute, "offers it"),
+      key::flag<O>("recompute_modules", &O::recompute_modules, "offers recomputation by modules"),
+      key::flag<O>("interleaved", &O::interleaved, "offers virtual stages"),
+      key::flag<O>("context_parallel", &O::context_parallel, "offers it"),
+      key::flag<O>("zero_bubble", &O::zero_bubble, "offers schedules with split backward"),
+      key::flag<O>("uneven_stages", &O::uneven_stages,
+                   "offers any contiguous partition of the layers into stages")};
+  return keys;
+}
+
+const Keys<Defaults>& layout_keys() {
+  using D = Defaults;
+  static const Keys<D> keys{
+      key::flag<D>("rest_on_last_stage", &D::rest_on_last_stage,
+                   "layers that do not divide: the last stage has the rest"),
+      key::flag<D>("layout_by_cost", &D::layout_by_cost,
+                   "stages are cut by cost when a plan says no stage_layers")};
+  return keys;
+}
+
+// Maps of their own.
+
+const Keys<Defaults>& default_keys() {
+  using D = Defaults;
+  static const Keys<D> keys{
+      key::required_source<D>(),
+      key::whole<D>("zero", &D::zero, {0, 3}, "ZeRO stage of a plan that says none"),
+      key::flag<D>("sequence_parallel", &D::sequence_parallel, "the same, with tp > 1"),
+      key::whole<D>("micro_batches_per_rank", &D::micro_batches, {1, 1024},
                     "micro-batches per pipeline rank; absent: the search chooses"),
-      key::whole<S>("stages_per_rank", &S::default_stages, {1, 128},
+      key::whole<D>("stages_per_rank", &D::stages, {1, 128},
                     "virtual stages per rank, when interleaved; absent: the search chooses"),
-      key::flag<S>("interleaved", &S::default_interleaved,
+      key::flag<D>("interleaved", &D::interleaved,
                    "its recipes interleave whenever the layers divide")};
   return keys;
 }
 
-const Keys<S>& launch_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::number<S>("kernel_s", &S::kernel_launch, 0, 10,
+const Keys<Memory>& memory_keys() {
+  using M = Memory;
+  static const Keys<M> keys{
+      key::number<M>("context_bytes", &M::context, 0, 1e12,
+                     "CUDA and NCCL contexts, outside the allocator"),
+      key::number<M>("fragmentation", &M::fragmentation, 0, 1,
+                     "the allocator's reserve as a fraction of what is allocated"),
+      key::word<M>("reported", &M::reported, reported_memory_names,
+                   "the peak that the framework's log reports"),
+      key::source<M>()};
+  return keys;
+}
+
+const Keys<Host>& launch_keys() {
+  using H = Host;
+  static const Keys<H> keys{
+      key::required_source<H>(),
+      key::number<H>("kernel_s", &H::kernel_launch, 0, 10,
                      "host time per kernel, where the framework adds to the bare launch"),
-      key::number<S>(
-          "collective_s", &S::collective_wait, 0, 10,
+      key::number<H>(
+          "collective_s", &H::collective_wait, 0, 10,
           "added to each exposed tensor-parallel collective and pipeline transfer: ranks "
           "do not arrive at the same time"),
-      key::number<S>("micro_batch_s", &S::micro_batch_host, 0, 10,
+      key::number<H>("micro_batch_s", &H::micro_batch, 0, 10,
                      "host time per micro-batch and (virtual) stage"),
-      key::number<S>("iteration_s", &S::iteration_host, 0, 10,
+      key::number<H>("iteration_s", &H::iteration, 0, 10,
                      "host time per iteration: loss scale, norms and counters read back"),
-      key::number<S>("tensor_collective_s", &S::tensor_collective_host, 0, 10,
+      key::number<H>("tensor_collective_s", &H::tensor_collective, 0, 10,
                      "host time of a tensor-parallel collective, beyond its launch"),
-      key::number<S>("tensor_rank_s", &S::tensor_rank_host, 0, 10,
+      key::number<H>("tensor_rank_s", &H::tensor_rank, 0, 10,
                      "what each tensor rank adds to it in a pipeline over several nodes")};
   return keys;
 }
 
-const Keys<S>& attention_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::number<S>("factor", &S::attention_factor, 0.5, 10,
-                     "time of its fused attention kernel relative to the best one")};
+// A map of a source and one factor.
+template <class Part>
+Keys<Part> factor_keys(double Part::*field, std::string_view help) {
+  return {key::required_source<Part>(), key::number<Part>("factor", field, 0.5, 10, help)};
+}
+
+const Keys<Kernels>& attention_keys() {
+  static const auto keys = factor_keys(
+      &Kernels::attention_factor, "time of its fused attention kernel relative to the best one");
   return keys;
 }
-const Keys<S>& sharding_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::number<S>("factor", &S::zero_slowdown, 0.5, 10,
-                     "slowdown of computation that overlaps with a layer's ZeRO-3 collectives")};
+const Keys<Kernels>& elementwise_keys() {
+  static const auto keys = factor_keys(
+      &Kernels::elementwise_factor, "time of memory-bound kernels relative to the device's best");
   return keys;
 }
-const Keys<S>& elementwise_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::number<S>("factor", &S::elementwise_factor, 0.5, 10,
-                     "time of memory-bound kernels relative to the device's best")};
+const Keys<Zero>& sharding_keys() {
+  static const auto keys = factor_keys(
+      &Zero::slowdown, "slowdown of computation that overlaps with a layer's ZeRO-3 collectives");
   return keys;
 }
 
-const Keys<S>& expert_keys() {
-  static const Keys<S> keys{
-      key::source<S>("source", true),
-      key::word<S>(
-          "dispatcher", [](S& s) -> Dispatcher& { return s.experts.dispatcher; }, dispatcher_names,
-          "how tokens reach experts when a plan says nothing"),
-      key::whole<S>(
-          "dispatcher_multiprocessors", [](S& s) -> int& { return s.experts.multiprocessors; },
-          {0, 1024}, "multiprocessors that the dispatcher's kernels take from others"),
-      key::number<S>(
-          "start_s", &S::expert_start, 0, 1,
+const Keys<Experts>& expert_cost_keys() {
+  using E = Experts;
+  static const Keys<E> keys{
+      key::required_source<E>(),
+      key::number<E>(
+          "start_s", &E::start, 0, 1,
           "time that every local expert adds to a grouped product, with 16-bit operands"),
-      key::number<S>("narrow_start_s", &S::expert_start_narrow, 0, 1,
-                     "the same with narrower operands"),
-      key::flag<S>("flex_dispatcher", &S::flex_dispatcher, "offers deepep and hybridep"),
-      key::flag<S>("overlap", &S::expert_overlap,
-                   "offers the exchange beside another micro-batch's computation"),
-      key::number<S>("permute_factor", &S::permute_factor, 0.5, 10,
-                     "as elementwise.factor, of kernels that sort rows by expert; absent: equal"),
-      key::number<S>("exchange_efficiency", &S::exchange_efficiency, 0, 1,
-                     "of deepep and hybridep, relative to collectives' on a tier"),
-      key::number<S>("eager_overlap", &S::eager_expert_overlap, 0, 1,
-                     "part of an overlapped exchange that is hidden when no graph replays"),
-      key::number<S>(
-          "dropless_host_s", &S::dropless_host, 0, 1,
+      key::number<E>("narrow_start_s", &E::start_narrow, 0, 1, "the same with narrower operands"),
+      key::number<E>("fused_start_s", &E::start_fused, 0, 1,
+                     "as start_s, where one kernel does all experts"),
+      key::number<E>(
+          "dropless_host_s", &E::dropless_host, 0, 1,
           "host time per local expert of a forward whose experts take as many rows as are "
           "routed to them, with narrow operands"),
-      key::number<S>("fused_start_s", &S::expert_start_fused, 0, 1,
-                     "as start_s, where one kernel does all experts")};
+      key::number<E>("permute_factor", &E::permute_factor, 0.5, 10,
+                     "as elementwise.factor, of kernels that sort rows by expert; absent: equal"),
+      key::number<E>("exchange_efficiency", &E::exchange_efficiency, 0, 1,
+                     "of deepep and hybridep, relative to collectives' on a tier"),
+      key::number<E>("eager_overlap", &E::eager_overlap, 0, 1,
+                     "part of an overlapped exchange that is hidden when no graph replays")};
   return keys;
 }
 
-S& itself(S& stack) { return stack; }
-
-// What it is, and its kernels.
-Keys<S> kernel_keys() {
-  return {
-      key::text<S>("title", &S::title, "for people"),
-      key::text<S>("framework", &S::framework, "for people and for groups of errors"),
-      key::text<S>("version", &S::version, "for people"),
-      key::word<S>("attention", &S::attention, attention_kernel_names,
-                   "flash: the device's best fused kernel; flash2: FlashAttention 2"),
-      key::word<S>("gradient_precision", &S::gradient_precision, precision_names,
-                   "of the accumulation buffer"),
-      key::flag<S>("fused_softmax", &S::fused_softmax,
-                   "scale, mask and softmax are one kernel (unfused attention)"),
-      key::whole<S>("fused_softmax_batches", &S::fused_softmax_batches, {1, 1024},
-                    "... only if sequences x heads on a rank is a multiple of this"),
-      key::flag<S>("triangular_softmax", &S::triangular_softmax,
-                   "... and it does not read masked scores"),
-      key::flag<S>("fused_bias_activation", &S::fused_bias_activation,
-                   "bias and activation are one kernel"),
-      key::flag<S>("fused_bias_dropout_add", &S::fused_bias_dropout_add,
-                   "bias, dropout and residual are one kernel"),
-      key::flag<S>("fused_cross_entropy", &S::fused_cross_entropy,
-                   "no fp32 copy of the logits is kept"),
-      key::flag<S>("fused_accumulation", &S::fused_accumulation,
-                   "products add 16-bit weight gradients into their buffer"),
-      key::whole<S>("expert_group", &S::expert_group, {0, 1 << 20},
-                    "tokens dispatched to experts together by a product with a one-hot mask "
-                    "(GShard); 0: by copying rows"),
-      key::flag<S>("fp32_logits", &S::fp32_logits,
-                   "the fp32 copy of the logits has a gradient of its own"),
-      key::flag<S>("causal_skip", &S::causal_skip, "the attention kernel skips the masked half")};
-}
-
-// What it keeps, and how it shards and sends.
-Keys<S> state_keys() {
-  return {
-      key::flag<S>("narrow_saved_inputs", &S::narrow_saved_inputs,
-                   "fp8 products save their inputs in fp8"),
-      key::flag<S>("bf16_optimizer", &S::bf16_optimizer,
-                   "bf16 runs shard as ZeRO-1 and accumulate fp32 gradients beside the bf16 ones"),
-      key::flag<S>("master_weights", &S::master_weights,
-                   "the optimizer keeps fp32 copies of 16-bit parameters"),
-      key::flag<S>("fp32_shards", &S::fp32_shards,
-                   "ZeRO-3 shards the fp32 parameters; 16-bit ones exist when gathered"),
-      key::flag<S>("scatter_gather", &S::scatter_gather,
-                   "pipeline transfers are split over the tensor ranks"),
-      key::flag<S>("backward_tp_overlap", &S::backward_tp_overlap,
-                   "input-gradient collectives overlap with the weight-gradient product"),
-      key::flag<S>("embedding_all_reduce", &S::embedding_all_reduce,
-                   "first and last stage all-reduce the gradient of tied embeddings"),
-      key::flag<S>("zero_prefetch", &S::zero_prefetch,
-                   "ZeRO-3 gathers the next layer while this one computes"),
-      key::flag<S>("zero_by_module", &S::zero_by_module,
-                   "ZeRO-3 gathers and scatters per product instead of per layer"),
-      key::flag<S>("activation_offload", &S::activation_offload,
-                   "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
-      key::flag<S>("whole_in_pipeline", &S::whole_in_pipeline,
-                   "with pp > 1 ZeRO-3 keeps parameters and gradients whole (FSDP2)"),
-      key::flag<S>("whole_gradients", &S::whole_gradients,
-                   "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
-      key::flag<S>("zero_one_port", &S::zero_one_port,
-                   "ZeRO-3 collectives leave a node through one of its ports"),
-      key::flag<S>("one_collective_queue", &S::one_collective_queue,
-                   "with tp > 1 gradient reduction waits for tensor-parallel collectives")};
-}
-
-// What it offers, and how it cuts stages.
-Keys<S> offered_keys() {
-  return {
-      key::flag<S>("sequence_parallel", &S::sequence_parallel, "offers it"),
-      key::flag<S>("selective_recompute", &S::selective_recompute, "offers it"),
-      key::flag<S>("selective_half", &S::selective_half,
-                   "`selective` keeps every second product or layer (torchtitan)"),
-      key::flag<S>("recompute_modules", &S::recompute_modules, "offers recomputation by modules"),
-      key::flag<S>("interleaved", &S::interleaved, "offers virtual stages"),
-      key::flag<S>("context_parallel", &S::context_parallel, "offers it"),
-      key::flag<S>("zero_bubble", &S::zero_bubble, "offers schedules with split backward"),
-      key::flag<S>("post_validation", &S::post_validation,
-                   "... whose optimizer steps without waiting for the global gradient norm"),
-      key::flag<S>("uneven_stages", &S::uneven_stages,
-                   "offers any contiguous partition of the layers into stages"),
-      key::flag<S>("rest_on_last_stage", &S::rest_on_last_stage,
-                   "layers that do not divide: the last stage has the rest"),
-      key::flag<S>("layout_by_cost", &S::layout_by_cost,
-                   "stages are cut by cost when a plan says no stage_layers")};
-}
-
-// Maps of their own, and figures.
-Keys<S> further_keys() {
-  return {
-      key::map<S>("defaults", itself, default_keys()),
-      key::map<S>("launch", itself, launch_keys()),
-      key::map<S>("fused_attention", itself, attention_keys()),
-      key::map<S>("beside_sharding", itself, sharding_keys()),
-      key::map<S>("elementwise", itself, elementwise_keys()),
-      key::map<S>("experts", itself, expert_keys()),
-      key::number<S>("gradient_bucket_bytes", &S::gradient_bucket, 1e3, 1e12,
-                     "gradients are reduced in messages of this size; absent: all at once"),
-      key::whole<S>("max_zero", &S::max_zero, {0, 3}, "highest ZeRO stage the framework offers"),
-      key::map<S>("overlap", &S::overlap, overlap_keys()),
-      key::map<S>("memory", itself, memory_keys()),
-      key::source<S>("sources"),
-      key::source<S>()};
+// What is written of experts in one map belongs to three parts.
+const Keys<S>& expert_keys() {
+  static const Keys<S> keys = joined<S>(
+      {key::of_part<S>(&S::experts, expert_cost_keys()),
+       {key::flag<S>(
+            "flex_dispatcher", [](S& s) -> bool& { return s.offers.flex_dispatcher; },
+            "offers deepep and hybridep"),
+        key::flag<S>(
+            "overlap", [](S& s) -> bool& { return s.offers.expert_overlap; },
+            "offers the exchange beside another micro-batch's computation"),
+        key::word<S>(
+            "dispatcher", [](S& s) -> Dispatcher& { return s.defaults.experts.dispatcher; },
+            dispatcher_names, "how tokens reach experts when a plan says nothing"),
+        key::whole<S>(
+            "dispatcher_multiprocessors",
+            [](S& s) -> int& { return s.defaults.experts.multiprocessors; }, {0, 1024},
+            "multiprocessors that the dispatcher's kernels take from others")}});
+  return keys;
 }
 
 const Keys<S>& stack_rows() {
-  static const Keys<S> keys = [] {
-    Keys<S> all;
-    for (const auto& part : {kernel_keys(), state_keys(), offered_keys(), further_keys()})
-      all.insert(all.end(), part.begin(), part.end());
-    return all;
-  }();
+  static const Keys<S> keys =
+      joined<S>({{key::text<S>("title", &S::title, "for people"),
+                  key::text<S>("framework", &S::framework, "for people and for groups of errors"),
+                  key::remark<S>("version", "for people")},
+                 key::of_part<S>(&S::kernels, kernel_keys()),
+                 key::of_part<S>(&S::memory, kept_keys()),
+                 key::of_part<S>(&S::collectives, collective_keys()),
+                 key::of_part<S>(&S::zero, zero_keys()),
+                 {key::whole<S>(
+                     "expert_group", [](S& s) -> int& { return s.experts.group; }, {0, 1 << 20},
+                     "tokens dispatched to experts together by a product with a one-hot mask "
+                     "(GShard); 0: by copying rows")},
+                 key::of_part<S>(&S::offers, offered_keys()),
+                 key::of_part<S>(&S::defaults, layout_keys()),
+                 {key::map<S>("defaults", &S::defaults, default_keys()),
+                  key::map<S>("launch", &S::host, launch_keys()),
+                  key::map<S>("fused_attention", &S::kernels, attention_keys()),
+                  key::map<S>("elementwise", &S::kernels, elementwise_keys()),
+                  key::map<S>("beside_sharding", &S::zero, sharding_keys()),
+                  key::map<S>(
+                      "experts", [](S& s) -> S& { return s; }, expert_keys()),
+                  key::map<S>("overlap", &S::overlap, overlap_keys()),
+                  key::map<S>("memory", &S::memory, memory_keys()), key::source<S>("sources"),
+                  key::source<S>()}});
   return keys;
 }
 
@@ -296,9 +340,10 @@ StackSpec read_stack(const Value& map, const std::string& name) {
   MapReader reader(map, "stack " + quote(name));
   StackSpec stack;
   stack.name = stack.title = name;
-  stack.permute_factor = 0;  // below what can be written
+  stack.experts.permute_factor = 0;  // below what can be written
   read_keys(reader, stack_rows(), stack);
-  if (stack.permute_factor == 0) stack.permute_factor = stack.elementwise_factor;
+  if (stack.experts.permute_factor == 0)
+    stack.experts.permute_factor = stack.kernels.elementwise_factor;
   reader.finish();
   return stack;
 }

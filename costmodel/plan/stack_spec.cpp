@@ -2,11 +2,11 @@
 
 namespace costmodel {
 
-Bytes reported_peak(Bytes peak, const StackSpec& stack) {
-  if (stack.reported == ReportedMemory::device) return peak;
-  const Bytes reserved = peak - stack.context;
-  return stack.reported == ReportedMemory::reserved ? reserved
-                                                    : reserved / (1 + stack.fragmentation);
+Bytes reported_peak(Bytes peak, const StackMemory& memory) {
+  if (memory.reported == ReportedMemory::device) return peak;
+  const Bytes reserved = peak - memory.context;
+  return memory.reported == ReportedMemory::reserved ? reserved
+                                                     : reserved / (1 + memory.fragmentation);
 }
 
 }  // namespace costmodel

@@ -41,102 +41,151 @@ struct Overlap {
   bool graph_attention = false, graph_mlp = false, graph_router = false;
 };
 
-struct StackSpec {
-  std::string name;
-  std::string title;
-  std::string framework;
-  std::string version;
+// Which operators are one kernel, and how fast its kernels are. Read where operators are listed and
+// priced (estimate/pricing), by exports, and by ranks that agree on what they compute.
+struct StackKernels {
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;      // scale, mask and softmax are one kernel (unfused attention)
   int fused_softmax_batches = 1;  // ... only if sequences · heads on a rank is a multiple of this
   bool triangular_softmax = false;  // ... and it does not read masked scores
+  bool causal_skip = true;          // the attention kernel skips the masked half
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   bool fused_cross_entropy = false;  // no fp32 copy of the logits is kept
-  bool fp32_logits = false;  // ... and when it is kept, it has a gradient of its own (PyTorch's
-                             // cross-entropy; Megatron's works in place)
-  bool causal_skip = true;   // the attention kernel skips the masked half
-  Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
-  bool fused_accumulation = false;  // products add 16-bit weight gradients into their buffer, as
+  bool fused_accumulation = false;   // products add 16-bit weight gradients into their buffer, as
                                     // they do fp32 ones (wgrad_gemm_accum_fp16, Transformer Engine)
-  int expert_group = 0;  // tokens dispatched to experts together by a product with a one-hot mask
-                         // (GShard); 0: tokens are dispatched by copying rows
+  double elementwise_factor =
+      1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
+  double attention_factor = 1;  // time of its fused attention kernel relative to the best one
+};
+
+// What a device keeps, in which precision, and what of its memory is not tensors. Read by the
+// memory of a plan (estimate/memory), by bytes per parameter, and where a plan or a run is made
+// fit.
+struct StackMemory {
+  Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
+  bool fp32_logits = false;  // when an fp32 copy of the logits is kept, it has a gradient of its
+                             // own (PyTorch's cross-entropy; Megatron's works in place)
   bool narrow_saved_inputs = false;  // fp8 products save their inputs in fp8 (Transformer Engine)
   bool bf16_optimizer = false;       // bf16 runs shard as ZeRO-1 and accumulate fp32 gradients in
                                      // addition to the bf16 ones (DeepSpeed's BF16_Optimizer)
   bool master_weights = true;        // the optimizer keeps fp32 copies of 16-bit parameters
   // ZeRO-3 shards the fp32 parameters; 16-bit ones exist only when gathered (FSDP).
   bool fp32_shards = false;
-  bool scatter_gather = true;  // pipeline transfers are split over the tensor ranks
-  bool backward_tp_overlap =
-      false;  // input-gradient collectives overlap with the weight-gradient product
-  bool embedding_all_reduce =
-      true;                     // first and last stage all-reduce the gradient of tied embeddings
-  bool zero_prefetch = true;    // ZeRO-3 gathers the next layer while this one computes
-  bool zero_by_module = false;  // ZeRO-3 gathers and scatters per product instead of per layer
   bool activation_offload = false;  // its ZeRO-3 recipes offload the activations of as many layers
                                     // to host memory as needed to fit
-  bool whole_in_pipeline = false;   // with pp > 1 ZeRO-3 keeps gathered parameters and gradients
-                                   // unsharded, and gathers and scatters once per iteration (FSDP2)
-  bool whole_gradients = false;       // ZeRO-2 and 3 reduce-scatter only after all gradients are
-                                      // complete (XLA combines the collectives)
-  bool zero_one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
-  bool one_collective_queue = false;  // with tp > 1 gradient reduction waits for tensor-parallel
-                                      // collectives instead of overlapping with computation
-  int max_zero = 3;                   // highest ZeRO stage the framework offers
-  int default_zero = 0;               // set by its recipes when a plan omits it
-  bool default_sequence_parallel = false;  // with tp > 1
-  int default_micro_batches = 0;           // per pipeline rank; 0: the search chooses
-  int default_stages = 0;            // virtual, per rank, when interleaved; 0: the search chooses
-  bool default_interleaved = false;  // its recipes interleave whenever the layers divide
-  bool sequence_parallel = true;     // offered features, from here on
-  bool selective_recompute = true;
-  bool selective_half = false;  // "selective" keeps every second product or layer (torchtitan)
-  bool interleaved = true;
-  bool context_parallel = false;
-  bool zero_bubble = false;         // schedules with split backward (arXiv:2401.10241)
-  bool post_validation = false;     // ... whose optimizer steps without waiting for the global
-                                    // gradient norm and validates afterwards (section 4 there)
-  bool uneven_stages = false;       // any contiguous partition of the layers into stages
-  bool rest_on_last_stage = false;  // layers that do not divide: rest_on_last(), parallel_plan.hpp
-  bool layout_by_cost = false;      // stages are cut by cost when a plan says no stage_layers
-  // Time that every local expert adds to a grouped product, whatever its rows: with 16-bit and with
-  // narrower operands, and where one kernel does all experts.
-  Seconds expert_start, expert_start_narrow, expert_start_fused;
-  Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
-                          // as many rows as are routed to them, with narrow operands: the host
-                          // waits for their number, and then launches for each expert
-  double permute_factor = 1;        // as elementwise_factor, of kernels that sort rows by expert
-  double exchange_efficiency = 1;   // of deepep and hybridep, relative to collectives' on a tier
-  double eager_expert_overlap = 1;  // part of an overlapped expert exchange that is hidden when
-                                    // no graph replays the iteration
-  bool flex_dispatcher = false;     // offers deepep and hybridep
-  bool expert_overlap = false;      // offers the exchange beside another micro-batch's computation
-  bool recompute_modules = false;   // offers recomputation by modules
-  ExpertRecipe experts;             // what its recipes choose when a plan says nothing
-  double elementwise_factor =
-      1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
-  // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of
-  // flat buffers included. Default: overlap_slowdown.
-  double zero_slowdown = 1.1256;
-  double attention_factor = 1;  // time of its fused attention kernel relative to the best one
-  // Host time of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to
-  // it in a pipeline over several nodes.
-  Seconds tensor_collective_host, tensor_rank_host;
-  Bytes gradient_bucket;     // gradients are reduced in messages of this size; 0: all at once
-  Seconds kernel_launch;     // host time per kernel, where the framework adds to the bare launch
-  Seconds collective_wait;   // added to each exposed tensor-parallel collective and pipeline
-                             // transfer: ranks do not arrive at the same time
-  Seconds micro_batch_host;  // host time per micro-batch and (virtual) stage: batch broadcast, loss
-                             // collection, Python between layers
-  Seconds iteration_host;    // host time per iteration: loss scale, norms and counters read back
-  Overlap overlap;
-  Bytes context;             // CUDA and NCCL contexts, outside the allocator
-  double fragmentation = 0;  // allocator reserve as a fraction of the allocated bytes
+  bool selective_half = false;      // "selective" keeps every second product or layer (torchtitan)
+  Bytes context;                    // CUDA and NCCL contexts, outside the allocator
+  double fragmentation = 0;         // allocator reserve as a fraction of the allocated bytes
   ReportedMemory reported = ReportedMemory::device;
 };
 
+// How it sends beside ZeRO and experts: over tensor ranks, between stages, and at the end of an
+// iteration. Read by the costs of stages and of the iteration's end (estimate/).
+struct StackCollectives {
+  bool scatter_gather = true;        // pipeline transfers are split over the tensor ranks
+  bool backward_tp_overlap = false;  // input-gradient collectives overlap with the weight-gradient
+                                     // product
+  bool embedding_all_reduce =
+      true;  // first and last stage all-reduce the gradient of tied embeddings
+  bool one_collective_queue = false;  // with tp > 1 gradient reduction waits for tensor-parallel
+                                      // collectives instead of overlapping with computation
+  Bytes gradient_bucket;         // gradients are reduced in messages of this size; 0: all at once
+  bool post_validation = false;  // schedules with split backward: the optimizer steps without
+                                 // waiting for the global gradient norm and validates afterwards
+                                 // (arXiv:2401.10241, section 4)
+};
+
+// How it gathers and scatters what ZeRO-2 and 3 shard. Read by the costs and the memory of a stage
+// (estimate/stage_cost, estimate/memory) and by plan_as_run.
+struct StackZero {
+  bool prefetch = true;            // ZeRO-3 gathers the next layer while this one computes
+  bool by_module = false;          // ZeRO-3 gathers and scatters per product instead of per layer
+  bool whole_in_pipeline = false;  // with pp > 1 ZeRO-3 keeps gathered parameters and gradients
+                                   // unsharded, and gathers and scatters once per iteration (FSDP2)
+  bool whole_gradients = false;    // ZeRO-2 and 3 reduce-scatter only after all gradients are
+                                   // complete (XLA combines the collectives)
+  bool one_port = false;           // ZeRO-3 collectives leave a node through one of its ports
+  // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of
+  // flat buffers included. Default: overlap_slowdown.
+  double slowdown = 1.1256;
+};
+
+// Time of the host, beyond the device's own: per kernel, per collective, per micro-batch and per
+// iteration. Read by prices of kernels and by the costs of stages and iterations (estimate/).
+struct StackHost {
+  Seconds kernel_launch;    // per kernel, where the framework adds to the bare launch
+  Seconds collective_wait;  // added to each exposed tensor-parallel collective and pipeline
+                            // transfer: ranks do not arrive at the same time
+  Seconds micro_batch;  // per micro-batch and (virtual) stage: batch broadcast, loss collection,
+                        // Python between layers
+  Seconds iteration;    // per iteration: loss scale, norms and counters read back
+  // Of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to it in a
+  // pipeline over several nodes.
+  Seconds tensor_collective, tensor_rank;
+};
+
+// What experts cost beyond their products, and how tokens are dispatched. Read by prices of
+// operators and exchanges (estimate/pricing), and by the fit of a network.
+struct StackExperts {
+  int group = 0;  // tokens dispatched to experts together by a product with a one-hot mask
+                  // (GShard); 0: tokens are dispatched by copying rows
+  // Time that every local expert adds to a grouped product, whatever its rows: with 16-bit and with
+  // narrower operands, and where one kernel does all experts.
+  Seconds start, start_narrow, start_fused;
+  Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
+                          // as many rows as are routed to them, with narrow operands: the host
+                          // waits for their number, and then launches for each expert
+  double permute_factor = 1;       // as elementwise_factor, of kernels that sort rows by expert
+  double exchange_efficiency = 1;  // of deepep and hybridep, relative to collectives' on a tier
+  double eager_overlap = 1;        // part of an overlapped expert exchange that is hidden when no
+                                   // graph replays the iteration
+};
+
+// What a plan may ask for. Read by the rules of plans (plan/) and by the search spaces of the
+// planner.
+struct StackOffers {
+  int max_zero = 3;  // highest ZeRO stage
+  bool sequence_parallel = true;
+  bool selective_recompute = true;
+  bool recompute_modules = false;  // recomputation by modules
+  bool interleaved = true;
+  bool context_parallel = false;
+  bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
+  bool uneven_stages = false;    // any contiguous partition of the layers into stages
+  bool flex_dispatcher = false;  // deepep and hybridep
+  bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
+};
+
+// What its recipes choose where a plan says nothing. Read where a scenario's plan is completed
+// (scenario/, the evidence of planner/accuracy).
+struct StackDefaults {
+  int zero = 0;
+  bool sequence_parallel = false;   // with tp > 1
+  int micro_batches = 0;            // per pipeline rank; 0: the search chooses
+  int stages = 0;                   // virtual, per rank, when interleaved; 0: the search chooses
+  bool interleaved = false;         // its recipes interleave whenever the layers divide
+  bool rest_on_last_stage = false;  // layers that do not divide: rest_on_last(), parallel_plan.hpp
+  bool layout_by_cost = false;      // stages are cut by cost when a plan says no stage_layers
+  ExpertRecipe experts;
+};
+
+struct StackSpec {
+  std::string name;
+  std::string title;
+  std::string framework;
+  StackKernels kernels;
+  StackMemory memory;
+  StackCollectives collectives;
+  StackZero zero;
+  StackHost host;
+  StackExperts experts;
+  StackOffers offers;
+  StackDefaults defaults;
+  Overlap overlap;
+};
+
 // Converts a device peak to the peak that the framework's log reports.
-Bytes reported_peak(Bytes peak, const StackSpec& stack);
+Bytes reported_peak(Bytes peak, const StackMemory& memory);
 
 }  // namespace costmodel

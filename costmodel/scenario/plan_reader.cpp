@@ -123,20 +123,23 @@ Key<Spec> size_key(std::string_view name, Field field, std::string_view help) {
 template <class Spec>
 Key<Spec> exchange_key() {
   return key::special<Spec>(
-      "cp_comm", "none, " + words_text(context_exchange_names),
+      "cp_comm", [] { return "none, " + words_text(context_exchange_names); },
       "how context ranks exchange keys and values",
       [](MapReader& reader, Spec& spec) { spec.cp_comm = read_exchange(reader); });
 }
 template <class Spec>
 Key<Spec> recompute_key() {
-  return key::special<Spec>("recompute",
-                            words_text(recomputation_names) +
-                                ", {granularity, layers}, {modules: [...]} of " +
-                                words_text(recompute_module_names),
-                            "what backward computes again", [](MapReader& reader, Spec& spec) {
-                              if (const Value* value = reader.optional("recompute"))
-                                spec.recompute = read_recompute(*value);
-                            });
+  return key::special<Spec>(
+      "recompute",
+      [] {
+        return words_text(recomputation_names) + ", {granularity, layers}, {modules: [...]} of " +
+               words_text(recompute_module_names);
+      },
+      "what backward computes again",
+      [](MapReader& reader, Spec& spec) {
+        if (const Value* value = reader.optional("recompute"))
+          spec.recompute = read_recompute(*value);
+      });
 }
 template <class Spec>
 Key<Spec> zero_key() {
@@ -252,32 +255,19 @@ using P = PlanRequest;
 
 // `auto` leaves the key to the search.
 Key<P> or_auto(Key<P> row) {
-  row.allowed += ", auto";
-  row.read = [name = row.name, read = row.read](MapReader& reader, P& plan) {
-    if (reader.is_auto(name)) {
-      plan.automatic.emplace_back(name);
-    } else {
-      read(reader, plan);
-    }
-  };
-  return row;
+  return key::or_word<P>(std::move(row), "auto",
+                         [](MapReader& reader, std::string_view name, P& plan) {
+                           const bool automatic = reader.is_auto(name);
+                           if (automatic) plan.automatic.emplace_back(name);
+                           return automatic;
+                         });
 }
 
 // It follows from the devices: auto is as good as nothing.
 Key<P> replicas_key() {
-  Key<P> row = size_key<P>("dp", &P::dp, "data parallel size; absent: from the devices");
-  row.allowed += ", auto";
-  row.read = [read = row.read](MapReader& reader, P& plan) {
-    if (!reader.is_auto("dp")) read(reader, plan);
-  };
-  return row;
-}
-
-template <class Read>
-Key<P> list_key(std::string_view name, std::string allowed, std::string_view help, Read read) {
-  return key::special<P>(name, std::move(allowed), help, [=](MapReader& reader, P& plan) {
-    if (const Value* value = reader.optional(name)) read(*value, plan);
-  });
+  return key::or_word<P>(
+      size_key<P>("dp", &P::dp, "data parallel size; absent: from the devices"), "auto",
+      [](MapReader& reader, std::string_view name, P&) { return reader.is_auto(name); });
 }
 
 void read_rank_order(MapReader& reader, P& plan) {
@@ -306,14 +296,15 @@ const Keys<P>& size_rows() {
       or_auto(size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch")),
       or_auto(key::flag<P>("sequence_parallel", &P::sequence_parallel,
                            "norms and residuals are cut along the sequence over tensor ranks")),
-      or_auto(key::special<P>("schedule", words_text(schedule_names()) + ", {file: FILE}",
-                              "of the pipeline",
-                              [](MapReader& reader, P& plan) {
-                                const Value* schedule = reader.optional("schedule");
-                                if (schedule == nullptr) return;
-                                if (schedule->is_map()) return read_schedule_file(*schedule, plan);
-                                plan.schedule = read_schedule(reader);
-                              })),
+      or_auto(key::special<P>(
+          "schedule", [] { return words_text(schedule_names()) + ", {file: FILE}"; },
+          "of the pipeline",
+          [](MapReader& reader, P& plan) {
+            const Value* schedule = reader.optional("schedule");
+            if (schedule == nullptr) return;
+            if (schedule->is_map()) return read_schedule_file(*schedule, plan);
+            plan.schedule = read_schedule(reader);
+          })),
       or_auto(recompute_key<P>()),
       or_auto(
           key::word<P>("dispatcher", &P::dispatcher, dispatcher_names, "how tokens reach experts")),
@@ -325,20 +316,24 @@ const Keys<P>& size_rows() {
                            "... which then has the weight gradients as well")),
       or_auto(key::flag<P>("shared_expert_overlap", &P::shared_expert_overlap,
                            "shared experts compute beside the exchange")),
-      or_auto(list_key("stage_layers", "a list of 0 to 100,000", "layers of each stage",
-                       read_stage_layers)),
-      list_key("stages", "a list of maps", "stages with sizes of their own", read_stages),
-      list_key("replicas", "a list of maps", "groups of replicas with shares of their own",
-               read_replicas)};
+      or_auto(key::special<P>("stage_layers", key::said("a list of 0 to 100,000"),
+                              "layers of each stage",
+                              [](MapReader& reader, P& plan) {
+                                if (const Value* list = reader.optional("stage_layers"))
+                                  read_stage_layers(*list, plan);
+                              })),
+      key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
+      key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
+                   read_replicas)};
   return keys;
 }
 
 // Read after what `auto` cannot stand beside is refused.
 const Keys<P>& other_rows() {
   static const Keys<P> keys{
-      key::special<P>("offload", "none, auto, false", "reserved",
+      key::special<P>("offload", key::said("none, auto, false"), "reserved",
                       [](MapReader& reader, P&) { reject_unmodelled(reader); }),
-      key::special<P>("rank_order", "an order of tp, cp, ep, dp, pp",
+      key::special<P>("rank_order", key::said("an order of tp, cp, ep, dp, pp"),
                       "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
                       read_rank_order)};
   return keys;
@@ -359,15 +354,7 @@ PlanRequest read_plan(const Value& map) {
 }
 
 std::vector<KeyText> plan_keys() {
-  std::vector<KeyText> all;
-  const auto add = [&all](std::vector<KeyText> keys) {
-    all.insert(all.end(), keys.begin(), keys.end());
-  };
-  add(described(size_rows(), "plan."));
-  add(described(stage_rows(), "plan.stages[]."));
-  add(described(replica_rows(), "plan.replicas[]."));
-  add(described(other_rows(), "plan."));
-  return all;
+  return described(joined<P>({size_rows(), other_rows()}), "plan.");
 }
 
 void settle_stages(const PlanRequest& request, ParallelPlan& plan) {

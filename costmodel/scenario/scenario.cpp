@@ -98,10 +98,10 @@ void read_training(const Value& map, const ConfigPath& path, Scenario& scenario)
       resolve_config(path, "stacks", stack != nullptr ? *stack : default_stack);
   t.stack = read_stack(resolved.value, resolved.name);
   if (stack == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
-  t.gradient_precision = t.stack.gradient_precision;
-  if (t.precision == Precision::bf16 && t.stack.bf16_optimizer) {
+  t.gradient_precision = t.stack.memory.gradient_precision;
+  if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {
     t.gradient_precision = Precision::fp32;
-    t.stack.default_zero = std::max(t.stack.default_zero, 1);
+    t.stack.defaults.zero = std::max(t.stack.defaults.zero, 1);
   }
   if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
   if (const auto p = reader.one_of("gradient_precision", precision_names))
@@ -281,8 +281,8 @@ std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
   sizes.vpp = r.vpp.value_or(1);
   const bool open = r.is_auto("pp") || r.is_auto("vpp") || !r.replicas.empty() ||
                     (r.schedule && row_of(*r.schedule).folded);
-  if (!r.stage_layers.empty() || open || !stack.rest_on_last_stage || model.encoder_decoder() ||
-      uneven_split(sizes, model) != UnevenSplit::balanced)
+  if (!r.stage_layers.empty() || open || !stack.defaults.rest_on_last_stage ||
+      model.encoder_decoder() || uneven_split(sizes, model) != UnevenSplit::balanced)
     return r.stage_layers;
   const std::int64_t stages = std::int64_t{sizes.pp} * sizes.vpp;
   return sizes.vpp == 1 || leaves_rest(model.layers, stages) ? rest_on_last(model.layers, stages)
@@ -312,7 +312,7 @@ PlanRequest with_defaults(const Scenario& scenario) {
   settle("cp_comm", r.cp_comm, usual.cp_comm);
   const bool alike = stages_alike(scenario);
   if (alike) r.stage_layers = layout_of(r, scenario);
-  if (alike && stack.default_interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
+  if (alike && stack.defaults.interleaved && !r.vpp && !r.schedule && r.pp.value_or(1) > 1 &&
       !r.is_auto("vpp") && r.stage_layers.empty())
     r.automatic.emplace_back("vpp");
   settle("ep", r.ep, usual.ep);
@@ -320,10 +320,10 @@ PlanRequest with_defaults(const Scenario& scenario) {
   // A schedule of a fixed number of chunks has them; interleaved says how many itself.
   const bool chunks = r.schedule && takes_chunks(*r.schedule, 2) && !takes_chunks(*r.schedule, 3);
   settle("vpp", r.vpp, chunks ? 2 : usual.vpp);
-  settle("zero", r.zero, stack.default_zero);
+  settle("zero", r.zero, stack.defaults.zero);
   settle("micro_batch", r.micro_batch, usual.micro_batch);
   settle("sequence_parallel", r.sequence_parallel,
-         stack.default_sequence_parallel && (r.tp.value_or(2) > 1 || !r.lists().empty()));
+         stack.defaults.sequence_parallel && (r.tp.value_or(2) > 1 || !r.lists().empty()));
   settle("recompute", r.recompute, usual.recompute);
   if (r.vpp) settle("schedule", r.schedule, usual_schedule(*r.vpp));
   return r;
@@ -332,7 +332,7 @@ PlanRequest with_defaults(const Scenario& scenario) {
 ExpertRecipe expert_recipe(const Scenario& scenario) {
   if (scenario.model.experts == 0) return {};
   const PlanRequest& r = scenario.plan;
-  ExpertRecipe recipe = scenario.training.stack.experts;
+  ExpertRecipe recipe = scenario.training.stack.defaults.experts;
   recipe.dispatcher = r.dispatcher.value_or(recipe.dispatcher);
   recipe.multiprocessors = r.dispatcher_multiprocessors.value_or(recipe.multiprocessors);
   recipe.overlap = r.expert_overlap.value_or(recipe.overlap);
@@ -366,7 +366,8 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;
-  const bool by_cost = scenario.training.stack.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
+  const bool by_cost =
+      scenario.training.stack.defaults.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
   if (by_cost && r.stage_layers.empty() && r.lists().empty())
     plan.stage_layers = layers_by_cost(scenario.model, plan.pp);
   plan.rank_order = r.rank_order;

@@ -115,9 +115,9 @@ void take_defaults(Scenario& scenario) {
     field = static_cast<int>(value);
     std::erase(plan.automatic, key);
   };
-  settle("vpp", plan.vpp, stack.default_stages);
+  settle("vpp", plan.vpp, stack.defaults.stages);
   const std::int64_t ranks = scenario.cluster.devices / plan.tp.value_or(1) / plan.cp.value_or(1);
-  const std::int64_t parts = ranks * stack.default_micro_batches;  // dp · pp · micro-batches / pp
+  const std::int64_t parts = ranks * stack.defaults.micro_batches;  // dp · pp · micro-batches / pp
   if (parts > 0 && scenario.training.global_batch % parts == 0)
     settle("micro_batch", plan.micro_batch, scenario.training.global_batch / parts);
 }

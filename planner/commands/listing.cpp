@@ -120,8 +120,9 @@ Table stacks(const ConfigPath& path) {
     add(s.overlap.pp_overlap, "pipeline");
     t.rows.push_back(
         {name, s.title,
-         std::string(costmodel::attention_kernel_names[static_cast<std::size_t>(s.attention)]),
-         std::string(to_string(s.gradient_precision)), fmt::format("{}", s.max_zero),
+         std::string(
+             costmodel::attention_kernel_names[static_cast<std::size_t>(s.kernels.attention)]),
+         std::string(to_string(s.memory.gradient_precision)), fmt::format("{}", s.offers.max_zero),
          overlaps.empty() ? "none" : overlaps});
   }
   return t;

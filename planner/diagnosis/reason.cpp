@@ -205,7 +205,7 @@ class Stepper {
           });
     }
     for (const int zero : {p.zero - 1, p.zero + 1}) {
-      if (zero < 0 || zero > s_.training.stack.max_zero || p.replicas() == 1) continue;
+      if (zero < 0 || zero > s_.training.stack.offers.max_zero || p.replicas() == 1) continue;
       add("zero", fmt::format("{} -> {}", p.zero, zero),
           [zero](ParallelPlan& q) { q.zero = zero; });
     }

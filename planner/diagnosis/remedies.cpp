@@ -63,8 +63,8 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
   std::vector<ParallelPlan> plans;
   const int node = static_cast<int>(std::min(s.cluster.devices_per_node, s.cluster.devices));
   for (const auto& [tp, pp, zero] :
-       {std::tuple{1, 1, s.training.stack.max_zero}, std::tuple{node, 1, 1}, std::tuple{node, 4, 1},
-        std::tuple{node, 8, 1}}) {
+       {std::tuple{1, 1, s.training.stack.offers.max_zero}, std::tuple{node, 1, 1},
+        std::tuple{node, 4, 1}, std::tuple{node, 8, 1}}) {
     ParallelPlan plan;
     settle_sizes(s, tp, pp, plan);
     if (plan.cp > 1) plan.cp_comm = s.plan.cp_comm.value_or(plan.cp_comm);
@@ -75,7 +75,8 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
     const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
     const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp || s.plan.dp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
-    const int usual_zero = plan.replicas() > 1 ? std::min(zero, s.training.stack.max_zero) : 0;
+    const int usual_zero =
+        plan.replicas() > 1 ? std::min(zero, s.training.stack.offers.max_zero) : 0;
     plan.zero = s.plan.zero.value_or(usual_zero);
     plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
     plan.recompute = s.plan.recompute.value_or(costmodel::Recompute{Recomputation::full, 0});

@@ -313,19 +313,19 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
 
 // The stack's fusions; those that Megatron-LM enables by default are written when they are off.
 void write_kernels(const Scenario& s, Writer& out) {
-  const auto& stack = s.training.stack;
-  const bool flash = stack.attention != costmodel::AttentionKernel::unfused;
+  const costmodel::StackKernels& kernels = s.training.stack.kernels;
+  const bool flash = kernels.attention != costmodel::AttentionKernel::unfused;
   const bool full = s.training.precision == Precision::fp32;
   // auto leaves cuDNN's and FlashAttention's kernels to Transformer Engine's choice, as predicted;
   // `flash` would exclude cuDNN's.
   out.put("--attention-backend", flash && !full ? "auto" : "unfused");
   out.note_if(flash && full, "flash attention has no fp32 kernel: unfused instead");
-  out.flag_if(!stack.fused_softmax, "--no-masked-softmax-fusion");
-  if (!stack.fused_bias_activation)
+  out.flag_if(!kernels.fused_softmax, "--no-masked-softmax-fusion");
+  if (!kernels.fused_bias_activation)
     out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
-  out.flag_if(!stack.fused_bias_dropout_add, "--no-bias-dropout-fusion");
-  if (stack.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer Engine's
-                                    // 16 bits
+  out.flag_if(!kernels.fused_bias_dropout_add, "--no-bias-dropout-fusion");
+  if (kernels.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer
+                                      // Engine's 16 bits
     out.flag_if(true, "--cross-entropy-loss-fusion");
     out.put("--cross-entropy-fusion-impl", "te");
   }

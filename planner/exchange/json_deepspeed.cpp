@@ -137,9 +137,9 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
   note_if(p.recompute.granularity == Recomputation::full,
           "the model calls deepspeed.checkpointing.checkpoint for each layer");
   note_if(s.training.overlap.compile, "engine.compile() is called by the training script");
-  note_if(
-      p.zero >= 1 && !s.training.stack.master_weights && s.training.precision == Precision::bf16,
-      "bf16 training keeps fp32 master weights, which the stack does not");
+  note_if(p.zero >= 1 && !s.training.stack.memory.master_weights &&
+              s.training.precision == Precision::bf16,
+          "bf16 training keeps fp32 master weights, which the stack does not");
   return notes;
 }
 

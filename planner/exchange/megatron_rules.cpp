@@ -123,7 +123,7 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                   "divisible by cp {}; a rank has {} and {} key/value heads",
                   p.cp, heads, kv_heads),
       "set cp_comm: p2p");
-  rules.require(s.training.stack.attention != costmodel::AttentionKernel::unfused, "cp",
+  rules.require(s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused, "cp",
                 "Megatron-LM: context parallelism needs fused or flash attention", "set cp: 1");
 }
 

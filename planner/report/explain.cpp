@@ -99,7 +99,7 @@ SlowestRank slowest_rank(const Estimate& e) {
 }
 
 const char* pipeline_text(const ParallelPlan& p, const Scenario& s) {
-  return ends_apart(p.schedule, s.training.stack)
+  return ends_apart(p.schedule, s.training.stack.collectives)
              ? "the simulated pipeline: the longest span of a rank, from its first start to its "
                "last end (arXiv:2401.10241 section 4)"
              : "the simulated pipeline, from first start to last end";

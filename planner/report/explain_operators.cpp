@@ -178,7 +178,7 @@ class StageParts {
         cost_.stages[stage_].forward.time(),
         cost_.stages[stage_].backward.time() + cost_.stages[stage_].recompute.time()};
     rest("devices of a node together, clocks raised while others wait", priced);
-    const Seconds host = evaluator_.training().stack.micro_batch_host / 2;
+    const Seconds host = evaluator_.training().stack.host.micro_batch / 2;
     add("host", {host, host});
     add("ZeRO: gathers and reductions",
         {cost_.stages[stage_].zero_forward, cost_.stages[stage_].zero_backward});

@@ -41,7 +41,7 @@ class LayoutStages {
  public:
   LayoutStages(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
       : plan_(plan),
-        recompute_(recompute_as_run(plan.recompute, evaluator.training().stack)),
+        recompute_(recompute_as_run(plan.recompute, evaluator.training().stack.memory)),
         limit_(limit),
         evaluator_(&evaluator) {}
 

@@ -32,14 +32,14 @@ Seconds work_of(const PlanCost& cost) {
 
 // Whether the amount of recomputation depends on the layout, because only the first layers of each
 // stage are recomputed.
-bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackSpec& stack) {
-  return recompute_as_run(plan.recompute, stack).layers > 0;
+bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackMemory& memory) {
+  return recompute_as_run(plan.recompute, memory).layers > 0;
 }
 
 // A plan whose work bounds that of every layout of `plan` from below: without recomputation if the
 // amount depends on the layout, else `plan` itself, whose work all layouts share.
-ParallelPlan least_work(ParallelPlan plan, const costmodel::StackSpec& stack) {
-  if (recomputes_partly(plan, stack)) plan.recompute = {};
+ParallelPlan least_work(ParallelPlan plan, const costmodel::StackMemory& memory) {
+  if (recomputes_partly(plan, memory)) plan.recompute = {};
   return plan;
 }
 
@@ -191,7 +191,7 @@ class FamilySearch {
   // Returns whether no layout is quick enough, whatever fits.
   bool try_member(ParallelPlan member, std::uint64_t order, Opened& result) {
     if (!is_valid(member, s_->model, s_->cluster, s_->training)) return false;
-    const PlanCost& cost = evaluator_.cost(least_work(member, s_->training.stack));
+    const PlanCost& cost = evaluator_.cost(least_work(member, s_->training.stack.memory));
     const Seconds least =
         member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
     if (!podium_->open_to(least)) return true;
@@ -273,7 +273,7 @@ std::vector<BoundedFamily> bounded_families(const Scenario& s) {
   std::vector<BoundedFamily> families;
   for (const Family& family : enumerate_uneven(s).families) {
     const Seconds bound = bound_of(family, s, [&](const ParallelPlan& plan) {
-      return work_bound(evaluator.cost(least_work(plan, s.training.stack)), plan.pp);
+      return work_bound(evaluator.cost(least_work(plan, s.training.stack.memory)), plan.pp);
     });
     families.push_back({bound, families.size() + 1, family.plan});
   }

@@ -31,8 +31,8 @@ MeshBatchSearch::MeshBatchSearch(const Scenario& scenario, std::int64_t sequence
     : s_(&scenario),
       sequences_(sequences),
       expired_(&expired),
-      sequence_parallel_(
-          scenario.plan.sequence_parallel.value_or(scenario.training.stack.sequence_parallel)),
+      sequence_parallel_(scenario.plan.sequence_parallel.value_or(
+          scenario.training.stack.offers.sequence_parallel)),
       evaluator_(scenario.model, scenario.cluster, scenario.training) {
   result_.bound = least;
 }

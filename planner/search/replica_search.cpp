@@ -155,7 +155,8 @@ class ReplicaSearcher {
         plan.dp = static_cast<int>(devices / tp / pp);
         if (!open(s_->plan.dp, plan.dp)) continue;
         plan.sequence_parallel =
-            s_->plan.sequence_parallel.value_or(s_->training.stack.sequence_parallel) && tp > 1;
+            s_->plan.sequence_parallel.value_or(s_->training.stack.offers.sequence_parallel) &&
+            tp > 1;
         for (const auto& recompute : recompute_offered(*s_)) {
           for (const int zero : zero_offered(*s_, plan.replicas())) {
             plan.recompute = recompute;

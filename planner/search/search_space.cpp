@@ -46,7 +46,7 @@ std::optional<std::int64_t> widened(const std::optional<int>& value) {
 bool allowed(const Scenario& s, ScheduleKind kind) {
   const auto& limit = s.search.schedules;
   if (!limit.empty()) return std::find(limit.begin(), limit.end(), kind) != limit.end();
-  return row_of(kind).searched && (!splits_backward(kind) || s.training.stack.zero_bubble);
+  return row_of(kind).searched && (!splits_backward(kind) || s.training.stack.offers.zero_bubble);
 }
 
 std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
@@ -85,9 +85,9 @@ constexpr std::int64_t least_context_tokens = 4096;
 
 std::int64_t most_context_ranks(const Scenario& s) {
   if (s.plan.cp) return *s.plan.cp;
-  const bool offered = s.training.stack.context_parallel && s.model.state_size == 0 &&
+  const bool offered = s.training.stack.offers.context_parallel && s.model.state_size == 0 &&
                        !s.model.encoder_decoder() &&
-                       s.training.stack.attention != costmodel::AttentionKernel::unfused;
+                       s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused;
   if (!offered) return 1;
   return s.search.max_cp > 0
              ? s.search.max_cp
@@ -123,13 +123,13 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
   const costmodel::StackSpec& stack = s.training.stack;
   ExpertRecipe recipe = written;
   // One copy a rank is never slower than one a chosen expert.
-  if (!s.plan.dispatcher && stack.flex_dispatcher)
+  if (!s.plan.dispatcher && stack.offers.flex_dispatcher)
     recipe.dispatcher = costmodel::Dispatcher::hybridep;
   if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
     recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
   std::vector<ExpertRecipe> recipes{recipe};
   // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py).
-  const bool beside = stack.expert_overlap && !s.plan.expert_overlap && (pp == 1 || vpp > 1);
+  const bool beside = stack.offers.expert_overlap && !s.plan.expert_overlap && (pp == 1 || vpp > 1);
   if (!beside) return recipes;
   recipe.overlap = true;
   recipe.delayed_weight_gradient = s.plan.delayed_weight_gradient.value_or(true);
@@ -144,11 +144,11 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
   if (replicas == 1) return {0};  // nothing to shard over
   if (!s.search.zero.empty()) {
     std::vector<int> offered = s.search.zero;
-    std::erase_if(offered, [&](int z) { return z > s.training.stack.max_zero; });
+    std::erase_if(offered, [&](int z) { return z > s.training.stack.offers.max_zero; });
     return offered;
   }
   std::vector<int> stages;
-  for (int z = 0; z <= s.training.stack.max_zero; ++z) stages.push_back(z);
+  for (int z = 0; z <= s.training.stack.offers.max_zero; ++z) stages.push_back(z);
   return stages;
 }
 
@@ -176,12 +176,12 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
     return limit.empty() || std::find(limit.begin(), limit.end(), kind) != limit.end();
   };
   if (wanted(Recomputation::none)) list.push_back({Recomputation::none, 0});
-  if (wanted(Recomputation::selective) && s.training.stack.recompute_modules) {
+  if (wanted(Recomputation::selective) && s.training.stack.offers.recompute_modules) {
     for (const unsigned modules : module_choices(s.model))
       list.push_back({Recomputation::selective, 0, modules});
   }
   if (plan.experts.overlap) return list;  // Megatron-LM: not with full recomputation
-  if (wanted(Recomputation::selective) && s.training.stack.selective_recompute) {
+  if (wanted(Recomputation::selective) && s.training.stack.offers.selective_recompute) {
     list.push_back({Recomputation::selective, 0});
   }
   if (!wanted(Recomputation::full)) return list;
@@ -205,7 +205,7 @@ constexpr std::int64_t most_laid_out = 1024;
 // last one. Empty: it has none, or the layers divide, or their number is written.
 std::vector<int> rest_layout(const Scenario& s, std::int64_t pp, std::int64_t vpp) {
   const std::int64_t layers = s.model.layers, stages = pp * vpp;
-  if (!s.training.stack.rest_on_last_stage || !s.plan.stage_layers.empty() || pp == 1 ||
+  if (!s.training.stack.defaults.rest_on_last_stage || !s.plan.stage_layers.empty() || pp == 1 ||
       layers > most_laid_out || s.model.encoder_decoder() || stages > layers)
     return {};
   ParallelPlan sizes;
@@ -233,7 +233,7 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   for (std::int64_t v = 1; v <= most && v * pp <= s.model.layers; ++v) {
     if (!rest_layout(s, pp, v).empty()) all.push_back(v);
   }
-  if (all.empty() && s.training.stack.uneven_stages) return {1};
+  if (all.empty() && s.training.stack.offers.uneven_stages) return {1};
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -304,7 +304,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.dp = static_cast<int>(dp);
         plan.stage_layers = s.plan.stage_layers;
         plan.listed = s.plan.listed;
-        const bool by_cost = s.training.stack.layout_by_cost && pp > 1;
+        const bool by_cost = s.training.stack.defaults.layout_by_cost && pp > 1;
         if (by_cost && s.plan.stage_layers.empty())
           plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
@@ -357,7 +357,7 @@ std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
 bool leads(const ParallelPlan& member, const Scenario& s) {
   if (member.recompute.layers > 0) return true;
   return member.recompute.granularity == Recomputation::none &&
-         !s.training.stack.activation_offload;
+         !s.training.stack.memory.activation_offload;
 }
 
 bool brackets_partial(const std::vector<ParallelPlan>& members) {

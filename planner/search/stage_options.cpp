@@ -26,7 +26,8 @@ std::vector<Recompute> recompute_offered(const Scenario& s) {
   std::vector<Recompute> all;
   const auto& listed = s.search.recompute;
   for (const auto kind : {Recomputation::none, Recomputation::selective, Recomputation::full}) {
-    const bool offered = kind != Recomputation::selective || s.training.stack.selective_recompute;
+    const bool offered =
+        kind != Recomputation::selective || s.training.stack.offers.selective_recompute;
     if (offered &&
         (listed.empty() || std::find(listed.begin(), listed.end(), kind) != listed.end()))
       all.push_back({kind, 0});
@@ -37,7 +38,7 @@ std::vector<Recompute> recompute_offered(const Scenario& s) {
 std::vector<int> zero_offered(const Scenario& s, std::int64_t replicas) {
   if (s.plan.zero) return {*s.plan.zero};
   std::vector<int> all;
-  for (int z = 0; z <= (replicas > 1 ? s.training.stack.max_zero : 0); ++z) {
+  for (int z = 0; z <= (replicas > 1 ? s.training.stack.offers.max_zero : 0); ++z) {
     const auto& listed = s.search.zero;
     if (listed.empty() || std::find(listed.begin(), listed.end(), z) != listed.end())
       all.push_back(z);
@@ -129,7 +130,7 @@ StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
 }
 
 LayerMix StageOptions::mix_of(const Layers& layers, const Recompute& asked) const {
-  const Recompute recompute = recompute_as_run(asked, s_->training.stack);
+  const Recompute recompute = recompute_as_run(asked, s_->training.stack.memory);
   return layer_mix(s_->model, layers.first, layers.count, recompute);
 }
 

@@ -117,7 +117,7 @@ StagePrices prices_of(const StageSpec& spec, const costmodel::Evaluator& evaluat
   costmodel::ParallelPlan whole, sharded;
   whole.micro_batch = spec.micro_batch;
   sharded.zero = 3;
-  StagePrices p{{&cluster, spec.mesh, evaluator.training().stack.collective_wait},
+  StagePrices p{{&cluster, spec.mesh, evaluator.training().stack.host.collective_wait},
                 &evaluator.training(),
                 evaluator.pricing(whole),
                 evaluator.pricing(sharded)};
@@ -299,8 +299,8 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
     }
     if (k == plan.virtual_stages() - 1) add(LayerKind::head, Recomputed::nothing, 1);
   }
-  const auto& stack = evaluator.training().stack;
-  spec.memory = (limit - stack.context) / (1 + stack.fragmentation) - working;
+  const costmodel::StackMemory& memory = evaluator.training().stack.memory;
+  spec.memory = (limit - memory.context) / (1 + memory.fragmentation) - working;
   return spec;
 }
 

@@ -30,9 +30,11 @@ std::string model_text(const costmodel::ModelSpec& m) {
 // The switches are those that change what is computed, kept or sent.
 std::string stack_text(const costmodel::StackSpec& s) {
   std::string switches;
-  for (const bool on : {s.attention == costmodel::AttentionKernel::flash, s.fused_softmax,
-                        s.fused_bias_activation, s.fused_bias_dropout_add, s.fused_cross_entropy,
-                        s.scatter_gather, s.embedding_all_reduce, s.selective_half})
+  for (const bool on :
+       {s.kernels.attention == costmodel::AttentionKernel::flash, s.kernels.fused_softmax,
+        s.kernels.fused_bias_activation, s.kernels.fused_bias_dropout_add,
+        s.kernels.fused_cross_entropy, s.collectives.scatter_gather,
+        s.collectives.embedding_all_reduce, s.memory.selective_half})
     switches += on ? '1' : '0';
   return fmt::format("{} (switches {})", s.name, switches);
 }

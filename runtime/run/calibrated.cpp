@@ -19,10 +19,11 @@ namespace {
 // a stack chooses stay.
 void without_framework(costmodel::TrainingSpec& training) {
   auto& stack = training.stack;
-  stack.elementwise_factor = stack.permute_factor = stack.attention_factor = 1;
-  stack.kernel_launch = stack.collective_wait = {};
-  stack.micro_batch_host = stack.iteration_host = {};
-  stack.backward_tp_overlap = stack.zero_prefetch = false;
+  stack.kernels.elementwise_factor = stack.experts.permute_factor = stack.kernels.attention_factor =
+      1;
+  stack.host.kernel_launch = stack.host.collective_wait = {};
+  stack.host.micro_batch = stack.host.iteration = {};
+  stack.collectives.backward_tp_overlap = stack.zero.prefetch = false;
   const costmodel::Overlap asked = training.overlap;
   training.overlap = {.overlap_grad_reduce = asked.overlap_grad_reduce,
                       .pp_overlap = true,

@@ -154,7 +154,7 @@ class Emulation {
     RunSummary own;
     own.timeline = std::move(seen->timeline);
     summarise_stages(plan, cost.micro_batches,
-                     ends_apart(plan.schedule, request_.scenario.training.stack), own);
+                     ends_apart(plan.schedule, request_.scenario.training.stack.collectives), own);
     add(own, one.pipeline.first_stage, ends_.back().meeting);
     return true;
   }

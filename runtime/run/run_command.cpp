@@ -179,17 +179,17 @@ ParallelPlan executed_plan(const Scenario& s) {
 std::string compute_as_can_be(const Backend& backend, costmodel::TrainingSpec& t) {
   const Precision precision = backend.computed_in(t.precision);
   const bool wide = precision == Precision::fp32, narrow = is_narrow(precision);
-  auto& stack = t.stack;
+  costmodel::StackMemory& memory = t.stack.memory;
   const bool as_said =
       t.precision == precision && t.gradient_precision == Precision::fp32 &&
-      (wide || (stack.master_weights && !stack.fp32_shards && !stack.bf16_optimizer)) &&
-      !(narrow && stack.narrow_saved_inputs);
+      (wide || (memory.master_weights && !memory.fp32_shards && !memory.bf16_optimizer)) &&
+      !(narrow && memory.narrow_saved_inputs);
   if (as_said) return "";
   t.precision = precision;
   t.gradient_precision = Precision::fp32;
   if (!wide) {
-    stack.master_weights = true;
-    stack.fp32_shards = stack.bf16_optimizer = stack.narrow_saved_inputs = false;
+    memory.master_weights = true;
+    memory.fp32_shards = memory.bf16_optimizer = memory.narrow_saved_inputs = false;
   }
   return fmt::format("computed in {}{}{}, and predicted so; the scenario says otherwise",
                      to_string(precision), wide ? "" : " with fp32 gradients and optimizer weights",

@@ -74,10 +74,10 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
   refuse(ends_apart && plan.zero >= 2, "zero",
          "a tied embedding on two stages keeps whole gradients, which ZeRO 2 and 3 do not have",
          "set zero: 1, or tie_embeddings: false");
-  refuse(ends_apart && !training.stack.embedding_all_reduce, "stack",
+  refuse(ends_apart && !training.stack.collectives.embedding_all_reduce, "stack",
          fmt::format("stack {} does not sum tied embeddings over stages", training.stack.name),
          "choose another training.stack, or tie_embeddings: false");
-  refuse(training.stack.selective_half &&
+  refuse(training.stack.memory.selective_half &&
              plan.recompute.granularity == costmodel::Recomputation::selective,
          "recompute",
          fmt::format("the runtime does not recompute as stack {} does", training.stack.name),

@@ -16,7 +16,8 @@ int StageExecutor::rank_of_stage(int stage) const {
 }
 
 bool StageExecutor::splits_transfers() const {
-  return plan_.tp > 1 && !plan_.sequence_parallel && evaluator_.training().stack.scatter_gather;
+  return plan_.tp > 1 && !plan_.sequence_parallel &&
+         evaluator_.training().stack.collectives.scatter_gather;
 }
 
 // The part of a stage's result that this rank sends or receives.

@@ -30,7 +30,7 @@ std::unique_ptr<runtime::Device> first_gpu(runtime::Number number = runtime::Num
 double difference(const char* model, const char* plan, int ranks, bool flash,
                   runtime::Number number = runtime::Number::f32, bool fp8 = false) {
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
-  s.training.stack.attention =
+  s.training.stack.kernels.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
   const auto reference = training_test::trained(s, 20);
   const bool narrow = number != runtime::Number::f32;

@@ -33,7 +33,7 @@ struct Boat {
 };
 
 const Keys<Mast>& mast_rows() {
-  static const Keys<Mast> rows{key::source<Mast>("source", true),
+  static const Keys<Mast> rows{key::required_source<Mast>(),
                                key::number<Mast>("height", &Mast::height, 1, 50, "in metres")};
   return rows;
 }

@@ -82,14 +82,14 @@ TEST_CASE("simulation and estimate agree on time and bubble, for every schedule"
         CAPTURE(post_validation);
         CAPTURE(overlap);
         TrainingSpec training = fixtures::training(32, 512);
-        training.stack.zero_bubble = true;
-        training.stack.post_validation = post_validation;
+        training.stack.offers.zero_bubble = true;
+        training.stack.collectives.post_validation = post_validation;
         training.overlap.pp_overlap = overlap;
         REQUIRE(is_valid(plan, model, cluster, training));
         Evaluator evaluator(model, cluster, training);
         const Estimate e = evaluator.estimate(plan);
         const Timeline timeline = evaluator.timeline(plan);
-        const bool apart = ends_apart(plan.schedule, training.stack);
+        const bool apart = ends_apart(plan.schedule, training.stack.collectives);
         CHECK(std::abs(bubble_fraction(timeline, apart) - e.bubble_fraction) <= 1e-9);
         // Where ranks do not meet, an iteration is the longest span of one.
         std::vector<Seconds> start(4, Seconds(1e9)), end(4);

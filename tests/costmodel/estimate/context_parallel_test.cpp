@@ -52,8 +52,8 @@ LayerCost block(int cp, ContextExchange exchange, Recomputed what = Recomputed::
 
 TrainingSpec training() {
   TrainingSpec t = fixtures::training(16, s);
-  t.stack.attention = AttentionKernel::flash;
-  t.stack.context_parallel = true;
+  t.stack.kernels.attention = AttentionKernel::flash;
+  t.stack.offers.context_parallel = true;
   return t;
 }
 
@@ -244,10 +244,10 @@ TEST_CASE("what Megatron-LM and Transformer Engine refuse") {
   CHECK(key() == "cp_comm");
   plan.cp = 2;
   CHECK(key() == "");
-  t.stack.attention = AttentionKernel::unfused;
+  t.stack.kernels.attention = AttentionKernel::unfused;
   CHECK(key() == "cp");
   t = training();
-  t.stack.context_parallel = false;
+  t.stack.offers.context_parallel = false;
   CHECK(key() == "cp");
 }
 

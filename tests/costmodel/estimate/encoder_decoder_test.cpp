@@ -335,7 +335,7 @@ TEST_CASE("a stage with decoder layers holds the encoder's output for each in fl
     return evaluator.layer(kind, plan, Recomputed::nothing).footprint.kept.value;
   };
   const double output = 2.0 * 64 * 512 * 2 / 2;
-  const double margin = 1 + s.training.stack.fragmentation;
+  const double margin = 1 + s.training.stack.memory.fragmentation;
   CHECK(cost.ranks[2].memory.each.value ==
         doctest::Approx((2 * kept(LayerKind::decoder) + output) * margin).epsilon(1e-12));
   CHECK(cost.ranks[1].memory.each.value ==

@@ -29,7 +29,7 @@ ParallelPlan plan_of(int pp, int dp, int zero) {
 }  // namespace
 
 TEST_CASE("a log's peak leaves out the contexts, or the allocator's reserve too") {
-  StackSpec stack;
+  StackMemory stack;
   stack.context = Bytes(2e9);
   stack.fragmentation = 0.25;
   CHECK(reported_peak(Bytes(12e9), stack) == Bytes(12e9));
@@ -57,7 +57,7 @@ TEST_CASE("FSDP2 in a pipeline is ZeRO-1: whole weights and gradients, gathered 
   TrainingSpec training = fixtures::training(64, 1024);
   const ClusterSpec cluster = fixtures::cluster(32);
   const Estimate apart = Evaluator(model, cluster, training).estimate(plan_of(4, 8, 1));
-  training.stack.whole_in_pipeline = true;
+  training.stack.zero.whole_in_pipeline = true;
   Evaluator evaluator(model, cluster, training);
   const Estimate together = evaluator.estimate(plan_of(4, 8, 3));
   CHECK(relative_error(together.peak.value, apart.peak.value) <= 1e-12);
@@ -69,7 +69,7 @@ TEST_CASE("FSDP2 in a pipeline is ZeRO-1: whole weights and gradients, gathered 
 TEST_CASE("gradients that are scattered behind the backward pass stand whole before") {
   TrainingSpec training = fixtures::training(64, 1024);
   const ClusterSpec cluster = fixtures::cluster(8);
-  training.stack.whole_gradients = true;
+  training.stack.zero.whole_gradients = true;
   Evaluator evaluator(model, cluster, training);
   const StageMemory one = evaluator.estimate(plan_of(1, 8, 1)).memory.front();
   const StageMemory three = evaluator.estimate(plan_of(1, 8, 3)).memory.front();
@@ -79,7 +79,7 @@ TEST_CASE("gradients that are scattered behind the backward pass stand whole bef
 
 TEST_CASE("just so many layers are offloaded that the plan fits, and slow links show") {
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.activation_offload = true;
+  training.stack.memory.activation_offload = true;
   ClusterSpec cluster = fixtures::cluster(8);
   cluster.device.host_bandwidth = BytesPerSecond(1e15);
   ParallelPlan plan = plan_of(1, 8, 3);

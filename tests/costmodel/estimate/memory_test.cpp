@@ -46,7 +46,7 @@ TEST_CASE("bytes a parameter by precision and optimizer") {
   CHECK(gradient_bytes_per_parameter(t) == 4);  // Megatron's 18 bytes
   t.sgd = true;
   CHECK(optimizer_bytes_per_parameter(t) == 8);
-  t.stack.master_weights = false;
+  t.stack.memory.master_weights = false;
   CHECK(optimizer_bytes_per_parameter(t) == 4);
   t.sgd = false;
   t.precision = Precision::fp32;

@@ -16,7 +16,7 @@ Workload workload() {
 TEST_CASE("a kernel takes the host's launch, the framework's if longer, or a graph's replay") {
   Workload on = workload();
   CHECK(kernel_launch(on).value == 5e-6);
-  on.training.stack.kernel_launch = Seconds(7e-6);
+  on.training.stack.host.kernel_launch = Seconds(7e-6);
   CHECK(kernel_launch(on).value == 7e-6);
   on.training.overlap.cuda_graph = true;
   on.cluster.device.graph_kernel_launch = Seconds(1e-6);
@@ -39,7 +39,7 @@ TEST_CASE("a framework may keep whole weights in a pipeline, and repeat half of 
   plan.recompute = {Recomputation::selective, 0};
   StackSpec stack;
   CHECK(plan_as_run(plan, stack) == plan);
-  stack.whole_in_pipeline = stack.selective_half = true;
+  stack.zero.whole_in_pipeline = stack.memory.selective_half = true;
   CHECK(plan_as_run(plan, stack).zero == 3);
   CHECK(plan_as_run(plan, stack).recompute.granularity == Recomputation::full);
   plan.pp = 2;
@@ -48,10 +48,10 @@ TEST_CASE("a framework may keep whole weights in a pipeline, and repeat half of 
 
 TEST_CASE("gradients join a buffer but with ZeRO-3, by a kernel of its own where none is fused") {
   Workload on = workload();  // gradients in 16 bits
-  on.training.stack.fused_accumulation = false;
+  on.training.stack.kernels.fused_accumulation = false;
   ParallelPlan plan;
   CHECK(pricing_of(plan, on).accumulation_bytes == 6);
-  on.training.stack.fused_accumulation = true;
+  on.training.stack.kernels.fused_accumulation = true;
   CHECK(pricing_of(plan, on).accumulation_bytes == 1);
   on.training.gradient_precision = Precision::fp32;
   CHECK(pricing_of(plan, on).accumulation_bytes == 3);

@@ -74,7 +74,7 @@ TEST_CASE("an iteration is the slowest group's pipeline and a ring over the join
   CHECK(quick.meeting < slow.meeting);
   const Seconds expected =
       (slow.meeting + replicas.across() + costmodel::max(quick.optimizer, slow.optimizer) +
-       costmodel::max(quick.gather, slow.gather) + s.training.stack.iteration_host) *
+       costmodel::max(quick.gather, slow.gather) + s.training.stack.host.iteration) *
       straggler_factor(s.cluster);
   CHECK(replicas.iteration(shares).value == doctest::Approx(expected.value).epsilon(1e-12));
 }

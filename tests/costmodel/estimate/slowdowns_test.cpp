@@ -54,10 +54,10 @@ TEST_CASE("host time is paid once an iteration and once a micro-batch") {
   TrainingSpec training = fixtures::training(64, 1024);
   const ParallelPlan plan = plan_of(1, 1, 8);  // 8 micro-batches
   const Estimate none = estimate_of(cluster, training, plan);
-  training.stack.iteration_host = Seconds(0.5);
+  training.stack.host.iteration = Seconds(0.5);
   const Estimate once = estimate_of(cluster, training, plan);
   CHECK(relative_error((once.iteration - none.iteration).value, 0.5) <= 1e-9);
-  training.stack.micro_batch_host = Seconds(0.25);
+  training.stack.host.micro_batch = Seconds(0.25);
   const Estimate often = estimate_of(cluster, training, plan);
   CHECK(relative_error((often.iteration - once.iteration).value, 8 * 0.25) <= 1e-9);
   CHECK(relative_error(often.breakdown.other.value, 0.5 + 8 * 0.25) <= 1e-9);
@@ -69,7 +69,7 @@ TEST_CASE("ranks wait at each exposed tensor-parallel collective") {
   TrainingSpec training = fixtures::training(8, 1024);
   const ParallelPlan plan = plan_of(8, 1, 1);  // 8 micro-batches
   const Estimate none = estimate_of(cluster, training, plan);
-  training.stack.collective_wait = Seconds(1e-3);
+  training.stack.host.collective_wait = Seconds(1e-3);
   const Estimate waits = estimate_of(cluster, training, plan);
   // Two all-reduces a layer and pass, one of the embedding, three of the loss, one back from the
   // head.
@@ -87,12 +87,12 @@ TEST_CASE("devices that idle in the bubble compute faster, unless the host sets 
   const Estimate boosted = estimate_of(cluster, training, plan);
   CHECK(relative_error(boosted.breakdown.compute / cold.breakdown.compute, 1 - 0.3 * 7 / 15) <=
         1e-9);
-  training.stack.kernel_launch = Seconds(0.01);
+  training.stack.host.kernel_launch = Seconds(0.01);
   const Estimate host = estimate_of(cluster, training, plan);
   cluster.device.idle_boost = 0;
   CHECK(host.iteration == estimate_of(cluster, training, plan).iteration);
   cluster.device.idle_boost = 0.3;
-  training.stack.kernel_launch = Seconds(0);
+  training.stack.host.kernel_launch = Seconds(0);
   const ParallelPlan flat = plan_of(8, 1, 1);
   const Estimate busy = estimate_of(cluster, training, flat);
   cluster.device.idle_boost = 0;
@@ -102,7 +102,7 @@ TEST_CASE("devices that idle in the bubble compute faster, unless the host sets 
 TEST_CASE("a graph replaces the host's launches, by the device's figure where it has one") {
   ClusterSpec cluster = fixtures::cluster(8);
   TrainingSpec training = fixtures::training(8, 1024);
-  training.stack.kernel_launch = Seconds(0.01);  // longer than any kernel or collective
+  training.stack.host.kernel_launch = Seconds(0.01);  // longer than any kernel or collective
   const ParallelPlan plan = plan_of(1, 2, 4);
   const Estimate eager = estimate_of(cluster, training, plan);
   training.overlap.cuda_graph = true;
@@ -136,14 +136,14 @@ TEST_CASE("ZeRO-3 by one port of a node takes as much longer as the node has dev
   cluster.tiers.back().latency = cluster.tiers.back().fixed = Seconds(0);
   cluster.tiers.front().latency = cluster.tiers.front().fixed = Seconds(0);
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.zero_prefetch = false;
+  training.stack.zero.prefetch = false;
   training.overlap.overlap_grad_reduce = false;
   ParallelPlan plan = plan_of(1, 1, 64);
   plan.zero = 3;
   const double all_ports = estimate_of(cluster, training, plan).breakdown.dp_comm.value;
   plan.zero = 2;
   const Seconds two = estimate_of(cluster, training, plan).breakdown.dp_comm;
-  training.stack.zero_one_port = true;
+  training.stack.zero.one_port = true;
   CHECK(estimate_of(cluster, training, plan).breakdown.dp_comm == two);
   plan.zero = 3;
   CHECK(relative_error(estimate_of(cluster, training, plan).breakdown.dp_comm.value,
@@ -158,13 +158,13 @@ TEST_CASE("gradients in buckets pay the start of each, and no more bytes") {
     return estimate_of(cluster, training, plan_of(1, 1, 64)).breakdown.dp_comm;
   };
   const Seconds whole = exposed();
-  training.stack.gradient_bucket = Bytes(25e6);
+  training.stack.collectives.gradient_bucket = Bytes(25e6);
   CHECK(exposed() > whole);
-  training.stack.gradient_bucket = Bytes(1e12);
+  training.stack.collectives.gradient_bucket = Bytes(1e12);
   CHECK(exposed() == whole);
   for (auto& tier : cluster.tiers) tier.latency = tier.fixed = Seconds(0);
   const Seconds free = exposed();
-  training.stack.gradient_bucket = Bytes(25e6);
+  training.stack.collectives.gradient_bucket = Bytes(25e6);
   CHECK(relative_error(exposed().value, free.value) <= 1e-9);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("with one queue of collectives only tensor parallelism exposes the red
     return estimate_of(cluster, training, plan_of(tp, 1, 64 / tp)).breakdown.dp_comm;
   };
   const Seconds alone = exposed(1), with_tensor = exposed(8);
-  training.stack.one_collective_queue = true;
+  training.stack.collectives.one_collective_queue = true;
   CHECK(exposed(1) == alone);
   CHECK(exposed(8) > with_tensor);
 }
@@ -216,7 +216,7 @@ TEST_CASE("bf16 under DeepSpeed: fp32 gradients beside bf16 ones") {
   training.precision = Precision::bf16;
   training.gradient_precision = Precision::fp32;
   const Estimate plain = estimate_of(cluster, training, plan_of(8, 1, 1));
-  training.stack.bf16_optimizer = true;
+  training.stack.memory.bf16_optimizer = true;
   const Estimate both = estimate_of(cluster, training, plan_of(8, 1, 1));
   CHECK(relative_error(both.memory[0].gradients / plain.memory[0].gradients, 1.5) <= 1e-12);
 }
@@ -224,7 +224,7 @@ TEST_CASE("bf16 under DeepSpeed: fp32 gradients beside bf16 ones") {
 TEST_CASE("selective recomputation of every second layer") {
   const ClusterSpec cluster = fixtures::cluster(8);
   TrainingSpec training = fixtures::training(8, 1024);
-  training.stack.selective_half = true;
+  training.stack.memory.selective_half = true;
   ParallelPlan plan = plan_of(8, 1, 1);
   plan.recompute.granularity = Recomputation::selective;
   const Estimate half = estimate_of(cluster, training, plan);

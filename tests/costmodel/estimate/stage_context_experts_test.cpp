@@ -32,9 +32,9 @@ ModelSpec sparse() {
 
 TrainingSpec training() {
   TrainingSpec t = fixtures::training(96, s);
-  t.stack.attention = AttentionKernel::flash;
-  t.stack.context_parallel = true;
-  t.stack.max_zero = 3;
+  t.stack.kernels.attention = AttentionKernel::flash;
+  t.stack.offers.context_parallel = true;
+  t.stack.offers.max_zero = 3;
   return t;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("stages that share cp, its exchange, ep and etp cost what the plain pl
     ParallelPlan plain = stage_plan(own, 0);
     REQUIRE(plain.stages.empty());
     TrainingSpec t = training();
-    t.stack.scatter_gather = c.scatter;
+    t.stack.collectives.scatter_gather = c.scatter;
     const ClusterSpec cluster = fixtures::cluster(plain.devices());
     CHECK(own.devices() == plain.devices());
     REQUIRE(violations(own, sparse(), cluster, t).empty());
@@ -148,7 +148,7 @@ TEST_CASE("between stages of different cp a rank takes its part of the sequences
   TrainingSpec t = training();
   const double whole = 4.0 * 2 * s * h * 2;  // sequences x s x h x fp16
   for (const bool scatter : {false, true}) {
-    t.stack.scatter_gather = scatter;
+    t.stack.collectives.scatter_gather = scatter;
     ParallelPlan plan = plan_of({stage({2, 1, 4, 1, 1}), stage({1, 8, 2, 1, 1})}, {6, 6}, 2);
     plan.sequence_parallel = false;
     const ClusterSpec cluster = fixtures::cluster(24);
@@ -185,7 +185,7 @@ TEST_CASE("no plan of random stages with cp and ep is faster than its bound; its
     }
     TrainingSpec t = training();
     t.overlap.pp_overlap = random.integer(0, 1) == 1;
-    t.stack.scatter_gather = random.integer(0, 1) == 1;
+    t.stack.collectives.scatter_gather = random.integer(0, 1) == 1;
     const ClusterSpec cluster = fixtures::cluster(16);
     const ParallelPlan plan = plan_of(stages, layers, 4);
     if (!is_valid(plan, model, cluster, t)) continue;
@@ -234,7 +234,7 @@ TEST_CASE("what a stage's cp or ep breaks is named with the stage") {
   has(fault(plan_of({plain, stage({1, 4, 2, 1, 1})}, half, 1), dense(), odd),
       "stages: stage 1: the sequence 1028 is not divisible by 2 x cp 4");
   TrainingSpec without = t;
-  without.stack.context_parallel = false;
+  without.stack.offers.context_parallel = false;
   has(fault(plan_of({plain, stage({1, 4, 2, 1, 1})}, half, 1), dense(), without),
       "stages: stage 1: stack ");
 }

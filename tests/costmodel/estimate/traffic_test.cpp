@@ -60,7 +60,7 @@ TEST_CASE(
           CAPTURE(sp);
           CAPTURE(split);
           TrainingSpec training = fixtures::training(c.batch, c.sequence);
-          training.stack.scatter_gather = split;
+          training.stack.collectives.scatter_gather = split;
           ParallelPlan plan;
           plan.pp = p, plan.tp = t, plan.sequence_parallel = sp, plan.micro_batch = 2;
           Evaluator evaluator(model, fixtures::cluster(plan.devices()), training);

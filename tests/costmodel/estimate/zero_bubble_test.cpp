@@ -49,7 +49,7 @@ TEST_CASE("zero bubble: memory is what the schedule may hold, and its first rank
     for (const auto kind : split_kinds) {
       for (const int m : {1, 3, 8, 40}) {
         TrainingSpec training = fixtures::training(m, 512);
-        training.stack.zero_bubble = true;
+        training.stack.offers.zero_bubble = true;
         ParallelPlan plan = split_plan(kind, 4);
         plan.recompute.granularity = recomputed;
         Evaluator evaluator(model, fixtures::cluster(4), training);
@@ -75,10 +75,10 @@ TEST_CASE("zero bubble: faster than 1F1B, never below its bound, and adds up") {
   // A vocabulary small enough that the last stage is not what everything waits for.
   const ModelSpec model = fixtures::gpt(22, 2048, 16, 16384, 1024);
   TrainingSpec training = fixtures::training(24, 1024);
-  training.stack.zero_bubble = true;
+  training.stack.offers.zero_bubble = true;
   training.overlap.pp_overlap = true;
   for (const bool validated_after : {false, true}) {
-    training.stack.post_validation = validated_after;
+    training.stack.collectives.post_validation = validated_after;
     Evaluator evaluator(model, fixtures::cluster(8), training);
     ParallelPlan plain = split_plan(ScheduleKind::one_f_one_b, 8);
     const double before = evaluator.iteration_time(plain).value;
@@ -101,11 +101,11 @@ TEST_CASE("zero bubble: without waiting for the norm no iteration is longer") {
   const ModelSpec model = fixtures::gpt(24, 1024, 16, 51200, 512);
   for (const auto kind : split_kinds) {
     TrainingSpec training = fixtures::training(32, 512);
-    training.stack.zero_bubble = true;
+    training.stack.offers.zero_bubble = true;
     const ParallelPlan plan = split_plan(kind, 4);
     const double waiting =
         Evaluator(model, fixtures::cluster(4), training).iteration_time(plan).value;
-    training.stack.post_validation = true;
+    training.stack.collectives.post_validation = true;
     const double apart =
         Evaluator(model, fixtures::cluster(4), training).iteration_time(plan).value;
     CHECK(apart <= waiting);
@@ -117,7 +117,7 @@ TEST_CASE("zero-bubble-v: both ends of the model live on the first rank") {
   ModelSpec model = fixtures::gpt(24, 1024, 16, 51200, 512);
   model.tie_embeddings = true;
   TrainingSpec training = fixtures::training(32, 512);
-  training.stack.zero_bubble = true;
+  training.stack.offers.zero_bubble = true;
   Evaluator evaluator(model, fixtures::cluster(4), training);
   const PlanCost cost = evaluator.cost(split_plan(ScheduleKind::zero_bubble_v, 4));
   const double block =
@@ -139,7 +139,7 @@ TEST_CASE("the V's ranks are told by their own two stages") {
 
 TEST_CASE("a rank without layers holds no micro-batches") {
   TrainingSpec training = fixtures::training(32, 512);
-  training.stack.zero_bubble = true;
+  training.stack.offers.zero_bubble = true;
   ParallelPlan plan = split_plan(ScheduleKind::zero_bubble_h1, 4);
   plan.stage_layers = {8, 0, 4, 4};
   Evaluator evaluator(fixtures::gpt(16, 1024, 16, 51200, 512), fixtures::cluster(4), training);
@@ -152,7 +152,7 @@ TEST_CASE("a very long zero-bubble schedule continued by its period stays above 
   const ModelSpec model = fixtures::gpt(8, 256, 8, 51200, 128);
   for (const auto kind : split_kinds) {
     TrainingSpec training = fixtures::training(40001, 128);
-    training.stack.zero_bubble = true;
+    training.stack.offers.zero_bubble = true;
     const ParallelPlan plan = split_plan(kind, 4);
     Evaluator evaluator(model, fixtures::cluster(4), training);
     const PlanCost cost = evaluator.cost(plan);

@@ -50,7 +50,7 @@ LayerCost moe(int tp, int ep, int etp, const ModelSpec& m = model()) {
 
 TrainingSpec training() {
   TrainingSpec t = fixtures::training(32, s);
-  t.stack.attention = AttentionKernel::flash;
+  t.stack.kernels.attention = AttentionKernel::flash;
   return t;
 }
 

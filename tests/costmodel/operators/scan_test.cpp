@@ -85,8 +85,8 @@ TEST_CASE("what a scan layer keeps: its input twice, the projection, the scan's 
 TEST_CASE("groups divide over tensor ranks; context parallelism has no scan here") {
   const ClusterSpec cluster = fixtures::cluster(8);
   TrainingSpec training = fixtures::training(64, s);
-  training.stack.attention = AttentionKernel::flash;
-  training.stack.context_parallel = true;
+  training.stack.kernels.attention = AttentionKernel::flash;
+  training.stack.offers.context_parallel = true;
   ParallelPlan plan;
   plan.tp = 4, plan.dp = 2;
   CHECK(violations(plan, model(), cluster, training).empty());

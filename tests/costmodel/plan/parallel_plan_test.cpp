@@ -28,7 +28,7 @@ std::string first_key(const ParallelPlan& plan,
 
 TEST_CASE("half of the layers recomputed is half of each stage's own") {
   const Recompute selective{Recomputation::selective, 0};
-  StackSpec stack;
+  StackMemory stack;
   CHECK(recompute_as_run(selective, stack) == selective);
   stack.selective_half = true;
   const Recompute full{Recomputation::full, 3};
@@ -104,15 +104,15 @@ TEST_CASE("each rule is broken alone, at its key") {
   plan = {};
   plan.zero = 2;
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.max_zero = 1;
+  training.stack.offers.max_zero = 1;
   CHECK(first_key(plan, training) == "zero");
 }
 
 TEST_CASE("what the stack does not offer") {
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.sequence_parallel = false;
-  training.stack.selective_recompute = false;
-  training.stack.interleaved = false;
+  training.stack.offers.sequence_parallel = false;
+  training.stack.offers.selective_recompute = false;
+  training.stack.offers.interleaved = false;
   ParallelPlan plan;
   plan.tp = 2;
   plan.pp = 2;
@@ -188,7 +188,7 @@ TEST_CASE("layers that no count divides need a framework that partitions freely"
   const auto found = violations(plan, odd, cluster, training);
   REQUIRE(found.size() == 1);
   CHECK(found.front().key == "pp");
-  training.stack.uneven_stages = true;
+  training.stack.offers.uneven_stages = true;
   CHECK(violations(plan, odd, cluster, training).empty());
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("equal shares, and the rest on the last stage") {
 TEST_CASE("which schedules go with virtual stages, and which stacks have zero-bubble ones") {
   const ClusterSpec cluster = fixtures::cluster(16);
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.zero_bubble = true;
+  training.stack.offers.zero_bubble = true;
   const auto faults = [&](ScheduleKind kind, int vpp) {
     ParallelPlan plan;
     plan.pp = 4, plan.dp = 4, plan.vpp = vpp, plan.schedule = kind;
@@ -224,7 +224,7 @@ TEST_CASE("which schedules go with virtual stages, and which stacks have zero-bu
         "schedule: zero-bubble-h1 and -h2 go with vpp: 1");
   CHECK(faults(ScheduleKind::zero_bubble_v, 1) == "schedule: zero-bubble-v goes with vpp: 2");
   CHECK(faults(ScheduleKind::zero_bubble_v, 3) == "schedule: zero-bubble-v goes with vpp: 2");
-  training.stack.zero_bubble = false;
+  training.stack.offers.zero_bubble = false;
   CHECK(faults(ScheduleKind::zero_bubble_h1, 1).substr(0, 9) == "schedule:");
 }
 

@@ -21,10 +21,10 @@ TEST_CASE("every stack loads and says what it is") {
     const StackSpec stack = read_stack(found.value, found.name);
     CHECK(stack.name == name);
     CHECK_FALSE(stack.framework.empty());
-    CHECK_FALSE(stack.version.empty());
-    CHECK(stack.fragmentation >= 0);
+    CHECK(found.value.find("version") != nullptr);
+    CHECK(stack.memory.fragmentation >= 0);
     // Our own runtime counts its tensors alone; others hold contexts and workspaces too.
-    CHECK((stack.context.value > 0) == (stack.framework != "shardplan"));
+    CHECK((stack.memory.context.value > 0) == (stack.framework != "shardplan"));
     CHECK((found.value.find("sources") != nullptr || found.value.find("source") != nullptr));
     const Value* memory = found.value.find("memory");
     REQUIRE(memory != nullptr);
@@ -37,11 +37,11 @@ TEST_CASE("what the papers say of their frameworks") {
     const ResolvedConfig found = resolve_config(fixtures::configs(), "stacks", scalar_value(name));
     return read_stack(found.value, found.name);
   };
-  CHECK(stack("megatron-2021").attention == AttentionKernel::unfused);
-  CHECK(stack("megatron-2021").scatter_gather);
-  CHECK(stack("megatron-core-2026").attention == AttentionKernel::flash);
-  CHECK(stack("deepspeed-2021").max_zero == 3);
-  CHECK(stack("megatron-2021").max_zero == 0);
+  CHECK(stack("megatron-2021").kernels.attention == AttentionKernel::unfused);
+  CHECK(stack("megatron-2021").collectives.scatter_gather);
+  CHECK(stack("megatron-core-2026").kernels.attention == AttentionKernel::flash);
+  CHECK(stack("deepspeed-2021").offers.max_zero == 3);
+  CHECK(stack("megatron-2021").offers.max_zero == 0);
 }
 
 TEST_CASE("single keys of the overlap are overridden") {

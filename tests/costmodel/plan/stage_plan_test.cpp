@@ -73,8 +73,8 @@ TEST_CASE("stages that are all alike cost what the plain plan does") {
     own.stages.assign(static_cast<std::size_t>(c.pp), stage(c.tp, c.dp, c.zero, c.recompute));
     const ClusterSpec cluster = fixtures::cluster(plain.devices());
     TrainingSpec training = fixtures::training(96, 1024);
-    training.stack.scatter_gather = c.scatter;
-    training.stack.max_zero = 3;
+    training.stack.collectives.scatter_gather = c.scatter;
+    training.stack.offers.max_zero = 3;
     Evaluator evaluator(model, cluster, training);
     const Estimate a = evaluator.estimate(plain), b = evaluator.estimate(own);
     CHECK(relative_error(a.iteration.value, b.iteration.value) < 1e-12);
@@ -95,7 +95,7 @@ TEST_CASE("each stage has the times and memory of a pipeline of stages like it")
       {stage(8, 1), stage(4, 2, 1, {Recomputation::full, 3}), stage(2, 4)}, {6, 8, 10}, 4, 1);
   const ClusterSpec cluster = fixtures::cluster(24);
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.max_zero = 3;
+  training.stack.offers.max_zero = 3;
   REQUIRE(violations(plan, model, cluster, training).empty());
   Evaluator mixed(model, cluster, training), plain(model, cluster, training);
   const PlanCost cost = mixed.cost(plan);
@@ -124,7 +124,7 @@ TEST_CASE("between stages cut otherwise every element is sent once, or once a te
   const ParallelPlan plan = plan_of({stage(2, 4), stage(8, 1)}, {12, 12}, 4, 2);
   const double whole = 4.0 * 2 * 1024 * 1024 * 2;  // sequences x s x h x fp16
   for (const bool scatter : {false, true}) {
-    training.stack.scatter_gather = scatter;
+    training.stack.collectives.scatter_gather = scatter;
     Evaluator evaluator(model, cluster, training);
     const PlanCost& cost = evaluator.cost(plan);
     REQUIRE(cost.boundaries.size() == 1);
@@ -194,7 +194,7 @@ TEST_CASE("no plan of random stages is faster than its bound; its parts add up")
     for (const int n : layers) own.layers += n;
     own.tie_embeddings = random.integer(0, 1) == 1;
     TrainingSpec training = fixtures::training(128, 1024);
-    training.stack.scatter_gather = random.integer(0, 1) == 1;
+    training.stack.collectives.scatter_gather = random.integer(0, 1) == 1;
     training.overlap.pp_overlap = random.integer(0, 1) == 1;
     const ParallelPlan plan = plan_of(stages, layers, 8, random.integer(1, 2));
     if (!is_valid(plan, own, cluster, training)) continue;

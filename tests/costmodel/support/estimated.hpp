@@ -27,7 +27,7 @@ inline costmodel::Estimate estimated(
     const Case& c, const costmodel::ParallelPlan& plan,
     costmodel::AttentionKernel kernel = costmodel::AttentionKernel::unfused) {
   auto how = training(c.batch, c.sequence);
-  how.stack.attention = kernel;
+  how.stack.kernels.attention = kernel;
   how.overlap.pp_overlap = plan.vpp > 1;
   const auto model = gpt(c);
   const auto machines = cluster(plan.devices());

@@ -103,9 +103,9 @@ inline costmodel::TrainingSpec training(std::int64_t global_batch, std::int64_t 
   training.sequence = sequence;
   training.precision = costmodel::Precision::fp16;
   training.gradient_precision = costmodel::Precision::fp16;
-  training.stack.attention = costmodel::AttentionKernel::unfused;
-  training.stack.causal_skip = false;
-  training.stack.scatter_gather = false;
+  training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
+  training.stack.kernels.causal_skip = false;
+  training.stack.collectives.scatter_gather = false;
   return training;
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("refused: sequences and the model") {
       "heads needs to be divisible by cp 2");
   says(
       [&](auto& s, auto& p) {
-        halved(p), s.training.stack.attention = costmodel::AttentionKernel::unfused;
+        halved(p), s.training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
       },
       "context parallelism needs fused or flash attention");
   says([&](auto&, auto& p) { halved(p), p.dp = 4; }, "tp 2 and pp 2 x cp 2");

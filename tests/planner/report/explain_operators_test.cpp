@@ -106,8 +106,8 @@ TEST_CASE("without a pipeline, operators alone make up the stage") {
   const ParallelPlan plan = resolve_plan(s);
   Evaluator evaluator(s.model, s.cluster, s.training);
   const auto e = evaluator.estimate(plan);
-  REQUIRE(s.training.stack.elementwise_factor != 1);
-  Seconds forward = s.training.stack.micro_batch_host / 2, backward = forward;
+  REQUIRE(s.training.stack.kernels.elementwise_factor != 1);
+  Seconds forward = s.training.stack.host.micro_batch / 2, backward = forward;
   for (const LayerKind kind : planner::layer_kinds(s.model)) {
     const auto rows = operator_times(kind, plan, evaluator);
     const int layers = kind == LayerKind::block ? static_cast<int>(s.model.layers) : 1;
@@ -122,7 +122,7 @@ TEST_CASE("the stack's factor of element-wise kernels is in their rows and in no
   Scenario s = scenarios::read(plans.front());
   const ParallelPlan plan = resolve_plan(s);
   const auto rows_at = [&](double factor) {
-    s.training.stack.elementwise_factor = factor;
+    s.training.stack.kernels.elementwise_factor = factor;
     Evaluator evaluator(s.model, s.cluster, s.training);
     return operator_times(LayerKind::block, plan, evaluator);
   };

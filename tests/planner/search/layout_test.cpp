@@ -170,7 +170,7 @@ TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all l
     Evaluator evaluator(s.model, s.cluster, s.training);
     ParallelPlan plan = pipeline(random.integer(0, 1) == 0 ? 2 : 4, 1);
     plan.zero = random.integer(0, 1);
-    plan.zero = std::min(plan.zero, s.training.stack.max_zero);
+    plan.zero = std::min(plan.zero, s.training.stack.offers.max_zero);
     const int layers = encoder + decoder;
     if (layers + 2 < plan.pp) continue;
     if (random.integer(0, 2) == 0) plan.recompute = {costmodel::Recomputation::full, 0};

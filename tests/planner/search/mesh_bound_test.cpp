@@ -45,7 +45,7 @@ class EveryPlan {
   EveryPlan(const Scenario& s, std::int64_t sequences,
             std::function<void(const ParallelPlan&)> visit)
       : s_(&s), sequences_(sequences), visit_(std::move(visit)) {
-    plan_.sequence_parallel = s.training.stack.sequence_parallel;
+    plan_.sequence_parallel = s.training.stack.offers.sequence_parallel;
     order_.resize(std::max<std::size_t>(1, s.cluster.groups.size()));
     std::iota(order_.begin(), order_.end(), 0);
   }
@@ -138,7 +138,7 @@ Seconds bound_of_batch(const Scenario& s, std::int64_t sequences) {
   std::vector<planner::SlicingProblem> groups;
   for (std::size_t g = 0; g < std::max<std::size_t>(1, s.cluster.groups.size()); ++g) {
     groups.push_back(*planner::StageOptions(s, static_cast<int>(g),
-                                            {sequences, s.training.stack.sequence_parallel},
+                                            {sequences, s.training.stack.offers.sequence_parallel},
                                             choices)
                           .problem());
   }

@@ -61,7 +61,7 @@ double least_of_all(const Scenario& s) {
       plan.stages = first;
       plan.stages.insert(quick_first ? plan.stages.end() : plan.stages.begin(), slow);
       plan.pp = static_cast<int>(plan.stages.size());
-      plan.sequence_parallel = s.training.stack.sequence_parallel;
+      plan.sequence_parallel = s.training.stack.offers.sequence_parallel;
       for (int dp = 1; dp <= 2; ++dp) {
         plan.dp = dp;
         for (std::int64_t b = 1; b * dp <= s.training.global_batch; ++b) {
@@ -210,7 +210,7 @@ TEST_CASE("JSON tells of all stages only what all have") {
   ParallelPlan plan;
   plan.pp = 2;
   plan.stage_layers = {5, 3};
-  plan.sequence_parallel = s.training.stack.sequence_parallel;
+  plan.sequence_parallel = s.training.stack.offers.sequence_parallel;
   const costmodel::Recompute full{costmodel::Recomputation::full, 0};
   plan.stages = {{2, 2, full, 0, "h100"}, {2, 1, {}, 0, "a100"}};
   plan.dp = 2;

@@ -64,7 +64,7 @@ struct BruteForce {
                 share.plan.micro_batch = b;
                 share.plan.recompute = recompute;
                 share.plan.zero = zero;
-                share.plan.sequence_parallel = s.training.stack.sequence_parallel && tp > 1;
+                share.plan.sequence_parallel = s.training.stack.offers.sequence_parallel && tp > 1;
                 share.micro_batches = m;
                 if (share.sequences() > batch || !evaluator.is_valid(g, share)) continue;
                 if (evaluator.cost(g, share).peak > evaluator.capacity(g)) continue;

@@ -64,7 +64,7 @@ costmodel::Scenario scenario_for(const char* model, const std::string& plan, boo
   const int ranks = four ? 4 : plan == "{micro_batch: 4}" ? 1 : 2;
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, ranks);
   s.training.overlap.overlap_grad_reduce = false;  // no thread beside
-  s.training.stack.attention =
+  s.training.stack.kernels.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
   return s;
 }

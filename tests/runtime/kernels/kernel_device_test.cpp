@@ -38,7 +38,7 @@ constexpr const char* with_qk_rms_norm =
 costmodel::Scenario scenario_of(const std::string& model, const std::string& plan, int devices,
                                 bool flash) {
   auto s = training_test::scenario(model, "stack: shardplan-cpu", plan, devices);
-  s.training.stack.attention =
+  s.training.stack.kernels.attention =
       flash ? costmodel::AttentionKernel::flash2 : costmodel::AttentionKernel::unfused;
   return s;
 }

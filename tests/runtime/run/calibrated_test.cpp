@@ -54,7 +54,7 @@ TEST_CASE("a calibrated scenario keeps the overlaps that the runtime has, and lo
   CHECK_FALSE(kept.tp_comm_overlap);
   CHECK_FALSE(kept.async_tp);
   CHECK_FALSE(kept.compile);
-  CHECK(s.training.stack.kernel_launch == costmodel::Seconds(0));
+  CHECK(s.training.stack.host.kernel_launch == costmodel::Seconds(0));
 
   Scenario none = scenario("overlap: {cuda_graph: false, overlap_grad_reduce: false}");
   use_calibrated(none, profile, fixtures::configs(), Precision::bf16);

@@ -43,7 +43,7 @@ inline costmodel::Scenario scenario(const std::string& model, const std::string&
 inline costmodel::Scenario in_16_bits(costmodel::Scenario s, costmodel::Precision precision) {
   s.training.precision = precision;
   s.training.gradient_precision = costmodel::Precision::fp32;
-  s.training.stack.master_weights = true;
+  s.training.stack.memory.master_weights = true;
   return s;
 }
 

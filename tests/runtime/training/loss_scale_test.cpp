@@ -84,12 +84,12 @@ TEST_CASE("a training is changed to what is computed, and a sentence says so") {
   costmodel::TrainingSpec said;
   said.precision = Precision::fp8;
   said.gradient_precision = Precision::fp32;
-  said.stack.master_weights = said.stack.narrow_saved_inputs = true;
+  said.stack.memory.master_weights = said.stack.memory.narrow_saved_inputs = true;
   costmodel::TrainingSpec t = said;
   CHECK(runtime::compute_as_can_be(gpus, t) ==
         "computed in fp8 with fp32 gradients and optimizer weights and bf16 inputs kept for "
         "backward, and predicted so; the scenario says otherwise");
-  CHECK_FALSE(t.stack.narrow_saved_inputs);
+  CHECK_FALSE(t.stack.memory.narrow_saved_inputs);
   CHECK(t.precision == Precision::fp8);
   CHECK(runtime::compute_as_can_be(gpus, t) == "");
   CHECK(runtime::compute_as_can_be(cpus, t) ==

@@ -109,7 +109,7 @@ std::optional<Scenario> scenario_of(const Combination& c) {
         "stack: shardplan-cpu, overlap: {overlap_grad_reduce: " + choice(c, "overlap") + "}",
         plan + "}", devices);
     if (choice(c, "attention") == "unfused")
-      s.training.stack.attention = costmodel::AttentionKernel::unfused;
+      s.training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
     const auto resolved = costmodel::resolve_plan(s);
     if (!runtime::unsupported(s.model, s.training, resolved).empty()) return std::nullopt;
     return s;
@@ -155,7 +155,8 @@ const std::vector<double>& single_device_loss(const std::string& model,
   auto& loss = found[{model, attention}];
   if (!loss.empty()) return loss;
   Scenario s = scenario(model, "stack: shardplan-cpu", "{micro_batch: 4}", 1);
-  if (attention == "unfused") s.training.stack.attention = costmodel::AttentionKernel::unfused;
+  if (attention == "unfused")
+    s.training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
   return loss = trained(s, steps).measured.loss;
 }
 
