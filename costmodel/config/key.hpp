@@ -6,8 +6,9 @@
 // deeper; the member may be a std::optional. What a key may be is put into words only when asked.
 #pragma once
 
+#include <algorithm>
 #include <functional>
-#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,20 +18,10 @@
 #include <vector>
 
 #include "costmodel/base/units.hpp"
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 
 namespace costmodel {
-
-// A key for people.
-struct KeyText {
-  std::string name;     // "memory.context_bytes"
-  std::string allowed;  // "0 to 1e+12 B"
-  std::string help;     // a sentence without its full stop
-};
-
-std::string whole_text(IntegerRange range);
-std::string number_text(Dimension dimension, double least, double most);
-std::string words_text(std::span<const std::string_view> words);
 
 template <class Spec>
 struct Key {
@@ -39,6 +30,7 @@ struct Key {
   std::function<std::string()> allowed;
   std::function<void(MapReader&, Spec&)> read;
   std::function<std::vector<KeyText>()> parts = {};  // of a map (".x") or of a list ("[].x")
+  bool required = false;
 };
 
 template <class Spec>
@@ -46,7 +38,18 @@ using Keys = std::vector<Key<Spec>>;
 
 template <class Spec>
 void read_keys(MapReader& reader, const Keys<Spec>& keys, Spec& spec) {
-  for (const auto& key : keys) key.read(reader, spec);
+  for (const auto& key : keys) {
+    if (key.required) reader.required(key.name);
+    key.read(reader, spec);
+  }
+}
+
+// Reads a map that has these keys and no other; `what` names it in messages.
+template <class Spec>
+void read_map(const Value& map, std::string what, const Keys<Spec>& keys, Spec& spec) {
+  MapReader reader(map, std::move(what));
+  read_keys(reader, keys, spec);
+  reader.finish();
 }
 
 // The rows as texts, those of maps and lists with their parts; names begin with `prefix`.
@@ -55,7 +58,10 @@ std::vector<KeyText> described(const Keys<Spec>& keys, const std::string& prefix
   std::vector<KeyText> all;
   for (const auto& key : keys) {
     const std::string name = prefix + std::string(key.name);
-    if (!key.help.empty()) all.push_back({name, key.allowed(), std::string(key.help)});
+    if (!key.help.empty()) {
+      const char* required = key.required ? "; required" : "";
+      all.push_back({name, key.allowed() + required, std::string(key.help)});
+    }
     if (!key.parts) continue;
     for (const KeyText& part : key.parts())
       all.push_back({name + part.name, part.allowed, part.help});
@@ -63,14 +69,25 @@ std::vector<KeyText> described(const Keys<Spec>& keys, const std::string& prefix
   return all;
 }
 
-template <class Spec>
-Keys<Spec> joined(std::initializer_list<Keys<Spec>> lists) {
+// Tables one after the other.
+template <class Spec, class... Tables>
+Keys<Spec> joined(Tables... tables) {
   Keys<Spec> all;
-  for (const auto& keys : lists) all.insert(all.end(), keys.begin(), keys.end());
+  all.reserve((tables.size() + ...));
+  (std::move(tables.begin(), tables.end(), std::back_inserter(all)), ...);
   return all;
 }
 
 namespace key {
+
+// A table of these rows.
+template <class Spec, class... Rows>
+Keys<Spec> rows(Rows... all) {
+  Keys<Spec> keys;
+  keys.reserve(sizeof...(all));
+  (keys.push_back(std::move(all)), ...);
+  return keys;
+}
 
 template <class T>
 void put(T& field, auto value) {
@@ -165,21 +182,16 @@ Key<Spec> source(std::string_view name = "source") {
   return {name, "where these are published or measured", said("text or a map"),
           [=](MapReader& reader, Spec&) { reader.optional(name); }};
 }
-template <class Spec>
-Key<Spec> required_source() {
-  return {"source", "where these are published or measured; required", said("text or a map"),
-          [](MapReader& reader, Spec&) { reader.required("source"); }};
-}
-
 // The row of a key that must be there.
 template <class Spec>
 Key<Spec> required(Key<Spec> row) {
-  row.allowed = [allowed = row.allowed] { return allowed() + "; required"; };
-  row.read = [name = row.name, read = row.read](MapReader& reader, Spec& spec) {
-    reader.required(name);
-    read(reader, spec);
-  };
+  row.required = true;
   return row;
+}
+
+template <class Spec>
+Key<Spec> required_source() {
+  return required(source<Spec>());
 }
 
 // The row of a key that may also be `word`: where `takes` finds that word, it does what it means
@@ -198,11 +210,8 @@ template <class Spec, class Field, class Part>
 Key<Spec> map(std::string_view name, Field field, const Keys<Part>& keys) {
   return {name, "", said("a map"),
           [name, field, &keys](MapReader& reader, Spec& spec) {
-            const Value* value = reader.optional(name);
-            if (value == nullptr) return;
-            MapReader own(*value, std::string(name));
-            read_keys(own, keys, std::invoke(field, spec));
-            own.finish();
+            if (const Value* value = reader.optional(name))
+              read_map(*value, std::string(name), keys, std::invoke(field, spec));
           },
           [&keys] { return described(keys, "."); }};
 }
@@ -221,12 +230,14 @@ Key<Spec> list(std::string_view name, const Keys<Part>& keys, std::string_view h
 template <class Spec, class Field, class Part>
 Keys<Spec> of_part(Field field, const Keys<Part>& keys) {
   Keys<Spec> all;
+  all.reserve(keys.size());
   for (const Key<Part>& row : keys) {
-    all.push_back({row.name, row.help, row.allowed,
+    all.push_back({row.name, row.help, [&row] { return row.allowed(); },
                    [&row, field](MapReader& reader, Spec& spec) {
                      row.read(reader, std::invoke(field, spec));
-                   },
-                   row.parts});
+                   }});
+    if (row.parts) all.back().parts = [&row] { return row.parts(); };
+    all.back().required = row.required;
   }
   return all;
 }

@@ -85,6 +85,7 @@ std::string read_text(const Value& value, const std::string& what) {
 }
 
 MapReader::MapReader(const Value& map, std::string what) : map_(map), what_(std::move(what)) {
+  known_.reserve(map.entries.size() + 4);  // about as many keys are asked for
   if (map.kind != Value::Kind::map && map.kind != Value::Kind::null) {
     throw ConfigError(map.mark, fmt::format("{} is {}", what_, kind_name(map)),
                       "write a map: {key: value, ...}");

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/key.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 
@@ -44,8 +44,7 @@ ClusterSpec read_group(const Value& item, const Value& cluster, const ConfigPath
 }
 
 // The join tier for `devices` devices: `join`, or the outermost of the cluster's tiers.
-Tier joining_tier(MapReader& reader, const Value& map, std::int64_t devices) {
-  const Value* join = reader.optional("join");
+Tier joining_tier(const Value* join, const Value& map, std::int64_t devices) {
   const Value* tiers = map.find("tiers");
   if (join == nullptr && tiers != nullptr && !tiers->items.empty()) join = &tiers->items.back();
   if (join == nullptr) {
@@ -59,14 +58,22 @@ Tier joining_tier(MapReader& reader, const Value& map, std::int64_t devices) {
   return read_tier(tier);
 }
 
-void read_group_list(const Value& list, const Value& map, const ConfigPath& path,
-                     ClusterSpec& cluster) {
+// What is read, and what its groups are made of beside their own maps.
+struct Reading {
+  ClusterSpec cluster;
+  const Value& map;
+  const ConfigPath& path;
+};
+
+// Groups first: what the cluster does not say, the slowest of them says.
+void read_group_list(const Value& list, Reading& r) {
+  ClusterSpec& cluster = r.cluster;
   if (list.kind != Value::Kind::sequence || list.items.empty()) {
     throw ConfigError(list.mark, "groups is not a list of groups",
                       "write a list of {device, devices, ...}");
   }
   for (const Value& item : list.items) {
-    ClusterSpec group = read_group(item, map, path);
+    ClusterSpec group = read_group(item, r.map, r.path);
     for (const ClusterSpec& other : cluster.groups) {
       if (other.name != group.name) continue;
       throw ConfigError(item.mark, fmt::format("two groups are called {}", quote(group.name)),
@@ -75,8 +82,26 @@ void read_group_list(const Value& list, const Value& map, const ConfigPath& path
     cluster.devices += group.devices;
     for (const std::string& assumption : group.assumed)
       cluster.assumed.push_back(fmt::format("group '{}': {}", group.name, assumption));
+    cluster.straggler_per_doubling =
+        std::max(cluster.straggler_per_doubling, group.straggler_per_doubling);
     cluster.groups.push_back(std::move(group));
   }
+}
+
+// What a cluster of one kind of devices has not.
+const Keys<Reading>& grouped_rows() {
+  using R = Reading;
+  static const auto keys = key::rows<R>(
+      key::required(key::special<R>(
+          "groups", key::said("a list of clusters, each with a `name` if two have the same device"),
+          "kinds of devices, in place of device and devices",
+          [](MapReader& reader, R& r) { read_group_list(reader.required("groups"), r); })),
+      key::special<R>(
+          "join", key::said("a map of the keys of a tier"),
+          "the tier between groups; absent: the outermost of tiers", [](MapReader& reader, R& r) {
+            r.cluster.tiers = {joining_tier(reader.optional("join"), r.map, r.cluster.devices)};
+          }));
+  return keys;
 }
 
 }  // namespace
@@ -84,10 +109,11 @@ void read_group_list(const Value& list, const Value& map, const ConfigPath& path
 ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
                                  const ConfigPath& path) {
   MapReader reader(map, name.empty() ? "cluster" : "cluster " + quote(name));
-  ClusterSpec cluster;
-  cluster.name = name;
-  cluster.title = reader.text("title").value_or(name);
-  read_group_list(reader.required("groups"), map, path, cluster);
+  Reading reading{{}, map, path};
+  ClusterSpec& cluster = reading.cluster;
+  cluster.name = cluster.title = name;
+  read_keys(reader, grouped_rows(), reading);
+  read_keys(reader, common_cluster_rows(), cluster);
   cluster.device = cluster.groups.front().device;
   cluster.devices_per_node = cluster.groups.front().devices_per_node;
   reader.optional("devices_per_node");  // lent to the groups, and so are tiers
@@ -98,20 +124,11 @@ ClusterSpec read_grouped_cluster(const Value& map, const std::string& name,
                       fmt::format("devices is {}, the groups have {}", *devices, cluster.devices),
                       "leave it out, and set the devices of the groups");
   }
-  if (const Value* straggler = reader.optional("straggler")) {
-    cluster.straggler_per_doubling = read_straggler(*straggler);
-  } else {
-    for (const ClusterSpec& group : cluster.groups) {
-      cluster.straggler_per_doubling =
-          std::max(cluster.straggler_per_doubling, group.straggler_per_doubling);
-    }
-  }
-  cluster.tiers = {joining_tier(reader, map, cluster.devices)};
-  reader.optional("source");
-  reader.optional("notes");
   reader.finish();
-  return cluster;
+  return std::move(reading.cluster);
 }
+
+std::vector<KeyText> grouped_cluster_keys() { return described(grouped_rows(), "cluster."); }
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 
@@ -15,6 +16,9 @@ namespace costmodel {
 // `join: {name, bandwidth_bytes_per_s, latency_s, ...}` is the tier between groups; without it the
 // outermost of the cluster's `tiers` is. Throws ConfigError.
 ClusterSpec read_grouped_cluster(const Value& map, const std::string& name, const ConfigPath& path);
+
+// The keys that such a cluster has beside those of one kind of devices.
+std::vector<KeyText> grouped_cluster_keys();
 
 // "a100-sxm4-80gb"; with groups "v100-sxm2-16gb+t4".
 std::string device_names(const ClusterSpec& cluster);

@@ -5,69 +5,77 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/config/map_reader.hpp"
 #include "costmodel/machine/collective_table_reader.hpp"
 
 namespace costmodel {
 
 namespace {
 
-constexpr double tiny = 1e-15;
+using C = ClusterSpec;
 
-void read_groups(const Value* list, Tier& tier) {
-  if (list == nullptr) return;
-  if (list->kind != Value::Kind::sequence) {
-    throw ConfigError(list->mark, "groups is not a list of groups",
+constexpr double tiny = 1e-15, fastest_link = 1e18;
+
+const Keys<Tier::Group>& group_rows() {
+  using G = Tier::Group;
+  static const auto keys = key::rows<G>(
+      key::required(key::whole<G>("devices", &G::devices, {2, 1'000'000}, "of the group")),
+      key::required(key::number<G>("bandwidth_bytes_per_s", &G::bandwidth, 1, fastest_link,
+                                   "what a device reaches in it")));
+  return keys;
+}
+
+void read_groups(const Value& list, Tier& tier) {
+  if (list.kind != Value::Kind::sequence) {
+    throw ConfigError(list.mark, "groups is not a list of groups",
                       "write a list of {devices, bandwidth_bytes_per_s}");
   }
-  for (const Value& item : list->items) {
-    MapReader reader(item, "group");
-    reader.required("devices");
-    const auto devices = static_cast<int>(*reader.integer("devices", {2, 1'000'000}));
-    if (!tier.groups.empty() && devices <= tier.groups.back().devices)
+  for (const Value& item : list.items) {
+    Tier::Group group{};
+    read_map(item, "group", group_rows(), group);
+    if (!tier.groups.empty() && group.devices <= tier.groups.back().devices)
       throw ConfigError(item.mark, "devices does not grow", "list smaller groups first");
-    tier.groups.push_back({devices, BytesPerSecond(reader.required_number(
-                                        "bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18))});
-    reader.finish();
+    tier.groups.push_back(group);
   }
+}
+
+const Keys<Tier>& tier_rows() {
+  static const auto keys = key::rows<Tier>(
+      key::required(key::text<Tier>("name", &Tier::name, "for people")),
+      key::required(
+          key::whole<Tier>("devices", &Tier::devices, {1, 100'000'000}, "of a unit of this tier")),
+      key::required(key::number<Tier>("bandwidth_bytes_per_s", &Tier::bandwidth, 1, fastest_link,
+                                      "of a device, one direction, all sending")),
+      key::number<Tier>("single_bandwidth_bytes_per_s", &Tier::single, 1, fastest_link,
+                        "of a device alone, where links are shared"),
+      key::required(key::number<Tier>("latency_s", &Tier::latency, 0, 10, "of one hop")),
+      key::number<Tier>("fixed_s", &Tier::fixed, 0, 10,
+                        "start-up time of any collective that reaches this tier"),
+      key::number<Tier>("efficiency", &Tier::efficiency, tiny, 1,
+                        "fraction of the bandwidth that large messages reach"),
+      key::special<Tier>(
+          "measured", key::said("a list of {collective, ranks, bytes: [...], bytes_per_s: [...]}"),
+          "collectives within the tier as measured, in place of the formulas",
+          [](MapReader& reader, Tier& tier) {
+            if (const Value* list = reader.optional("measured"))
+              tier.measured = read_collective_tables(*list);
+          }),
+      key::list<Tier>("groups", group_rows(),
+                      "groups of a unit's devices that have fewer of the links", read_groups),
+      key::source<Tier>());
+  return keys;
 }
 
 }  // namespace
 
 Tier read_tier(const Value& value) {
-  MapReader reader(value, "tier");
   Tier tier;
-  reader.required("name");
-  tier.name = *reader.text("name");
-  reader.required("devices");
-  tier.devices = *reader.integer("devices", {1, 100'000'000});
-  tier.bandwidth = BytesPerSecond(
-      reader.required_number("bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18));
-  const auto single = reader.number("single_bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18);
-  tier.single = BytesPerSecond(single.value_or(0));
-  tier.latency = Seconds(reader.required_number("latency_s", Dimension::time, 0, 10));
-  tier.fixed = Seconds(reader.number("fixed_s", Dimension::time, 0, 10).value_or(0));
-  tier.efficiency = reader.number("efficiency", Dimension::count, tiny, 1).value_or(1);
-  if (const Value* list = reader.optional("measured"))
-    tier.measured = read_collective_tables(*list);
-  read_groups(reader.optional("groups"), tier);
-  reader.optional("source");
-  reader.finish();
+  read_map(value, "tier", tier_rows(), tier);
   return tier;
-}
-
-double read_straggler(const Value& value) {
-  MapReader reader(value, "straggler");
-  reader.required("source");
-  const double per_doubling = reader.number("per_doubling", Dimension::count, 0, 1).value_or(0);
-  reader.finish();
-  return per_doubling;
 }
 
 namespace {
 
-void read_tiers(MapReader& reader, ClusterSpec& cluster) {
-  const Value& list = reader.required("tiers");
+void read_tiers(const Value& list, C& cluster) {
   if (list.kind != Value::Kind::sequence || list.items.empty()) {
     throw ConfigError(list.mark, "tiers is not a list of tiers",
                       "write a list, from the innermost tier out");
@@ -88,36 +96,61 @@ void read_tiers(MapReader& reader, ClusterSpec& cluster) {
   }
 }
 
+const Keys<C>& straggler_rows() {
+  static const auto keys = key::rows<C>(
+      key::required_source<C>(),
+      key::number<C>("per_doubling", &C::straggler_per_doubling, 0, 1,
+                     "part by which each doubling of the nodes lengthens an iteration"));
+  return keys;
+}
+
+const Keys<C>& blocking_rows() {
+  static const auto keys =
+      key::rows<C>(key::required_source<C>(),
+                   key::required(key::number<C>("kernel_s", &C::launch_blocked, 0, 1,
+                                                "idle time after each kernel, where jobs set "
+                                                "CUDA_LAUNCH_BLOCKING")));
+  return keys;
+}
+
+const Keys<C>& cluster_rows() {
+  static const Keys<C> keys = joined<C>(
+      key::rows<C>(
+          key::required(key::special<C>("device",
+                                        key::said("a name in configs/devices, a file, or a map"),
+                                        "all of its devices", [](MapReader&, C&) {})),
+          key::required(key::whole<C>("devices", &C::devices, {1, 1'000'000}, "of the cluster")),
+          key::whole<C>("devices_per_node", &C::devices_per_node, {1, 100'000},
+                        "absent: of the innermost tier"),
+          key::map<C>("launch_blocking", std::identity{}, blocking_rows()),
+          key::required(key::list<C>("tiers", tier_rows(), "of the network, the innermost first",
+                                     read_tiers))),
+      common_cluster_rows(),
+      key::rows<C>(key::note<C>("machine", "what `shardplan calibrate` measured"),
+                   key::note<C>("fit", "what `shardplan calibrate` fitted")));
+  return keys;
+}
+
 }  // namespace
 
+const Keys<C>& common_cluster_rows() {
+  static const auto keys = key::rows<C>(key::text<C>("title", &C::title, "for people"),
+                                        key::map<C>("straggler", std::identity{}, straggler_rows()),
+                                        key::source<C>(), key::note<C>("notes", "for people"));
+  return keys;
+}
+
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device) {
-  MapReader reader(map, name.empty() ? "cluster" : "cluster " + quote(name));
   ClusterSpec cluster;
-  cluster.name = name;
+  cluster.name = cluster.title = name;
   cluster.device = std::move(device);
-  reader.required("device");
-  cluster.title = reader.text("title").value_or(name);
-  reader.required("devices");
-  cluster.devices = *reader.integer("devices", {1, 1'000'000});
-  const auto per_node = reader.integer("devices_per_node", {1, 100'000});
-  if (const Value* straggler = reader.optional("straggler"))
-    cluster.straggler_per_doubling = read_straggler(*straggler);
-  if (const Value* blocking = reader.optional("launch_blocking")) {
-    MapReader inner(*blocking, "launch_blocking");
-    inner.required("source");
-    cluster.launch_blocked = Seconds(inner.required_number("kernel_s", Dimension::time, 0, 1));
-    inner.finish();
-  }
-  read_tiers(reader, cluster);
-  cluster.devices_per_node = per_node.value_or(cluster.tiers.front().devices);
-  reader.optional("source");
-  reader.optional("notes");
-  reader.optional("machine");
-  reader.optional("fit");  // as of a device
-  reader.finish();
+  read_map(map, name.empty() ? "cluster" : "cluster " + quote(name), cluster_rows(), cluster);
+  if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.tiers.front().devices;
   cluster.known_tiers = cluster.tiers;
   fit_tiers(cluster);
   return cluster;
 }
+
+std::vector<KeyText> cluster_keys() { return described(cluster_rows(), "cluster."); }
 
 }  // namespace costmodel

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "costmodel/config/key.hpp"
 #include "costmodel/config/value.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 
@@ -16,7 +18,10 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
 // Reads one entry of `tiers`.
 Tier read_tier(const Value& value);
 
-// Reads `straggler`: ClusterSpec::straggler_per_doubling.
-double read_straggler(const Value& value);
+// The rows that a cluster of one kind of devices shares with one of several (cluster_groups.hpp).
+const Keys<ClusterSpec>& common_cluster_rows();
+
+// The keys of a cluster ("cluster.tiers[].latency_s").
+std::vector<KeyText> cluster_keys();
 
 }  // namespace costmodel

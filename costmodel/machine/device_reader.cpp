@@ -1,181 +1,238 @@
 #include "costmodel/machine/device_reader.hpp"
 
-#include <fmt/format.h>
+#include <array>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/key.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
 
 namespace costmodel {
 
 namespace {
 
-// A map of one group of a device file: {key: quantity, ..., source: where it comes from}. The
-// source is required.
-MapReader group(MapReader& device, std::string_view key) {
-  MapReader reader(device.required(key), std::string(key));
-  reader.required("source");
-  return reader;
+using D = DeviceSpec;
+
+constexpr double most_rate = 1e20, most_bandwidth = 1e18, least_part = 1e-3;
+
+// A map of one group of a device file: {key: quantity, ..., source: where it comes from}.
+Key<D> group(std::string_view name, const Keys<D>& keys) {
+  return key::map<D>(name, std::identity{}, keys);
 }
 
-void read_peaks(MapReader& device, DeviceSpec& spec) {
-  MapReader reader = group(device, "peak_flops_per_s");
+// A row for every precision.
+template <class Quantity>
+Keys<D> by_precision(std::array<Quantity, precision_count> D::*field, double least, double most,
+                     std::string_view help) {
+  Keys<D> keys;
   for (std::size_t i = 0; i < precision_count; ++i) {
-    spec.peak[i] =
-        FlopsPerSecond(reader.number(precision_names[i], Dimension::rate, 1, 1e20).value_or(0));
+    keys.push_back(key::number<D>(
+        precision_names[i], [=](D& d) -> Quantity& { return (d.*field)[i]; }, least, most, help));
   }
-  reader.finish();
-  MapReader vector = group(device, "vector_flops_per_s");
-  spec.vector_peak = FlopsPerSecond(vector.required_number("value", Dimension::rate, 1, 1e20));
-  vector.finish();
+  return keys;
 }
 
-void read_device_memory(MapReader& device, DeviceSpec& spec) {
-  MapReader reader = group(device, "memory");
-  spec.memory = Bytes(reader.required_number("bytes", Dimension::size, 1, 1e18));
-  spec.memory_bandwidth = BytesPerSecond(
-      reader.required_number("bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e18));
-  reader.finish();
-  MapReader reached = group(device, "memory_efficiency");
-  spec.memory_efficiency = reached.required_number("large", Dimension::count, 1e-3, 1);
-  spec.memory_half = Bytes(reached.number("half_bytes", Dimension::size, 0, 1e12).value_or(0));
-  reached.finish();
+const Keys<D>& peak_rows() {
+  static const Keys<D> keys =
+      joined<D>(key::rows<D>(key::required_source<D>()),
+                by_precision(&D::peak, 1, most_rate, "dense products; absent: has no such unit"));
+  return keys;
 }
 
-// How much faster fp8 operands make attention, where the file says it.
-void read_narrow_attention(MapReader& attention, DeviceSpec& spec) {
-  const Value* narrow = attention.optional("fp8_speedup");
-  if (narrow == nullptr) return;
-  MapReader reader(*narrow, "fp8_speedup");
-  reader.required("source");
-  const auto read = [&](const std::string& pass, std::array<double, 2>& speedup) {
-    speedup[0] = reader.required_number(pass + "_128", Dimension::count, 0.1, 4);
-    speedup[1] = reader.required_number(pass + "_192", Dimension::count, 0.1, 4);
+const Keys<D>& vector_rows() {
+  static const auto keys =
+      key::rows<D>(key::required_source<D>(),
+                   key::required(key::number<D>("value", &D::vector_peak, 1, most_rate,
+                                                "element-wise arithmetic")));
+  return keys;
+}
+
+const Keys<D>& processor_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::whole<D>("value", &D::multiprocessors, {1, 1'000'000}, "how many")));
+  return keys;
+}
+
+const Keys<D>& memory_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(), key::required(key::number<D>("bytes", &D::memory, 1, 1e18, "all")),
+      key::required(key::number<D>("bandwidth_bytes_per_s", &D::memory_bandwidth, 1, most_bandwidth,
+                                   "read and written")));
+  return keys;
+}
+
+const Keys<D>& memory_efficiency_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("large", &D::memory_efficiency, least_part, 1,
+                                   "fraction of the bandwidth that large kernels reach")),
+      key::number<D>("half_bytes", &D::memory_half, 0, 1e12,
+                     "a kernel moving x takes (x + this) / (bandwidth x large)"));
+  return keys;
+}
+
+const Keys<D>& product_efficiency_rows() {
+  static const Keys<D> keys = joined<D>(
+      key::rows<D>(key::source<D>()),
+      by_precision(&D::gemm_precision_efficiency, least_part, 1, "its own; absent: efficiency"));
+  return keys;
+}
+
+const Keys<D>& product_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("efficiency", &D::gemm_efficiency, least_part, 1,
+                                   "fraction of the peak that products reach that fill the "
+                                   "device")),
+      key::number<D>("half_k", &D::gemm_half_k, 0, 1e6, "inner size that reaches half of it"),
+      key::number<D>("narrow_group_gradient", &D::narrow_group_gradient, 0.1, 1,
+                     "rate of the weight gradients of products in groups, with operands below 16 "
+                     "bits, relative to their forward"),
+      key::number<D>("start_s", &D::gemm_start, 0, 1,
+                     "of each product: fill and drain, and the gap before it"),
+      group("precision_efficiency", product_efficiency_rows()));
+  return keys;
+}
+
+// How much faster fp8 operands make attention, for heads of 128 and of 192.
+const Keys<D>& narrow_attention_rows() {
+  const auto speedup = [](std::string_view name, std::array<double, 2> D::*field, std::size_t at) {
+    return key::required(key::number<D>(
+        name, [=](D& d) -> double& { return (d.*field)[at]; }, 0.1, 4,
+        "of fp8 operands over 16-bit ones, with heads of this size"));
   };
-  read("forward", spec.narrow_attention_forward);
-  read("backward", spec.narrow_attention_backward);
-  reader.finish();
+  static const auto keys = key::rows<D>(key::required_source<D>(),
+                                        speedup("forward_128", &D::narrow_attention_forward, 0),
+                                        speedup("forward_192", &D::narrow_attention_forward, 1),
+                                        speedup("backward_128", &D::narrow_attention_backward, 0),
+                                        speedup("backward_192", &D::narrow_attention_backward, 1));
+  return keys;
 }
 
-void read_kernels(MapReader& device, DeviceSpec& spec) {
-  MapReader gemm = group(device, "gemm");
-  spec.gemm_efficiency = gemm.required_number("efficiency", Dimension::count, 1e-3, 1);
-  spec.gemm_half_k = gemm.number("half_k", Dimension::count, 0, 1e6).value_or(0);
-  spec.narrow_group_gradient =
-      gemm.number("narrow_group_gradient", Dimension::count, 0.1, 1).value_or(1);
-  spec.gemm_start = Seconds(gemm.number("start_s", Dimension::time, 0, 1).value_or(0));
-  if (const Value* own = gemm.optional("precision_efficiency")) {
-    MapReader inner(*own, "precision_efficiency");
-    inner.optional("source");
-    for (std::size_t i = 0; i < precision_count; ++i) {
-      spec.gemm_precision_efficiency[i] =
-          inner.number(std::string(precision_names[i]), Dimension::count, 1e-3, 1).value_or(0);
-    }
-    inner.finish();
-  }
-  gemm.finish();
-  MapReader attention = group(device, "attention");
-  spec.attention_forward =
-      attention.required_number("forward_efficiency", Dimension::count, 1e-3, 1);
-  spec.attention_backward =
-      attention.required_number("backward_efficiency", Dimension::count, 1e-3, 1);
-  spec.attention2_forward = attention.number("flash2_forward_efficiency", Dimension::count, 1e-3, 1)
-                                .value_or(spec.attention_forward);
-  spec.attention2_backward =
-      attention.number("flash2_backward_efficiency", Dimension::count, 1e-3, 1)
-          .value_or(spec.attention_backward);
-  spec.attention_half_sequence =
-      attention.number("half_sequence", Dimension::count, 0, 1e6).value_or(0);
-  spec.attention_half_blocks =
-      attention.number("half_blocks", Dimension::count, 0, 1e6).value_or(0);
-  spec.attention_half_head_dim =
-      attention.number("half_head_dim", Dimension::count, 0, 1e6).value_or(0);
-  read_narrow_attention(attention, spec);
-  attention.finish();
-  if (const Value* power = device.optional("power")) {
-    MapReader inner(*power, "power");
-    inner.required("source");
-    spec.idle_boost = inner.number("idle_boost", Dimension::count, 0, 0.9).value_or(0);
-    inner.finish();
-  }
-  if (const Value* host = device.optional("host")) {
-    MapReader inner(*host, "host");
-    inner.required("source");
-    spec.host_bandwidth = BytesPerSecond(
-        inner.required_number("bandwidth_bytes_per_s", Dimension::bandwidth, 1, 1e15));
-    inner.finish();
-  }
-  MapReader launch = group(device, "launch");
-  spec.kernel_launch = Seconds(launch.required_number("kernel_s", Dimension::time, 0, 1));
-  spec.graph_kernel_launch =
-      Seconds(launch.number("graph_kernel_s", Dimension::time, 0, 1).value_or(0));
-  launch.finish();
+const Keys<D>& attention_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("forward_efficiency", &D::attention_forward, least_part, 1,
+                                   "fraction of the peak that flash attention reaches")),
+      key::required(key::number<D>("backward_efficiency", &D::attention_backward, least_part, 1,
+                                   "the same backward")),
+      key::number<D>("flash2_forward_efficiency", &D::attention2_forward, least_part, 1,
+                     "of FlashAttention 2; absent: forward_efficiency"),
+      key::number<D>("flash2_backward_efficiency", &D::attention2_backward, least_part, 1,
+                     "of FlashAttention 2; absent: backward_efficiency"),
+      key::number<D>("half_sequence", &D::attention_half_sequence, 0, 1e6,
+                     "causal kernels on s tokens reach s / (s + this) of it"),
+      key::number<D>("half_blocks", &D::attention_half_blocks, 0, 1e6,
+                     "with n blocks of 128 queries, n / (n + this)"),
+      key::number<D>("half_head_dim", &D::attention_half_head_dim, 0, 1e6,
+                     "with heads of size d, d / (d + this)"),
+      group("fp8_speedup", narrow_attention_rows()));
+  return keys;
 }
 
-void read_measured(MapReader& device, DeviceSpec& spec) {
-  const Value* operators = device.optional("operators");
-  if (operators == nullptr) return;
-  MapReader reader(*operators, "operators");
-  reader.required("source");
-  spec.measured = read_rate_tables(reader.required("tables"));
-  reader.finish();
+const Keys<D>& power_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::number<D>("idle_boost", &D::idle_boost, 0, 0.9,
+                     "idle for a fraction f of the time, it takes 1 - f x this of its time for the "
+                     "rest"));
+  return keys;
 }
 
-void read_together(MapReader& device, DeviceSpec& spec) {
-  const Value* list = device.optional("together");
-  if (list == nullptr) return;
-  if (list->kind != Value::Kind::sequence) {
-    throw ConfigError(list->mark, "together is not a list",
+const Keys<D>& host_rows() {
+  static const auto keys =
+      key::rows<D>(key::required_source<D>(),
+                   key::required(key::number<D>("bandwidth_bytes_per_s", &D::host_bandwidth, 1,
+                                                1e15, "to host memory, one direction")));
+  return keys;
+}
+
+const Keys<D>& launch_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("kernel_s", &D::kernel_launch, 0, 1, "host time per kernel")),
+      key::number<D>("graph_kernel_s", &D::graph_kernel_launch, 0, 1,
+                     "the same when replayed from a CUDA graph"));
+  return keys;
+}
+
+const Keys<D>& operator_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::special<D>(
+          "tables", key::said("a list of {op, pass, precision, its axes: [...], its rate: [...]}"),
+          "operators as measured, in place of the formulas", [](MapReader& reader, D& device) {
+            device.measured = read_rate_tables(reader.required("tables"));
+          })));
+  return keys;
+}
+
+const Keys<D::Together>& together_rows() {
+  using T = D::Together;
+  static const auto keys = key::rows<T>(
+      key::required_source<T>(),
+      key::required(key::number<T>("devices", &T::devices, 1, 1e6, "of a node that compute")),
+      key::required(key::number<T>("slowdown", &T::slowdown, 0.01, 1e6,
+                                   "how many times as long as alone each then takes")),
+      key::number<T>("pace", &T::pace, 0.01, 1e6, "the part of it that the cores' pace explained"));
+  return keys;
+}
+
+void read_together(const Value& list, D& device) {
+  if (list.kind != Value::Kind::sequence) {
+    throw ConfigError(list.mark, "together is not a list",
                       "write a list of {devices, slowdown, source}");
   }
-  double last = 0;
-  for (const Value& item : list->items) {
-    MapReader reader(item, "together");
-    reader.required("source");
-    const double devices = reader.required_number("devices", Dimension::count, 1, 1e6);
-    if (devices <= last)
+  for (const Value& item : list.items) {
+    D::Together together{};
+    read_map(item, "together", together_rows(), together);
+    if (!device.together.empty() && together.devices <= device.together.back().devices)
       throw ConfigError(item.mark, "devices does not grow", "list fewer devices first");
-    spec.together.push_back({devices,
-                             reader.required_number("slowdown", Dimension::count, 0.01, 1e6),
-                             reader.number("pace", Dimension::count, 0.01, 1e6).value_or(0)});
-    reader.finish();
-    last = devices;
+    device.together.push_back(together);
   }
 }
 
-void read_pace(MapReader& device, DeviceSpec& spec) {
-  const Value* pace = device.optional("pace");
-  if (pace == nullptr) return;
-  MapReader reader(*pace, "pace");
-  reader.required("source");
-  spec.yardstick = Seconds(reader.required_number("yardstick_s", Dimension::time, 1e-9, 1));
-  reader.finish();
+const Keys<D>& pace_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("yardstick_s", &D::yardstick, 1e-9, 1,
+                                   "time of the yardstick when the operators were measured")));
+  return keys;
+}
+
+const Keys<D>& device_rows() {
+  static const auto keys = key::rows<D>(
+      key::text<D>("title", &D::title, "for people"),
+      key::required(group("peak_flops_per_s", peak_rows())),
+      key::required(group("vector_flops_per_s", vector_rows())),
+      key::required(group("multiprocessors", processor_rows())),
+      key::required(group("memory", memory_rows())),
+      key::required(group("memory_efficiency", memory_efficiency_rows())),
+      key::required(group("gemm", product_rows())),
+      key::required(group("attention", attention_rows())), group("power", power_rows()),
+      group("host", host_rows()), key::required(group("launch", launch_rows())),
+      group("operators", operator_rows()),
+      key::list<D>("together", together_rows(), "how devices of a node slow one another down",
+                   read_together),
+      group("pace", pace_rows()), key::source<D>(), key::note<D>("notes", "for people"),
+      key::note<D>("measured_as", "what sources of microbenchmarks call it"),
+      key::note<D>("machine", "what `shardplan calibrate --backend` measured"),
+      key::note<D>("fit", "what `shardplan calibrate` fitted"));
+  return keys;
 }
 
 }  // namespace
 
 DeviceSpec read_device(const Value& map, const std::string& name) {
-  MapReader reader(map, "device " + quote(name));
   DeviceSpec device;
-  device.name = name;
-  device.title = reader.text("title").value_or(name);
-  read_peaks(reader, device);
-  MapReader processors = group(reader, "multiprocessors");
-  processors.required("value");
-  device.multiprocessors = static_cast<int>(*processors.integer("value", {1, 1'000'000}));
-  processors.finish();
-  read_device_memory(reader, device);
-  read_kernels(reader, device);
-  read_measured(reader, device);
-  read_together(reader, device);
-  read_pace(reader, device);
-  reader.optional("source");
-  reader.optional("notes");
-  reader.optional("measured_as");  // what sources of microbenchmarks call it; `calibrate` reads it
-  reader.optional("machine");      // what `shardplan calibrate --backend` measured; read by people
-  reader.optional("fit");          // what `shardplan calibrate` fitted it to; read by people
-  reader.finish();
+  device.name = device.title = name;
+  device.attention2_forward = device.attention2_backward = 0;  // below what can be written
+  read_map(map, "device " + quote(name), device_rows(), device);
+  if (device.attention2_forward == 0) device.attention2_forward = device.attention_forward;
+  if (device.attention2_backward == 0) device.attention2_backward = device.attention_backward;
   return device;
 }
+
+std::vector<KeyText> device_keys() { return described(device_rows(), "device."); }
 
 }  // namespace costmodel

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/config/value.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 
@@ -10,5 +12,8 @@ namespace costmodel {
 
 // Throws ConfigError.
 DeviceSpec read_device(const Value& map, const std::string& name);
+
+// The keys of a device ("device.gemm.efficiency").
+std::vector<KeyText> device_keys();
 
 }  // namespace costmodel

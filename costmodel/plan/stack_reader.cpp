@@ -34,9 +34,11 @@ void read_graph_scopes(const Value& value, Overlap& overlap) {
   }
 }
 
+}  // namespace
+
 const Keys<Overlap>& overlap_keys() {
   using O = Overlap;
-  static const Keys<O> keys{
+  static const auto keys = key::rows<O>(
       key::special<O>("dp_overlap", key::said("true, false"),
                       "overlap_grad_reduce and overlap_param_gather",
                       [](MapReader& reader, O& o) {
@@ -58,17 +60,8 @@ const Keys<Overlap>& overlap_keys() {
           "kernels are replayed from CUDA graphs: of a layer, or of these scopes",
           [](MapReader& reader, O& o) {
             if (const Value* graph = reader.optional("cuda_graph")) read_graph_scopes(*graph, o);
-          })};
+          }));
   return keys;
-}
-
-}  // namespace
-
-Overlap read_overlap(const Value& map, Overlap base) {
-  MapReader reader(map, "overlap");
-  read_keys(reader, overlap_keys(), base);
-  reader.finish();
-  return base;
 }
 
 namespace {
@@ -87,7 +80,7 @@ using S = StackSpec;
 
 const Keys<Kernels>& kernel_keys() {
   using K = Kernels;
-  static const Keys<K> keys{
+  static const auto keys = key::rows<K>(
       key::word<K>("attention", &K::attention, attention_kernel_names,
                    "flash: the device's best fused kernel; flash2: FlashAttention 2"),
       key::flag<K>("fused_softmax", &K::fused_softmax,
@@ -104,13 +97,13 @@ const Keys<Kernels>& kernel_keys() {
       key::flag<K>("fused_cross_entropy", &K::fused_cross_entropy,
                    "no fp32 copy of the logits is kept"),
       key::flag<K>("fused_accumulation", &K::fused_accumulation,
-                   "products add 16-bit weight gradients into their buffer")};
+                   "products add 16-bit weight gradients into their buffer"));
   return keys;
 }
 
 const Keys<Memory>& kept_keys() {
   using M = Memory;
-  static const Keys<M> keys{
+  static const auto keys = key::rows<M>(
       key::word<M>("gradient_precision", &M::gradient_precision, precision_names,
                    "of the accumulation buffer"),
       key::flag<M>("fp32_logits", &M::fp32_logits,
@@ -126,13 +119,13 @@ const Keys<Memory>& kept_keys() {
       key::flag<M>("activation_offload", &M::activation_offload,
                    "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
       key::flag<M>("selective_half", &M::selective_half,
-                   "`selective` keeps every second product or layer (torchtitan)")};
+                   "`selective` keeps every second product or layer (torchtitan)"));
   return keys;
 }
 
 const Keys<Collectives>& collective_keys() {
   using C = Collectives;
-  static const Keys<C> keys{
+  static const auto keys = key::rows<C>(
       key::flag<C>("scatter_gather", &C::scatter_gather,
                    "pipeline transfers are split over the tensor ranks"),
       key::flag<C>("backward_tp_overlap", &C::backward_tp_overlap,
@@ -145,13 +138,13 @@ const Keys<Collectives>& collective_keys() {
                      "gradients are reduced in messages of this size; absent: all at once"),
       key::flag<C>("post_validation", &C::post_validation,
                    "with split backward, the optimizer steps without waiting for the global "
-                   "gradient norm")};
+                   "gradient norm"));
   return keys;
 }
 
 const Keys<Zero>& zero_keys() {
   using Z = Zero;
-  static const Keys<Z> keys{
+  static const auto keys = key::rows<Z>(
       key::flag<Z>("zero_prefetch", &Z::prefetch,
                    "ZeRO-3 gathers the next layer while this one computes"),
       key::flag<Z>("zero_by_module", &Z::by_module,
@@ -161,13 +154,13 @@ const Keys<Zero>& zero_keys() {
       key::flag<Z>("whole_gradients", &Z::whole_gradients,
                    "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
       key::flag<Z>("zero_one_port", &Z::one_port,
-                   "ZeRO-3 collectives leave a node through one of its ports")};
+                   "ZeRO-3 collectives leave a node through one of its ports"));
   return keys;
 }
 
 const Keys<Offers>& offered_keys() {
   using O = Offers;
-  static const Keys<O> keys{
+  static const auto keys = key::rows<O>(
       key::whole<O>("max_zero", &O::max_zero, {0, 3}, "highest ZeRO stage the framework offers"),
       key::flag<O>("sequence_parallel", &O::sequence_parallel, "offers it"),
       key::flag<O>("selective_recompute", &O::selective_recompute, "offers it"),
@@ -176,17 +169,17 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("context_parallel", &O::context_parallel, "offers it"),
       key::flag<O>("zero_bubble", &O::zero_bubble, "offers schedules with split backward"),
       key::flag<O>("uneven_stages", &O::uneven_stages,
-                   "offers any contiguous partition of the layers into stages")};
+                   "offers any contiguous partition of the layers into stages"));
   return keys;
 }
 
 const Keys<Defaults>& layout_keys() {
   using D = Defaults;
-  static const Keys<D> keys{
-      key::flag<D>("rest_on_last_stage", &D::rest_on_last_stage,
-                   "layers that do not divide: the last stage has the rest"),
-      key::flag<D>("layout_by_cost", &D::layout_by_cost,
-                   "stages are cut by cost when a plan says no stage_layers")};
+  static const auto keys =
+      key::rows<D>(key::flag<D>("rest_on_last_stage", &D::rest_on_last_stage,
+                                "layers that do not divide: the last stage has the rest"),
+                   key::flag<D>("layout_by_cost", &D::layout_by_cost,
+                                "stages are cut by cost when a plan says no stage_layers"));
   return keys;
 }
 
@@ -194,7 +187,7 @@ const Keys<Defaults>& layout_keys() {
 
 const Keys<Defaults>& default_keys() {
   using D = Defaults;
-  static const Keys<D> keys{
+  static const auto keys = key::rows<D>(
       key::required_source<D>(),
       key::whole<D>("zero", &D::zero, {0, 3}, "ZeRO stage of a plan that says none"),
       key::flag<D>("sequence_parallel", &D::sequence_parallel, "the same, with tp > 1"),
@@ -203,26 +196,26 @@ const Keys<Defaults>& default_keys() {
       key::whole<D>("stages_per_rank", &D::stages, {1, 128},
                     "virtual stages per rank, when interleaved; absent: the search chooses"),
       key::flag<D>("interleaved", &D::interleaved,
-                   "its recipes interleave whenever the layers divide")};
+                   "its recipes interleave whenever the layers divide"));
   return keys;
 }
 
 const Keys<Memory>& memory_keys() {
   using M = Memory;
-  static const Keys<M> keys{
-      key::number<M>("context_bytes", &M::context, 0, 1e12,
-                     "CUDA and NCCL contexts, outside the allocator"),
-      key::number<M>("fragmentation", &M::fragmentation, 0, 1,
-                     "the allocator's reserve as a fraction of what is allocated"),
-      key::word<M>("reported", &M::reported, reported_memory_names,
-                   "the peak that the framework's log reports"),
-      key::source<M>()};
+  static const auto keys =
+      key::rows<M>(key::number<M>("context_bytes", &M::context, 0, 1e12,
+                                  "CUDA and NCCL contexts, outside the allocator"),
+                   key::number<M>("fragmentation", &M::fragmentation, 0, 1,
+                                  "the allocator's reserve as a fraction of what is allocated"),
+                   key::word<M>("reported", &M::reported, reported_memory_names,
+                                "the peak that the framework's log reports"),
+                   key::source<M>());
   return keys;
 }
 
 const Keys<Host>& launch_keys() {
   using H = Host;
-  static const Keys<H> keys{
+  static const auto keys = key::rows<H>(
       key::required_source<H>(),
       key::number<H>("kernel_s", &H::kernel_launch, 0, 10,
                      "host time per kernel, where the framework adds to the bare launch"),
@@ -237,14 +230,15 @@ const Keys<Host>& launch_keys() {
       key::number<H>("tensor_collective_s", &H::tensor_collective, 0, 10,
                      "host time of a tensor-parallel collective, beyond its launch"),
       key::number<H>("tensor_rank_s", &H::tensor_rank, 0, 10,
-                     "what each tensor rank adds to it in a pipeline over several nodes")};
+                     "what each tensor rank adds to it in a pipeline over several nodes"));
   return keys;
 }
 
 // A map of a source and one factor.
 template <class Part>
 Keys<Part> factor_keys(double Part::*field, std::string_view help) {
-  return {key::required_source<Part>(), key::number<Part>("factor", field, 0.5, 10, help)};
+  return key::rows<Part>(key::required_source<Part>(),
+                         key::number<Part>("factor", field, 0.5, 10, help));
 }
 
 const Keys<Kernels>& attention_keys() {
@@ -265,7 +259,7 @@ const Keys<Zero>& sharding_keys() {
 
 const Keys<Experts>& expert_cost_keys() {
   using E = Experts;
-  static const Keys<E> keys{
+  static const auto keys = key::rows<E>(
       key::required_source<E>(),
       key::number<E>(
           "start_s", &E::start, 0, 1,
@@ -282,73 +276,67 @@ const Keys<Experts>& expert_cost_keys() {
       key::number<E>("exchange_efficiency", &E::exchange_efficiency, 0, 1,
                      "of deepep and hybridep, relative to collectives' on a tier"),
       key::number<E>("eager_overlap", &E::eager_overlap, 0, 1,
-                     "part of an overlapped exchange that is hidden when no graph replays")};
+                     "part of an overlapped exchange that is hidden when no graph replays"));
   return keys;
 }
 
 // What is written of experts in one map belongs to three parts.
 const Keys<S>& expert_keys() {
   static const Keys<S> keys = joined<S>(
-      {key::of_part<S>(&S::experts, expert_cost_keys()),
-       {key::flag<S>(
-            "flex_dispatcher", [](S& s) -> bool& { return s.offers.flex_dispatcher; },
-            "offers deepep and hybridep"),
-        key::flag<S>(
-            "overlap", [](S& s) -> bool& { return s.offers.expert_overlap; },
-            "offers the exchange beside another micro-batch's computation"),
-        key::word<S>(
-            "dispatcher", [](S& s) -> Dispatcher& { return s.defaults.experts.dispatcher; },
-            dispatcher_names, "how tokens reach experts when a plan says nothing"),
-        key::whole<S>(
-            "dispatcher_multiprocessors",
-            [](S& s) -> int& { return s.defaults.experts.multiprocessors; }, {0, 1024},
-            "multiprocessors that the dispatcher's kernels take from others")}});
+      key::of_part<S>(&S::experts, expert_cost_keys()),
+      key::rows<S>(
+          key::flag<S>(
+              "flex_dispatcher", [](S& s) -> bool& { return s.offers.flex_dispatcher; },
+              "offers deepep and hybridep"),
+          key::flag<S>(
+              "overlap", [](S& s) -> bool& { return s.offers.expert_overlap; },
+              "offers the exchange beside another micro-batch's computation"),
+          key::word<S>(
+              "dispatcher", [](S& s) -> Dispatcher& { return s.defaults.experts.dispatcher; },
+              dispatcher_names, "how tokens reach experts when a plan says nothing"),
+          key::whole<S>(
+              "dispatcher_multiprocessors",
+              [](S& s) -> int& { return s.defaults.experts.multiprocessors; }, {0, 1024},
+              "multiprocessors that the dispatcher's kernels take from others")));
   return keys;
 }
 
 const Keys<S>& stack_rows() {
-  static const Keys<S> keys =
-      joined<S>({{key::text<S>("title", &S::title, "for people"),
-                  key::text<S>("framework", &S::framework, "for people and for groups of errors"),
-                  key::remark<S>("version", "for people")},
-                 key::of_part<S>(&S::kernels, kernel_keys()),
-                 key::of_part<S>(&S::memory, kept_keys()),
-                 key::of_part<S>(&S::collectives, collective_keys()),
-                 key::of_part<S>(&S::zero, zero_keys()),
-                 {key::whole<S>(
-                     "expert_group", [](S& s) -> int& { return s.experts.group; }, {0, 1 << 20},
-                     "tokens dispatched to experts together by a product with a one-hot mask "
-                     "(GShard); 0: by copying rows")},
-                 key::of_part<S>(&S::offers, offered_keys()),
-                 key::of_part<S>(&S::defaults, layout_keys()),
-                 {key::map<S>("defaults", &S::defaults, default_keys()),
-                  key::map<S>("launch", &S::host, launch_keys()),
-                  key::map<S>("fused_attention", &S::kernels, attention_keys()),
-                  key::map<S>("elementwise", &S::kernels, elementwise_keys()),
-                  key::map<S>("beside_sharding", &S::zero, sharding_keys()),
-                  key::map<S>(
-                      "experts", [](S& s) -> S& { return s; }, expert_keys()),
-                  key::map<S>("overlap", &S::overlap, overlap_keys()),
-                  key::map<S>("memory", &S::memory, memory_keys()), key::source<S>("sources"),
-                  key::source<S>()}});
+  static const Keys<S> keys = joined<S>(
+      key::rows<S>(key::text<S>("title", &S::title, "for people"),
+                   key::text<S>("framework", &S::framework, "for people and for groups of errors"),
+                   key::remark<S>("version", "for people")),
+      key::of_part<S>(&S::kernels, kernel_keys()), key::of_part<S>(&S::memory, kept_keys()),
+      key::of_part<S>(&S::collectives, collective_keys()), key::of_part<S>(&S::zero, zero_keys()),
+      key::rows<S>(key::whole<S>(
+          "expert_group", [](S& s) -> int& { return s.experts.group; }, {0, 1 << 20},
+          "tokens dispatched to experts together by a product with a one-hot mask "
+          "(GShard); 0: by copying rows")),
+      key::of_part<S>(&S::offers, offered_keys()), key::of_part<S>(&S::defaults, layout_keys()),
+      key::rows<S>(key::map<S>("defaults", &S::defaults, default_keys()),
+                   key::map<S>("launch", &S::host, launch_keys()),
+                   key::map<S>("fused_attention", &S::kernels, attention_keys()),
+                   key::map<S>("elementwise", &S::kernels, elementwise_keys()),
+                   key::map<S>("beside_sharding", &S::zero, sharding_keys()),
+                   key::map<S>("experts", std::identity{}, expert_keys()),
+                   key::map<S>("overlap", &S::overlap, overlap_keys()),
+                   key::map<S>("memory", &S::memory, memory_keys()), key::source<S>("sources"),
+                   key::source<S>()));
   return keys;
 }
 
 }  // namespace
 
 StackSpec read_stack(const Value& map, const std::string& name) {
-  MapReader reader(map, "stack " + quote(name));
   StackSpec stack;
   stack.name = stack.title = name;
   stack.experts.permute_factor = 0;  // below what can be written
-  read_keys(reader, stack_rows(), stack);
+  read_map(map, "stack " + quote(name), stack_rows(), stack);
   if (stack.experts.permute_factor == 0)
     stack.experts.permute_factor = stack.kernels.elementwise_factor;
-  reader.finish();
   return stack;
 }
 
 std::vector<KeyText> stack_keys() { return described(stack_rows(), "stack."); }
-std::vector<KeyText> overlap_keys_text() { return described(overlap_keys(), "training.overlap."); }
 
 }  // namespace costmodel

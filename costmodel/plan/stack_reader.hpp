@@ -13,12 +13,10 @@ namespace costmodel {
 // Throws ConfigError.
 StackSpec read_stack(const Value& map, const std::string& name);
 
-// Reads the keys of `overlap`; missing keys keep the value in `base`. `dp_overlap` sets both
-// data-parallel keys.
-Overlap read_overlap(const Value& map, Overlap base);
+// The rows of `overlap`, of a stack and of `training`. `dp_overlap` sets both data-parallel keys.
+const Keys<Overlap>& overlap_keys();
 
-// The keys of a stack ("stack.launch.kernel_s") and of training.overlap.
+// The keys of a stack ("stack.launch.kernel_s").
 std::vector<KeyText> stack_keys();
-std::vector<KeyText> overlap_keys_text();
 
 }  // namespace costmodel

@@ -9,6 +9,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/config/key.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -149,26 +150,22 @@ Key<Spec> zero_key() {
 
 const Keys<StageRequest>& stage_rows() {
   using S = StageRequest;
-  static const Keys<S> keys{
-      size_key<S>("tp", &S::tp, "tensor parallel size"),
-      size_key<S>("dp", &S::dp, "data parallel size"),
-      size_key<S>("cp", &S::cp, "context parallel size"),
-      exchange_key<S>(),
-      size_key<S>("ep", &S::ep, "expert parallel size"),
-      size_key<S>("etp", &S::etp, "tensor parallel size inside experts"),
-      key::whole<S>("layers", &S::layers, {0, 100'000}, "layers of the stage"),
-      zero_key<S>(),
-      recompute_key<S>(),
-      key::text<S>("group", &S::group, "the group of devices that the stage is on")};
+  static const auto keys =
+      key::rows<S>(size_key<S>("tp", &S::tp, "tensor parallel size"),
+                   size_key<S>("dp", &S::dp, "data parallel size"),
+                   size_key<S>("cp", &S::cp, "context parallel size"), exchange_key<S>(),
+                   size_key<S>("ep", &S::ep, "expert parallel size"),
+                   size_key<S>("etp", &S::etp, "tensor parallel size inside experts"),
+                   key::whole<S>("layers", &S::layers, {0, 100'000}, "layers of the stage"),
+                   zero_key<S>(), recompute_key<S>(),
+                   key::text<S>("group", &S::group, "the group of devices that the stage is on"));
   return keys;
 }
 
 StageRequest read_stage(const Value& value) {
-  MapReader reader(value, "stage");
   StageRequest stage;
   stage.mark = value.mark;
-  read_keys(reader, stage_rows(), stage);
-  reader.finish();
+  read_map(value, "stage", stage_rows(), stage);
   return stage;
 }
 
@@ -197,24 +194,21 @@ void read_stages(const Value& value, PlanRequest& plan) {
 
 const Keys<ReplicaRequest>& replica_rows() {
   using R = ReplicaRequest;
-  static const Keys<R> keys{
+  static const auto keys = key::rows<R>(
       key::required(key::text<R>("group", &R::group, "the group of devices")),
       size_key<R>("tp", &R::tp, "tensor parallel size"),
       size_key<R>("pp", &R::pp, "pipeline parallel size"),
       size_key<R>("dp", &R::dp, "replicas in the group"),
       size_key<R>("micro_batch", &R::micro_batch, "sequences of a micro-batch"),
       key::required(size_key<R>("micro_batches", &R::micro_batches, "of each replica")),
-      zero_key<R>(),
-      recompute_key<R>()};
+      zero_key<R>(), recompute_key<R>());
   return keys;
 }
 
 ReplicaRequest read_replica(const Value& value) {
-  MapReader reader(value, "group of replicas");
   ReplicaRequest replica;
   replica.mark = value.mark;
-  read_keys(reader, replica_rows(), replica);
-  reader.finish();
+  read_map(value, "group of replicas", replica_rows(), replica);
   return replica;
 }
 
@@ -283,12 +277,10 @@ void read_rank_order(MapReader& reader, P& plan) {
 }
 
 const Keys<P>& size_rows() {
-  static const Keys<P> keys{
+  static const auto keys = key::rows<P>(
       or_auto(size_key<P>("tp", &P::tp, "tensor parallel size")),
-      or_auto(size_key<P>("pp", &P::pp, "pipeline parallel size")),
-      replicas_key(),
-      or_auto(size_key<P>("cp", &P::cp, "context parallel size")),
-      or_auto(exchange_key<P>()),
+      or_auto(size_key<P>("pp", &P::pp, "pipeline parallel size")), replicas_key(),
+      or_auto(size_key<P>("cp", &P::cp, "context parallel size")), or_auto(exchange_key<P>()),
       or_auto(size_key<P>("ep", &P::ep, "expert parallel size")),
       or_auto(size_key<P>("etp", &P::etp, "tensor parallel size inside experts")),
       or_auto(size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank")),
@@ -316,26 +308,25 @@ const Keys<P>& size_rows() {
                            "... which then has the weight gradients as well")),
       or_auto(key::flag<P>("shared_expert_overlap", &P::shared_expert_overlap,
                            "shared experts compute beside the exchange")),
-      or_auto(key::special<P>("stage_layers", key::said("a list of 0 to 100,000"),
-                              "layers of each stage",
-                              [](MapReader& reader, P& plan) {
-                                if (const Value* list = reader.optional("stage_layers"))
-                                  read_stage_layers(*list, plan);
-                              })),
+      or_auto(key::special<P>(
+          "stage_layers", key::said("a list of 0 to 100,000"), "layers of each stage",
+          [](MapReader& reader, P& plan) {
+            if (const Value* list = reader.optional("stage_layers")) read_stage_layers(*list, plan);
+          })),
       key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
       key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
-                   read_replicas)};
+                   read_replicas));
   return keys;
 }
 
 // Read after what `auto` cannot stand beside is refused.
 const Keys<P>& other_rows() {
-  static const Keys<P> keys{
-      key::special<P>("offload", key::said("none, auto, false"), "reserved",
-                      [](MapReader& reader, P&) { reject_unmodelled(reader); }),
-      key::special<P>("rank_order", key::said("an order of tp, cp, ep, dp, pp"),
-                      "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
-                      read_rank_order)};
+  static const auto keys =
+      key::rows<P>(key::special<P>("offload", key::said("none, auto, false"), "reserved",
+                                   [](MapReader& reader, P&) { reject_unmodelled(reader); }),
+                   key::special<P>("rank_order", key::said("an order of tp, cp, ep, dp, pp"),
+                                   "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
+                                   read_rank_order));
   return keys;
 }
 
@@ -354,7 +345,7 @@ PlanRequest read_plan(const Value& map) {
 }
 
 std::vector<KeyText> plan_keys() {
-  return described(joined<P>({size_rows(), other_rows()}), "plan.");
+  return described(joined<P>(size_rows(), other_rows()), "plan.");
 }
 
 void settle_stages(const PlanRequest& request, ParallelPlan& plan) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "costmodel/config/key.hpp"
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace costmodel {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <span>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -16,10 +15,11 @@
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
-#include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/residuals.hpp"
+#include "costmodel/scenario/search_reader.hpp"
+#include "costmodel/scenario/training_reader.hpp"
 
 namespace costmodel {
 
@@ -45,120 +45,6 @@ Mark PlanRequest::mark_of(std::string_view key) const {
 }
 
 namespace {
-
-// The precisions of attention, of gathered weights and of the optimizer's moments, and how many
-// rows experts compute.
-void read_expert_training(MapReader& reader, TrainingSpec& t) {
-  const auto precision = [&](std::string_view key, Precision usual) {
-    const auto at = reader.one_of(key, precision_names);
-    return at ? static_cast<Precision>(*at) : usual;
-  };
-  t.moment_precision = precision("moment_precision", Precision::fp32);
-  t.narrow_attention = is_narrow(precision("attention_precision", Precision::bf16));
-  t.gather_precision = precision("parameter_gather_precision", Precision::bf16);
-  constexpr double most = 1000;
-  const auto factor = [&](std::string_view key, double least, double usual) {
-    if (reader.text(key) == "none") return usual;
-    return reader.number(key, Dimension::count, least, most).value_or(usual);
-  };
-  t.capacity_factor = factor("capacity_factor", 0.01, 0);
-  t.expert_buffer_factor = factor("expert_buffer_factor", 1, 0);
-  t.expert_imbalance = factor("expert_imbalance", 1, 1);
-  t.paged_stash = reader.boolean("paged_stash").value_or(false);
-  t.fused_grouped_mlp = reader.boolean("fused_grouped_mlp").value_or(false);
-}
-
-void read_training(const Value& map, const ConfigPath& path, Scenario& scenario) {
-  MapReader reader(map, "training");
-  TrainingSpec& t = scenario.training;
-  reader.required("global_batch");
-  reader.required("sequence");
-  t.global_batch = *reader.integer("global_batch", {1, 1'000'000'000});
-  t.sequence = *reader.integer("sequence", {1, 100'000'000});
-  if (scenario.model.encoder_decoder()) {
-    const auto own = reader.integer("decoder_sequence", {1, 100'000'000});
-    t.decoder_sequence = own.value_or(t.sequence);
-    if (!own)
-      t.assumed.push_back(fmt::format("decoder_sequence {} (as sequence; none given)", t.sequence));
-  } else if (reader.optional("decoder_sequence") != nullptr) {
-    throw ConfigError(reader.mark_of("decoder_sequence"),
-                      "decoder_sequence is of a model with an encoder and a decoder",
-                      "leave it out, or choose a model of kind t5");
-  }
-  if (const auto p = reader.one_of("precision", precision_names)) {
-    t.precision = static_cast<Precision>(*p);
-  } else {
-    t.assumed.push_back("precision bf16 (none given)");
-  }
-  static constexpr std::array<std::string_view, 2> optimizers{"adam", "sgd"};
-  t.sgd = reader.one_of("optimizer", optimizers).value_or(0) == 1;
-  Value default_stack = scalar_value("megatron-core-2026", map.mark);
-  const Value* stack = reader.optional("stack");
-  const ResolvedConfig resolved =
-      resolve_config(path, "stacks", stack != nullptr ? *stack : default_stack);
-  t.stack = read_stack(resolved.value, resolved.name);
-  if (stack == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
-  t.gradient_precision = t.stack.memory.gradient_precision;
-  if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {
-    t.gradient_precision = Precision::fp32;
-    t.stack.defaults.zero = std::max(t.stack.defaults.zero, 1);
-  }
-  if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
-  if (const auto p = reader.one_of("gradient_precision", precision_names))
-    t.gradient_precision = static_cast<Precision>(*p);
-  read_expert_training(reader, t);
-  const Value* overlap = reader.optional("overlap");
-  t.overlap = overlap != nullptr ? read_overlap(*overlap, t.stack.overlap) : t.stack.overlap;
-  reader.finish();
-  require_precision(scenario.cluster, t.precision, reader.mark_of("precision"));
-}
-
-// Reads a list, or a single value as a list of one.
-std::vector<Value> listed(const Value& value, std::string_view key) {
-  if (value.is_scalar()) return {value};
-  if (value.is_map())
-    throw ConfigError(value.mark, fmt::format("{} is a map", key), "write a value or a list [...]");
-  return value.items;
-}
-
-template <class Enum>
-std::vector<Enum> read_enum_list(const Value* value, std::string_view key,
-                                 std::span<const std::string_view> names) {
-  std::vector<Enum> list;
-  if (value == nullptr) return list;
-  for (const auto& item : listed(*value, key)) {
-    const auto at = std::find(names.begin(), names.end(), item.text);
-    if (at == names.end()) {
-      throw ConfigError(item.mark, fmt::format("{}: {} is not known", key, quote(item.text)),
-                        known_names(item.text, {names.begin(), names.end()}));
-    }
-    list.push_back(static_cast<Enum>(at - names.begin()));
-  }
-  return list;
-}
-
-SearchLimits read_search(const Value& map) {
-  MapReader reader(map, "search");
-  SearchLimits limits;
-  limits.max_tp = static_cast<int>(reader.integer("max_tp", any_size).value_or(0));
-  limits.max_pp = static_cast<int>(reader.integer("max_pp", any_size).value_or(0));
-  limits.max_cp = static_cast<int>(reader.integer("max_cp", any_size).value_or(0));
-  limits.max_ep = static_cast<int>(reader.integer("max_ep", any_size).value_or(0));
-  limits.max_vpp = static_cast<int>(reader.integer("max_vpp", any_size).value_or(0));
-  limits.max_micro_batch = reader.integer("max_micro_batch", any_size).value_or(0);
-  limits.top = static_cast<int>(reader.integer("top", {1, 1000}).value_or(limits.top));
-  limits.memory_margin = reader.number("memory_margin", Dimension::count, 0, 0.9).value_or(0);
-  if (const Value* zero = reader.optional("zero")) {
-    for (const auto& item : listed(*zero, "zero"))
-      limits.zero.push_back(static_cast<int>(read_integer(item, "zero", {0, 3})));
-  }
-  limits.recompute =
-      read_enum_list<Recomputation>(reader.optional("recompute"), "recompute", recomputation_names);
-  limits.schedules =
-      read_enum_list<ScheduleKind>(reader.optional("schedules"), "schedules", schedule_names());
-  reader.finish();
-  return limits;
-}
 
 void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   const Value& model = reader.required("model");
@@ -227,7 +113,8 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.name = name;
   scenario.file = root.mark.file;
   read_parts(reader, path, scenario);
-  read_training(reader.required("training"), path, scenario);
+  scenario.training =
+      read_training(reader.required("training"), path, scenario.model, scenario.cluster);
   ModelSpec& model = scenario.model;
   settle_positions(*root.find("training"), scenario.training, model);
   const Value* plan = reader.optional("plan");

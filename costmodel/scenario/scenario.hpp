@@ -84,7 +84,7 @@ struct SearchLimits {
 struct Scenario {
   std::string name;  // stem of the file
   std::string file;
-  std::string model_text, cluster_text, stack_text;  // their names as written
+  std::string model_text, cluster_text;  // their names as written
   ModelSpec model;
   ClusterSpec cluster;
   TrainingSpec training;

@@ -13,6 +13,7 @@
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/machine/device_reader.hpp"
+#include "costmodel/model/model_keys.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/model/parameter_count.hpp"
@@ -20,6 +21,8 @@
 #include "costmodel/plan/stack_spec.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/scenario/search_reader.hpp"
+#include "costmodel/scenario/training_reader.hpp"
 
 namespace planner {
 
@@ -135,12 +138,16 @@ Table scenarios(const ConfigPath& path) {
   return t;
 }
 
-// The keys of the maps whose readers are records.
+// The keys of a scenario, and of what it names.
 Table keys(const ConfigPath&) {
   Table t{{{"key", false}, {"meaning", false}, {"values", false}}, {}};
-  for (const auto& keys :
-       {costmodel::plan_keys(), costmodel::overlap_keys_text(), costmodel::stack_keys()})
-    for (const costmodel::KeyText& key : keys) t.rows.push_back({key.name, key.help, key.allowed});
+  for (const auto described :
+       {costmodel::model_keys, costmodel::cluster_keys, costmodel::grouped_cluster_keys,
+        costmodel::training_keys, costmodel::plan_keys, costmodel::search_keys,
+        costmodel::device_keys, costmodel::stack_keys}) {
+    for (const costmodel::KeyText& key : described())
+      t.rows.push_back({key.name, key.help, key.allowed});
+  }
   return t;
 }
 

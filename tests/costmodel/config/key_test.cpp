@@ -22,6 +22,10 @@ struct Mast {
   double height = 1;
 };
 
+struct Sailor {
+  std::string name;
+};
+
 struct Boat {
   std::string name;
   std::optional<int> oars;
@@ -30,16 +34,29 @@ struct Boat {
   Bytes cargo;
   std::optional<Sail> sail;
   Mast mast;
+  std::vector<Sailor> crew;
+  BytesPerSecond radio;
 };
 
 const Keys<Mast>& mast_rows() {
-  static const Keys<Mast> rows{key::required_source<Mast>(),
-                               key::number<Mast>("height", &Mast::height, 1, 50, "in metres")};
+  static const auto rows = key::rows<Mast>(
+      key::required_source<Mast>(), key::number<Mast>("height", &Mast::height, 1, 50, "in metres"));
   return rows;
 }
 
+const Keys<Sailor>& sailor_rows() {
+  static const auto rows =
+      key::rows<Sailor>(key::required(key::text<Sailor>("name", &Sailor::name, "called")));
+  return rows;
+}
+
+void read_crew(const Value& list, Boat& boat) {
+  for (const Value& item : list.items)
+    read_map(item, "sailor", sailor_rows(), boat.crew.emplace_back());
+}
+
 const Keys<Boat>& rows() {
-  static const Keys<Boat> all{
+  static const auto all = key::rows<Boat>(
       key::required(key::text<Boat>("name", &Boat::name, "on the bow")),
       key::whole<Boat>("oars", &Boat::oars, {0, 8}, "in pairs"),
       key::flag<Boat>("fast", &Boat::fast, "or not"),
@@ -47,16 +64,20 @@ const Keys<Boat>& rows() {
           "start_s", [](Boat& b) -> Seconds& { return b.start; }, 0, 1, "until off"),
       key::number<Boat>("cargo_bytes", &Boat::cargo, 0, 1e6, "at most"),
       key::word<Boat>("sail", &Boat::sail, sail_names, "up"),
-      key::map<Boat>("mast", &Boat::mast, mast_rows())};
+      key::map<Boat>("mast", &Boat::mast, mast_rows()),
+      key::list<Boat>("crew", sailor_rows(), "on board", read_crew),
+      key::or_word<Boat>(
+          key::number<Boat>("radio_bytes_per_s", &Boat::radio, 1, 1e9, "of its radio"), "off",
+          [](MapReader& reader, std::string_view name, Boat&) {
+            return reader.text(name) == "off";
+          }),
+      key::remark<Boat>("log", "of the last trip"), key::note<Boat>("notes", "for people"));
   return all;
 }
 
 Boat read(const std::string& text) {
-  const Value map = parse_yaml(text, "b.yaml");
-  MapReader reader(map, "boat");
   Boat boat;
-  read_keys(reader, rows(), boat);
-  reader.finish();
+  read_map(parse_yaml(text, "b.yaml"), "boat", rows(), boat);
   return boat;
 }
 
@@ -87,6 +108,25 @@ TEST_CASE("a key that is absent leaves its field") {
   CHECK(boat.mast.height == 1);
 }
 
+TEST_CASE("lists, words beside values, and what is for people") {
+  const Boat boat = read(
+      "{name: a, crew: [{name: b}, {name: c}], radio_bytes_per_s: 1 MB/s, log: calm, notes: [1]}");
+  REQUIRE(boat.crew.size() == 2);
+  CHECK(boat.crew[1].name == "c");
+  CHECK(boat.radio.value == 1e6);
+  CHECK(read("{name: a, radio_bytes_per_s: off}").radio.value == 0);
+  CHECK(fault("{name: a, log: [1]}") == "b.yaml:1:16: log is a list; write a word");
+}
+
+TEST_CASE("the rows of a part are read into it, and described as they are") {
+  const Keys<Boat> of_mast = key::of_part<Boat>(&Boat::mast, mast_rows());
+  Boat boat;
+  read_map(parse_yaml("{source: x, height: 7}", "m.yaml"), "boat", of_mast, boat);
+  CHECK(boat.mast.height == 7);
+  CHECK(described(of_mast, "boat.")[1].allowed == "1 to 50");
+  CHECK(joined<Boat>(of_mast, rows()).size() == of_mast.size() + rows().size());
+}
+
 TEST_CASE("what is wrong is told as by a map's reader") {
   CHECK(fault("{oars: 4}") == "b.yaml:1:1: boat lacks the key 'name'; add name: ...");
   CHECK(fault("{name: a, oars: 9}") ==
@@ -97,12 +137,12 @@ TEST_CASE("what is wrong is told as by a map's reader") {
         std::string::npos);
   CHECK(fault("{name: a, oar: 4}") ==
         "b.yaml:1:11: boat has no key 'oar'; did you mean 'oars'? known: name, oars, fast, "
-        "start_s, cargo_bytes, sail, mast");
+        "start_s, cargo_bytes, sail, mast, crew, radio_bytes_per_s, log, notes");
 }
 
 TEST_CASE("rows describe themselves, those of maps by their parts") {
   const auto texts = described(rows(), "boat.");
-  REQUIRE(texts.size() == 8);
+  REQUIRE(texts.size() == 13);
   CHECK(texts[0].name == "boat.name");
   CHECK(texts[0].allowed == "text; required");
   CHECK(texts[1].allowed == "0 to 8");
@@ -112,6 +152,9 @@ TEST_CASE("rows describe themselves, those of maps by their parts") {
   CHECK(texts[6].name == "boat.mast.source");
   CHECK(texts[7].name == "boat.mast.height");
   CHECK(texts[7].help == "in metres");
+  CHECK(texts[8].name == "boat.crew");
+  CHECK(texts[9].name == "boat.crew[].name");
+  CHECK(texts[10].allowed == "1 to 1e+09 B/s, off");
 }
 
 }  // namespace key_test

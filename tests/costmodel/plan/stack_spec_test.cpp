@@ -48,7 +48,9 @@ TEST_CASE("single keys of the overlap are overridden") {
   Overlap base;
   base.pp_overlap = true;
   const auto read = [&](const char* yaml) {
-    return read_overlap(parse_yaml(yaml, "f.yaml"), base);
+    Overlap overlap = base;
+    read_map(parse_yaml(yaml, "f.yaml"), "overlap", overlap_keys(), overlap);
+    return overlap;
   };
   CHECK(read("{}").pp_overlap);
   CHECK_FALSE(read("{pp_overlap: false}").pp_overlap);

@@ -1,4 +1,4 @@
-#include "costmodel/config/key.hpp"
+#include "costmodel/config/key_text.hpp"
 
 #include <fmt/format.h>
 

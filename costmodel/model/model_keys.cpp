@@ -1,0 +1,358 @@
+#include "costmodel/model/model_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/base/units.hpp"
+
+namespace costmodel {
+
+namespace {
+
+using M = ModelSpec;
+
+constexpr IntegerRange widths{1, 4'194'304}, small_widths{1, 65'536}, ffn_widths{1, 16'777'216};
+
+// The llama family's usual choices: rotary positions, RMSNorm, gated SiLU, no biases, no dropout.
+bool is_llama(const M& model) {
+  return model.kind != ModelKind::gpt && model.kind != ModelKind::t5;
+}
+
+// Nemotron-H's (arXiv:2504.03624, section 2.1): no positions, squared ReLU without a gate, RMSNorm,
+// no biases, no dropout, embeddings not tied.
+bool is_hybrid(const M& model) { return model.kind == ModelKind::hybrid; }
+
+// T5's (Raffel et al. 2020, section 2.1; transformers, T5Config): relative positions, a norm
+// without bias, ReLU, no biases, dropout 0.1.
+bool is_t5(const M& model) { return model.kind == ModelKind::t5; }
+
+bool is_mamba(const M& model) { return model.kind == ModelKind::mamba; }
+
+// Nemotron-3 and 4, known by their activation, are gpt without biases and dropout and with rotary
+// positions (arXiv:2402.16819, section 2; NVIDIA/NeMo r2.3.0, nemo/collections/llm/gpt/model/
+// nemotron.py).
+bool is_nemotron(const M& model) { return model.activation == ActivationFunction::squared_relu; }
+
+// The family's usual value where the key is absent.
+template <class Value, class Usual>
+Key<M> usually(Key<M> row, Value M::*field, Usual usual) {
+  row.read = [=, read = row.read](MapReader& reader, M& model) {
+    model.*field = usual(model);
+    read(reader, model);
+  };
+  return row;
+}
+
+// ... and said in `assumed`, for keys that affect the result.
+template <class Value, class Usual>
+Key<M> assumed(Key<M> row, Value M::*field, Usual usual) {
+  row.read = [=, name = row.name, read = row.read](MapReader& reader, M& model) {
+    if (reader.optional(name) != nullptr) return read(reader, model);
+    model.*field = usual(model);
+    model.assumed.push_back(fmt::format("{} {}", name, model.*field));
+  };
+  return row;
+}
+
+Key<M> assumed_size(std::string_view name, std::int64_t M::*field, std::int64_t usual,
+                    std::string_view help) {
+  return assumed(key::whole<M>(name, field, small_widths, help), field,
+                 [usual](const M&) { return usual; });
+}
+
+// A count of at most what `most` says of the model, `words` for people.
+template <class Most>
+Key<M> count_to(std::string_view name, std::int64_t M::*field, std::int64_t least,
+                const char* words, Most most, std::string_view help) {
+  return key::special<M>(name, key::said(words), help, [=](MapReader& reader, M& model) {
+    if (const auto n = reader.integer(name, {least, most(model)})) model.*field = *n;
+  });
+}
+
+}  // namespace
+
+const ModelKeys& kind_key() {
+  static const auto keys =
+      key::rows<M>(key::required(key::word<M>("kind", &M::kind, model_kind_names, "family")));
+  return keys;
+}
+
+const ModelKeys& layers_key() {
+  static const auto keys = key::rows<M>(
+      key::whole<M>("layers", &M::layers, layer_counts,
+                    "l; required but of t5 (its sum) and hybrid (the pattern's length)"));
+  return keys;
+}
+
+const ModelKeys& hidden_key() {
+  static const auto keys =
+      key::rows<M>(key::required(key::whole<M>("hidden", &M::hidden, widths, "h, hidden size")));
+  return keys;
+}
+
+const ModelKeys& pattern_key() {
+  static const auto keys = key::rows<M>(key::required(key::text<M>(
+      "layer_pattern", &M::layer_pattern,
+      "of a hybrid, a letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts")));
+  return keys;
+}
+
+const ModelKeys& pattern_scan_keys() {
+  static const auto keys =
+      key::rows<M>(usually(key::whole<M>("mamba_head_dim", &M::mamba_head_dim, small_widths,
+                                         "channels of a hybrid's scan head; absent: 64"),
+                           &M::mamba_head_dim, [](const M&) { return 64; }),
+                   assumed(key::whole<M>("mamba_heads", &M::mamba_heads, layer_counts,
+                                         "heads of a hybrid's scans; absent: 2h / mamba_head_dim"),
+                           &M::mamba_heads, [](const M& m) {
+                             return std::max<std::int64_t>(1, 2 * m.hidden / m.mamba_head_dim);
+                           }));
+  return keys;
+}
+
+const ModelKeys& encoder_decoder_keys() {
+  static const auto keys =
+      key::rows<M>(key::whole<M>("encoder_layers", &M::encoder_layers, layer_counts,
+                                 "of t5; absent: as deep as the other"),
+                   key::whole<M>("decoder_layers", &M::decoder_layers, layer_counts,
+                                 "of t5; absent: as deep as the other"));
+  return keys;
+}
+
+const ModelKeys& heads_key() {
+  static const auto keys =
+      key::rows<M>(key::whole<M>("heads", &M::heads, layer_counts,
+                                 "a, attention heads; required but of mamba (2h / head_dim)"));
+  return keys;
+}
+
+const ModelKeys& kv_heads_key() {
+  // Every Llama 3, known by its vocabulary, shares 8 key/value heads (arXiv:2407.21783, table 3).
+  constexpr std::int64_t llama3_vocab = 128'256, llama3_kv_heads = 8;
+  static const auto keys =
+      key::rows<M>(assumed(key::whole<M>("kv_heads", &M::kv_heads, layer_counts,
+                                         "heads of keys and values; absent: heads (Llama 3: 8)"),
+                           &M::kv_heads, [](const M& m) {
+                             const bool llama3 = m.kind == ModelKind::llama &&
+                                                 m.vocab == llama3_vocab &&
+                                                 m.heads % llama3_kv_heads == 0;
+                             return llama3 ? llama3_kv_heads : m.heads;
+                           }));
+  return keys;
+}
+
+const ModelKeys& head_dim_key() {
+  static const auto keys = key::rows<M>(key::whole<M>(
+      "head_dim", &M::head_dim, small_widths, "of queries and keys; absent: h/a (mamba: 64)"));
+  return keys;
+}
+
+const ModelKeys& latent_attention_key() {
+  static const auto keys =
+      key::rows<M>(key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
+                                 "latent attention's of keys and values; absent: none"));
+  return keys;
+}
+
+const ModelKeys& latent_attention_keys() {
+  static const auto keys = key::rows<M>(
+      key::whole<M>("q_lora_rank", &M::q_lora_rank, {0, small_widths.most},
+                    "latent attention's of queries; 0: projected directly"),
+      assumed_size("qk_head_dim", &M::qk_head_dim, 128,
+                   "of latent attention's queries and keys without the rotary part; absent: 128"),
+      assumed_size("qk_pos_emb_head_dim", &M::qk_pos_emb_head_dim, 64,
+                   "the rotary part; absent: 64"),
+      assumed_size("v_head_dim", &M::v_head_dim, 128, "of latent attention's values; absent: 128"));
+  return keys;
+}
+
+const ModelKeys& state_key() {
+  static const auto keys = key::rows<M>(
+      usually(key::whole<M>("state_size", &M::state_size, small_widths, "N of a scan; absent: 128"),
+              &M::state_size, [](const M&) { return 128; }));
+  return keys;
+}
+
+const ModelKeys& scan_keys() {
+  static const auto keys =
+      key::rows<M>(usually(key::whole<M>("ssm_groups", &M::ssm_groups, small_widths,
+                                         "groups of a scan's heads that share B and C; absent: 1"),
+                           &M::ssm_groups, [](const M&) { return 1; }),
+                   usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
+                                         "taps of a scan's convolution; absent: 4"),
+                           &M::conv_kernel, [](const M&) { return 4; }));
+  return keys;
+}
+
+const ModelKeys& ffn_key() {
+  static const auto keys = key::rows<M>(
+      key::whole<M>("ffn_hidden", &M::ffn_hidden, ffn_widths,
+                    "inner size of the MLP; absent: 4h, llama 8h/3 rounded up to 256"));
+  return keys;
+}
+
+const ModelKeys& vocab_key() {
+  static const auto keys = key::rows<M>(key::whole<M>("vocab", &M::vocab, {1, 100'000'000},
+                                                      "V, before padding; absent: the family's"));
+  return keys;
+}
+
+const ModelKeys& expert_keys() {
+  static const auto keys = key::rows<M>(
+      key::required(key::whole<M>("experts", &M::experts, layer_counts, "of a layer, routed")),
+      key::required(key::whole<M>("top_k", &M::top_k, layer_counts, "experts of a token")),
+      key::whole<M>("expert_ffn_hidden", &M::expert_ffn_hidden, ffn_widths,
+                    "inner size of an expert; absent: ffn_hidden"),
+      key::whole<M>("shared_experts", &M::shared_experts, {0, layer_counts.most},
+                    "that every token uses, each as wide as an expert"));
+  return keys;
+}
+
+const ModelKeys& expert_layer_keys() {
+  static const auto keys =
+      key::rows<M>(count_to(
+                       "first_dense_layers", &M::first_dense_layers, 0, "0 to layers",
+                       [](const M& m) { return m.layers; }, "the first layers have no experts"),
+                   key::whole<M>("moe_every", &M::moe_every, layer_counts,
+                                 "of the others, one layer in so many has experts"));
+  return keys;
+}
+
+const ModelKeys& router_keys() {
+  static const auto keys = key::rows<M>(
+      key::word<M>("router_score", &M::router_score, router_score_names,
+                   "how scores become weights of experts"),
+      key::flag<M>("router_bias", &M::router_bias,
+                   "a bias for each expert, in place of a loss that balances them"),
+      key::number<M>("router_scaling", &M::router_scaling, 1e-6, 1e6, "factor on the weights"),
+      count_to(
+          "expert_groups", &M::expert_groups, 1, "1 to experts",
+          [](const M& m) { return m.experts; }, "of group-limited routing; absent: none"),
+      usually(count_to(
+                  "expert_groups_per_token", &M::expert_groups_per_token, 1, "1 to expert_groups",
+                  [](const M& m) { return std::max<std::int64_t>(1, m.expert_groups); },
+                  "in which a token chooses its experts; absent: all"),
+              &M::expert_groups_per_token, [](const M& m) { return m.expert_groups; }),
+      key::whole<M>("mtp_layers", &M::mtp_layers, {0, 100},
+                    "further layers of multi-token prediction, on the last stage"));
+  return keys;
+}
+
+const ModelKeys& mlp_keys() {
+  static const auto keys = key::rows<M>(
+      assumed(key::flag<M>("gated_mlp", &M::gated_mlp, "gate and up projection, multiplied"),
+              &M::gated_mlp, [](const M& m) { return is_llama(m) && !is_hybrid(m); }),
+      usually(key::word<M>("activation", &M::activation, activation_names,
+                           "of the MLP; absent: the family's"),
+              &M::activation, [](const M& m) {
+                return is_hybrid(m)  ? ActivationFunction::squared_relu
+                       : is_llama(m) ? ActivationFunction::silu
+                       : is_t5(m)    ? ActivationFunction::relu
+                                     : ActivationFunction::gelu;
+              }));
+  return keys;
+}
+
+const ModelKeys& positions_table_key() {
+  static const auto keys =
+      key::rows<M>(usually(key::whole<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
+                                         "rows of a table of learned positions; 0: rotary"),
+                           &M::max_positions, [](const M&) { return absent_positions; }));
+  return keys;
+}
+
+const ModelKeys& positions_key() {
+  static const auto keys = key::rows<M>(
+      usually(key::word<M>("positions", &M::positions, positions_names,
+                           "how a token knows its place; absent: the family's"),
+              &M::positions, [](const M& m) {
+                if (is_t5(m)) return m.max_positions > 0 ? Positions::learned : Positions::relative;
+                if (is_hybrid(m)) return Positions::none;
+                return is_llama(m) || is_nemotron(m) || m.max_positions == 0 ? Positions::rotary
+                                                                             : Positions::learned;
+              }));
+  return keys;
+}
+
+const ModelKeys& rotary_keys() {
+  static const auto keys = key::rows<M>(
+      key::number<M>("rotary_base", &M::rotary_base, 1, 1e12, "of rotary positions; for exports"),
+      key::number<M>("rotary_percent", &M::rotary_percent, 1e-3, 1,
+                     "part of a head that is rotated; for exports"),
+      key::number<M>("rope_scaling_factor", &M::rope_scaling_factor, 0, 1e4,
+                     "of Llama 3.1's scaling; for exports; 0: none"));
+  return keys;
+}
+
+const ModelKeys& norm_and_bias_keys() {
+  static const auto keys = key::rows<M>(
+      assumed(key::flag<M>("tie_embeddings", &M::tie_embeddings,
+                           "the output projection shares the token embedding"),
+              &M::tie_embeddings, [](const M& m) { return is_mamba(m) || !is_llama(m); }),
+      usually(key::word<M>("normalization", &M::normalization, normalization_names,
+                           "absent: the family's"),
+              &M::normalization,
+              [](const M& m) {
+                return is_llama(m) || is_t5(m) ? Normalization::rmsnorm : Normalization::layernorm;
+              }),
+      assumed(key::flag<M>("linear_bias", &M::linear_bias, "of all products"), &M::linear_bias,
+              [](const M& m) { return !is_llama(m) && !is_nemotron(m) && !is_t5(m); }),
+      usually(key::flag<M>("qkv_bias", &M::qkv_bias,
+                           "of queries, keys and values; absent: linear_bias"),
+              &M::qkv_bias, [](const M& m) { return m.linear_bias; }));
+  return keys;
+}
+
+const ModelKeys& block_keys() {
+  static const auto keys =
+      key::rows<M>(key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
+                   key::flag<M>("embedding_norm", &M::embedding_norm,
+                                "a normalisation after the embedding (BLOOM)"),
+                   key::flag<M>("parallel_block", &M::parallel_block,
+                                "attention and MLP in parallel on one input (GPT-NeoX)"));
+  return keys;
+}
+
+const ModelKeys& last_keys() {
+  static const auto keys = key::rows<M>(
+      assumed(key::number<M>("dropout", &M::dropout, 0, 0.99,
+                             "of embedding, attention and hidden states"),
+              &M::dropout, [](const M& m) { return is_llama(m) || is_nemotron(m) ? 0 : 0.1; }),
+      key::number<M>("published_parameters", &M::published_parameters, 1, 1e18,
+                     "what the source says, to compare"),
+      key::remark<M>("published_note", "for people"),
+      key::text<M>("source", &M::source, "where it is published"),
+      key::text<M>("title", &M::title, "for people"));
+  return keys;
+}
+
+void assume(std::int64_t M::*size, std::int64_t usual, std::string_view key, M& model) {
+  if (model.*size > 0) return;
+  model.*size = usual;
+  model.assumed.push_back(fmt::format("{} {}", key, usual));
+}
+
+std::int64_t usual_ffn(const M& m) {
+  // Touvron et al. 2023: two thirds of 4h, rounded up to 256.
+  const bool llama = is_llama(m) && !is_hybrid(m);
+  return llama ? ceil_div(8 * m.hidden, 768) * 256 : 4 * m.hidden;
+}
+
+std::int64_t usual_vocab(const M& m) {
+  constexpr std::int64_t t5_vocab = 32'128;  // transformers, T5Config
+  return is_mamba(m) ? 50'288 : is_llama(m) ? 32'000 : is_t5(m) ? t5_vocab : 50'257;
+}
+
+std::vector<KeyText> model_keys() {
+  const auto all = joined<M>(
+      kind_key(), layers_key(), hidden_key(), heads_key(), kv_heads_key(), head_dim_key(),
+      ffn_key(), mlp_keys(), vocab_key(), positions_table_key(), positions_key(), rotary_keys(),
+      norm_and_bias_keys(), block_keys(), expert_keys(), expert_layer_keys(), router_keys(),
+      latent_attention_key(), latent_attention_keys(), state_key(), scan_keys(), pattern_key(),
+      pattern_scan_keys(), encoder_decoder_keys(), last_keys());
+  return described(all, "model.");
+}
+
+}  // namespace costmodel

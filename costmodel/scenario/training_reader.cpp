@@ -1,0 +1,152 @@
+#include "costmodel/scenario/training_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "costmodel/config/key.hpp"
+#include "costmodel/plan/stack_reader.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace costmodel {
+
+namespace {
+
+using T = TrainingSpec;
+
+constexpr std::array<std::string_view, 2> optimizer_names{"adam", "sgd"};  // by TrainingSpec::sgd
+
+// What is read, and what a key may need beside its map.
+struct Reading {
+  TrainingSpec training;
+  const ModelSpec& model;
+  const ConfigPath& path;
+};
+
+constexpr IntegerRange tokens{1, 100'000'000};
+
+const Keys<T>& batch_rows() {
+  static const auto keys = key::rows<T>(
+      key::required(key::whole<T>("global_batch", &T::global_batch, {1, 1'000'000'000},
+                                  "sequences of an iteration")),
+      key::required(key::whole<T>("sequence", &T::sequence, tokens,
+                                  "tokens of a sequence; with an encoder, of its sequence")));
+  return keys;
+}
+
+void read_decoder_sequence(MapReader& reader, Reading& r) {
+  T& t = r.training;
+  if (!r.model.encoder_decoder()) {
+    if (reader.optional("decoder_sequence") == nullptr) return;
+    throw ConfigError(reader.mark_of("decoder_sequence"),
+                      "decoder_sequence is of a model with an encoder and a decoder",
+                      "leave it out, or choose a model of kind t5");
+  }
+  const auto own = reader.integer("decoder_sequence", tokens);
+  t.decoder_sequence = own.value_or(t.sequence);
+  if (!own)
+    t.assumed.push_back(fmt::format("decoder_sequence {} (as sequence; none given)", t.sequence));
+}
+
+void read_precision(MapReader& reader, Reading& r) {
+  if (const auto p = reader.one_of("precision", precision_names)) {
+    r.training.precision = static_cast<Precision>(*p);
+  } else {
+    r.training.assumed.push_back("precision bf16 (none given)");
+  }
+}
+
+// The stack, and what it decides where the keys after it say nothing.
+void read_named_stack(MapReader& reader, Reading& r) {
+  T& t = r.training;
+  const Value* written = reader.optional("stack");
+  const Value usual = scalar_value("megatron-core-2026", reader.mark());
+  const ResolvedConfig stack =
+      resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
+  t.stack = read_stack(stack.value, stack.name);
+  if (written == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
+  t.overlap = t.stack.overlap;
+  t.gradient_precision = t.stack.memory.gradient_precision;
+  if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {
+    t.gradient_precision = Precision::fp32;
+    t.stack.defaults.zero = std::max(t.stack.defaults.zero, 1);
+  }
+  if (t.precision == Precision::fp32) t.gradient_precision = Precision::fp32;
+}
+
+// `none` is as good as nothing.
+Key<T> or_none(Key<T> row) {
+  return key::or_word<T>(std::move(row), "none", [](MapReader& reader, std::string_view name, T&) {
+    return reader.text(name) == "none";
+  });
+}
+
+// What follows the stack: the precisions of gradients, of attention, of gathered weights and of
+// the optimizer's moments, and how many rows experts compute.
+const Keys<T>& further_rows() {
+  constexpr double most = 1000;
+  static const auto keys = key::rows<T>(
+      key::word<T>("gradient_precision", &T::gradient_precision, precision_names,
+                   "of the accumulation buffer; absent: the stack's"),
+      key::word<T>("moment_precision", &T::moment_precision, precision_names,
+                   "of the optimizer's moments; absent: fp32"),
+      key::special<T>(
+          "attention_precision", [] { return words_text(precision_names); },
+          "of attention's products; absent: 16 bits",
+          [](MapReader& reader, T& t) {
+            if (const auto p = reader.one_of("attention_precision", precision_names))
+              t.narrow_attention = is_narrow(static_cast<Precision>(*p));
+          }),
+      key::word<T>("parameter_gather_precision", &T::gather_precision, precision_names,
+                   "in which sharded weights are gathered and kept; absent: bf16"),
+      or_none(key::number<T>("capacity_factor", &T::capacity_factor, 0.01, most,
+                             "rows of an expert relative to the mean; absent: dropless")),
+      or_none(key::number<T>("expert_buffer_factor", &T::expert_buffer_factor, 1, most,
+                             "static buffers of experts of this many times the mean rows")),
+      or_none(key::number<T>("expert_imbalance", &T::expert_imbalance, 1, most,
+                             "rows of the fullest rank relative to the mean; absent: 1")),
+      key::flag<T>("paged_stash", &T::paged_stash,
+                   "rows kept of such buffers are copied to a pool"),
+      key::flag<T>("fused_grouped_mlp", &T::fused_grouped_mlp,
+                   "both products of the experts and what lies between are one kernel each"),
+      key::map<T>("overlap", &T::overlap, overlap_keys()));
+  return keys;
+}
+
+const Keys<Reading>& training_rows() {
+  using R = Reading;
+  static const Keys<R> keys = joined<R>(
+      key::of_part<R>(&R::training, batch_rows()),
+      key::rows<R>(
+          key::special<R>(
+              "decoder_sequence", [] { return whole_text(tokens); },
+              "tokens of the decoder, of kind t5; absent: as sequence", read_decoder_sequence),
+          key::special<R>(
+              "precision", [] { return words_text(precision_names); },
+              "of weights, activations and products; absent: bf16", read_precision),
+          key::word<R>(
+              "optimizer", [](R& r) -> bool& { return r.training.sgd; }, optimizer_names,
+              "sgd has momentum; absent: adam"),
+          key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
+                          "the framework and its version; absent: megatron-core-2026",
+                          read_named_stack)),
+      key::of_part<R>(&R::training, further_rows()));
+  return keys;
+}
+
+}  // namespace
+
+TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
+                           const ClusterSpec& cluster) {
+  MapReader reader(map, "training");
+  Reading reading{{}, model, path};
+  read_keys(reader, training_rows(), reading);
+  reader.finish();
+  require_precision(cluster, reading.training.precision, reader.mark_of("precision"));
+  return std::move(reading.training);
+}
+
+std::vector<KeyText> training_keys() { return described(training_rows(), "training."); }
+
+}  // namespace costmodel

@@ -1,0 +1,21 @@
+// Reads the `training` map of a scenario.
+#pragma once
+
+#include <vector>
+
+#include "costmodel/config/key_text.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/model/model_spec.hpp"
+#include "costmodel/plan/training_spec.hpp"
+
+namespace costmodel {
+
+// The training of this model on this cluster, with its stack found on `path`. Throws ConfigError.
+TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
+                           const ClusterSpec& cluster);
+
+// The keys of `training`, with those of its overlap.
+std::vector<KeyText> training_keys();
+
+}  // namespace costmodel

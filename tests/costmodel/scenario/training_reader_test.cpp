@@ -1,0 +1,88 @@
+// The training of a scenario: what it takes from its stack, and what it says itself.
+#include "costmodel/scenario/training_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/device_reader.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace training_reader_test {
+
+using namespace costmodel;
+
+namespace {
+
+ClusterSpec h100() {
+  ClusterSpec cluster;
+  const auto found = resolve_config(fixtures::configs(), "devices", scalar_value("h100-sxm5-80gb"));
+  cluster.device = read_device(found.value, found.name);
+  return cluster;
+}
+
+TrainingSpec read(const std::string& keys, const ModelSpec& model = {}) {
+  return read_training(parse_yaml("{global_batch: 8, sequence: 64" + keys + "}", "t.yaml"),
+                       fixtures::configs(), model, h100());
+}
+
+std::string fault(const std::string& keys) {
+  return fixtures::config_error([&] { read(keys); });
+}
+
+}  // namespace
+
+TEST_CASE("what is not written is the stack's or the usual, and told") {
+  const TrainingSpec t = read("");
+  CHECK(t.stack.name == "megatron-core-2026");
+  CHECK(t.precision == Precision::bf16);
+  CHECK(t.gradient_precision == t.stack.memory.gradient_precision);
+  CHECK(t.overlap.overlap_grad_reduce == t.stack.overlap.overlap_grad_reduce);
+  CHECK(t.expert_imbalance == 1);
+  CHECK(t.assumed == std::vector<std::string>{"precision bf16 (none given)",
+                                              "stack megatron-core-2026 (none given)"});
+}
+
+TEST_CASE("what is written stands above the stack") {
+  const TrainingSpec t = read(
+      ", stack: megatron-2021, precision: fp16, gradient_precision: fp32, optimizer: sgd, "
+      "attention_precision: fp8, capacity_factor: 1.5, expert_imbalance: none, "
+      "overlap: {pp_overlap: true}");
+  CHECK(t.stack.name == "megatron-2021");
+  CHECK(t.gradient_precision == Precision::fp32);
+  CHECK(t.sgd);
+  CHECK(t.narrow_attention);
+  CHECK(t.capacity_factor == 1.5);
+  CHECK(t.expert_imbalance == 1);
+  CHECK(t.overlap.pp_overlap);
+  CHECK(t.overlap.overlap_grad_reduce == t.stack.overlap.overlap_grad_reduce);
+  CHECK(read(", precision: fp32, stack: megatron-2021").gradient_precision == Precision::fp32);
+}
+
+TEST_CASE("only two stacks of layers have two sequences") {
+  ModelSpec t5;
+  t5.encoder_layers = t5.decoder_layers = 1;
+  CHECK(read(", decoder_sequence: 16", t5).decoder_sequence == 16);
+  CHECK(read("", t5).decoder_sequence == 64);
+  CHECK(fixtures::contains(fault(", decoder_sequence: 16"),
+                           "decoder_sequence is of a model with an encoder and a decoder"));
+}
+
+TEST_CASE("what is wrong is told at its place") {
+  CHECK(
+      fixtures::contains(fault(", stak: x"), "training has no key 'stak'; did you mean 'stack'?"));
+  CHECK(fixtures::contains(fault(", precision: nvfp4"), "has no nvfp4 rate"));
+  CHECK(fixtures::contains(fault(", overlap: {tp: true}"), "overlap has no key 'tp'"));
+}
+
+TEST_CASE("the keys are listed, those of the overlap by its parts") {
+  const auto keys = training_keys();
+  const auto factor = std::ranges::find(keys, "training.capacity_factor", &KeyText::name);
+  REQUIRE(factor != keys.end());
+  CHECK(factor->allowed == "0.01 to 1000, none");
+  CHECK(std::ranges::count(keys, "training.overlap.cuda_graph", &KeyText::name) == 1);
+  CHECK(std::ranges::count(keys, "training.overlap", &KeyText::name) == 0);
+}
+
+}  // namespace training_reader_test
