@@ -25,6 +25,15 @@ inline bool better(const Ranked& a, const Ranked& b) {
   return a.order < b.order;
 }
 
+// Whether plans differ in nothing but how many layers of a stage are recomputed: a ranking shows
+// the best of them.
+inline bool one_row(const costmodel::ParallelPlan& a, const costmodel::ParallelPlan& b) {
+  if (a.recompute.layers == 0 || b.recompute.layers == 0) return false;
+  costmodel::ParallelPlan alike = a;
+  alike.recompute.layers = b.recompute.layers;
+  return alike == b;
+}
+
 class Podium {
  public:
   explicit Podium(std::size_t top) : top_(top) {}
@@ -42,6 +51,13 @@ class Podium {
   }
 
   void offer(Ranked candidate) {
+    const auto like = std::find_if(ranked_.begin(), ranked_.end(), [&](const Ranked& known) {
+      return one_row(known.plan, candidate.plan);
+    });
+    if (like != ranked_.end()) {
+      if (better(*like, candidate)) return;
+      ranked_.erase(like);
+    }
     const auto at = std::upper_bound(ranked_.begin(), ranked_.end(), candidate, better);
     ranked_.insert(at, std::move(candidate));
     if (ranked_.size() > top_) ranked_.pop_back();

@@ -196,12 +196,12 @@ class FamilySearch {
         member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
     if (!podium_->open_to(least)) return true;
     if (states_overflow(cost, limit_)) return false;
-    return member.vpp == 1 ? try_cuts(std::move(member), order, result)
+    return member.vpp == 1 ? try_cuts(member, order, result)
                            : try_chunks(std::move(member), order, result);
   }
 
   // Every layout of one chunk a rank: the one that the bound is of, and what is better around it.
-  bool try_cuts(ParallelPlan member, std::uint64_t order, Opened& result) {
+  bool try_cuts(const ParallelPlan& member, std::uint64_t order, Opened& result) {
     constexpr double slack = 1 + 1e-9;  // as in the ranking
     const LayoutCut cut =
         cut_layout(member, limit_, evaluator_, podium_->worst() * slack, *expired_);
