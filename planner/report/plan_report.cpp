@@ -190,6 +190,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                         format_seconds(r.lower_bound))
           : fmt::format("The search was {}.", interruption(all)),
       style);
+  if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {
     text +=

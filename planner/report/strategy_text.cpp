@@ -61,6 +61,14 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
 
 }  // namespace
 
+std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
+  const bool pipelines = s.plan.pp.value_or(2) > 1 && s.cluster.devices > 1 && s.model.layers > 1;
+  if (all.layouts || !pipelines || !s.plan.stage_layers.empty()) return "";
+  return "Left out: stages of other numbers of layers than even ones; `plan --strategy layouts` "
+         "tries "
+         "them, in seconds.";
+}
+
 std::vector<std::string> strategy_sentences(const Strategies& all) {
   std::vector<std::string> lines;
   if (!all.layouts) return lines;

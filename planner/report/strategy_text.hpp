@@ -12,6 +12,9 @@ namespace planner {
 // differ, what was searched and what is proved. Empty when only the grid was searched.
 std::vector<std::string> strategy_sentences(const Strategies& strategies);
 
+// What a search over even stages leaves out and another strategy tries; "" where there is nothing.
+std::string left_out(const Strategies& all, const costmodel::Scenario& scenario);
+
 // What a signal ended early: "interrupted by SIGINT: best of 12 configurations looked at so far;
 // nothing is proved".
 std::string interruption(const Strategies& strategies);

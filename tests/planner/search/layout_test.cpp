@@ -397,6 +397,17 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
   }
 }
 
+TEST_CASE("a search over even stages says what it leaves out, where there is anything") {
+  const auto left = [](const std::string& plan, planner::Reach reach) {
+    const Scenario s = read(dense + plan);
+    return left_out(planner::run_strategies(s, reach, 1, {}), s);
+  };
+  CHECK(left("", planner::Reach::even).find("--strategy layouts") != std::string::npos);
+  CHECK(left("", planner::Reach::layouts).empty());
+  CHECK(left("plan: {pp: 1}\n", planner::Reach::even).empty());
+  CHECK(left("plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n", planner::Reach::even).empty());
+}
+
 TEST_CASE("layouts that the scenario fixes are left alone") {
   const Scenario s = read(std::string(dense) + "plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n");
   const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
