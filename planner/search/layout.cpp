@@ -119,10 +119,6 @@ Seconds least_optimizer(const PlanCost& cost, const costmodel::ClusterSpec& clus
   return sum / static_cast<double>(cost.ranks.size()) * rounded;
 }
 
-}  // namespace
-
-namespace {
-
 CutProblem problem_of(const ParallelPlan& plan, std::int64_t micro_batches,
                       const Evaluator& evaluator) {
   SHARDPLAN_CHECK(plan.pp > 1 && plan.vpp == 1);

@@ -116,6 +116,13 @@ TEST_CASE("an even layout counts embedding and loss as layers and leaves nothing
   }
 }
 
+TEST_CASE("what ranks hold is dealt to their chunks as evenly as it divides") {
+  CHECK(planner::dealt_to_chunks({16, 16}, 1) == std::vector{16, 16});
+  // With embedding and loss 18 and 16 for six chunks each.
+  CHECK(planner::dealt_to_chunks({17, 15}, 6) == std::vector{2, 3, 3, 3, 3, 3, 3, 3, 3, 2, 3, 1});
+  CHECK(planner::dealt_to_chunks({0, 3, 1}, 2).empty());  // a chunk between without layers
+}
+
 TEST_CASE("no layout is below the bound of the best cut, which is nearly as good as it can be") {
   int binding = 0, checked = 0, uneven = 0;
   for (const char* yaml : {dense, mixed, two_stacks}) {
