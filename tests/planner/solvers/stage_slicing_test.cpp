@@ -112,7 +112,7 @@ TEST_CASE("the best slicing is what trying every slicing finds") {
   CHECK(without * share >= 100);
   CHECK(memory_binds * share >= 150);
   CHECK(programs * share >= 300);
-  CHECK(tried * share > 300'000);
+  CHECK(tried > (sanitized ? 40'000 : 300'000));
 }
 
 TEST_CASE("larger slicings are those of Alpa's recurrence") {
