@@ -39,8 +39,8 @@ namespace {
 constexpr int steps = 2;
 constexpr std::size_t stride = 5;
 #elif defined(__SANITIZE_ADDRESS__)
-constexpr int steps = 3;
-constexpr std::size_t stride = 1;
+constexpr int steps = 2;
+constexpr std::size_t stride = 3;
 #else
 constexpr int steps = 20;
 constexpr std::size_t stride = 1;
