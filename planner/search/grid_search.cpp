@@ -42,20 +42,20 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
   return result;
 }
 
-// Prices one member and keeps it if it fits. Returns its bound.
-Seconds price_member(ParallelPlan plan, std::uint64_t order, Bytes limit, Evaluator& evaluator,
-                     SearchResult& result, std::vector<Bounded>& fitting) {
+// Prices one member and keeps it if it fits. Returns bound_with_more().
+Seconds price_member(ParallelPlan plan, std::uint64_t order, const Scenario& scenario,
+                     Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
   const PlanCost& cost = evaluator.cost(plan);
-  const Seconds bound = cost.bound.iteration;
+  const Seconds with_more = bound_with_more(cost, plan, scenario);
   ++result.statistics.evaluated;
   if (!result.leanest || cost.peak < result.leanest_peak) {
     result.leanest = plan;
     result.leanest_peak = cost.peak;
   }
-  if (cost.peak > limit) return bound;
+  if (cost.peak > memory_limit(scenario)) return with_more;
   ++result.statistics.feasible;
-  fitting.push_back({bound, order, std::move(plan), cost.peak});
-  return bound;
+  fitting.push_back({cost.bound.iteration, order, std::move(plan), cost.peak});
+  return with_more;
 }
 
 // Computes memory and bound of the members; returns those that fit, lowest bound first. A ZeRO
@@ -64,7 +64,6 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
                                  const Podium* podium, const Scenario& scenario,
                                  Evaluator& evaluator, SearchResult& result) {
   std::vector<Bounded> fitting;
-  const Bytes limit = memory_limit(scenario);
   const auto plans = members(family, scenario);  // those that recompute less come first
   std::array<bool, 4> left{};                    // by ZeRO stage
   const auto price_all = [&](bool partial) {
@@ -72,7 +71,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
       bool& done = left.at(static_cast<std::size_t>(plans[i].zero));
       if ((plans[i].recompute.layers > 0) != partial || done) continue;
       const Seconds bound =
-          price_member(plans[i], first_order + i, limit, evaluator, result, fitting);
+          price_member(plans[i], first_order + i, scenario, evaluator, result, fitting);
       done = podium != nullptr && !podium->open_to(bound) && leads(plans[i], scenario);
     }
   };

@@ -225,9 +225,10 @@ class FamilySearch {
   bool try_chunks(ParallelPlan member, std::uint64_t order, Opened& result) {
     const PlanCost& cost = evaluator_.cost(member);
     const Seconds bound = cost.bound.iteration;
-    if (!podium_->open_to(bound)) return true;
-    if (cost.peak <= limit_) improve(std::move(member), bound, order, result);
-    return false;
+    const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_));
+    if (cost.peak <= limit_ && podium_->open_to(bound))
+      improve(std::move(member), bound, order, result);
+    return too_slow;
   }
 
   // A layout that starts much slower than the ranking is not improved, nor one at its bound.

@@ -360,6 +360,13 @@ bool leads(const ParallelPlan& member, const Scenario& s) {
          !s.training.stack.memory.activation_offload;
 }
 
+costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const ParallelPlan& member,
+                                   const Scenario& s) {
+  const costmodel::Seconds hidden =
+      member.vpp > 1 ? cost.ranks.front().after.gradient_exposed : costmodel::Seconds(0);
+  return cost.bound.iteration - hidden * straggler_factor(s.cluster);
+}
+
 bool brackets_partial(const std::vector<ParallelPlan>& members) {
   const auto offers = [&members](Recomputation kind) {
     const Recompute whole{kind, 0};

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
@@ -37,6 +38,13 @@ std::vector<costmodel::ParallelPlan> members(const Family& family,
 // Whether no member of the same ZeRO stage that comes after this one, recomputing more, is faster:
 // recomputation only adds time, except in place of activations that would be offloaded.
 bool leads(const costmodel::ParallelPlan& member, const costmodel::Scenario& scenario);
+
+// A bound of a member, priced at `cost`, that holds for those that recompute more too. Interleaved,
+// a rank's longer backward may hide more of its gradients' reduction than it adds to another rank's
+// drain: none is counted.
+costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost,
+                                   const costmodel::ParallelPlan& member,
+                                   const costmodel::Scenario& scenario);
 
 // Whether the members include none and full recomputation. A plan that recomputes only the first
 // layers of each stage needs at least the memory of the leaner of these two, so if neither fits, no
