@@ -1,6 +1,7 @@
 #include "costmodel/plan/mesh.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "costmodel/base/error.hpp"
 
@@ -79,12 +80,15 @@ std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std
   if (unit % span == 0) return size;
   if (unit % stride == 0 && span % unit == 0) return unit / stride;
   if (stride % unit == 0) return 1;
+  // So many members lie across whole units: groups with one such run more or fewer are cut alike.
+  const std::int64_t period = unit / std::gcd(unit, stride);
+  const std::int64_t counted = size < 3 * period ? size : 2 * period + size % period;
   constexpr std::int64_t most_groups = 64;  // the pattern repeats; this many show it
   std::int64_t fewest = size;
   for (std::int64_t g = 0; g < most_groups && (g + 1) * span <= std::max(devices, span); ++g) {
-    std::int64_t here = 0, at = g * span / unit;
-    for (std::int64_t k = 0; k < size; ++k) {
-      const std::int64_t in = (g * span + k * stride) / unit;
+    std::int64_t here = 0, at = g * counted * stride / unit;
+    for (std::int64_t k = 0; k < counted; ++k) {
+      const std::int64_t in = (g * counted + k) * stride / unit;
       if (in != at) fewest = std::min(fewest, std::max<std::int64_t>(here, 1));
       here = in == at ? here + 1 : 1;
       at = in;

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -153,6 +155,35 @@ TEST_CASE("a group that straddles nodes is priced as the one that lies worst") {
   CHECK(layout_of(12, 8, cluster).fan[0] == 1);
   CHECK(tier_between(4, 2, cluster) == 0);
   CHECK(tier_between(3, 2, cluster) == 1);  // ranks 6, 8 and 10 are on two nodes
+}
+
+// Members within a node of the group that has the fewest in some node, counted one by one.
+std::int64_t counted_inside(std::int64_t size, std::int64_t stride, std::int64_t node,
+                            std::int64_t devices) {
+  std::int64_t fewest = size;
+  for (std::int64_t g = 0; g < 64 && (g + 1) * size * stride <= devices; ++g) {
+    std::map<std::int64_t, std::int64_t> inside;
+    for (std::int64_t k = 0; k < size; ++k) ++inside[(g * size + k) * stride / node];
+    for (const auto& [where, count] : inside) fewest = std::min(fewest, count);
+  }
+  return fewest;
+}
+
+TEST_CASE("a group of any size and stride has as few members in a node as counting finds") {
+  constexpr int devices = 1200;
+  ClusterSpec cluster = fixtures::cluster(devices);
+  for (const int node : {2, 6, 8, 12}) {
+    cluster.tiers.front().devices = node;
+    for (int stride = 1; stride <= 15; ++stride) {
+      for (int size = 2; size * stride <= devices; size += 1 + size / 7) {
+        CAPTURE(node);
+        CAPTURE(stride);
+        CAPTURE(size);
+        CHECK(layout_of(size, stride, cluster).fan[0] ==
+              counted_inside(size, stride, node, devices));
+      }
+    }
+  }
 }
 
 }  // namespace mesh_test
