@@ -189,6 +189,11 @@ void Evaluator::train_on(std::int64_t global_batch) {
   for (Evaluator& part : parts_) part.train_on(global_batch);
 }
 
+std::int64_t Evaluator::simulated_actions(const ParallelPlan& plan) const {
+  const std::int64_t m = plan.micro_batches(on_.training.global_batch);
+  return 2 * simulated_micro_batches(plan, m) * plan.virtual_stages();
+}
+
 Seconds Evaluator::iteration_time(const ParallelPlan& plan) { return end_of(plan).iteration; }
 
 Ending Evaluator::end_of(const ParallelPlan& plan) {

@@ -117,7 +117,10 @@ class Evaluator {
   // Iteration time: cost() and a simulation. Same plans as cost(). Throws InternalError for an
   // invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);
-  // The same, with its parts.
+  // The actions that this simulates, of a plan that is not read from a file; those beyond a few
+  // periods follow from them.
+  std::int64_t simulated_actions(const ParallelPlan& plan) const;
+  // The iteration time, with its parts.
   Ending end_of(const ParallelPlan& plan);
   // Estimate and timeline accept any valid plan.
   Estimate estimate(const ParallelPlan& plan);

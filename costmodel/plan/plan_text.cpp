@@ -27,10 +27,7 @@ std::string to_string(const Recompute& r) {
   return text;
 }
 
-namespace {
-
-// "20+12", "1x94+2": equal neighbours are abbreviated.
-std::string runs_text(const std::vector<int>& layers) {
+std::string stage_layers_text(const std::vector<int>& layers) {
   std::string text;
   for (std::size_t i = 0; i < layers.size();) {
     std::size_t end = i;
@@ -41,8 +38,6 @@ std::string runs_text(const std::vector<int>& layers) {
   }
   return text;
 }
-
-}  // namespace
 
 namespace {
 
@@ -126,7 +121,7 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" · {}", schedule_text(p));
   if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
   if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
-  if (!p.stage_layers.empty()) text += " · layers " + runs_text(p.stage_layers);
+  if (!p.stage_layers.empty()) text += " · layers " + stage_layers_text(p.stage_layers);
   return text;
 }
 

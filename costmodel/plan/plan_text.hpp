@@ -20,6 +20,9 @@ std::string to_string(
 // expert say so: "e 64 (hybridep, overlapped)".
 std::string context_and_experts_text(const ParallelPlan& plan, std::string_view between);
 
+// The layers of each stage, neighbours that hold as many together: "20+12", "1x94+2".
+std::string stage_layers_text(const std::vector<int>& layers);
+
 // "1f1b", or the file that lists the schedule.
 std::string schedule_text(const ParallelPlan& plan);
 

@@ -153,8 +153,11 @@ struct StackOffers {
   bool context_parallel = false;
   bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
   bool uneven_stages = false;    // any contiguous partition of the layers into stages
+  bool stage_lists = false;      // the same, where a list says each stage's layers
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
+
+  bool any_layers() const { return uneven_stages || stage_lists; }
 };
 
 // What its recipes choose where a plan says nothing. Read where a scenario's plan is completed

@@ -52,11 +52,6 @@ void read_format(Options& options, const std::string& text) {
   options.format = static_cast<Format>(at - format_names.begin());
 }
 
-void read_strategy(Options& options, const std::string& text) {
-  options.strategy = text;
-  options.strategy_given = true;
-}
-
 // A flag, and where its value goes.
 struct FlagRow {
   Flag flag;
@@ -85,24 +80,27 @@ const std::vector<FlagRow> flag_rows{
      }},
     {{.name = "strategy",
       .value = "NAME",
-      .help = "grid: even stages (default); layouts: any number of layers a stage; alpa, both: "
-              "these, sharding in a stage, and stages of own sizes side by side; meshes: each "
-              "stage its own devices and sizes (alone where devices differ)",
+      .help =
+          "grid: even stages (default of validate, and of plan where the stack takes no other); "
+          "layouts: any number of layers a stage too (plan's default); alpa, both: these, sharding "
+          "in a stage, and stages of own sizes "
+          "side by side; meshes: each stage its own devices and sizes (alone where devices "
+          "differ)",
       .only_for = "plan validate",
       .words = "grid layouts alpa both meshes"},
-     &read_strategy},
+     &Options::strategy},
     {{.name = "time-limit",
       .value = "SECONDS",
-      .help = "layouts, alpa, both, meshes: stop then with the best so far and the proved gap",
+      .help = "not grid: stop then with the best so far and the proved gap (default: after a "
+              "counted effort, some seconds)",
       .only_for = "plan"},
      [](Options& options, const std::string& text) {
        options.time_limit = read_positive("time-limit", "a time in seconds", text);
      }},
     {{.name = "threads",
       .value = "N",
-      .help = "layouts, alpa, both, --against-planner, --fit, --leave-one-source-out: threads "
-              "(default: "
-              "one a core)",
+      .help = "not grid, --against-planner, --fit, --leave-one-source-out: threads (default: one "
+              "a core)",
       .only_for = "plan validate"},
      [](Options& options, const std::string& text) {
        options.threads = read_number("threads", "threads", text);
@@ -194,7 +192,7 @@ void check_comparison(const CommandLine& line, const Options& options) {
     if (line.has(flag))
       usage(fmt::format("--{} does not go with --against-planner", flag), "leave one out");
   }
-  if (options.strategy != "grid" && options.strategy != "alpa") {
+  if (!options.strategy.empty() && options.strategy != "grid" && options.strategy != "alpa") {
     usage(fmt::format("--against-planner has no --strategy {}",
                       costmodel::shortened(options.strategy)),
           "allowed: grid, alpa");
@@ -203,10 +201,10 @@ void check_comparison(const CommandLine& line, const Options& options) {
 
 // Checks the options of `plan`'s search and its limits.
 void check_search(const CommandLine& line, const Options& options) {
-  if (!options.strategy_given || options.strategy != "grid") return;
+  if (options.strategy != "grid") return;
   for (const char* flag : {"time-limit", "threads"}) {
     if (line.has(flag))
-      usage(fmt::format("--{} does not go with --strategy grid", flag), "add --strategy alpa");
+      usage(fmt::format("--{} does not go with --strategy grid", flag), "leave one out");
   }
 }
 

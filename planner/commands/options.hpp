@@ -23,10 +23,9 @@ struct Options {
   std::string write_schedule;
   std::string placement;
   std::string to;
-  double fail_above = 0;  // per cent; 0: never
-  int top = 0;            // 0: the scenario's
-  std::string strategy = "grid";
-  bool strategy_given = false;
+  double fail_above = 0;        // per cent; 0: never
+  int top = 0;                  // 0: the scenario's
+  std::string strategy;         // empty: the usual one
   double time_limit = 0;        // seconds; 0: none
   int threads = 0;              // 0: one per core
   std::string write_residuals;  // a file; empty: none

@@ -51,7 +51,7 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   CommandResult result{any ? 0 : no_answer, {}, {}};
   const std::string& strategy = session.options.strategy;
   std::string remark;
-  if (session.options.strategy_given && strategy != "meshes") {
+  if (!strategy.empty() && strategy != "meshes") {
     remark = fmt::format(
         "--strategy {} searches stages that are alike on devices of one kind: this is --strategy "
         "meshes instead.",
@@ -72,14 +72,6 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   if (!found.interrupted.empty())
     interruption.tell("plan: " + planner::interruption(found), result);
   return result;
-}
-
-// The cluster and the plan determine the search when --strategy is not given.
-void refuse_limits_of_grid(const Options& options) {
-  const char* flag = options.time_limit > 0 ? "--time-limit" : "--threads";
-  if (options.strategy != "grid" || (options.time_limit == 0 && options.threads == 0)) return;
-  throw ConfigError({}, fmt::format("shardplan: {} does not go with --strategy grid", flag),
-                    "add --strategy layouts");
 }
 
 // The report in the requested format.
@@ -106,10 +98,12 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
                          int threads, const std::function<bool()>& expired,
                          const Interruption& interruption) {
   const std::string& strategy = session.options.strategy;
-  const Reach reach = strategy == "grid"      ? Reach::even
+  const Reach reach = strategy.empty()        ? usual_reach(s)
+                      : strategy == "grid"    ? Reach::even
                       : strategy == "layouts" ? Reach::layouts
                                               : Reach::all;
-  Strategies all = run_strategies(s, reach, threads, expired, interruption.poll());
+  const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
+  Strategies all = run_strategies(s, reach, threads, expired, interruption.poll(), effort);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   if (!all.interrupted.empty()) {
@@ -146,7 +140,6 @@ CommandResult plan_command(const Session& session) {
                           : static_cast<int>(std::thread::hardware_concurrency());
   if (session.options.strategy == "meshes" || !stages_alike(s))
     return plan_meshes(session, s, watch, threads, expired, interruption);
-  refuse_limits_of_grid(session.options);
   return plan_alike(session, s, watch, threads, expired, interruption);
 }
 

@@ -71,7 +71,9 @@ Json strategies_json(const Strategies& all) {
                       {"opened", l.opened},
                       {"sliced", l.sliced},
                       {"improved", l.improved},
-                      {"time_ran_out", l.expired}};
+                      {"effort", l.effort},
+                      {"effort_ran_out", l.spent},
+                      {"time_ran_out", l.expired && !l.spent}};
   json["notes"] = strategy_sentences(all);
   if (all.sharding) json["sharding"] = sharding_json(*all.sharding);
   return json;

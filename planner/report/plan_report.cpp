@@ -152,6 +152,17 @@ std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
 
 }  // namespace
 
+namespace {
+
+// How far the best plan may be from the bound, unless it is as quick.
+std::string gap_text(const Estimate& best, Seconds bound) {
+  const double gap = 100 * (best.iteration / bound - 1);
+  constexpr double shown = 0.005;  // per cent
+  return gap < shown ? std::string() : fmt::format("; the best is within {:.2f} %", gap);
+}
+
+}  // namespace
+
 std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
                           double seconds, const ReportStyle& style) {
   const SearchResult& r = all.found;
@@ -170,8 +181,9 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
   text += title("One step away from the best", style);
   text += table(step_table(steps, best), style);
-  if (all.layouts) text += title("Even stages and others", style);
-  for (const auto& sentence : strategy_sentences(all)) text += bullet(sentence, style);
+  const auto sentences = strategy_sentences(all);
+  if (!sentences.empty()) text += title("Even stages and others", style);
+  for (const auto& sentence : sentences) text += bullet(sentence, style);
   if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
   text += title("Search", style);
@@ -186,8 +198,8 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                  style);
   text += bullet(
       all.interrupted.empty()
-          ? fmt::format("Proved: under this cost model no plan of the space takes less than {}.",
-                        format_seconds(r.lower_bound))
+          ? fmt::format("Proved: under this cost model no plan of the space takes less than {}{}.",
+                        format_seconds(r.lower_bound), gap_text(best, r.lower_bound))
           : fmt::format("The search was {}.", interruption(all)),
       style);
   if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);

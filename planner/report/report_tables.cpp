@@ -67,6 +67,14 @@ std::string experts_text(const costmodel::ParallelPlan& p) {
 
 bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
 bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
+bool lists_layers(const costmodel::ParallelPlan& p) { return !p.stage_layers.empty(); }
+
+std::string layers_cell(const costmodel::ParallelPlan& p) {
+  if (!lists_layers(p)) return "even";
+  std::string text = costmodel::stage_layers_text(p.stage_layers);
+  constexpr std::size_t widest = 24;
+  return text.size() <= widest ? text : "uneven";
+}
 
 // Whether `has` holds for any stage.
 bool any_stage(const Estimate& e, bool (*has)(const costmodel::ParallelPlan&)) {
@@ -194,11 +202,12 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
     return std::any_of(plans.begin(), plans.end(),
                        [has](const Estimate& e) { return has(e.plan); });
   };
-  const bool context = any(has_context), experts = any(has_experts);
+  const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers);
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
   if (experts) t.columns.push_back({"e"});
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
+  if (layers) t.columns.push_back({"layers", false});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
   for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
     t.columns.push_back({figure});
@@ -215,6 +224,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
     }
     if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
+    if (layers) row.push_back(layers_cell(p));
     const std::string schedule = costmodel::schedule_text(p);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
                            fmt::format("{}", p.zero), format_seconds(e.iteration),
@@ -232,7 +242,7 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
                            "vpp", "micro_batches"})
     t.columns.push_back({size});
   for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
-                          "iteration_s", "tokens_per_s", "mfu", "peak_gib"}) {
+                          "iteration_s", "tokens_per_s", "mfu", "peak_gib", "stage_layers"}) {
     t.columns.push_back({key});
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -261,7 +271,8 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
          fmt::format("{:.6g}", e.iteration.value),
          fmt::format("{:.6g}", e.tokens_per_s),
          fmt::format("{:.4f}", e.mfu),
-         fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+         fmt::format("{:.2f}", e.peak.value / (1 << 30)),
+         costmodel::stage_layers_text(p.stage_layers)});
   }
   return t;
 }

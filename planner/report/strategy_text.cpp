@@ -22,7 +22,6 @@ std::string told(const char* name, const Estimate& e) {
 }
 
 std::string compared(const Estimate& even, const Estimate& best) {
-  if (best.plan == even.plan) return "No layout found is faster than even stages.";
   const double gain = 100 * (1 - best.iteration / even.iteration);
   return fmt::format("Stages of any layout are {:.2f} % faster; against them even stages have {}.",
                      gain, difference(best, even));
@@ -63,29 +62,38 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
 
 std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
   const bool pipelines = s.plan.pp.value_or(2) > 1 && s.cluster.devices > 1 && s.model.layers > 1;
-  if (all.layouts || !pipelines || !s.plan.stage_layers.empty()) return "";
-  return "Left out: stages of other numbers of layers than even ones; `plan --strategy layouts` "
-         "tries "
-         "them, in seconds.";
+  if (!pipelines || !s.plan.stage_layers.empty()) return "";
+  if (!all.layouts) {
+    const costmodel::StackSpec& stack = s.training.stack;
+    const std::string words = stack.offers.any_layers()
+                                  ? std::string()
+                                  : fmt::format(", for which {} has no words", stack.name);
+    return fmt::format(
+        "Left out: stages of other numbers of layers than even ones{}; `plan --strategy layouts` "
+        "tries them.",
+        words);
+  }
+  if (all.meshes) return "";
+  return "Left out: stages with sizes of their own, and other shardings inside a stage; `plan "
+         "--strategy both` tries them.";
 }
 
-std::vector<std::string> strategy_sentences(const Strategies& all) {
-  std::vector<std::string> lines;
-  if (!all.layouts) return lines;
+namespace {
+
+// What searching layouts has found, beside even stages.
+void add_layouts(const Strategies& all, std::vector<std::string>& lines) {
   const LayoutSearch& l = *all.layouts;
-  if (!all.even.empty()) lines.push_back(told("Even stages", all.even.front()));
-  if (!l.plans.empty()) {
-    const Estimate& best = l.plans.front();
-    lines.push_back(told("Stages of any layout", best));
-    if (!all.even.empty()) lines.push_back(compared(all.even.front(), best));
-    if (has_uneven_stages(best.plan) && !all.two_stacks) {
+  const Estimate* even = all.even.empty() ? nullptr : &all.even.front();
+  const Estimate* best = l.plans.empty() ? nullptr : &l.plans.front();
+  if (even != nullptr && best != nullptr && best->plan == even->plan) {
+    lines.emplace_back("No other layout found is faster than even stages by 0.1 % or more.");
+  } else {
+    if (even != nullptr) lines.push_back(told("Even stages", *even));
+    if (best != nullptr) lines.push_back(told("Stages of any layout", *best));
+    if (even != nullptr && best != nullptr) lines.push_back(compared(*even, *best));
+    if (best != nullptr && has_uneven_stages(best->plan) && !all.two_stacks) {
       lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
-                                  pipeline_layout(best.plan)));
-    }
-    if (all.interrupted.empty()) {
-      lines.push_back(fmt::format(
-          "Proved: no plan of this space takes less than {}; the best is within {:.2f} %.",
-          format_seconds(l.lower_bound), 100 * (best.iteration / l.lower_bound - 1)));
+                                  pipeline_layout(best->plan)));
     }
   }
   lines.push_back(fmt::format(
@@ -99,14 +107,26 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
       "All stages share one tensor, data, context and expert parallel size, as the plan must say "
       "them; schedules with split backward keep even stages. Of interleaved chunks the most even "
       "layouts were tried, and what moving layers makes of them: about others nothing is proved.");
-  if (all.two_stacks) {
+}
+
+}  // namespace
+
+std::vector<std::string> strategy_sentences(const Strategies& all) {
+  std::vector<std::string> lines;
+  if (!all.layouts) return lines;
+  const LayoutSearch& l = *all.layouts;
+  if (l.families > 0) add_layouts(all, lines);
+  if (all.two_stacks && all.meshes) {
     lines.push_back(
         "Inside a stage the plan's own sharding stays: other strategies for the operators of an "
         "encoder-decoder model are not searched.");
   }
   if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
-  if (l.expired && all.interrupted.empty())
-    lines.push_back("Time ran out: these are the best plans so far.");
+  if (l.expired && all.interrupted.empty()) {
+    lines.push_back(l.spent ? "The usual effort was spent: these are the best plans so far; "
+                              "--time-limit SECONDS goes on."
+                            : "Time ran out: these are the best plans so far.");
+  }
   return lines;
 }
 

@@ -151,7 +151,7 @@ bool some_layout_fits(const ParallelPlan& plan, Bytes limit, Evaluator& evaluato
 }
 
 LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
-                     const std::function<bool()>& expired) {
+                     const Spend& spend) {
   const costmodel::EndTerms terms = end_terms(plan, evaluator.workload());
   const PlanCost& even = evaluator.cost(plan);
   const Seconds beside = least_optimizer(even, evaluator.cluster()) + terms.host;
@@ -159,7 +159,7 @@ LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator
   CutProblem problem = problem_of(plan, even.micro_batches, evaluator);
   problem.transfer = waits ? 0 : even.times.transfer.value;
   problem.limit = (longest / terms.straggler - beside).value;
-  problem.expired = expired;
+  problem.expired = spend;
   LayoutStages stages(plan, limit, evaluator);
   problem.stage = [&](int first, int end) { return stages.stage(first, end); };
   const PipelineCut cut = best_cut(problem);
@@ -190,10 +190,14 @@ class Improver {
   Improver(ParallelPlan plan, Bytes limit, Evaluator& evaluator)
       : plan_(std::move(plan)), limit_(limit), evaluator_(&evaluator) {}
 
-  std::optional<Layout> priced(const std::vector<int>& layers) {
+  // Empty where it does not fit, or no iteration can be shorter than `than`.
+  std::optional<Layout> priced(const std::vector<int>& layers, Seconds than) {
     plan_.stage_layers = layers;
-    const Bytes peak = evaluator_->cost(plan_).peak;
-    if (peak > limit_) return {};
+    const PlanCost& cost = evaluator_->cost(plan_);
+    const Bytes peak = cost.peak;
+    spent_ += effort_of_pricing * layers.size();
+    if (peak > limit_ || !better(cost.bound.iteration, than)) return {};
+    spent_ += static_cast<std::uint64_t>(evaluator_->simulated_actions(plan_));
     return Layout{layers, evaluator_->iteration_time(plan_), peak};
   }
 
@@ -209,6 +213,9 @@ class Improver {
     return times;
   }
 
+  // The effort since the last call.
+  std::uint64_t spent() { return std::exchange(spent_, 0); }
+
   // The best layout one move away; empty when none is better.
   std::optional<Layout> step(const Layout& from) {
     const auto times = rank_times(from.stage_layers);
@@ -220,7 +227,7 @@ class Improver {
       const int rank = rank_of(plan_.schedule, plan_.pp, stage);
       return rank == slow || rank == quick || stage == 0 || stage == stages - 1;
     };
-    const auto least = [&](int stage) { return stage == 0 || stage == stages - 1 ? 0 : 1; };
+    const auto fewest = [&](int stage) { return stage == 0 || stage == stages - 1 ? 0 : 1; };
     std::optional<Layout> best;
     std::vector<int> layers = from.stage_layers;
     for (int a = 0; a < stages; ++a) {
@@ -228,10 +235,11 @@ class Improver {
         auto& giver = layers[static_cast<std::size_t>(a)];
         auto& taker = layers[static_cast<std::size_t>(b)];
         const bool tried = stages <= few_stages ? marked(a) || marked(b) : marked(a) && marked(b);
-        if (a == b || giver <= least(a) || !tried) continue;
+        if (a == b || giver <= fewest(a) || !tried) continue;
         --giver;
         ++taker;
-        if (auto found = priced(layers); found && better(*found, best ? *best : from))
+        const Seconds least = (best ? *best : from).iteration;
+        if (auto found = priced(layers, least); found && better(found->iteration, least))
           best = std::move(found);
         ++giver;
         --taker;
@@ -242,24 +250,23 @@ class Improver {
 
  private:
   // Better by more than rounding.
-  static bool better(const Layout& a, const Layout& b) {
-    return a.iteration.value < b.iteration.value * (1 - 1e-9);
-  }
+  static bool better(Seconds a, Seconds b) { return a.value < b.value * (1 - 1e-9); }
 
   ParallelPlan plan_;
   Bytes limit_;
   Evaluator* evaluator_;
+  std::uint64_t spent_ = 0;
 };
 
 }  // namespace
 
 Layout improved_layout(ParallelPlan plan, const std::vector<int>& start, Bytes limit,
-                       Evaluator& evaluator, const std::function<bool()>& expired) {
+                       Evaluator& evaluator, const Spend& spend) {
   Improver improver(std::move(plan), limit, evaluator);
-  Layout best = *improver.priced(start);
-  while (!expired || !expired()) {
+  Layout best = *improver.priced(start, Seconds(infinity));
+  for (;;) {
     const auto next = improver.step(best);
-    if (!next) break;
+    if ((spend && spend(improver.spent())) || !next) break;
     best = *next;
   }
   return best;

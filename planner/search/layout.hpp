@@ -3,12 +3,12 @@
 // layer. Same rules as Megatron's --pipeline-model-parallel-layout.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/effort.hpp"
 
 namespace planner {
 
@@ -28,7 +28,7 @@ struct LayoutCut {
 LayoutCut cut_layout(
     const costmodel::ParallelPlan& plan, costmodel::Bytes limit, costmodel::Evaluator& evaluator,
     costmodel::Seconds longest = costmodel::Seconds(std::numeric_limits<double>::infinity()),
-    const std::function<bool()>& expired = {});
+    const Spend& spend = {});
 
 // Whether some layout of the plan into p stages of one chunk fits below `limit` bytes.
 bool some_layout_fits(const costmodel::ParallelPlan& plan, costmodel::Bytes limit,
@@ -49,6 +49,6 @@ struct Layout {
 // stages, only moves among these. `start` must fit below `limit`.
 Layout improved_layout(costmodel::ParallelPlan plan, const std::vector<int>& start,
                        costmodel::Bytes limit, costmodel::Evaluator& evaluator,
-                       const std::function<bool()>& expired = {});
+                       const Spend& spend = {});
 
 }  // namespace planner

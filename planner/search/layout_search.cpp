@@ -72,6 +72,9 @@ bool states_overflow(const PlanCost& cost, Bytes limit) {
   return states > limit * static_cast<double>(cost.ranks.size());
 }
 
+// A layout has to be so much quicker than even stages.
+constexpr double worth_words = 1.001;
+
 struct BoundedFamily {
   Seconds bound;
   std::uint64_t order;
@@ -83,8 +86,8 @@ struct BoundedFamily {
 struct Opened {
   std::vector<Ranked> found;
   Seconds bound{std::numeric_limits<double>::infinity()};
-  std::uint64_t sliced = 0, improved = 0;
-  bool expired = false;
+  std::uint64_t sliced = 0, improved = 0, effort = 0;
+  bool expired = false, spent = false;
 };
 
 // Chunks per rank to try; the largest published number is 12.
@@ -115,15 +118,29 @@ std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, std::vect
 
 class FamilySearch {
  public:
-  FamilySearch(const Scenario& scenario, const Podium& podium, const std::function<bool()>& expired)
+  FamilySearch(const Scenario& scenario, const Podium& podium, const std::function<bool()>& expired,
+               std::uint64_t most)
       : s_(&scenario),
         podium_(&podium),
         expired_(&expired),
+        most_(most),
+        effort_(most, expired),
         limit_(memory_limit(scenario)),
         evaluator_(scenario.model, scenario.cluster, scenario.training) {}
 
   Opened open(const BoundedFamily& family) {
+    effort_ = Effort(most_, *expired_);
     Opened result;
+    look_at(family, result);
+    result.effort = effort_.spent();
+    result.expired = effort_.over();
+    result.spent = effort_.over() && !effort_.stopped();
+    if (result.expired) result.bound = min(result.bound, family.bound);
+    return result;
+  }
+
+ private:
+  void look_at(const BoundedFamily& family, Opened& result) {
     std::uint64_t order = family.order << 20;
     by_cost_.reset();
     for (const int chunks : chunk_choices(*s_, family.plan)) {
@@ -135,17 +152,19 @@ class FamilySearch {
         try_members(all, order, false, left, result);
         if (layouts_fit(all)) try_members(all, order, true, left, result);
         order += all.size();
-        result.expired = result.expired || out_of_time();
-        if (!result.expired) continue;
-        result.bound = min(result.bound, family.bound);
-        return result;
+        if (effort_.over()) return;
       }
     }
-    return result;
   }
 
- private:
-  bool out_of_time() const { return *expired_ && (*expired_)(); }
+  // For a plan's price.
+  bool spend_pricing(const ParallelPlan& plan) {
+    return effort_.spend(effort_of_pricing * static_cast<std::uint64_t>(plan.virtual_stages()));
+  }
+
+  Spend spend() {
+    return [this](std::uint64_t stages) { return effort_.spend(stages); };
+  }
 
   // The layouts to begin with. One chunk a rank: any. Interleaved: the most even one, and the one
   // that deals to chunks what makes ranks take equal times.
@@ -167,10 +186,9 @@ class FamilySearch {
   // all that recompute more are too slow.
   void try_members(const std::vector<ParallelPlan>& all, std::uint64_t order, bool partial,
                    std::array<bool, 4>& left, Opened& result) {
-    for (std::size_t i = 0; i < all.size() && !result.expired; ++i) {
-      result.expired = out_of_time();
+    for (std::size_t i = 0; i < all.size() && !effort_.over(); ++i) {
       bool& done = left.at(static_cast<std::size_t>(all[i].zero));
-      if ((all[i].recompute.layers > 0) != partial || done || result.expired) continue;
+      if ((all[i].recompute.layers > 0) != partial || done || spend_pricing(all[i])) continue;
       const bool too_slow = try_member(all[i], order + i, result);
       done = too_slow && leads(all[i], *s_);
     }
@@ -182,9 +200,11 @@ class FamilySearch {
     bool partial = false;
     for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
     if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
+    const auto stages = static_cast<std::uint64_t>(all.front().pp);
+    const auto layers = static_cast<std::uint64_t>(s_->model.layers);
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
       return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
-             some_layout_fits(member, limit_, evaluator_);
+             !effort_.spend(stages * layers) && some_layout_fits(member, limit_, evaluator_);
     });
   }
 
@@ -203,10 +223,9 @@ class FamilySearch {
   // Every layout of one chunk a rank: the one that the bound is of, and what is better around it.
   bool try_cuts(const ParallelPlan& member, std::uint64_t order, Opened& result) {
     constexpr double slack = 1 + 1e-9;  // as in the ranking
-    const LayoutCut cut =
-        cut_layout(member, limit_, evaluator_, podium_->worst() * slack, *expired_);
+    const LayoutCut cut = cut_layout(member, limit_, evaluator_, podium_->worst() * slack, spend());
     ++result.sliced;
-    result.expired = cut.expired;
+    if (cut.expired) effort_.give_up();
     if (cut.stage_layers.empty()) return cut.too_slow;
     result.bound = min(result.bound, cut.bound);
     // Few micro-batches leave the bound far away: then there are other starts.
@@ -241,29 +260,32 @@ class FamilySearch {
     Layout layout{member.stage_layers, {}, cost.peak};
     layout.iteration = evaluator_.iteration_time(member);
     if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration)) {
-      layout = improved_layout(member, member.stage_layers, limit_, evaluator_, *expired_);
+      layout = improved_layout(member, member.stage_layers, limit_, evaluator_, spend());
       ++result.improved;
     }
     member.stage_layers = layout.stage_layers;
-    result.found.push_back({layout.iteration, layout.peak, order, plainly(std::move(member))});
+    result.bound = min(result.bound, layout.iteration);
+    result.found.push_back(plainly({layout.iteration, layout.peak, order, std::move(member)}));
     return layout.iteration;
   }
 
-  // Omits stage_layers when they equal the default.
-  ParallelPlan plainly(ParallelPlan plan) const {
-    ParallelPlan plain = plan;
+  // Even stages stand for a layout that is not worth its words.
+  Ranked plainly(Ranked found) {
+    ParallelPlan plain = found.plan;
     plain.stage_layers.clear();
-    if (!is_valid(plain, s_->model, s_->cluster, s_->training)) return plan;
-    for (int k = 0; k < plan.virtual_stages(); ++k) {
-      if (layers_of(plain, s_->model, k) != plan.stage_layers[static_cast<std::size_t>(k)])
-        return plan;
-    }
-    return plain;
+    if (!is_valid(plain, s_->model, s_->cluster, s_->training)) return found;
+    const Bytes peak = evaluator_.cost(plain).peak;
+    if (peak > limit_) return found;
+    const Seconds time = evaluator_.iteration_time(plain);
+    if (time > found.time * worth_words) return found;
+    return {time, peak, found.order, std::move(plain)};
   }
 
   const Scenario* s_;
   const Podium* podium_;
   const std::function<bool()>* expired_;
+  std::uint64_t most_;  // effort for a family
+  Effort effort_;
   Bytes limit_;
   Evaluator evaluator_;
   std::optional<std::vector<int>> by_cost_;  // layers by rank of the family that is open
@@ -294,7 +316,7 @@ void offer_new(Podium& podium, const Ranked& candidate) {
 }  // namespace
 
 LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int threads,
-                            const std::function<bool()>& expired) {
+                            const std::function<bool()>& expired, std::uint64_t effort) {
   Podium podium(static_cast<std::size_t>(s.search.top));
   for (const auto& e : even.plans) podium.offer({e.iteration, e.peak, 0, e.plan});
   const auto families = bounded_families(s);
@@ -304,10 +326,13 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
       even.plans.empty() ? Seconds(std::numeric_limits<double>::infinity()) : even.lower_bound;
   // Each fixed batch of families sees the same ranking, for any number of threads.
   constexpr std::size_t batch = 16;
+  constexpr std::uint64_t families_share = 16;  // a family's part of the effort
   std::vector<FamilySearch> workers;
-  for (int i = 0; i < std::max(1, threads); ++i) workers.emplace_back(s, podium, expired);
+  for (int i = 0; i < std::max(1, threads); ++i)
+    workers.emplace_back(s, podium, expired, effort / families_share);
   std::size_t next = 0;
-  for (; next < families.size() && podium.open_to(families[next].bound) && !result.expired;
+  bool stopped = false;
+  for (; next < families.size() && podium.open_to(families[next].bound) && !stopped;
        next = std::min(next + batch, families.size())) {
     const std::size_t count = std::min(batch, families.size() - next);
     std::vector<Opened> opened(count);
@@ -327,13 +352,25 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
       result.lower_bound = min(result.lower_bound, o.bound);
       result.sliced += o.sliced;
       result.improved += o.improved;
+      result.effort += o.effort;
+      result.spent |= o.spent;
       result.expired |= o.expired;
+      stopped |= o.expired && !o.spent;
       ++result.opened;
     }
+    stopped |= result.effort > effort;
+  }
+  if (next < families.size() && podium.open_to(families[next].bound)) {
+    result.spent |= result.effort > effort;
+    result.expired |= stopped;
   }
   if (next < families.size()) result.lower_bound = min(result.lower_bound, families[next].bound);
   Evaluator evaluator(s.model, s.cluster, s.training);
-  for (const Ranked& r : podium.ranked()) result.plans.push_back(evaluator.estimate(r.plan));
+  const Seconds plain = even.plans.empty() ? Seconds(0) : even.plans.front().iteration;
+  for (const Ranked& r : podium.ranked()) {
+    const bool worth = r.time >= plain || r.time * worth_words < plain;
+    if (worth) result.plans.push_back(evaluator.estimate(r.plan));
+  }
   if (!result.plans.empty())
     result.lower_bound = min(result.lower_bound, result.plans.front().iteration);
   return result;

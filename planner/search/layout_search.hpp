@@ -10,10 +10,12 @@
 // to the bound limits what that may have missed.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/effort.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -25,13 +27,20 @@ struct LayoutSearch {
   std::uint64_t opened = 0;                // those that the bound did not prune
   std::uint64_t sliced = 0;                // plans of 1F1B whose layers were cut
   std::uint64_t improved = 0;              // layouts improved by local search
-  bool expired = false;  // time ran out: the bound holds, the plans may be improvable
+  std::uint64_t effort = 0;                // stages looked at
+  bool expired = false;  // time or effort ran out: the bound holds, the plans may be improvable
+  bool spent = false;    // it was the effort
 };
 
+// What a search without a time limit does at most; ten seconds or so.
+inline constexpr std::uint64_t usual_effort = std::uint64_t{1} << 31;
+
 // `even` is the search result of the same scenario for even stages: its plans compete, so whatever
-// cannot beat them is skipped. The result does not depend on the number of threads, unless time
-// runs out. `expired` is called from all threads.
+// cannot beat them is skipped. Families of pipelines are looked at until `effort` is spent, a
+// family with at most a part of it. The result does not depend on the number of threads, unless
+// time runs out. `expired` is called from all threads.
 LayoutSearch search_layouts(const costmodel::Scenario& scenario, const SearchResult& even,
-                            int threads, const std::function<bool()>& expired = {});
+                            int threads, const std::function<bool()>& expired = {},
+                            std::uint64_t effort = usual_effort);
 
 }  // namespace planner

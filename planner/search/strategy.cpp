@@ -4,9 +4,13 @@ namespace planner {
 
 using costmodel::Estimate;
 
+Reach usual_reach(const costmodel::Scenario& scenario) {
+  return scenario.training.stack.offers.any_layers() ? Reach::layouts : Reach::even;
+}
+
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
-                          const std::function<bool()>& interrupted) {
+                          const std::function<bool()>& interrupted, std::uint64_t effort) {
   const std::function<bool()> stopped = [&] {
     return (expired && expired()) || (interrupted && interrupted());
   };
@@ -15,7 +19,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
   if (reach == Reach::even || all.found.expired) return all;
-  all.layouts = search_layouts(scenario, all.found, threads, stopped);
+  all.layouts = search_layouts(scenario, all.found, threads, stopped, effort);
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
   all.two_stacks = scenario.model.encoder_decoder();

@@ -30,12 +30,16 @@ inline constexpr std::int64_t most_mesh_devices = 4096;
 
 enum class Reach { even, layouts, all };
 
+// Where the user names none: layouts, if the scenario's stack has words for them.
+Reach usual_reach(const costmodel::Scenario& scenario);
+
 // Runs the grid search; with `layouts` the layout search too, which starts from the grid's result;
 // with `all` also the sharding search on the best plan's mesh, and the search over stages with
 // different sizes. All searches poll `interrupted`, and all but the grid search `expired`: no time
 // limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
-                          const std::function<bool()>& interrupted = {});
+                          const std::function<bool()>& interrupted = {},
+                          std::uint64_t effort = usual_effort);
 
 }  // namespace planner

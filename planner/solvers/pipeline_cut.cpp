@@ -21,11 +21,13 @@ class Cutter {
 
   PipelineCut run() {
     reach();
+    if (expired_) return {.expired = true};
     if (need_.front() > p_.stages) return {};
-    for (int rank = 0; rank < p_.stages && !out_of_time(); ++rank) sum_up(rank);
+    spend(std::int64_t{p_.stages} * p_.layers);
+    for (int rank = 0; rank < p_.stages && !expired_; ++rank) sum_up(rank);
     whole_ = before_[at(p_.stages)][at(p_.layers)].work;
     behind_[at(p_.stages)][at(p_.layers)] = {0, 0, p_.layers};
-    for (int rank = p_.stages - 1; rank >= 0 && whole_ < infinity && !out_of_time(); --rank) {
+    for (int rank = p_.stages - 1; rank >= 0 && whole_ < infinity && !expired_; --rank) {
       for (int first = 0; first < p_.layers; ++first)
         if (before_[at(rank)][at(first)].work < infinity) look_behind(rank, first);
     }
@@ -62,25 +64,38 @@ class Cutter {
     return {at(p_.stages + 1), std::vector<Value>(at(p_.layers + 1), value)};
   }
 
-  bool out_of_time() {
-    expired_ = expired_ || (p_.expired && p_.expired());
-    return expired_;
+  void spend(std::int64_t stages) {
+    looked_at_ += stages;
+    constexpr std::int64_t often = 4096;
+    if (looked_at_ < often || !p_.expired) return;
+    expired_ = p_.expired(static_cast<std::uint64_t>(looked_at_)) || expired_;
+    looked_at_ = 0;
   }
 
-  bool quick(int first, int end) const {
+  // The stage of these layers if it is quick enough; looked up once.
+  const CutStage* quick(int first, int end) const {
     const CutStage* stage = p_.stage(first, end);
-    return stage != nullptr && m_ * (stage->forward + stage->backward) <= p_.limit;
+    const bool is = stage != nullptr && m_ * (stage->forward + stage->backward) <= p_.limit;
+    return is ? stage : nullptr;
   }
 
   // How far a stage may reach from each layer on, and so how many stages the layers from there on
   // need, and from which layer on so many stages suffice.
   void reach() {
     reach_.assign(at(p_.layers), 0);
-    for (int first = 0, end = 0; first < p_.layers; ++first) {
+    row_.assign(at(p_.layers), 0);
+    for (int first = 0, end = 0; first < p_.layers && !expired_; ++first) {
       end = std::max(end, first);
-      while (end < p_.layers && quick(first, end + 1)) ++end;
+      row_[at(first)] = stages_.size();
+      for (int known = first + 1; known <= end; ++known) stages_.push_back(quick(first, known));
+      for (const CutStage* stage = nullptr;
+           end < p_.layers && (stage = quick(first, end + 1)) != nullptr; ++end)
+        stages_.push_back(stage);
       reach_[at(first)] = end;
+      spend(end - first);
+      expired_ = expired_ || stages_.size() > static_cast<std::size_t>(most_cut_cells);
     }
+    if (expired_) return;
     need_.assign(at(p_.layers + 1), 0);
     suffice_.assign(at(p_.stages + 1), p_.layers);
     for (int first = p_.layers - 1; first >= 0; --first) {
@@ -93,13 +108,16 @@ class Cutter {
   // Visits the stages of a rank from a layer on that leave the others a layer each and no more than
   // they can take, fit, and are quick enough.
   template <class Visit>
-  void each_stage(int rank, int first, Visit visit) const {
+  void each_stage(int rank, int first, Visit visit) {
+    if (expired_) return;
     const int others = p_.stages - rank - 1;
     const int most = others == 0 ? p_.layers : p_.layers - others;
     const int least = others == 0 ? p_.layers : std::max(first + 1, suffice_[at(others)]);
-    for (int end = least; end <= std::min(most, reach_[at(first)]); ++end) {
-      const CutStage* stage = p_.stage(first, end);
-      if (stage == nullptr || m_ * (stage->forward + stage->backward) > p_.limit) continue;
+    const int last = std::min(most, reach_[at(first)]);
+    spend(std::max(0, last + 1 - least));
+    for (int end = least; end <= last; ++end) {
+      const CutStage* stage = stages_[row_[at(first)] + at(end - first - 1)];
+      if (stage == nullptr) continue;
       if (roomy_ || stage->most_in_flight >= forwards_first(rank)) visit(end, *stage);
     }
   }
@@ -149,6 +167,9 @@ class Cutter {
   bool roomy_;
   double m_;
   bool expired_ = false;
+  std::int64_t looked_at_ = 0;               // stages, since this was last told
+  std::vector<const CutStage*> stages_;      // by first layer and end
+  std::vector<std::size_t> row_;             // where those of a first layer begin
   std::vector<int> reach_, need_;            // by first layer
   std::vector<int> suffice_;                 // by number of stages
   double whole_ = infinity;                  // the least sum of times of all stages
@@ -182,6 +203,8 @@ bool some_cut_fits(const CutProblem& p) {
 }
 
 PipelineCut best_cut(const CutProblem& problem) {
+  if (problem.expired && problem.expired(0)) return {.expired = true};
+  if (std::int64_t{problem.stages} * problem.layers > most_cut_cells) return {.expired = true};
   PipelineCut cut = Cutter(problem, false).run();
   if (!cut.ends.empty() || cut.expired) return cut;
   const PipelineCut roomy = Cutter(problem, true).run();

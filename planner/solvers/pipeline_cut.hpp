@@ -36,7 +36,8 @@ struct CutProblem {
   double limit = infinity;         // cuts whose bound is larger are left out
   // The stage of layers first .. end - 1; null: there is none. One more layer takes longer.
   std::function<const CutStage*(int first, int end)> stage;
-  std::function<bool()> expired;  // polled, unless empty; true ends the search
+  // Called with the stages looked at since the last call, unless empty; true ends the search.
+  std::function<bool(std::uint64_t)> expired;
 };
 
 struct PipelineCut {
@@ -45,8 +46,11 @@ struct PipelineCut {
   // Likewise, of the cut whose stages take least together; few micro-batches favour it.
   std::vector<int> least_work;
   bool too_slow = false;  // there is no cut, and with all memory there would be none
-  bool expired = false;   // there may be a cut
+  bool expired = false;   // there may be a cut: `expired` said so, or the tables would be too large
 };
+
+// Stages times layers of the largest tables.
+inline constexpr std::int64_t most_cut_cells = std::int64_t{1} << 22;
 
 // Whether some cut fits in memory, however long it takes.
 bool some_cut_fits(const CutProblem& problem);

@@ -99,7 +99,7 @@ TEST_CASE("plan interrupted before it has a plan says so, in every format") {
   const Scratch scratch;
   // Bounds alone take seconds here.
   const std::string command =
-      "plan gpt3-175b-selene --set plan={} --set cluster.devices=720720 "
+      "plan gpt3-175b-selene --set plan={} --set cluster.devices=720720 --set model.layers=2520 "
       "--set training.global_batch=720720 --set training.stack=megatron-core-2026 --format ";
   const std::string told = "interrupted by SIGINT before a plan was found";
   const Run text = interrupted(command + "text", SIGINT, told, scratch).run;

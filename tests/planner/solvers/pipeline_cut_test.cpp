@@ -197,7 +197,7 @@ TEST_CASE("a cut that is interrupted says so") {
   Drawn d = draw(random, true);
   d.memory = 1e6;
   CutProblem p = d.problem();
-  p.expired = [] { return true; };
+  p.expired = [](std::uint64_t) { return true; };
   CHECK(best_cut(p).expired);
   CHECK(best_cut(p).ends.empty());
   CHECK_FALSE(best_cut(p).too_slow);

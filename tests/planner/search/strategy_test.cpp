@@ -1,0 +1,93 @@
+// Which searches `plan` runs by itself, how far they go, and which layouts they report.
+#include "planner/search/strategy.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "costmodel/config/yaml.hpp"
+#include "planner/report/strategy_text.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace strategy_test {
+
+using costmodel::Scenario;
+using planner::Reach;
+using planner::run_strategies;
+using planner::search_layouts;
+
+namespace {
+
+Scenario read(const std::string& stack) {
+  return costmodel::read_scenario(
+      costmodel::parse_yaml("model: llama-3-8b\ncluster: {base: dgx-a100, devices: 16}\n"
+                            "training: {global_batch: 64, sequence: 4096, stack: " +
+                                stack + "}\n",
+                            "t.yaml"),
+      "t", fixtures::configs());
+}
+
+bool tells(const std::vector<std::string>& sentences, const std::string& words) {
+  for (const auto& sentence : sentences)
+    if (sentence.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("layouts are searched unasked where the stack has words for them") {
+  CHECK(planner::usual_reach(read("megatron-core-2026")) == Reach::layouts);
+  CHECK(planner::usual_reach(read("deepspeed-2021")) == Reach::layouts);
+  const Scenario old = read("megatron-2021");
+  CHECK(planner::usual_reach(old) == Reach::even);
+  const auto all = run_strategies(old, Reach::even, 1, {});
+  CHECK(left_out(all, old).find("for which megatron-2021 has no words") != std::string::npos);
+}
+
+TEST_CASE("a search that has spent its effort ends alike for any number of threads") {
+  const Scenario s = read("megatron-core-2026");
+  const auto whole = run_strategies(s, Reach::layouts, 2, {});
+  REQUIRE(!whole.found.plans.empty());
+  REQUIRE_FALSE(whole.layouts->spent);
+  CHECK(whole.layouts->effort > 0);
+  const std::uint64_t part = whole.layouts->effort / 8;
+  const auto one = run_strategies(s, Reach::layouts, 1, {}, {}, part);
+  CHECK(one.layouts->spent);
+  CHECK(one.layouts->expired);
+  CHECK(one.layouts->effort < whole.layouts->effort);
+  CHECK(one.found.lower_bound <= whole.found.plans.front().iteration);
+  CHECK(one.found.plans.front().iteration >= whole.found.plans.front().iteration);
+  CHECK(tells(strategy_sentences(one), "The usual effort was spent"));
+  CHECK_FALSE(tells(strategy_sentences(whole), "effort was spent"));
+  for (const int threads : {2, 3}) {
+    const auto several = run_strategies(s, Reach::layouts, threads, {}, {}, part);
+    REQUIRE(several.found.plans.size() == one.found.plans.size());
+    for (std::size_t i = 0; i < one.found.plans.size(); ++i)
+      CHECK(several.found.plans[i].plan == one.found.plans[i].plan);
+    CHECK(several.found.lower_bound == one.found.lower_bound);
+    CHECK(several.layouts->effort == one.layouts->effort);
+  }
+}
+
+TEST_CASE("uneven stages are reported only where even ones take a thousandth longer") {
+  for (const std::string stack : {"megatron-core-2026", "deepspeed-2021", "torchtitan"}) {
+    CAPTURE(stack);
+    const Scenario s = read(stack);
+    const auto all = run_strategies(s, Reach::layouts, 2, {});
+    REQUIRE(!all.even.empty());
+    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    const double even = all.even.front().iteration.value;
+    for (const auto& e : all.found.plans) {
+      if (e.plan.stage_layers.empty()) continue;
+      const double own = e.iteration.value;
+      CHECK((own >= even || own * 1.001 < even));
+      auto plain = e.plan;
+      plain.stage_layers.clear();
+      if (!is_valid(plain, s.model, s.cluster, s.training)) continue;
+      const bool fits = evaluator.cost(plain).peak <= planner::memory_limit(s);
+      if (fits) CHECK(evaluator.iteration_time(plain).value > own * 1.001);
+    }
+  }
+}
+
+}  // namespace strategy_test
