@@ -34,6 +34,10 @@ class Cutter {
     if (expired_) return {.expired = true};
     if (behind_[0][0].bound == infinity) return {};
     PipelineCut cut{.bound = behind_[0][0].bound};
+    for (int widest = 2; p_.transfer > 0 && widest < p_.stages; widest *= 2)
+      cut.bound = std::max(cut.bound, round_trips(widest));
+    if (expired_) return {.expired = true};
+    if (cut.bound > p_.limit) return {};
     for (int rank = 0, first = 0; rank < p_.stages; ++rank) {
       first = behind_[at(rank)][at(first)].end;
       cut.ends.push_back(first);
@@ -161,6 +165,63 @@ class Cutter {
       if (equal ? uneven < best.uneven : bound < best.bound)
         best = {std::min(best.bound, bound), uneven, end};
     });
+  }
+
+  // By first layer of ranks: the least bound of them and all behind them.
+  using Bounds = std::vector<double>;
+
+  // The least bound by round trips through at most `widest` ranks.
+  double round_trips(int widest) {
+    std::vector<int> widths;  // rank 0 stands alone: what follows the pipeline is its own
+    for (int rank = 0; rank < p_.stages; rank += widths.back())
+      widths.push_back(rank == 0 ? 1 : width_at(rank, widest));
+    Bounds bounds(at(p_.layers + 1), infinity);
+    bounds.back() = 0;
+    int rank = p_.stages;
+    for (auto width = widths.rbegin(); width != widths.rend() && !expired_; ++width) {
+      rank -= *width;
+      bounds = *width == 1 ? alone(rank, bounds) : together(rank, *width, bounds);
+    }
+    return bounds.front();
+  }
+
+  // The most ranks from this one on whose round trips meet the last micro-batch.
+  int width_at(int rank, int widest) const {
+    const std::int64_t trips = p_.micro_batches - p_.stages + rank - 1;
+    int width = std::min(widest, p_.stages - rank);
+    while (width > 1 && (trips < 0 || trips % width != 0)) --width;
+    return width;
+  }
+
+  Bounds alone(int rank, const Bounds& behind) {
+    Bounds bounds(behind.size(), infinity);
+    for (int first = 0; first < (rank == 0 ? 1 : p_.layers); ++first) {
+      if (before_[at(rank)][at(first)].work == infinity) continue;
+      double& best = bounds[at(first)];
+      each_stage(rank, first, [&](int end, const CutStage& stage) {
+        const double bound = std::max(behind[at(end)], bound_of(rank, first, stage));
+        best = std::min(best, bound + (rank == 0 ? stage.after : 0));
+      });
+    }
+    return bounds;
+  }
+
+  Bounds together(int rank, int width, const Bounds& behind) {
+    Bounds bounds(behind.size(), infinity);
+    const double first_forwards = std::min<double>(p_.stages - rank - width + 1, m_);
+    const double trips = (m_ - first_forwards) / width + 1;
+    const double fixed = 2 * p_.transfer * (rank + trips * (width - 1));
+    for (int first = 0; first < p_.layers; ++first) {
+      const double before = before_[at(rank)][at(first)].work;
+      if (before == infinity) continue;
+      spend(p_.layers - first);
+      for (int end = first + width; end <= p_.layers; ++end) {
+        const double work = before_[at(rank + width)][at(end)].work - before;
+        const double bound = before + fixed + (m_ + width - 1) / width * work;
+        bounds[at(first)] = std::min(bounds[at(first)], std::max(behind[at(end)], bound));
+      }
+    }
+    return bounds;
   }
 
   const CutProblem& p_;

@@ -7,7 +7,17 @@
 //     (sum of f + b over the stages before it) + m (f + b), nor before it
 //   has waited for its first backward: W + (m - 1) (f + b) - (n - 1) f;
 // transfers that no sender waits for lie 2 r times on the first way and 2 (p - 1) times on the
-// second. What lies before a rank depends on the cut alone, so a dynamic program over (rank, first
+// second.
+//
+// Where transfers count, ranks also wait for each other in turn. On rank r + q - 1 the forward of
+// micro-batch i is followed by a backward, whose gradient goes back to rank r, which then begins
+// the forward of i + q: between the first and the last of these round trips through q ranks and
+// 2 (q - 1) transfers lies no pause. With n = min(p - r - q + 1, m) forwards first on the last of
+// the q ranks, and q a divisor of m - n, the ranks r .. r + q - 1 with the sum V of f + b end after
+//     (sum of f + b over the stages before) + (m + q - 1) / q V
+//       + 2 r transfers + ((m - n) / q + 1) 2 (q - 1) transfers.
+//
+// What lies before a rank depends on the cut alone, so a dynamic program over (rank, first
 // layer) finds the least maximum over all cuts. Where sums depend on more than the layers that they
 // are of, each counts as the least of all cuts: the result is a bound in any case.
 #pragma once

@@ -92,7 +92,7 @@ bool check_cut(ParallelPlan plan, costmodel::Bytes limit, double tight, Evaluato
   CHECK(cut.stage_layers.empty() == (best.time == infinity));
   CHECK(some_layout_fits(plan, limit, evaluator) == (best.time < infinity));
   if (cut.stage_layers.empty()) return true;
-  CHECK(cut.bound.value <= best.bound * (1 + 1e-12));
+  CHECK(cut.bound.value <= best.time * (1 + 1e-12));
   CHECK(cut.bound.value >= best.bound * (1 - tight));
   plan.stage_layers = cut.stage_layers;
   CHECK(evaluator.cost(plan).peak <= limit);
