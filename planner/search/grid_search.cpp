@@ -76,7 +76,8 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
     }
   };
   price_all(false);
-  if (podium == nullptr || !fitting.empty() || !brackets_partial(plans)) price_all(true);
+  if (podium == nullptr || !fitting.empty() || !brackets_partial(plans, scenario.model))
+    price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;
 }

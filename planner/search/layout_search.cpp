@@ -199,7 +199,7 @@ class FamilySearch {
   bool layouts_fit(const std::vector<ParallelPlan>& all) {
     bool partial = false;
     for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
-    if (!partial || all.front().vpp > 1 || !brackets_partial(all)) return partial;
+    if (!partial || all.front().vpp > 1 || !brackets_partial(all, s_->model)) return partial;
     const auto stages = static_cast<std::uint64_t>(all.front().pp);
     const auto layers = static_cast<std::uint64_t>(s_->model.layers);
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {

@@ -367,13 +367,14 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const Parall
   return cost.bound.iteration - hidden * straggler_factor(s.cluster);
 }
 
-bool brackets_partial(const std::vector<ParallelPlan>& members) {
+bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel::ModelSpec& model) {
+  const bool in_turns = !model.layer_pattern.empty() || (model.experts > 0 && model.moe_every > 1);
   const auto offers = [&members](Recomputation kind) {
-    const Recompute whole{kind, 0};
-    return std::any_of(members.begin(), members.end(),
-                       [&](const ParallelPlan& plan) { return plan.recompute == whole; });
+    return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
+      return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);
+    });
   };
-  return offers(Recomputation::none) && offers(Recomputation::full);
+  return !in_turns && offers(Recomputation::none) && offers(Recomputation::full);
 }
 
 }  // namespace planner

@@ -46,10 +46,13 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost,
                                    const costmodel::ParallelPlan& member,
                                    const costmodel::Scenario& scenario);
 
-// Whether the members include none and full recomputation. A plan that recomputes only the first
-// layers of each stage needs at least the memory of the leaner of these two, so if neither fits, no
-// partial one does. When only one of them is present, nothing follows.
-bool brackets_partial(const std::vector<costmodel::ParallelPlan>& members);
+// Whether the members include none and full recomputation, and a plan that recomputes only the
+// first layers of each stage needs at least the memory of the leaner of these two: if neither fits,
+// no partial one does. Not where kinds of layers take turns: what recomputes one needs room beside
+// those behind it that keep less. Nor with a split backward: what its weight gradients wait for is
+// the same however much is recomputed.
+bool brackets_partial(const std::vector<costmodel::ParallelPlan>& members,
+                      const costmodel::ModelSpec& model);
 
 // Plans whose fastest bounds all members: the representative, and, if the members include ZeRO-3,
 // the same with ZeRO-3.

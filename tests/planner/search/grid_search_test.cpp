@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <string>
 
@@ -11,98 +10,13 @@
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/search/search_space.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/search_both_ways.hpp"
 
 namespace grid_search_test {
 
 using costmodel::Evaluator;
 using costmodel::Scenario;
 using scenarios::read;
-
-namespace {
-
-std::string random_scenario(std::mt19937& random) {
-  const auto pick = [&](auto... values) {
-    const std::array list{values...};
-    return list[random() % list.size()];
-  };
-  const int heads = pick(4, 6, 8, 12, 16);
-  const int hidden = heads * pick(64, 128);
-  const bool llama = random() % 2 == 0;
-  std::string text = "model: {kind: ";
-  text += llama ? "llama, kv_heads: 2, ffn_hidden: " + std::to_string(4 * hidden) : "gpt";
-  text += ", layers: " + std::to_string(pick(4, 6, 8, 12, 14, 23)) +
-          ", hidden: " + std::to_string(hidden) + ", heads: " + std::to_string(heads) +
-          ", vocab: " + std::to_string(pick(8000, 51200, 128256)) + "}\n";
-  text += std::string("cluster: {base: ") + pick("selene", "dgx-h100", "dlperf-v100") +
-          ", devices: " + std::to_string(pick(2, 4, 6, 8, 16, 24)) + "}\n";
-  text += "training: {global_batch: " + std::to_string(pick(8, 12, 32, 48, 96)) +
-          ", sequence: " + std::to_string(pick(512, 2048, 8192)) + ", precision: fp16, stack: " +
-          pick("megatron-2021", "megatron-2022", "megatron-core-2026", "megatron-deepspeed-2022",
-               "zero-bubble-fork") +
-          "}\n";
-  text += "search: {top: " + std::to_string(pick(1, 3, 5)) +
-          ", memory_margin: " + pick("0", "0.5", "0.9") + "}\n";
-  return text;
-}
-
-struct BothSearches {
-  planner::SearchResult pruned, all;
-};
-
-// Searches twice, with pruning and by trying every plan, and checks that they agree.
-BothSearches search_both_ways(const Scenario& s) {
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  BothSearches both{planner::search(s, evaluator), planner::brute_force(s, evaluator)};
-  REQUIRE(both.pruned.plans.size() == both.all.plans.size());
-  for (std::size_t k = 0; k < both.all.plans.size(); ++k) {
-    CHECK(both.pruned.plans[k].plan == both.all.plans[k].plan);
-    CHECK(both.pruned.plans[k].iteration == both.all.plans[k].iteration);
-  }
-  return both;
-}
-
-}  // namespace
-
-TEST_CASE("the pruned search finds what trying every plan finds") {
-  std::mt19937 random(20261121);
-  int with_plans = 0, without = 0;
-  std::uint64_t evaluated = 0, tried = 0;
-  for (int i = 0; i < 120; ++i) {
-    const std::string yaml = random_scenario(random);
-    CAPTURE(yaml);
-    const Scenario s = read(yaml);
-    const auto [pruned, all] = search_both_ways(s);
-    (all.plans.empty() ? without : with_plans) += 1;
-    evaluated += pruned.statistics.simulated;
-    tried += all.statistics.simulated;
-    CHECK(pruned.statistics.configurations == all.statistics.evaluated);
-  }
-  CHECK(with_plans >= 60);  // the draw holds both kinds
-  CHECK(without >= 1);
-  CHECK(evaluated * 5 < tried);  // and pruning is worth its name
-}
-
-TEST_CASE("bounds never exceed the simulated iteration") {
-  std::mt19937 random(7);
-  int checked = 0;
-  for (int i = 0; i < 40; ++i) {
-    const Scenario s = read(random_scenario(random));
-    Evaluator evaluator(s.model, s.cluster, s.training);
-    const auto space = planner::enumerate(s);
-    for (std::size_t f = 0; f < space.families.size(); f += 7) {
-      for (const auto& plan : planner::members(space.families[f], s)) {
-        const auto bound = evaluator.cost(plan).bound.iteration;
-        const auto family_bound = evaluator.cost(space.families[f].plan).bound.pipeline;
-        const auto simulated = evaluator.iteration_time(plan);
-        CAPTURE(to_string(plan));
-        CHECK(bound.value <= simulated.value * (1 + 1e-9));
-        CHECK(family_bound.value <= simulated.value * (1 + 1e-9));
-        ++checked;
-      }
-    }
-  }
-  CHECK(checked > 2000);
-}
 
 namespace {
 
@@ -120,7 +34,7 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
     for (const char* margin : {"0", "0.7"}) {
       const Scenario s =
           read(long_context(sequence, std::string("search: {memory_margin: ") + margin + "}"));
-      search_both_ways(s);
+      both_ways::search(s);
     }
   }
   const auto most = [](const Scenario& s) {
@@ -158,7 +72,7 @@ TEST_CASE(
           batch + ", sequence: 4096, precision: bf16, stack: " + stack + "}\nsearch: {top: 5}\n";
       CAPTURE(yaml);
       const Scenario s = read(yaml);
-      const auto [pruned, all] = search_both_ways(s);
+      const auto [pruned, all] = both_ways::search(s);
       REQUIRE_FALSE(pruned.plans.empty());
       for (const auto& found : pruned.plans) {
         Evaluator alone(s.model, s.cluster, s.training);
@@ -179,7 +93,7 @@ TEST_CASE("the search for encoder-decoder models is proved too, and so are their
                         "cluster: {base: dgx-a100, devices: 16}\n"
                         "training: {global_batch: 32, precision: fp16, sequence: ") +
             tokens + ", stack: " + stack + "}\nsearch: {memory_margin: " + margin + "}\n");
-        search_both_ways(s);
+        both_ways::search(s);
         Evaluator evaluator(s.model, s.cluster, s.training);
         const auto space = planner::enumerate(s);
         for (std::size_t f = 0; f < space.families.size(); f += 5) {
@@ -210,16 +124,11 @@ TEST_CASE("experts are dealt out by the search, and that is proved too") {
       yaml.append(dense).append(tail).append(limit);
       CAPTURE(yaml);
       const Scenario s = read(yaml);
-      Evaluator evaluator(s.model, s.cluster, s.training);
-      const auto pruned = planner::search(s, evaluator);
-      const auto all = planner::brute_force(s, evaluator);
-      REQUIRE_FALSE(all.plans.empty());
-      REQUIRE(pruned.plans.size() == all.plans.size());
-      for (std::size_t i = 0; i < all.plans.size(); ++i) {
-        CHECK(pruned.plans[i].plan == all.plans[i].plan);
-        CHECK(pruned.plans[i].iteration == all.plans[i].iteration);
-        CHECK((!s.plan.ep || pruned.plans[i].plan.ep == 4));
-        CHECK((!s.plan.etp || pruned.plans[i].plan.etp == 2));
+      const auto pruned = both_ways::search(s).pruned;
+      REQUIRE_FALSE(pruned.plans.empty());
+      for (const auto& found : pruned.plans) {
+        CHECK((!s.plan.ep || found.plan.ep == 4));
+        CHECK((!s.plan.etp || found.plan.etp == 2));
       }
     }
   }

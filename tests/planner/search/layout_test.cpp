@@ -9,12 +9,15 @@
 #include "planner/search/layout_search.hpp"
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/layout_brute_force.hpp"
 
 namespace layout_test {
 
 using costmodel::Evaluator;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
+using layouts::best_of;
+using layouts::infinity;
 using planner::cut_layout;
 using planner::improved_layout;
 using planner::memory_limit;
@@ -39,22 +42,6 @@ const char* const two_stacks =
     "training: {global_batch: 32, sequence: 2048, decoder_sequence: 1024, "
     "stack: megatron-core-2026}\n";
 
-// Every layout of so many layers on so many stages: only the first and the last may be without.
-void all_layouts(int layers, int stages, std::vector<int>& layout,
-                 const std::function<void(const std::vector<int>&)>& visit) {
-  if (stages == 1) {
-    layout.push_back(layers);
-    visit(layout);
-    layout.pop_back();
-    return;
-  }
-  for (int n = layout.empty() ? 0 : 1; n <= layers; ++n) {
-    layout.push_back(n);
-    all_layouts(layers - n, stages - 1, layout, visit);
-    layout.pop_back();
-  }
-}
-
 ParallelPlan pipeline(int pp, int tp) {
   ParallelPlan plan;
   plan.pp = pp;
@@ -63,31 +50,9 @@ ParallelPlan pipeline(int pp, int tp) {
   return plan;
 }
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Of all layouts that fit.
-struct Best {
-  double bound = infinity;  // of an iteration, as the cost model has it
-  double time = infinity;   // simulated
-};
-
-Best best_of(ParallelPlan plan, costmodel::Bytes limit, Evaluator& evaluator) {
-  Best best;
-  std::vector<int> layout;
-  all_layouts(static_cast<int>(evaluator.model().layers), plan.pp, layout,
-              [&](const std::vector<int>& each) {
-                plan.stage_layers = each;
-                const auto& cost = evaluator.cost(plan);
-                if (cost.peak > limit) return;
-                best.bound = std::min(best.bound, cost.bound.iteration.value);
-                best.time = std::min(best.time, evaluator.iteration_time(plan).value);
-              });
-  return best;
-}
-
 // Holds the cut of a plan's layers against trying all; returns whether it is the most even one.
 bool check_cut(ParallelPlan plan, costmodel::Bytes limit, double tight, Evaluator& evaluator) {
-  const Best best = best_of(plan, limit, evaluator);
+  const layouts::Best best = best_of(plan, limit, evaluator);
   const auto cut = cut_layout(plan, limit, evaluator);
   CHECK(cut.stage_layers.empty() == (best.time == infinity));
   CHECK(some_layout_fits(plan, limit, evaluator) == (best.time < infinity));
@@ -217,13 +182,7 @@ TEST_CASE("moving layers finds the layout that trying all finds, or one nearly a
   for (const int pp : {2, 4}) {
     ParallelPlan plan = pipeline(pp, 1);
     const auto limit = memory_limit(s);
-    double best = std::numeric_limits<double>::infinity();
-    std::vector<int> layout;
-    all_layouts(10, pp, layout, [&](const std::vector<int>& each) {
-      plan.stage_layers = each;
-      if (evaluator.cost(plan).peak <= limit)
-        best = std::min(best, evaluator.iteration_time(plan).value);
-    });
+    const double best = best_of(plan, limit, evaluator).time;
     const auto start = cut_layout(plan, limit, evaluator).stage_layers;
     const auto found = improved_layout(plan, start, limit, evaluator);
     CHECK(found.iteration.value >= best * (1 - 1e-12));
@@ -239,18 +198,14 @@ namespace {
 // 0.
 double best_of_all(const Scenario& s) {
   Evaluator evaluator(s.model, s.cluster, s.training);
-  double best = std::numeric_limits<double>::infinity();
+  double best = infinity;
   for (const int pp : {2, 4}) {
     ParallelPlan plan = pipeline(pp, 1);
     for (const std::int64_t b : {1, 2, 4}) {
       plan.micro_batch = b;
-      std::vector<int> layout;
-      all_layouts(static_cast<int>(s.model.layers), pp, layout, [&](const std::vector<int>& each) {
-        plan.stage_layers = each;
-        if (!is_valid(plan, s.model, s.cluster, s.training)) return;
-        if (evaluator.cost(plan).peak <= memory_limit(s))
-          best = std::min(best, evaluator.iteration_time(plan).value);
-      });
+      plan.stage_layers = planner::balanced_layout(s.model.layers, pp);
+      if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
+      best = std::min(best, best_of(plan, memory_limit(s), evaluator).time);
     }
   }
   return best;
@@ -387,14 +342,7 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
         const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
         REQUIRE(!all.found.plans.empty());
         Evaluator evaluator(s.model, s.cluster, s.training);
-        ParallelPlan plan = all.found.plans.front().plan;
-        double best = std::numeric_limits<double>::infinity();
-        std::vector<int> layout;
-        all_layouts(static_cast<int>(s.model.layers), 4, layout, [&](const std::vector<int>& each) {
-          plan.stage_layers = each;
-          if (evaluator.cost(plan).peak <= memory_limit(s))
-            best = std::min(best, evaluator.iteration_time(plan).value);
-        });
+        const double best = best_of(all.found.plans.front().plan, memory_limit(s), evaluator).time;
         CAPTURE(again);
         CAPTURE(b);
         CHECK(all.found.lower_bound.value <= best * (1 + 1e-12));
