@@ -91,8 +91,14 @@ class LayoutStages {
     stage.forward = (cost.times.forward[at(from)] + (to + 1 < plan_.pp ? wait : Seconds(0))).value;
     stage.backward = (cost.times.backward[at(from)] + (from > 0 ? wait : Seconds(0))).value;
     stage.most_in_flight = rank < from ? any : rank == to ? 0 : plan_.pp - 1 - rank;
-    stage.after = (cost.ranks.front().after.gradient_exposed + cost.tables.time).value;
+    stage.after = (cost.ranks.front().after.gradient_exposed + tables(cost)).value;
     return stage;
+  }
+
+  // Which ranks sum a token table depends, with two stacks, on where the decoder starts: none is
+  // counted.
+  Seconds tables(const PlanCost& cost) const {
+    return evaluator_->model().encoder_decoder() ? Seconds(0) : cost.tables.time;
   }
 
   // Of a sender. Where boundaries differ, those of the layout are not known: none is counted.

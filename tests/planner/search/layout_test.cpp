@@ -160,6 +160,26 @@ TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all l
   CHECK(cut_inside >= 25);  // stages begin within the decoder
 }
 
+TEST_CASE("the bound of two stacks counts no sum of token tables that a layout may not need") {
+  // With all layers on the first stage, encoder and decoder read one copy of the table.
+  const Scenario s = read(
+      "model: {kind: t5, encoder_layers: 4, decoder_layers: 2, hidden: 1024, heads: 16, "
+      "ffn_hidden: 2048, vocab: 128256, tie_embeddings: false}\n"
+      "cluster: {base: dgx-h100, devices: 8}\n"
+      "training: {global_batch: 4, sequence: 256, decoder_sequence: 4096, "
+      "stack: megatron-core-2026}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  ParallelPlan plan = pipeline(2, 2);
+  plan.zero = 1;
+  plan.stage_layers = {6, 0};
+  const auto& cost = evaluator.cost(plan);
+  REQUIRE(cost.tables.ranks.empty());
+  const double known = cost.bound.iteration.value;
+  CHECK(cut_layout(plan, memory_limit(s), evaluator).bound.value <= known);
+  plan.stage_layers = {3, 3};
+  CHECK_FALSE(evaluator.cost(plan).tables.ranks.empty());
+}
+
 TEST_CASE("stages priced together are priced as one by one") {
   const Scenario s = read(mixed);
   Evaluator evaluator(s.model, s.cluster, s.training);
