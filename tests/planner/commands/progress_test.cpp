@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 namespace progress_test {
 
 using planner::Progress;
@@ -34,6 +38,27 @@ TEST_CASE("what else ends a search is asked first, with a limit or without") {
     stopped = true;
     CHECK(expired());
   }
+}
+
+TEST_CASE("threads poll it together, and all are told of the end") {
+  const Stopwatch watch;
+  std::atomic<bool> stopped{false};
+  Progress progress(watch, 3600, true, [&stopped] { return stopped.load(); });
+  const auto expired = progress.expired();
+  std::atomic<int> ended{0};
+  constexpr int threads = 4;
+  {
+    std::vector<std::jthread> pollers;
+    for (int i = 0; i < threads; ++i) {
+      pollers.emplace_back([&] {
+        while (!expired()) continue;
+        ++ended;
+      });
+    }
+    CHECK_FALSE(expired());
+    stopped = true;
+  }
+  CHECK(ended == threads);
 }
 
 }  // namespace progress_test

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <numeric>
 
 #include "planner/exchange/megatron_rules.hpp"
@@ -265,18 +266,23 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
 }
 
 TEST_CASE("the search over layouts gives the same for any number of threads") {
-  const Scenario s = read(mixed);
-  const auto one = planner::run_strategies(s, planner::Reach::layouts, 1, {});
-  REQUIRE(!one.found.plans.empty());
-  for (const int threads : {2, 5}) {
-    const auto several = planner::run_strategies(s, planner::Reach::layouts, threads, {});
-    REQUIRE(several.found.plans.size() == one.found.plans.size());
-    for (std::size_t i = 0; i < one.found.plans.size(); ++i) {
-      CHECK(several.found.plans[i].plan == one.found.plans[i].plan);
-      CHECK(several.found.plans[i].iteration == one.found.plans[i].iteration);
+  for (const char* yaml : {dense, mixed, two_stacks}) {
+    const Scenario s = read(yaml);
+    const auto one = planner::run_strategies(s, planner::Reach::layouts, 1, {});
+    REQUIRE(!one.found.plans.empty());
+    std::atomic<int> polled{0};
+    for (const int threads : {2, 5}) {
+      const auto several = planner::run_strategies(s, planner::Reach::layouts, threads,
+                                                   [&] { return ++polled < 0; });
+      REQUIRE(several.found.plans.size() == one.found.plans.size());
+      for (std::size_t i = 0; i < one.found.plans.size(); ++i) {
+        CHECK(several.found.plans[i].plan == one.found.plans[i].plan);
+        CHECK(several.found.plans[i].iteration == one.found.plans[i].iteration);
+      }
+      CHECK(several.found.lower_bound == one.found.lower_bound);
+      CHECK(several.layouts->opened == one.layouts->opened);
     }
-    CHECK(several.found.lower_bound == one.found.lower_bound);
-    CHECK(several.layouts->opened == one.layouts->opened);
+    CHECK(polled > 0);
   }
 }
 
