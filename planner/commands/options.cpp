@@ -78,6 +78,10 @@ const std::vector<FlagRow> flag_rows{
      [](Options& options, const std::string& text) {
        options.top = read_number("top", "plans", text);
      }},
+    {{.name = "front",
+      .help = "also the fastest even plans that need less memory (text, json, md)",
+      .only_for = "plan"},
+     &Options::front},
     {{.name = "strategy",
       .value = "NAME",
       .help =
@@ -201,6 +205,12 @@ void check_comparison(const CommandLine& line, const Options& options) {
 
 // Checks the options of `plan`'s search and its limits.
 void check_search(const CommandLine& line, const Options& options) {
+  if (options.front && (options.format == Format::yaml || options.format == Format::csv)) {
+    usage(fmt::format("--front does not go with --format {}", line.word("format")),
+          "allowed: text, json, md");
+  }
+  if (options.front && options.strategy == "meshes")
+    usage("--front does not go with --strategy meshes", "leave one of them out");
   if (options.strategy != "grid") return;
   for (const char* flag : {"time-limit", "threads"}) {
     if (line.has(flag))

@@ -25,6 +25,7 @@ struct Options {
   std::string to;
   double fail_above = 0;        // per cent; 0: never
   int top = 0;                  // 0: the scenario's
+  bool front = false;           // the memory front too
   std::string strategy;         // empty: the usual one
   double time_limit = 0;        // seconds; 0: none
   int threads = 0;              // 0: one per core

@@ -13,6 +13,7 @@
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/search/memory_front.hpp"
 #include "planner/search/replica_plan.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -74,21 +75,29 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   return result;
 }
 
+// What --front asks for, of even stages.
+std::vector<costmodel::Estimate> front_of(const Session& session, const Scenario& s,
+                                          const Strategies& all, const Interruption& interruption) {
+  if (!session.options.front || all.even.empty()) return {};
+  return memory_front(s, all.even.front(), interruption.poll());
+}
+
 // The report in the requested format.
 CommandResult answered(const Session& session, const Scenario& s, const Strategies& all,
-                       const Stopwatch& watch) {
+                       const std::vector<costmodel::Estimate>& front, const Stopwatch& watch) {
   const SearchResult& found = all.found;
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   switch (session.options.format) {
-    case Format::json: return {0, search_json(all, steps, s, watch.seconds()), {}};
+    case Format::json: return {0, search_json(all, steps, s, watch.seconds(), front), {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
     case Format::html:
     case Format::svg:
-    case Format::md: return {0, search_report(all, steps, s, watch.seconds(), session.style), {}};
+    case Format::md:
+      return {0, search_report(all, steps, s, watch.seconds(), session.style, front), {}};
   }
   return {};
 }
@@ -104,16 +113,17 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
                                               : Reach::all;
   const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
   Strategies all = run_strategies(s, reach, threads, expired, interruption.poll(), effort);
+  const auto front = front_of(session, s, all, interruption);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   if (!all.interrupted.empty()) {
     all.sharding.reset();
     CommandResult result = all.found.plans.empty() ? stopped(session, s, all, watch.seconds())
-                                                   : answered(session, s, all, watch);
+                                                   : answered(session, s, all, front, watch);
     interruption.tell("plan: " + planner::interruption(all), result);
     return result;
   }
-  if (!all.found.plans.empty()) return answered(session, s, all, watch);
+  if (!all.found.plans.empty()) return answered(session, s, all, front, watch);
   if (all.layouts && all.layouts->expired) return stopped(session, s, all, watch.seconds());
   CommandResult result = no_plan(session, s, all.found, watch.seconds(), interruption.poll());
   if (interruption.came()) {
@@ -138,6 +148,10 @@ CommandResult plan_command(const Session& session) {
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());
+  if (session.options.front && !stages_alike(s)) {
+    throw ConfigError({}, "shardplan: --front is of stages that are alike on devices of one kind",
+                      "leave it out");
+  }
   if (session.options.strategy == "meshes" || !stages_alike(s))
     return plan_meshes(session, s, watch, threads, expired, interruption);
   return plan_alike(session, s, watch, threads, expired, interruption);

@@ -79,6 +79,17 @@ Json strategies_json(const Strategies& all) {
   return json;
 }
 
+Json front_json(const std::vector<Estimate>& front) {
+  Json rows = Json::array();
+  for (const Estimate& e : front) {
+    rows.push_back({{"iteration_s", e.iteration.value},
+                    {"peak_bytes", e.peak.value},
+                    {"headroom_bytes", (e.capacity - e.peak).value},
+                    {"plan", told_plan(e)}});
+  }
+  return rows;
+}
+
 }  // namespace
 
 nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
@@ -100,7 +111,7 @@ std::string estimate_json(const Estimate& e, const Scenario& s) {
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
-                        double seconds) {
+                        double seconds, const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   Json json{{"scenario", s.name},
@@ -121,6 +132,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
     near.push_back(row);
   }
   json["one_step_away"] = near;
+  if (!front.empty()) json["front"] = front_json(front);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < r.plans.size(); ++i) {
     Json entry = to_json(r.plans[i], s);

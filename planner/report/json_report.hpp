@@ -17,8 +17,10 @@ namespace planner {
 
 std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
 
+// `front`: see memory_front; without one the report has no key of that name.
 std::string search_json(const Strategies& strategies, const std::vector<Step>& steps,
-                        const costmodel::Scenario& scenario, double seconds);
+                        const costmodel::Scenario& scenario, double seconds,
+                        const std::vector<costmodel::Estimate>& front = {});
 
 // Counts of the search, without its duration.
 nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);

@@ -13,6 +13,7 @@
 #include "planner/report/report_tables.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/search/memory_front.hpp"
 
 namespace planner {
 
@@ -150,6 +151,19 @@ std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
   return text;
 }
 
+// The plans that need less memory than the fastest one.
+std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
+                       const ReportStyle& style) {
+  if (front.empty()) return "";
+  std::string text =
+      title("Less memory (even stages: each the fastest of those that need no more)", style);
+  if (front.size() > 1)
+    return text + table(front_table(front, s.training.error_band.pair_spread), style);
+  return text + bullet(fmt::format("No plan needs {:g} % less memory than the fastest.",
+                                   100 * least_saving),
+                       style);
+}
+
 }  // namespace
 
 namespace {
@@ -164,7 +178,8 @@ std::string gap_text(const Estimate& best, Seconds bound) {
 }  // namespace
 
 std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
-                          double seconds, const ReportStyle& style) {
+                          double seconds, const ReportStyle& style,
+                          const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   std::string text = heading(s, style) + plan_report(best, s, style);
@@ -179,6 +194,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += title(
       "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
   text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
+  text += front_text(front, s, style);
   text += title("One step away from the best", style);
   text += table(step_table(steps, best), style);
   const auto sentences = strategy_sentences(all);

@@ -34,11 +34,12 @@ std::string heading(const costmodel::Scenario& scenario, const ReportStyle& styl
 std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
                         const ReportStyle& style);
 
-// The best plan's report, the reasons, the next best plans, the plans one step away, what was
-// searched.
+// The best plan's report, the reasons, the next best plans, those of the memory front if there is
+// one, the plans one step away, what was searched.
 std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
                           const costmodel::Scenario& scenario, double seconds,
-                          const ReportStyle& style);
+                          const ReportStyle& style,
+                          const std::vector<costmodel::Estimate>& front = {});
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);

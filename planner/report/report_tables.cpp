@@ -236,6 +236,14 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
   return t;
 }
 
+Table front_table(const std::vector<Estimate>& front, double pair_spread) {
+  Table t = ranking_table(front, pair_spread);
+  t.columns.insert(t.columns.end() - 1, {"free"});
+  for (std::size_t i = 0; i < front.size(); ++i)
+    t.rows[i].insert(t.rows[i].end() - 1, format_gib(front[i].capacity - front[i].peak));
+  return t;
+}
+
 Table ranking_rows(const std::vector<Estimate>& plans) {
   Table t;
   for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",

@@ -27,6 +27,9 @@ Table traffic_table(const costmodel::Estimate& estimate);
 // The ranking for people. `pair_spread`: see costmodel::ErrorBand.
 Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread);
 
+// The memory front likewise, with what each plan leaves free on the fullest device.
+Table front_table(const std::vector<costmodel::Estimate>& front, double pair_spread);
+
 // The ranking for programs: plain numbers in base units (memory in GiB), one row per plan.
 Table ranking_rows(const std::vector<costmodel::Estimate>& plans);
 

@@ -79,7 +79,7 @@ TEST_CASE("reports are frozen") {
   };
   const std::vector<Report> reports{
       {"plan.txt", "plan gpt3-175b-selene --top 3" + limits},
-      {"plan.md", "plan gpt3-175b-selene --top 3 --format md" + limits},
+      {"plan.md", "plan gpt3-175b-selene --top 3 --front --format md" + limits},
       {"plan.csv", "plan gpt3-175b-selene --format csv" + limits},
       {"plan.yaml", "plan gpt3-175b-selene --format yaml" + limits},
       {"plan_nothing_fits.txt",

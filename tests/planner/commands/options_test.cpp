@@ -39,6 +39,8 @@ TEST_CASE("flags and operands may stand in any order") {
 
 TEST_CASE("values of flags") {
   CHECK(parse({"plan", "s", "--top", "7"}).top == 7);
+  CHECK(parse({"plan", "s", "--front", "--format", "md"}).front);
+  CHECK_FALSE(parse({"plan", "s"}).front);
   CHECK(parse({"plan", "s"}).strategy.empty());
   CHECK(parse({"plan", "s", "--time-limit", "2"}).time_limit == 2);  // the scenario decides
   const Options both =
@@ -81,6 +83,9 @@ TEST_CASE("bad usage is told with what is allowed") {
                  "does not go with --strategy grid"));
   CHECK(
       contains(fault({"plan", "s", "--strategy", "alpa", "--time-limit", "0"}), "--time-limit 0"));
+  CHECK(contains(fault({"plan", "s", "--front", "--format", "csv"}), "allowed: text, json, md"));
+  CHECK(contains(fault({"plan", "s", "--front", "--strategy", "meshes"}),
+                 "does not go with --strategy meshes"));
   CHECK(contains(fault({"simulate", "s", "--strategy", "alpa"}), "belongs to 'plan validate'"));
   CHECK(contains(fault({"validate", "e", "--threads", "2"}), "add --against-planner"));
   CHECK(contains(fault({"validate", "e", "--strategy", "alpa"}), "add --against-planner"));

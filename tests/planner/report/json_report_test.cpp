@@ -253,6 +253,30 @@ TEST_CASE("a search prints its plans best first, all of them in memory, and a ce
   }
 }
 
+TEST_CASE("a front is told where it is asked for: less memory and more time row by row") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  CHECK_FALSE(answer("plan llama.yaml", scratch).contains("front"));
+  const Json found = answer("plan llama.yaml --front --strategy layouts", scratch);
+  const Json& front = found["front"];
+  REQUIRE(front.size() >= 3);
+  CHECK(front[0]["plan"] == found["strategies"]["grid"]["plan"]);
+  const double capacity = found["plans"][0]["memory"]["capacity_bytes"];
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    CHECK(keys_of(front[i]) ==
+          std::vector<std::string>{"iteration_s", "peak_bytes", "headroom_bytes", "plan"});
+    check_plan_keys(front[i]["plan"]);
+    check_close(front[i]["peak_bytes"].get<double>() + front[i]["headroom_bytes"].get<double>(),
+                capacity);
+    if (i == 0) continue;
+    CHECK(front[i]["iteration_s"] > front[i - 1]["iteration_s"]);
+    CHECK(front[i]["headroom_bytes"] > front[i - 1]["headroom_bytes"]);
+  }
+  const auto refused = run(words_of("plan llama-3-8b-a100-h100 --front --format json"), scratch);
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("--front is of stages that are alike") != std::string::npos);
+}
+
 TEST_CASE("stages of any layout are told beside even ones, with the bound for both") {
   const Scratch scratch;
   const Json found = answer(
