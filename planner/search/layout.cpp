@@ -9,6 +9,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "planner/solvers/cut_list.hpp"
 #include "planner/solvers/pipeline_cut.hpp"
 
 namespace planner {
@@ -156,21 +157,49 @@ bool some_layout_fits(const ParallelPlan& plan, Bytes limit, Evaluator& evaluato
   return some_cut_fits(problem);
 }
 
-LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
-                     const Spend& spend) {
+namespace {
+
+// The cut of a plan's layers within so long an iteration, and what this has beside the pipeline.
+struct TimedCut {
+  CutProblem problem;
+  Seconds beside;
+  double straggler;
+};
+
+TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluator) {
   const costmodel::EndTerms terms = end_terms(plan, evaluator.workload());
   const PlanCost& even = evaluator.cost(plan);
   const Seconds beside = least_optimizer(even, evaluator.cluster()) + terms.host;
   const bool waits = even.times.blocking || !even.times.forward_transfer.empty();
-  CutProblem problem = problem_of(plan, even.micro_batches, evaluator);
-  problem.transfer = waits ? 0 : even.times.transfer.value;
-  problem.limit = (longest / terms.straggler - beside).value;
+  TimedCut cut{problem_of(plan, even.micro_batches, evaluator), beside, terms.straggler};
+  cut.problem.transfer = waits ? 0 : even.times.transfer.value;
+  cut.problem.limit = (longest / terms.straggler - beside).value;
+  return cut;
+}
+
+}  // namespace
+
+LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
+                     const Spend& spend) {
+  auto [problem, beside, straggler] = timed_cut(plan, longest, evaluator);
   problem.expired = spend;
   LayoutStages stages(plan, limit, evaluator);
   problem.stage = [&](int first, int end) { return stages.stage(first, end); };
   const PipelineCut cut = best_cut(problem);
-  return {layers_of(cut.ends), layers_of(cut.least_work),
-          (Seconds(cut.bound) + beside) * terms.straggler, cut.too_slow, cut.expired};
+  return {layers_of(cut.ends), layers_of(cut.least_work), (Seconds(cut.bound) + beside) * straggler,
+          cut.too_slow, cut.expired};
+}
+
+std::optional<std::vector<std::vector<int>>> layouts_within(const ParallelPlan& plan, Bytes limit,
+                                                            Evaluator& evaluator, Seconds longest,
+                                                            std::size_t most) {
+  CutProblem problem = timed_cut(plan, longest, evaluator).problem;
+  LayoutStages stages(plan, limit, evaluator);
+  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
+  auto cuts = cuts_within(problem, most);
+  if (!cuts) return {};
+  for (std::vector<int>& cut : *cuts) cut = layers_of(cut);
+  return cuts;
 }
 
 std::vector<int> dealt_to_chunks(const std::vector<int>& rank_layers, int chunks) {

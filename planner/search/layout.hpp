@@ -3,7 +3,9 @@
 // layer. Same rules as Megatron's --pipeline-model-parallel-layout.
 #pragma once
 
+#include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -29,6 +31,14 @@ LayoutCut cut_layout(
     const costmodel::ParallelPlan& plan, costmodel::Bytes limit, costmodel::Evaluator& evaluator,
     costmodel::Seconds longest = costmodel::Seconds(std::numeric_limits<double>::infinity()),
     const Spend& spend = {});
+
+// All layouts of the plan into p stages of one chunk that fit and whose bound, as above, is at most
+// `longest`. Nothing when there are more than `most`, or too much to look at.
+std::optional<std::vector<std::vector<int>>> layouts_within(const costmodel::ParallelPlan& plan,
+                                                            costmodel::Bytes limit,
+                                                            costmodel::Evaluator& evaluator,
+                                                            costmodel::Seconds longest,
+                                                            std::size_t most);
 
 // Whether some layout of the plan into p stages of one chunk fits below `limit` bytes.
 bool some_layout_fits(const costmodel::ParallelPlan& plan, costmodel::Bytes limit,

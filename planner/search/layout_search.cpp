@@ -227,7 +227,6 @@ class FamilySearch {
     ++result.sliced;
     if (cut.expired) effort_.give_up();
     if (cut.stage_layers.empty()) return cut.too_slow;
-    result.bound = min(result.bound, cut.bound);
     // Few micro-batches leave the bound far away: then there are other starts.
     constexpr double far = 1.01;
     Seconds best(infinity);
@@ -237,7 +236,32 @@ class FamilySearch {
       plan.stage_layers = start;
       best = min(best, improve(std::move(plan), cut.bound, order, result));
     }
+    result.bound = min(result.bound, try_rest(member, cut.bound, best, order, result));
     return false;
+  }
+
+  // Tries every layout that may be better than the best found or ranked, where they are few.
+  // Returns a bound of all.
+  Seconds try_rest(ParallelPlan member, Seconds bound, Seconds best, std::uint64_t order,
+                   Opened& result) {
+    constexpr std::size_t few = 32;
+    constexpr double slack = 1 + 1e-9;
+    const Seconds below = min(best, podium_->worst()) * slack;
+    const auto rest = layouts_within(member, limit_, evaluator_, below, few);
+    if (!rest) return bound;
+    for (const std::vector<int>& layout : *rest) {
+      member.stage_layers = layout;
+      if (spend_pricing(member)) return bound;
+      const PlanCost& cost = evaluator_.cost(member);
+      if (cost.peak > limit_ || cost.bound.iteration > below) continue;
+      const Bytes peak = cost.peak;
+      effort_.spend(static_cast<std::uint64_t>(evaluator_.simulated_actions(member)));
+      const Seconds time = evaluator_.iteration_time(member);
+      if (time >= best) continue;
+      best = time;
+      result.found.push_back(plainly({time, peak, order, member}));
+    }
+    return min(best, below);
   }
 
   // Interleaved chunks: those to begin with, and what is better around them.

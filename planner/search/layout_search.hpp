@@ -2,7 +2,8 @@
 //
 // 1F1B with one chunk a rank: all layouts. pipeline_cut finds the cut of the layers with the least
 // bound, which knows the bubble, transfers, gradients and optimizer; its plan is simulated, and
-// improved by moving layers where the bound is not reached. Interleaved: the most even layout, and
+// improved by moving layers where the bound is not reached; where few layouts may still be better,
+// all are tried, and the best is proved. Interleaved: the most even layout, and
 // the one that gives ranks equal times, each with a bound of its own, and what moving layers makes
 // of them; of other layouts of chunks nothing is proved.
 //

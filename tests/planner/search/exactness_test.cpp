@@ -248,11 +248,12 @@ TEST_CASE("the search over layouts finds what trying every layout of 1F1B finds,
   }
   if (sanitized) return;
   CHECK(misses.size() >= 200);
-  // Where the least bound is not reached, moving layers one by one may end beside the best.
-  CHECK(*std::max_element(misses.begin(), misses.end()) <= 0.05);
+  // Few micro-batches leave the bound far away and many layouts below it: moving layers one by one
+  // may then end beside the best.
+  CHECK(*std::max_element(misses.begin(), misses.end()) <= 0.01);
   const auto exact =
       std::count_if(misses.begin(), misses.end(), [](double miss) { return miss <= rounding - 1; });
-  CHECK(static_cast<double>(exact) >= 0.95 * static_cast<double>(misses.size()));
+  CHECK(static_cast<double>(exact) >= 0.99 * static_cast<double>(misses.size()));
 }
 
 }  // namespace exactness_test

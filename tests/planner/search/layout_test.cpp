@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 
@@ -159,6 +160,34 @@ TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all l
   }
   CHECK(uneven >= 20);
   CHECK(cut_inside >= 25);  // stages begin within the decoder
+}
+
+TEST_CASE("layouts within a time are all those that take no longer") {
+  int listed = 0;
+  for (const char* yaml : {dense, mixed, two_stacks}) {
+    const Scenario s = read(yaml);
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    for (const std::int64_t b : {1, 4}) {
+      ParallelPlan plan = pipeline(4, 1);
+      plan.micro_batch = b;
+      plan.stage_layers = planner::balanced_layout(s.model.layers, plan.pp);
+      const auto limit = evaluator.cost(plan).peak * 1.05;
+      const costmodel::Seconds longest(best_of(plan, limit, evaluator).time * 1.01);
+      const auto found = planner::layouts_within(plan, limit, evaluator, longest, 1000);
+      REQUIRE(found.has_value());
+      layouts::visit_all(s.model.layers, plan.pp, [&](const std::vector<int>& layout) {
+        plan.stage_layers = layout;
+        const bool fits = evaluator.cost(plan).peak <= limit;
+        const bool quick = evaluator.iteration_time(plan) <= longest;
+        const bool is_listed = std::find(found->begin(), found->end(), layout) != found->end();
+        CHECK((is_listed || !fits || !quick));
+        CHECK((fits || !is_listed));
+        listed += is_listed ? 1 : 0;
+      });
+      CHECK_FALSE(planner::layouts_within(plan, limit, evaluator, longest, 0).has_value());
+    }
+  }
+  CHECK(listed >= 10);
 }
 
 TEST_CASE("the bound of two stacks counts no sum of token tables that a layout may not need") {
