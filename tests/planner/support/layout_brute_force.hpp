@@ -1,4 +1,5 @@
-// Every layout of the layers of a pipeline: the reference for what is found and proved of layouts.
+// Every layout of the layers of a pipeline: the reference for what is found and proved of layouts,
+// and small scenarios that have layouts.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,31 @@ inline Best best_of(costmodel::ParallelPlan plan, costmodel::Bytes limit,
     best.time = std::min(best.time, evaluator.iteration_time(plan).value);
   });
   return best;
+}
+
+inline constexpr const char* dense =
+    "model: {kind: llama, layers: 10, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
+    "vocab: 128256}\ncluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 4096, stack: megatron-core-2026}\n";
+inline constexpr const char* mixed =
+    "model: {kind: moe, layers: 9, hidden: 1024, heads: 16, ffn_hidden: 4096, vocab: 128256, "
+    "experts: 8, top_k: 2, expert_ffn_hidden: 1024, first_dense_layers: 3}\n"
+    "cluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 4096, stack: megatron-core-2026}\n";
+inline constexpr const char* two_stacks =
+    "model: {kind: t5, encoder_layers: 4, decoder_layers: 5, hidden: 1024, heads: 16, "
+    "ffn_hidden: 4096, vocab: 128256}\n"
+    "cluster: {base: dgx-h100, devices: 8}\n"
+    "training: {global_batch: 32, sequence: 2048, decoder_sequence: 1024, "
+    "stack: megatron-core-2026}\n";
+
+// On their eight devices.
+inline costmodel::ParallelPlan pipeline(int pp, int tp) {
+  costmodel::ParallelPlan plan;
+  plan.pp = pp;
+  plan.tp = tp;
+  plan.dp = 8 / pp / tp;
+  return plan;
 }
 
 }  // namespace layouts
