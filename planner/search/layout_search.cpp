@@ -64,8 +64,10 @@ Seconds one_chunk_bound(const PlanCost& cost, int ranks) {
 }
 
 // Whether weights, gradients and optimizer states alone rule out every layout: their sum over the
-// ranks is the same for all.
-bool states_overflow(const PlanCost& cost, Bytes limit) {
+// ranks is the same for all, but for two stacks, which have more copies of the token table where
+// the decoder starts on a rank of its own.
+bool states_overflow(const PlanCost& cost, Bytes limit, const costmodel::ModelSpec& model) {
+  if (model.encoder_decoder()) return false;
   Bytes states;
   for (const auto& [weights, after, memory] : cost.ranks)
     states += memory.weights + memory.gradients + memory.optimizer;
@@ -203,7 +205,8 @@ class FamilySearch {
     const auto stages = static_cast<std::uint64_t>(all.front().pp);
     const auto layers = static_cast<std::uint64_t>(s_->model.layers);
     return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
-      return member.recompute.layers == 0 && !states_overflow(evaluator_.cost(member), limit_) &&
+      return member.recompute.layers == 0 &&
+             !states_overflow(evaluator_.cost(member), limit_, s_->model) &&
              !effort_.spend(stages * layers) && some_layout_fits(member, limit_, evaluator_);
     });
   }
@@ -215,7 +218,7 @@ class FamilySearch {
     const Seconds least =
         member.vpp == 1 ? one_chunk_bound(cost, member.pp) : work_bound(cost, member.pp);
     if (!podium_->open_to(least)) return true;
-    if (states_overflow(cost, limit_)) return false;
+    if (states_overflow(cost, limit_, s_->model)) return false;
     return member.vpp == 1 ? try_cuts(member, order, result)
                            : try_chunks(std::move(member), order, result);
   }
