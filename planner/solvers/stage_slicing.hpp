@@ -29,6 +29,13 @@ struct StageOption {
   double seconds = 0;
   int most_in_flight = any_in_flight;
   int tag = 0;  // not used here; identifies the option for the caller
+  // As submesh_cut wants them, in seconds: forward and backward of a micro-batch; the reduction of
+  // gradients behind the last one, and what follows that.
+  double forward = 0, backward = 0, reduction = 0, after = 0;
+  // Not used here: the parts of forward and backward that devices compute, and the stages of the
+  // pipeline that they are of.
+  double computed_forward = 0, computed_backward = 0;
+  int stages = 1;
 };
 
 // Layer ranges of equal cost share a class: a thousand equal layers need a thousand option lists
