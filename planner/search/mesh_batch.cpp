@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/estimate/iteration_end.hpp"
 #include "planner/search/mesh_bound.hpp"
 #include "planner/search/mesh_improve.hpp"
-#include "planner/solvers/group_slicing.hpp"
 
 namespace planner {
 
@@ -15,6 +15,12 @@ using costmodel::Scenario;
 using costmodel::Seconds;
 
 namespace {
+
+constexpr double slack = 1 - 1e-9;     // sums in another order
+constexpr double close_enough = 2e-4;  // relative, of bound and plan
+constexpr const char* endless = "what goes from stage to stage takes for ever";
+constexpr int early_stages = 4;
+constexpr std::uint64_t most_effort = 40'000'000;  // labels of a size's cuts
 
 // Options with at least `least` devices, or with all devices of a smaller group.
 SlicingProblem of_devices(SlicingProblem problem, int least) {
@@ -26,94 +32,196 @@ SlicingProblem of_devices(SlicingProblem problem, int least) {
 
 }  // namespace
 
-MeshBatchSearch::MeshBatchSearch(const Scenario& scenario, std::int64_t sequences, Seconds least,
+MeshBatchSearch::MeshBatchSearch(const Scenario& scenario, std::int64_t sequences,
                                  const std::function<bool()>& expired)
     : s_(&scenario),
       sequences_(sequences),
       expired_(&expired),
       sequence_parallel_(scenario.plan.sequence_parallel.value_or(
           scenario.training.stack.offers.sequence_parallel)),
-      evaluator_(scenario.model, scenario.cluster, scenario.training) {
-  result_.bound = least;
-}
+      evaluator_(scenario.model, scenario.cluster, scenario.training),
+      transfer_(scenario, sequences),
+      best_(infinity) {}
 
 bool MeshBatchSearch::out_of_time() {
   result_.expired = result_.expired || (*expired_ && (*expired_)());
   return result_.expired;
 }
 
-MeshBatch MeshBatchSearch::run(const GroupOrders& orders, Seconds worst) {
-  if (!price(orders.front().size())) return std::move(result_);
-  result_.bound = max(result_.bound, mesh_bound(*s_, problems_));
-  constexpr double slack = 1 - 1e-9;  // sums in another order
-  result_.ruled_out = result_.bound.value * slack > worst.value;
-  if (!result_.ruled_out) cut(orders);
-  return std::move(result_);
-}
-
-// Returns false when out of time.
-bool MeshBatchSearch::price(std::size_t groups) {
-  for (std::size_t g = 0; g < groups; ++g) {
-    if (out_of_time()) return false;
+bool MeshBatchSearch::price() {
+  const std::size_t groups = groups_of(s_->cluster).size();
+  for (std::size_t g = 0; g < groups && !out_of_time(); ++g) {
     StageOptions options(*s_, static_cast<int>(g), {sequences_, sequence_parallel_}, choices_);
     auto problem = options.problem(*expired_);
     result_.priced += options.priced();
     result_.expired = !problem;
-    if (!problem) return false;
-    problems_.push_back(std::move(*problem));
+    if (problem) problems_.push_back(std::move(*problem));
   }
+  return problems_.size() == groups;
+}
+
+// Every order of the groups is cut once, so that there is a plan to hold the bounds of all sizes
+// against.
+Seconds MeshBatchSearch::begin(const GroupOrders& orders, Seconds least) {
+  orders_ = orders;
+  result_.bound = least;
+  if (!price()) return result_.bound;
+  const Seconds bound = max(least, mesh_bound(*s_, problems_));
+  result_.bound = Seconds(infinity);
+  const int most = most_stages(*s_);
+  for (std::size_t o = 0; o < orders.size(); ++o) {
+    const SubmeshProblem all = problem_of(problems_, {bound, {1, most}, o});
+    const int fewest = fewest_stages(all, true);
+    if (fewest > most) {
+      if (result_.reason.empty()) result_.reason = why_no_submesh_cut(all);
+      continue;
+    }
+    for (int few = 1; few <= most; few = 2 * few) {
+      const Branch branch{bound, {few, std::min(2 * few - 1, most)}, o};
+      if (branch.stages.most < fewest) continue;
+      const bool early = few <= std::max(fewest, early_stages);
+      if (!early || !settle(branch)) open_.push_back(branch);
+    }
+  }
+  return bound_of_open();
+}
+
+Seconds MeshBatchSearch::bound_of_open() const {
+  Seconds least = result_.bound;
+  for (const Branch& branch : open_) least = min(least, branch.bound);
+  return least;
+}
+
+// The branch with the least bound comes first, until that is above the best plan.
+MeshBatch MeshBatchSearch::run(Seconds best) {
+  best_ = min(best_, best);
+  const auto later = [](const Branch& a, const Branch& b) { return a.bound > b.bound; };
+  const std::uint64_t before = result_.sliced;
+  const bool open = !open_.empty();
+  while (!open_.empty()) {
+    std::stable_sort(open_.begin(), open_.end(), later);
+    const Branch branch = open_.back();
+    open_.pop_back();
+    if (branch.bound.value > best_.value * (1 - close_enough) || !settle(branch)) {
+      result_.bound = min(result_.bound, branch.bound);
+      break;
+    }
+  }
+  result_.ruled_out = open && result_.sliced == before;
+  return std::move(result_);
+}
+
+// Returns false when out of time, or when too much effort was made.
+bool MeshBatchSearch::settle(Branch branch) {
+  if (effort_ > most_effort || out_of_time()) return false;
+  const StageCounts all = branch.stages;
+  const bool splits = depends_on(all);
+  const Problems groups = in_pipelines(branch);
+  SubmeshProblem problem = problem_of(groups, branch);
+  const costmodel::EndTerms terms = end_terms({}, evaluator_.workload());
+  problem.start = (branch.bound / terms.straggler - terms.host).value * slack;
+  problem.limit = (best_ / terms.straggler - terms.host).value;
+  problem.tolerance = splits ? 10 * close_enough : close_enough / 2;
+  const SubmeshCut found = best_submesh_cut(problem);
+  const Seconds longest = best_;
+  ++result_.sliced;
+  effort_ += found.effort;
+  if (!found.stages.empty()) {
+    start(plan_of(found.stages));
+  } else if (!found.complete && result_.plans.empty()) {
+    start_anyhow(branch);
+  } else if (longest.value == infinity && result_.reason.empty()) {
+    result_.reason = endless;
+  }
+  const Seconds bound = found.bound < infinity
+                            ? (Seconds(found.bound) + terms.host) * terms.straggler
+                            : longest;  // and more
+  branch.bound = max(branch.bound, bound);
+  if (!found.complete || found.stages.empty() || !splits) {
+    result_.bound = min(result_.bound, branch.bound);
+    return true;
+  }
+  const auto root = static_cast<int>(std::sqrt(static_cast<double>(all.least) * all.most));
+  const int middle = std::clamp(root, all.least, all.most - 1);
+  for (const StageCounts part : {StageCounts{all.least, middle}, {middle + 1, all.most}})
+    open_.push_back({branch.bound, part, branch.order});
   return true;
 }
 
-// Alpa's objective omits transfers; larger submeshes give fewer stages and so fewer transfers.
-void MeshBatchSearch::cut(const GroupOrders& orders) {
-  int widest = 1;
-  for (const costmodel::ClusterSpec& group : groups_of(s_->cluster))
-    widest = std::max(widest, static_cast<int>(group.devices_per_node));
-  std::vector<Slicing> cuts(orders.size());
-  bool any = false;
-  for (int least = 1; least <= widest; least *= 2) {
-    for (std::size_t o = 0; o < orders.size(); ++o) {
-      if (out_of_time()) return;
-      if (least > 1 && allows(cuts[o], least)) continue;  // the best is known
-      cuts[o] = sliced(orders[o], least);
-      any = any || cuts[o].lower_bound < infinity;
-      if (cuts[o].found()) {
-        start(plan_of(cuts[o]));
-      } else if (!out_of_time() && result_.reason.empty()) {
-        result_.reason = cuts[o].reason;
-      }
-    }
-  }
-  if (!any) result_.bound = Seconds(infinity);
-}
-
-Slicing MeshBatchSearch::sliced(const std::vector<int>& order, int least) {
-  std::vector<SlicingProblem> along;
-  for (const int g : order) along.push_back(of_devices(problems_[at(g)], least));
-  ++result_.sliced;
-  return along.size() == 1 ? best_slicing(along.front(), *expired_)
-                           : best_group_slicing(along, *expired_);
-}
-
-// Whether every submesh of a slicing has at least `least` devices; false for a slicing without
-// stages.
-bool MeshBatchSearch::allows(const Slicing& cut, int least) const {
-  return std::all_of(cut.stages.begin(), cut.stages.end(), [&](const SlicedStage& stage) {
-    const int most = problems_[at(choices_[at(stage.option.tag)].group)].devices;
-    return stage.option.devices >= std::min(least, most);
+// Whether the times of stages differ much between pipelines of so many stages.
+bool MeshBatchSearch::depends_on(const StageCounts& stages) const {
+  const std::int64_t m = s_->training.global_batch / sequences_;
+  const auto groups = groups_of(s_->cluster);
+  return std::any_of(groups.begin(), groups.end(), [&](const costmodel::ClusterSpec& devices) {
+    return waits_differ(devices, m, stages.least, stages.most);
   });
 }
 
-ParallelPlan MeshBatchSearch::plan_of(const Slicing& cut) const {
+// The options at a branch's numbers of stages, where first stages have what its order adds.
+MeshBatchSearch::Problems MeshBatchSearch::in_pipelines(const Branch& branch) const {
+  const std::vector<int>& order = orders_[branch.order];
+  Problems all = problems_;
+  for (std::size_t g = 0; g < all.size(); ++g) {
+    const costmodel::ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
+    for (auto& list : all[g].options)
+      for (StageOption& option : list)
+        option = in_pipeline(option, devices, all[g].micro_batches, branch.stages.most);
+  }
+  SlicingProblem& first = all[at(order.front())];
+  std::vector<char> summed(first.options.size(), 0);
+  for (int end = 1; end < first.layers; ++end) {
+    const auto c = first.range_class[first.at(0, end)];
+    if (c < 0 || std::exchange(summed[at(c)], 1) != 0) continue;
+    for (StageOption& option : first.options[at(c)]) {
+      const int tp = choices_[at(option.tag)].stage.tp;
+      const bool join = order.front() != order.back();
+      option.reduction += transfer_.least_table(order.front(), tp, join).value;
+    }
+  }
+  return all;
+}
+
+SubmeshProblem MeshBatchSearch::problem_of(const Problems& groups, const Branch& branch) const {
+  const std::vector<int>& order = orders_[branch.order];
+  SubmeshProblem problem;
+  for (const int g : order) problem.groups.push_back(&groups[at(g)]);
+  problem.least_stages = branch.stages.least;
+  problem.most_stages = branch.stages.most;
+  problem.transfer = [this, &order](std::size_t g, int devices, bool join, int layer) {
+    return transfer_.least(order[g], devices, join, layer).value;
+  };
+  problem.blocking = !s_->training.overlap.pp_overlap;
+  problem.most_effort = most_effort - std::min(most_effort, effort_);
+  problem.expired = *expired_;
+  return problem;
+}
+
+// Of so many devices that the whole is too much: stages of Alpa's objective, or ever wider ones.
+void MeshBatchSearch::start_anyhow(const Branch& branch) {
+  if (problems_.size() == 1) {
+    const Slicing found = best_slicing(problems_.front(), *expired_);
+    if (found.found()) start(plan_of(found.stages));
+    return;
+  }
+  for (int least = 2; least <= s_->cluster.devices && !out_of_time(); least *= 2) {
+    Problems wide;
+    for (const SlicingProblem& problem : problems_) wide.push_back(of_devices(problem, least));
+    const SubmeshCut found = best_submesh_cut(problem_of(wide, branch));
+    if (found.stages.empty()) continue;
+    start(plan_of(found.stages));
+    return;
+  }
+}
+
+ParallelPlan MeshBatchSearch::plan_of(const std::vector<SlicedStage>& stages) const {
   ParallelPlan plan;
-  plan.pp = static_cast<int>(cut.stages.size());
+  plan.pp = static_cast<int>(stages.size());
   plan.cp = s_->plan.cp.value_or(1);
   if (plan.cp > 1) plan.cp_comm = s_->plan.cp_comm.value_or(plan.cp_comm);
   plan.ep = s_->plan.ep.value_or(1);
   plan.etp = s_->plan.etp.value_or(1);
   plan.experts = expert_recipe(*s_);
-  for (const SlicedStage& stage : cut.stages) {
+  for (const SlicedStage& stage : stages) {
     plan.stages.push_back(choices_[at(stage.option.tag)].stage);
     plan.stage_layers.push_back(stage.end - stage.first);
     plan.dp = std::max(plan.dp, plan.stages.back().dp);
@@ -136,9 +244,10 @@ void MeshBatchSearch::start(const ParallelPlan& plan) {
   ++result_.simulated;
   const Seconds time = evaluator_.iteration_time(plan);
   if (!std::isfinite(time.value)) {
-    if (result_.reason.empty()) result_.reason = "what goes from stage to stage takes for ever";
+    if (result_.reason.empty()) result_.reason = endless;
     return;
   }
+  best_ = min(best_, time);
   result_.plans.push_back({time, peak, 0, plan});
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -46,24 +47,44 @@ class MeshSearcher {
   MeshSearch run() {
     const auto orders = group_orders(static_cast<int>(groups_of(s_->cluster).size()));
     result_.orders = orders.size();
-    const auto all = batches();
-    // Each fixed batch sees the same best plans, for any number of threads.
-    constexpr std::size_t together = 4;
-    std::size_t next = 0;
-    for (; next < all.size() && !out_of_time(); next = std::min(next + together, all.size())) {
-      std::vector<MeshBatch> found(std::min(together, all.size() - next));
-      const Seconds worst = worst_listed();
-      costmodel::share_out(found.size(), threads_, [&](std::size_t i) {
-        found[i] = MeshBatchSearch(*s_, all[next + i], least_, *expired_).run(orders, worst);
-      });
-      for (MeshBatch& batch : found) add(std::move(batch));
-    }
-    if (next < all.size()) result_.lower_bound = min(result_.lower_bound, least_);
+    search_all(orders);
     finish();
     return std::move(result_);
   }
 
  private:
+  struct Batch {
+    std::unique_ptr<MeshBatchSearch> search;
+    Seconds bound;
+  };
+
+  // First every size is cut once, then the sizes with the least bounds are settled first. Each
+  // fixed batch of them sees the same best plan, for any number of threads.
+  void search_all(const GroupOrders& orders) {
+    std::vector<Batch> all;
+    for (const std::int64_t sequences : batches())
+      all.push_back({std::make_unique<MeshBatchSearch>(*s_, sequences, *expired_), least_});
+    costmodel::share_out(all.size(), threads_, [&](std::size_t i) {
+      all[i].bound = all[i].search->begin(orders, least_);
+    });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Batch& a, const Batch& b) { return a.bound < b.bound; });
+    Seconds best(infinity);
+    for (const Batch& batch : all) best = min(best, batch.search->best());
+    constexpr std::size_t together = 4;
+    for (std::size_t next = 0; next < all.size(); next += together) {
+      std::vector<MeshBatch> found(std::min(together, all.size() - next));
+      costmodel::share_out(found.size(), threads_, [&](std::size_t i) {
+        found[i] = all[next + i].search->run(best);
+        all[next + i].search.reset();
+      });
+      for (MeshBatch& batch : found) {
+        for (const Ranked& plan : batch.plans) best = min(best, plan.time);
+        add(std::move(batch));
+      }
+    }
+  }
+
   bool out_of_time() {
     result_.expired = result_.expired || (*expired_ && (*expired_)());
     return result_.expired;
@@ -88,15 +109,6 @@ class MeshSearcher {
                       costmodel::format_integer(s_->cluster.devices));
     }
     return all;
-  }
-
-  // The time that a plan must not exceed to be reported.
-  Seconds worst_listed() const {
-    const auto top = static_cast<std::size_t>(s_->search.top);
-    if (started_.size() < top) return Seconds(infinity);
-    std::vector<Ranked> best(top);
-    std::partial_sort_copy(started_.begin(), started_.end(), best.begin(), best.end(), better);
-    return best.back().time;
   }
 
   void add(MeshBatch batch) {

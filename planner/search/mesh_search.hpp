@@ -1,6 +1,6 @@
 // The best plans with heterogeneous stages or devices. For every micro-batch size and every order
-// of the groups along the pipeline, stage slicing (exact for its objective) partitions layers into
-// stages and assigns submeshes, and the result is simulated. The best plans are then improved by
+// of the groups along the pipeline, layers are cut into stages on submeshes such that the pipeline
+// may end first (submesh_cut), and the result is simulated. The best plans are then improved by
 // local search on the simulated iteration: move a layer to another stage, change a stage's sharding
 // on its devices, recompute fewer layers.
 //
@@ -11,8 +11,8 @@
 // devices; groups that alternate along the pipeline; with more than four groups, orders other than
 // the given one and its reverse; unequal shares among the replicas of a stage. Groups that hold
 // replicas of the model with unequal shares of the batch are searched separately (replica_search).
-// The lower bound is the minimal device time of the stages (mesh_bound), or, for micro-batch sizes
-// not priced before time ran out, the model's FLOPs at the peak of all devices.
+// The lower bound is the least of all cuts (mesh_batch), or, for micro-batch sizes not priced
+// before time ran out, the model's FLOPs at the peak of all devices.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ struct MeshSearch {
   costmodel::Seconds lower_bound;          // of all plans in this search's space
   std::uint64_t orders = 0;                // orders of the groups
   std::uint64_t batches = 0;               // micro-batch sizes
-  std::uint64_t ruled_out = 0;             // those pruned by their bound, before slicing
+  std::uint64_t ruled_out = 0;             // those pruned by their first bounds
   std::uint64_t priced = 0;                // (stage, submesh, sharding) combinations
-  std::uint64_t sliced = 0;                // exact slicings
+  std::uint64_t sliced = 0;                // cuts
   std::uint64_t simulated = 0;             // iterations
   std::uint64_t improved = 0;              // plans improved by local search
   bool expired = false;

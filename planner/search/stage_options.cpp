@@ -72,6 +72,12 @@ std::vector<StagePlan> sizes_offered(const Scenario& s, int devices, int tp,
   return all;
 }
 
+int most_stages(const Scenario& s) {
+  const std::int64_t most = std::min(s.model.layers + 2, s.cluster.devices);
+  return static_cast<int>(s.search.max_pp > 0 ? std::min<std::int64_t>(most, s.search.max_pp)
+                                              : most);
+}
+
 StageOptions::StageOptions(const Scenario& scenario, int group, const StageTerms& terms,
                            std::vector<StageChoice>& choices)
     : s_(&scenario),
@@ -80,7 +86,8 @@ StageOptions::StageOptions(const Scenario& scenario, int group, const StageTerms
       choices_(&choices),
       evaluator_(scenario.model, group_of(scenario.cluster, group), scenario.training),
       micro_batches_(scenario.training.global_batch / terms.sequences),
-      limit_(evaluator_.cluster().device.memory * (1 - scenario.search.memory_margin)) {
+      limit_(evaluator_.cluster().device.memory * (1 - scenario.search.memory_margin)),
+      most_stages_(most_stages(scenario)) {
   find_ways();
 }
 
@@ -105,6 +112,7 @@ void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& subme
   plan.dp = stage.dp;
   plan.micro_batch = terms_.sequences / stage.dp;
   plan.sequence_parallel = terms_.sequence_parallel;
+  std::map<int, std::size_t> kept;  // the way that recomputes nothing, by ZeRO stage
   for (const Recompute& recompute : recompute_offered(*s_)) {
     for (const int zero : zero_offered(*s_, std::int64_t{stage.dp} * stage.cp)) {
       stage.recompute = recompute;
@@ -114,19 +122,18 @@ void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& subme
       if (!is_valid(own, s_->model, submesh, s_->training)) continue;
       const auto tag = static_cast<int>(choices_->size());
       choices_->push_back({group_, stage});
-      ways_.push_back({static_cast<int>(submesh.devices), tag, own});
+      if (recompute.granularity == Recomputation::none) kept[zero] = ways_.size();
+      const auto same = kept.find(zero);
+      ways_.push_back({static_cast<int>(submesh.devices), tag, own,
+                       same == kept.end() ? Way::none : same->second});
     }
   }
 }
 
-// The number of stages of this size that fit on the devices.
-int StageOptions::alike(const Way& way) const {
-  return static_cast<int>(evaluator_.cluster().devices / way.devices);
-}
-
 StageOptions::Layers StageOptions::layers_of_range(int first, int end) const {
   const int from = std::max(first - 1, 0);
-  return {from, std::min(end - 1, static_cast<int>(s_->model.layers)) - from};
+  const auto all = static_cast<int>(s_->model.layers);
+  return {from, std::min(end - 1, all) - from, first == 0 || end == all + 2};
 }
 
 LayerMix StageOptions::mix_of(const Layers& layers, const Recompute& asked) const {
@@ -143,88 +150,204 @@ StageOptions::Content StageOptions::content(const Layers& layers) const {
 }
 
 // Memory is linear in the micro-batches in flight. The last stage has one in flight, so it either
-// fits or not; so does a stage that is the entire pipeline.
-StageOption StageOptions::option(const Way& way, const PlanCost& cost, std::size_t rank) const {
-  StageOption option{.devices = way.devices, .tag = way.tag};
-  const Seconds after = cost.ranks[rank].after.gradient_exposed + cost.ranks[rank].after.optimizer +
-                        cost.ranks[rank].after.gather_exposed;
-  option.seconds = (cost.times.forward[rank] + cost.times.backward[rank] +
-                    after / static_cast<double>(micro_batches_))
-                       .value;
-  const costmodel::StageMemory& memory = cost.ranks[rank].memory;
-  const Bytes left = limit_ - memory.total();
-  if (rank + 1 == cost.ranks.size() || memory.each.value <= 0) {
-    option.most_in_flight = left.value >= 0 ? any_in_flight : 0;
-  } else {
-    const double count = std::floor(memory.in_flight_micro_batches + left / memory.each);
-    option.most_in_flight = static_cast<int>(std::clamp(count, 0.0, 1e6));
-  }
-  return option;
+// fits or not; so does a stage that is the entire pipeline (`alone`). Where an exchange of experts
+// runs beside another micro-batch, one more is under way than its turn has.
+int StageOptions::most_in_flight(const Priced& priced, bool alone) const {
+  if (alone || priced.each.value <= 0) return priced.left.value >= 0 ? any_in_flight : 0;
+  const double count = std::floor(priced.held + priced.left / priced.each);
+  if (count >= static_cast<double>(micro_batches_)) return any_in_flight;
+  const bool more = expert_recipe(*s_).overlap && s_->model.experts > 0;
+  return static_cast<int>(std::clamp(count - (more ? 1 : 0), 0.0, 1e6));
 }
 
-// Priced in a pipeline of identical stages that uses all devices; its first stages and its last one
-// suffice.
-StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers) {
-  constexpr std::size_t ends = 2, all = 3;  // stages
-  const std::int64_t most = std::min<std::int64_t>(s_->model.layers + 2, micro_batches_ - 1);
-  const LayerMix mix = mix_of(layers, way.plan.recompute);
-  ParallelPlan plan = way.plan;
-  const auto cost = [&](std::size_t stages) -> const PlanCost& {
-    const auto least = static_cast<std::int64_t>(stages);
-    plan.pp = static_cast<int>(
-        std::clamp<std::int64_t>(alike(way), least, std::max<std::int64_t>(least, most)));
-    return evaluator_.cost_of_ends(plan, std::vector<LayerMix>(stages, mix));
-  };
-  Placed found;
-  const PlanCost& three = cost(all);
-  for (std::size_t place = 0; place < all; ++place) found[place] = option(way, three, place);
-  if (plan.pp > static_cast<int>(all)) return found;
-  const PlanCost& two = cost(ends);
-  if (plan.pp == static_cast<int>(ends)) {
-    found.front() = option(way, two, 0);
-    found.back() = option(way, two, 1);
+StageOptions::Priced StageOptions::option(const Way& way, const PlanCost& cost,
+                                          std::size_t rank) const {
+  const costmodel::RankRow& row = cost.ranks[rank];
+  Priced priced;
+  priced.left = limit_ - row.memory.total();
+  priced.each = row.memory.each;
+  priced.held = row.memory.in_flight_micro_batches;
+  StageOption& option = priced.option;
+  option.devices = way.devices;
+  option.tag = way.tag;
+  option.most_in_flight = most_in_flight(priced, rank + 1 == cost.ranks.size());
+  option.forward = cost.times.forward[rank].value;
+  option.backward = cost.times.backward[rank].value;
+  option.stages = static_cast<int>(cost.ranks.size());
+  if (option.stages > 1) {  // a whole pipeline is in no longer one
+    const costmodel::StageRow& stage = cost.stages[rank];
+    option.computed_forward = stage.forward.compute.value;
+    option.computed_backward = (stage.backward.compute + stage.recompute.compute).value;
   }
+  option.reduction = row.after.gradient_exposed.value;
+  option.after = (row.after.optimizer + row.after.gather_exposed).value;
+  const StageOption least = in_longest(option);
+  option.seconds = least.forward + least.backward +
+                   (option.reduction + option.after) / static_cast<double>(micro_batches_);
+  return priced;
+}
+
+StageOption StageOptions::in_longest(const StageOption& option) const {
+  return in_pipeline(option, evaluator_.cluster(), micro_batches_, most_stages_);
+}
+
+// Priced in pipelines of identical stages: either at the ends or in between.
+StageOptions::Placed StageOptions::placed(const Way& way, const Layers& layers,
+                                          const Recompute& recompute) {
+  constexpr int ends = 2, all = 3;  // stages
+  const LayerMix mix = mix_of(layers, recompute);
+  ParallelPlan plan = way.plan;
+  plan.recompute = recompute;
+  Placed found;
+  for (Priced& priced : found) priced.option.most_in_flight = 0;
+  const auto place = [&](Place to, const PlanCost& cost, std::size_t rank) {
+    found[static_cast<std::size_t>(to)] = option(way, cost, rank);
+    ++priced_;
+  };
+  if (!layers.at_end) {
+    plan.pp = all;
+    place(Place::middle, evaluator_.cost(plan, std::vector<LayerMix>(all, mix)), 1);
+    return found;
+  }
+  if (layers.count == s_->model.layers) place(Place::whole, evaluator_.cost(plan, {mix}), 0);
+  plan.pp = ends;
+  const PlanCost& two = evaluator_.cost(plan, std::vector<LayerMix>(ends, mix));
+  place(Place::front, two, 0);
+  place(Place::back, two, 1);
   return found;
 }
 
-namespace {
+// A way whose stages recompute some of their layers, priced on demand.
+class StageOptions::Partly {
+ public:
+  Partly(StageOptions& options, std::size_t way, const Layers& layers)
+      : options_(&options), way_(way), layers_(layers) {}
 
-// Keeps the Pareto-optimal options for each submesh, in time and memory.
-std::vector<StageOption> unbeaten(std::vector<StageOption> all) {
-  std::stable_sort(all.begin(), all.end(), [](const StageOption& a, const StageOption& b) {
-    return a.devices != b.devices ? a.devices < b.devices : a.seconds < b.seconds;
+  const Priced& with(int count, std::size_t place) {
+    const auto [found, is_new] = known_.try_emplace(count);
+    if (is_new) {
+      const Way& way = options_->ways_[way_];
+      found->second = options_->placed(way, layers_, {Recomputation::full, count});
+    }
+    return found->second[place];
+  }
+
+  // The fewest layers with which so many micro-batches in flight fit; all of them at most. Memory
+  // is nearly linear in them, between none of them and all.
+  int fewest(int in_flight, std::size_t place, const Priced& none, const Priced& all) {
+    const auto lacking = [&](const Priced& p) {
+      return (p.each * (in_flight - p.held) - p.left).value;
+    };
+    const double much = lacking(none), little = lacking(all);
+    const double share = much > little ? much / (much - little) : 1;
+    int few = 0, enough = layers_.count;
+    int next = static_cast<int>(std::ceil(std::clamp(share, 0.0, 1.0) * enough));
+    for (int step = 1; few + 1 < enough; step *= 2) {
+      next = std::clamp(next, few + 1, enough - 1);
+      const bool fits = with(next, place).option.most_in_flight >= in_flight;
+      (fits ? enough : few) = next;
+      next += fits ? -step : step;
+    }
+    return enough;
+  }
+
+  StageOption option(int count, std::size_t place) {
+    Way& way = options_->ways_[way_];
+    auto& choices = *options_->choices_;
+    const auto [tag, is_first] = way.tags.try_emplace(count, static_cast<int>(choices.size()));
+    if (is_first) {
+      choices.push_back(choices[at(way.tag)]);
+      choices.back().stage.recompute.layers = count;
+    }
+    StageOption option = with(count, place).option;
+    option.tag = tag->second;
+    return option;
+  }
+
+ private:
+  StageOptions* options_;
+  std::size_t way_;
+  Layers layers_;
+  std::map<int, Placed> known_;
+};
+
+// The fewest recomputed layers with which so many micro-batches in flight fit, for every number of
+// them that fits neither with none nor only with all of them recomputed, unless what is known beats
+// the room of all of them in the time of fewer.
+void StageOptions::recompute_some(std::size_t index, const Layers& layers,
+                                  const std::vector<Placed>& all, const Lists& known,
+                                  Lists& lists) {
+  const std::size_t kept = ways_[index].kept;
+  const int most = static_cast<int>(std::min<std::int64_t>(micro_batches_, most_stages_));
+  Partly partly(*this, index, layers);
+  for (std::size_t place = 0; place < places; ++place) {
+    const Priced& repeated = all[index][place];
+    const int room = std::min(most, repeated.option.most_in_flight);
+    if (room < 1) continue;
+    const Priced none = kept == Way::none ? Priced{} : all[kept][place];
+    int needed = kept == Way::none ? 0 : none.option.most_in_flight;  // and one more
+    StageOption best = none.option;
+    while (needed < room) {
+      best.devices = repeated.option.devices;
+      best.most_in_flight = room;
+      best.reduction = std::min(best.reduction, repeated.option.reduction);
+      const bool hopeless = std::any_of(
+          known[place].begin(), known[place].end(),
+          [&](const StageOption& o) { return o.devices == best.devices && beats(o, best); });
+      if (hopeless) break;
+      const int count = partly.fewest(needed + 1, place, none, repeated);
+      if (count == layers.count) break;
+      best = partly.option(count, place);
+      lists[place].push_back(best);
+      needed = best.most_in_flight;
+    }
+  }
+}
+
+// Whether an option is no worse than another one on as many devices at the same place, in short
+// pipelines and in long ones.
+bool StageOptions::beats(const StageOption& a, const StageOption& b) const {
+  if (a.seconds > b.seconds || a.most_in_flight < b.most_in_flight || a.reduction > b.reduction ||
+      a.after > b.after || a.forward > b.forward || a.backward > b.backward)
+    return false;
+  const StageOption quick_a = in_longest(a), quick_b = in_longest(b);
+  return quick_a.forward <= quick_b.forward && quick_a.backward <= quick_b.backward;
+}
+
+// The options for each submesh that no other one beats; fewest devices first, then the quickest.
+// Where nothing fits, one remains to tell that.
+std::vector<StageOption> StageOptions::unbeaten(std::vector<StageOption> options) const {
+  const auto fits = [](const StageOption& o) { return o.most_in_flight > 0; };
+  std::stable_sort(options.begin(), options.end(), [&](const StageOption& a, const StageOption& b) {
+    if (a.devices != b.devices) return a.devices < b.devices;
+    return fits(a) != fits(b) ? fits(a) : a.seconds < b.seconds;
   });
   std::vector<StageOption> kept;
-  for (const StageOption& o : all) {
-    const bool beaten = !kept.empty() && kept.back().devices == o.devices &&
-                        kept.back().most_in_flight >= o.most_in_flight;
+  for (const StageOption& o : options) {
+    bool beaten = !fits(o) && !kept.empty() && kept.back().devices == o.devices;
+    for (std::size_t k = kept.size(); k-- > 0 && kept[k].devices == o.devices && !beaten;)
+      beaten = beats(kept[k], o);
     if (!beaten) kept.push_back(o);
   }
   return kept;
 }
 
-}  // namespace
-
-// A stage that is the entire pipeline.
-std::vector<StageOption> StageOptions::alone(const Layers& layers) {
-  std::vector<StageOption> all;
+StageOptions::Lists StageOptions::options_of(const Layers& layers) {
+  Lists lists;
+  std::vector<Placed> all;
   for (const Way& way : ways_) {
-    const LayerMix mix = mix_of(layers, way.plan.recompute);
-    all.push_back(option(way, evaluator_.cost(way.plan, {mix}), 0));
+    all.push_back(placed(way, layers, way.plan.recompute));
+    for (std::size_t place = 0; place < places; ++place)
+      lists[place].push_back(all.back()[place].option);
   }
-  priced_ += ways_.size();
-  return unbeaten(std::move(all));
-}
-
-std::array<std::vector<StageOption>, 3> StageOptions::placed(const Layers& layers) {
-  std::array<std::vector<StageOption>, 3> all;
-  for (const Way& way : ways_) {
-    const Placed found = placed(way, layers);
-    for (std::size_t place = 0; place < found.size(); ++place) all[place].push_back(found[place]);
+  for (auto& list : lists) list = unbeaten(std::move(list));
+  const Lists known = lists;
+  for (std::size_t w = 0; w < ways_.size(); ++w) {
+    if (!s_->plan.recompute && ways_[w].plan.recompute.granularity == Recomputation::full)
+      recompute_some(w, layers, all, known, lists);
   }
-  priced_ += ways_.size() * all.size();
-  for (auto& list : all) list = unbeaten(std::move(list));
-  return all;
+  for (auto& list : lists) list = unbeaten(std::move(list));
+  return lists;
 }
 
 // The class of each content at each place; -1: not priced.
@@ -254,10 +377,6 @@ std::optional<SlicingProblem> StageOptions::problem(const std::function<bool()>&
   problem.micro_batches = micro_batches_;
   problem.clear_ranges();
   Classes classes(*this);
-  const auto add = [&](std::int32_t& to, std::vector<StageOption> list) {
-    to = static_cast<std::int32_t>(problem.options.size());
-    problem.options.push_back(std::move(list));
-  };
   for (int first = 0; first < problem.layers; ++first) {
     for (int end = first + 1; end <= problem.layers; ++end) {
       const bool front = first == 0, back = end == problem.layers;
@@ -267,17 +386,16 @@ std::optional<SlicingProblem> StageOptions::problem(const std::function<bool()>&
                                         : Place::middle;
       const Layers layers = layers_of_range(first, end);
       auto& known = classes.of(layers);
-      std::int32_t& own = known[static_cast<std::size_t>(place)];
-      if (own < 0) {
+      if (known[static_cast<std::size_t>(place)] < 0) {
         if (expired && expired()) return {};
-        if (place == Place::whole) {
-          add(own, alone(layers));
-        } else {
-          auto all = placed(layers);
-          for (std::size_t at = 0; at < all.size(); ++at) add(known[at], std::move(all[at]));
+        Lists all = options_of(layers);
+        for (std::size_t at = 0; at < all.size(); ++at) {
+          if (layers.at_end == (at == static_cast<std::size_t>(Place::middle))) continue;
+          known[at] = static_cast<std::int32_t>(problem.options.size());
+          problem.options.push_back(std::move(all[at]));
         }
       }
-      problem.range_class[problem.at(first, end)] = own;
+      problem.range_class[problem.at(first, end)] = known[static_cast<std::size_t>(place)];
     }
   }
   return problem;
