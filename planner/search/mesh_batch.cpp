@@ -163,9 +163,10 @@ MeshBatchSearch::Problems MeshBatchSearch::in_pipelines(const Branch& branch) co
   Problems all = problems_;
   for (std::size_t g = 0; g < all.size(); ++g) {
     const costmodel::ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
-    for (auto& list : all[g].options)
+    for (auto& list : all[g].options) {
       for (StageOption& option : list)
         option = in_pipeline(option, devices, all[g].micro_batches, branch.stages.most);
+    }
   }
   SlicingProblem& first = all[at(order.front())];
   std::vector<char> summed(first.options.size(), 0);

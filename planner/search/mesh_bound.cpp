@@ -18,9 +18,10 @@ std::vector<double> least_device_seconds(const SlicingProblem& group, double wei
   std::vector<double> least;
   for (const auto& list : group.options) {
     least.push_back(infinity);
-    for (const StageOption& o : list)
+    for (const StageOption& o : list) {
       if (o.most_in_flight > 0)
         least.back() = std::min(least.back(), weight * o.devices * o.seconds);
+    }
   }
   return least;
 }

@@ -8,6 +8,7 @@
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "planner/search/search_space.hpp"
+#include "planner/solvers/tolerances.hpp"
 
 namespace planner {
 

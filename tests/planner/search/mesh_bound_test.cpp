@@ -3,6 +3,7 @@
 #include "planner/search/mesh_bound.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -187,10 +188,13 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
   for (const std::string& cluster : {even, mixed}) {
     for (const std::string stack : {"megatron-2021", "megatron-core-2025"}) {
       for (const int batch : {4, 24}) {
-        const Scenario s =
-            read("model: {base: gpt2-medium, layers: 3}\n" + cluster + "training: {global_batch: " +
-                 std::to_string(batch) + ", sequence: 1024, precision: fp16, stack: " + stack +
-                 "}\nsearch: {recompute: [none, full]" + (batch > 4 ? ", zero: [0]" : "") + "}\n");
+        std::string yaml = "model: {base: gpt2-medium, layers: 3}\n";
+        yaml += cluster;
+        yaml += fmt::format(
+            "training: {{global_batch: {}, sequence: 1024, precision: fp16, stack: {}}}\n"
+            "search: {{recompute: [none, full]{}}}\n",
+            batch, stack, batch > 4 ? ", zero: [0]" : "");
+        const Scenario s = read(yaml);
         const MeshSearch found = search_meshes(s);
         REQUIRE(!found.plans.empty());
         Evaluator evaluator(s.model, s.cluster, s.training);
@@ -255,9 +259,10 @@ TEST_CASE("with little memory no plan that fits is faster than the bound of its 
         EveryPlan(s, sequences, [&](ParallelPlan plan) {
           // And where few layers of a stage are recomputed.
           for (int few = 0; few < 3; ++few) {
-            for (StagePlan& stage : plan.stages)
+            for (StagePlan& stage : plan.stages) {
               if (stage.recompute.granularity == costmodel::Recomputation::full)
                 stage.recompute.layers = few;
+            }
             if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
             if (!planner::fits(evaluator.cost(plan), s.search.memory_margin)) continue;
             best = min(best, evaluator.iteration_time(plan));

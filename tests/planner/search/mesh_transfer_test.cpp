@@ -2,6 +2,7 @@
 #include "planner/search/mesh_transfer.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -58,9 +59,12 @@ TEST_CASE("no transfer and no sum of the table takes less") {
     for (const std::string& cluster : {mixed(4, 4), mixed(4, 4, "1 GB/s"),
                                        std::string("cluster: {base: dgx-a100, devices: 8}\n")}) {
       for (const std::string stack : {"megatron-2021", "megatron-core-2025", "torchtitan"}) {
-        const Scenario s = read(model + cluster + "training: {global_batch: 16, sequence: 1024, " +
-                                (model == t5 ? "decoder_sequence: 256, " : "") +
-                                "precision: fp16, stack: " + stack + "}\n");
+        std::string yaml = model;
+        yaml += cluster;
+        yaml += fmt::format(
+            "training: {{global_batch: 16, sequence: 1024, {}precision: fp16, stack: {}}}\n",
+            model == t5 ? "decoder_sequence: 256, " : "", stack);
+        const Scenario s = read(yaml);
         const MeshTransfer transfer(s, 4);
         Evaluator evaluator(s.model, s.cluster, s.training);
         for (const ParallelPlan& plan : plans_of(s, 4)) {

@@ -130,8 +130,9 @@ double time_of(const SubmeshProblem& p, const std::vector<Placed>& stages) {
 // Calls `visit` with every cut.
 class EveryCut {
  public:
+  explicit EveryCut(const SubmeshProblem& problem) : p_(problem) {}
   template <class Visit>
-  EveryCut(const SubmeshProblem& problem, Visit visit) : p_(problem) {
+  void each(const Visit& visit) {
     from(0, p_.groups.front()->devices, 0, visit);
   }
 
@@ -175,7 +176,7 @@ TEST_CASE("as good as every cut there is, over one to three groups") {
     Instance made = random_instance(seed);
     connect(made);
     double best = infinity;
-    EveryCut(made.problem, [&](const std::vector<Placed>& stages) {
+    EveryCut(made.problem).each([&](const std::vector<Placed>& stages) {
       best = std::min(best, time_of(made.problem, stages));
     });
     const SubmeshCut found = best_submesh_cut(made.problem);
@@ -220,7 +221,7 @@ TEST_CASE("no simulated pipeline of a cut ends before the cut's time") {
     connect(made);
     const auto m = made.groups.front().micro_batches;
     std::vector<double> scratch;
-    EveryCut(made.problem, [&](const std::vector<Placed>& stages) {
+    EveryCut(made.problem).each([&](const std::vector<Placed>& stages) {
       if (++tried % 7 != 0) return;
       const auto p = static_cast<int>(stages.size());
       costmodel::PipelineTimes times;
