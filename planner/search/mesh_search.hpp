@@ -8,11 +8,11 @@
 // recompute and zero.
 //
 // Not searched: virtual stages and schedules other than 1F1B; tensor groups wider than a node; idle
-// devices; groups that alternate along the pipeline; with more than four groups, orders other than
-// the given one and its reverse; unequal shares among the replicas of a stage. Groups that hold
-// replicas of the model with unequal shares of the batch are searched separately (replica_search).
-// The lower bound is the least of all cuts (mesh_batch), or, for micro-batch sizes not priced
-// before time ran out, the model's FLOPs at the peak of all devices.
+// devices, stages that hold nothing; groups that alternate along the pipeline; with more than four
+// groups, orders other than the given one and its reverse; unequal shares among the replicas of a
+// stage. Groups that hold replicas of the model with unequal shares of the batch are searched
+// separately (replica_search). The lower bound is the least of all cuts (mesh_batch), or, for
+// micro-batch sizes not priced before time ran out, the model's FLOPs at the peak of all devices.
 #pragma once
 
 #include <cstdint>

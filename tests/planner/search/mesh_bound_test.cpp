@@ -117,7 +117,8 @@ class EveryPlan {
       plan_.stage_layers.pop_back();
       return;
     }
-    for (int layers = 0; layers <= left; ++layers) {
+    for (int layers = stage == 0 ? 0 : 1; layers <= left;
+         ++layers) {  // the first has the embedding
       plan_.stage_layers.push_back(layers);
       deal_out(stage + 1, left - layers);
       plan_.stage_layers.pop_back();
@@ -180,12 +181,17 @@ const std::string mixed =
     "  groups: [{name: h100, base: dgx-h100, devices: 2}, "
     "{name: a100, base: dgx-a100, devices: 1}]\n"
     "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n";
+const std::string three =
+    "cluster:\n"
+    "  groups: [{name: h100, base: dgx-h100, devices: 1}, "
+    "{name: a100, base: dgx-a100, devices: 1}, {name: v100, base: dgx-v100, devices: 1}]\n"
+    "  join: {bandwidth_bytes_per_s: 25 GB/s, latency_s: 5 us}\n";
 
 }  // namespace
 
 TEST_CASE("no plan of a small space is faster than the bound of its micro-batch") {
   int tight = 0, all = 0;
-  for (const std::string& cluster : {even, mixed}) {
+  for (const std::string& cluster : {even, mixed, three}) {
     for (const std::string stack : {"megatron-2021", "megatron-core-2025"}) {
       for (const int batch : {4, 24}) {
         std::string yaml = "model: {base: gpt2-medium, layers: 3}\n";
@@ -223,7 +229,7 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
           least = min(least, best);
         }
         INFO(tried << " plans");
-        CHECK(tried > 500);
+        CHECK(tried > 400);
         CHECK(found.lower_bound <= least);
         CHECK(found.lower_bound >= least_bound * (1 - 1e-9));
         CHECK(found.plans.front().iteration >= least * (1 - 1e-9));
@@ -232,7 +238,7 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
     }
   }
   CHECK(tight >= 14);
-  CHECK(all == 44);
+  CHECK(all == 66);
 }
 
 TEST_CASE("with little memory no plan that fits is faster than the bound of its micro-batch") {
@@ -323,7 +329,7 @@ TEST_CASE(
         CAPTURE(to_string(quickest));
         CAPTURE(to_string(found.plans.front().plan));
         CAPTURE(tried);
-        CHECK(tried > 50);
+        CHECK(tried > 40);
         CHECK(found.lower_bound <= least);
         const double ratio = found.plans.front().iteration / least;
         CHECK(ratio >= 1 - 1e-9);
