@@ -124,7 +124,8 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
     return result;
   }
   if (!all.found.plans.empty()) return answered(session, s, all, front, watch);
-  if (all.layouts && all.layouts->expired) return stopped(session, s, all, watch.seconds());
+  if (all.layouts && all.layouts->expired && !all.layouts->spent)
+    return stopped(session, s, all, watch.seconds());
   CommandResult result = no_plan(session, s, all.found, watch.seconds(), interruption.poll());
   if (interruption.came()) {
     interruption.tell(fmt::format("plan: {}: nothing fits, and not all that might help was tried",

@@ -46,6 +46,9 @@ class LayoutStages {
         limit_(limit),
         evaluator_(&evaluator) {}
 
+  // The effort since the last call.
+  std::uint64_t spent() { return std::exchange(spent_, 0); }
+
   // Layer 0 is the embedding, the last one the loss.
   const CutStage* stage(int first, int end) {
     const auto& model = evaluator_->model();
@@ -75,6 +78,7 @@ class LayoutStages {
 
   // In a pipeline of stages that all hold this.
   Places priced(const LayerMix& content) {
+    spent_ += effort_of_pricing * static_cast<std::uint64_t>(plan_.pp);
     const PlanCost& cost =
         evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
     return {stage(cost, 0, 0), stage(cost, 1, plan_.pp - 2),
@@ -111,6 +115,7 @@ class LayoutStages {
   costmodel::Recompute recompute_;
   Bytes limit_;
   Evaluator* evaluator_;
+  std::uint64_t spent_ = 0;
   std::map<LayerMix, Places> priced_;
   std::vector<std::vector<const Places*>> known_;  // by first layer, where that matters, and number
 };
@@ -182,8 +187,9 @@ TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluat
 LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
                      const Spend& spend) {
   auto [problem, beside, straggler] = timed_cut(plan, longest, evaluator);
-  problem.expired = spend;
   LayoutStages stages(plan, limit, evaluator);
+  if (spend)
+    problem.expired = [&](std::uint64_t looked_at) { return spend(looked_at + stages.spent()); };
   problem.stage = [&](int first, int end) { return stages.stage(first, end); };
   const PipelineCut cut = best_cut(problem);
   return {layers_of(cut.ends), layers_of(cut.least_work), (Seconds(cut.bound) + beside) * straggler,

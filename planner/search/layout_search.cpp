@@ -333,6 +333,19 @@ std::vector<BoundedFamily> bounded_families(const Scenario& s) {
   return families;
 }
 
+// The best even plan stands for layouts that are quicker, but not by what they have to be.
+std::vector<ParallelPlan> worth_telling(const std::vector<Ranked>& ranked,
+                                        const SearchResult& even) {
+  std::vector<ParallelPlan> plans;
+  for (const Ranked& r : ranked) {
+    const Seconds plain = even.plans.empty() ? Seconds(0) : even.plans.front().iteration;
+    const bool worth = r.time >= plain || r.time * worth_words < plain;
+    const ParallelPlan& plan = worth ? r.plan : even.plans.front().plan;
+    if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
+  }
+  return plans;
+}
+
 void offer_new(Podium& podium, const Ranked& candidate) {
   const auto& ranked = podium.ranked();
   const bool known = std::any_of(ranked.begin(), ranked.end(),
@@ -353,7 +366,7 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
       even.plans.empty() ? Seconds(std::numeric_limits<double>::infinity()) : even.lower_bound;
   // Each fixed batch of families sees the same ranking, for any number of threads.
   constexpr std::size_t batch = 16;
-  constexpr std::uint64_t families_share = 16;  // a family's part of the effort
+  constexpr std::uint64_t families_share = 4;  // a family's part of the effort
   std::vector<FamilySearch> workers;
   for (int i = 0; i < std::max(1, threads); ++i)
     workers.emplace_back(s, podium, expired, effort / families_share);
@@ -393,11 +406,8 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
   }
   if (next < families.size()) result.lower_bound = min(result.lower_bound, families[next].bound);
   Evaluator evaluator(s.model, s.cluster, s.training);
-  const Seconds plain = even.plans.empty() ? Seconds(0) : even.plans.front().iteration;
-  for (const Ranked& r : podium.ranked()) {
-    const bool worth = r.time >= plain || r.time * worth_words < plain;
-    if (worth) result.plans.push_back(evaluator.estimate(r.plan));
-  }
+  for (const ParallelPlan& plan : worth_telling(podium.ranked(), even))
+    result.plans.push_back(evaluator.estimate(plan));
   if (!result.plans.empty())
     result.lower_bound = min(result.lower_bound, result.plans.front().iteration);
   return result;

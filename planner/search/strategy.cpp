@@ -5,7 +5,8 @@ namespace planner {
 using costmodel::Estimate;
 
 Reach usual_reach(const costmodel::Scenario& scenario) {
-  return scenario.training.stack.offers.any_layers() ? Reach::layouts : Reach::even;
+  const bool few = scenario.model.layers <= most_cut_layers;
+  return few && scenario.training.stack.offers.any_layers() ? Reach::layouts : Reach::even;
 }
 
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,

@@ -30,6 +30,9 @@ inline constexpr std::int64_t most_mesh_devices = 4096;
 
 enum class Reach { even, layouts, all };
 
+// Above this many layers, layouts are searched only where the user asks.
+inline constexpr std::int64_t most_cut_layers = 1024;
+
 // Where the user names none: layouts, if the scenario's stack has words for them.
 Reach usual_reach(const costmodel::Scenario& scenario);
 

@@ -248,11 +248,12 @@ TEST_CASE("the search over layouts finds what trying every layout of 1F1B finds,
   }
   if (sanitized) return;
   CHECK(misses.size() >= 200);
-  // Few micro-batches leave the bound far away and many layouts below it: moving layers one by one
-  // may then end beside the best.
+  // Even stages stand for layouts that are quicker by less than a thousandth. Few micro-batches
+  // leave the bound far away and many layouts below it: moving layers one by one may then end
+  // beside the best.
   CHECK(*std::max_element(misses.begin(), misses.end()) <= 0.01);
   const auto exact =
-      std::count_if(misses.begin(), misses.end(), [](double miss) { return miss <= rounding - 1; });
+      std::count_if(misses.begin(), misses.end(), [](double miss) { return miss <= 0.001; });
   CHECK(static_cast<double>(exact) >= 0.99 * static_cast<double>(misses.size()));
 }
 

@@ -38,6 +38,9 @@ bool tells(const std::vector<std::string>& sentences, const std::string& words) 
 TEST_CASE("layouts are searched unasked where the stack has words for them") {
   CHECK(planner::usual_reach(read("megatron-core-2026")) == Reach::layouts);
   CHECK(planner::usual_reach(read("deepspeed-2021")) == Reach::layouts);
+  Scenario deep = read("megatron-core-2026");
+  deep.model.layers = planner::most_cut_layers + 1;
+  CHECK(planner::usual_reach(deep) == Reach::even);
   const Scenario old = read("megatron-2021");
   CHECK(planner::usual_reach(old) == Reach::even);
   const auto all = run_strategies(old, Reach::even, 1, {});
