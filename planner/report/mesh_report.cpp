@@ -43,13 +43,8 @@ std::string proved(const MeshSearch& found) {
     return fmt::format("Proved: no plan that is searched takes less than {}.", least);
   const double gap = 100 * (found.plans.front().iteration / found.lower_bound - 1);
   return fmt::format(
-      "Not proved the best: what is proved is that no plan that is searched takes less than {}, "
-      "{}; "
-      "the best is within {:.2f} %.",
-      least,
-      found.expired ? "where time ran out the model's FLOPs at the peak of all devices"
-                    : "the least time of devices that stages of all layers add up to, shared out "
-                      "evenly",
+      "Proved: no plan that is searched takes less than {}{}; the best is within {:.2f} %.", least,
+      found.expired ? ", where time ran out the model's FLOPs at the peak of all devices" : "",
       gap);
 }
 
@@ -59,14 +54,13 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
   const auto count = [](std::uint64_t n) { return format_integer(static_cast<long long>(n)); };
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
-      "{} orders of the groups and {} sizes of a micro-batch: {} slicings, each the best for the "
-      "sum of stage times and (m - 1) of the longest; {} iterations simulated, {} plans improved.",
+      "{} orders of the groups and {} sizes of a micro-batch: {} cuts into stages on submeshes by "
+      "a bound that knows the bubble; {} iterations simulated, {} plans improved.",
       count(found.orders), count(found.batches), count(found.sliced), count(found.simulated),
       count(found.improved)));
-  lines.push_back(fmt::format(
-      "{} stages priced; {} sizes of a micro-batch ruled out by their bound before they "
-      "were cut.",
-      count(found.priced), count(found.ruled_out)));
+  lines.push_back(
+      fmt::format("{} stages priced; {} sizes of a micro-batch ruled out by their first bounds.",
+                  count(found.priced), count(found.ruled_out)));
   if (std::isfinite(found.lower_bound.value) && found.interrupted.empty())
     lines.push_back(proved(found));
   lines.push_back(

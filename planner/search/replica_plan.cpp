@@ -11,6 +11,7 @@ using costmodel::Estimate;
 using costmodel::ParallelPlan;
 using costmodel::ReplicaShare;
 using costmodel::Scenario;
+using costmodel::Seconds;
 
 ParallelPlan replica_plan(const ReplicaSearch& found, const Scenario& s) {
   ParallelPlan plan = found.shares.front().plan;
@@ -30,6 +31,12 @@ void rank_replicas(MeshSearch& found, const Scenario& s) {
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   Estimate estimate = evaluator.estimate(replica_plan(*found.replicas, s));
   const auto slower = [&](const Estimate& e) { return e.iteration > estimate.iteration; };
+  // What is proved of pipelines is not of replicas; of these the best is.
+  const Seconds least =
+      found.replicas->expired
+          ? Seconds(evaluator.model_flops().value / peak_of(s.cluster, s.training.precision).value)
+          : estimate.iteration;
+  found.lower_bound = min(found.lower_bound, least);
   const auto at = std::find_if(found.plans.begin(), found.plans.end(), slower);
   found.plans.insert(at, std::move(estimate));
 }

@@ -43,8 +43,10 @@ Scenario read(const std::string& yaml) {
 MeshSearch ranked(const Scenario& s) {
   MeshSearch found = planner::search_meshes(s);
   rank_replicas(found, s);
+  if (!found.plans.empty()) CHECK(found.lower_bound <= found.plans.front().iteration);
   return found;
 }
+
 
 bool is_replicated(const Estimate& e) { return !e.plan.replica_groups.empty(); }
 
