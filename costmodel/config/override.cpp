@@ -1,5 +1,7 @@
 #include "costmodel/config/override.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -31,10 +33,14 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
       // Inside a list or map the parsed line and column are kept; a plain value gets the
       // assignment's mark.
       if (value.is_scalar() || value.kind == Value::Kind::null) value.mark = mark;
-      at->set(key, std::move(value));
+      if (Value* item = at->item(key)) {
+        *item = std::move(value);
+      } else {
+        at->set(key, std::move(value));
+      }
       return;
     }
-    Value* next = at->find(key);
+    Value* next = at->kind == Value::Kind::sequence ? at->item(key) : at->find(key);
     if (next == nullptr) {
       Value map;
       map.kind = Value::Kind::map;
@@ -47,9 +53,16 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
       map.mark = next->mark;
       map.set("base", *next);
       *next = std::move(map);
+    } else if (next->kind == Value::Kind::sequence) {
+      const std::string place = path.substr(dot + 1, path.find('.', dot + 1) - dot - 1);
+      if (next->item(place) == nullptr) {
+        throw ConfigError(
+            mark, fmt::format("{} has no place {}", quote(path.substr(0, dot)), quote(place)),
+            fmt::format("it is a list of {}; places count from 0", next->items.size()));
+      }
     } else if (!next->is_map() && next->kind != Value::Kind::null) {
       throw ConfigError(mark, quote(path.substr(0, dot)) + " is not a map",
-                        "only maps have keys below them");
+                        "only maps and lists have keys below them");
     }
     at = next;
     from = dot + 1;

@@ -1,6 +1,11 @@
 #include "costmodel/config/value.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace costmodel {
@@ -14,6 +19,23 @@ const Value* Value::find(std::string_view key) const {
 
 Value* Value::find(std::string_view key) {
   return const_cast<Value*>(std::as_const(*this).find(key));
+}
+
+namespace {
+
+// A place in a list, if `key` says one.
+std::optional<std::size_t> place_of(std::string_view key) {
+  std::size_t place = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), place);
+  const bool whole = error == std::errc() && end == key.data() + key.size();
+  return whole ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace
+
+Value* Value::item(std::string_view key) {
+  const auto place = place_of(key);
+  return kind == Kind::sequence && place && *place < items.size() ? &items[*place] : nullptr;
 }
 
 void Value::set(const std::string& key, Value value) {
@@ -34,8 +56,32 @@ Value scalar_value(std::string text, Mark mark) {
   return value;
 }
 
+namespace {
+
+bool names_places(const Value& map) {
+  return map.is_map() && !map.entries.empty() &&
+         std::all_of(map.entries.begin(), map.entries.end(),
+                     [](const Value::Entry& entry) { return place_of(entry.key).has_value(); });
+}
+
+Value merged_items(Value list, const Value& over) {
+  for (const auto& entry : over.entries) {
+    Value* const item = list.item(entry.key);
+    if (item == nullptr) {
+      throw ConfigError(entry.key_mark,
+                        fmt::format("{} is no place in a list of {}", entry.key, list.items.size()),
+                        "places count from 0");
+    }
+    *item = merged(*item, entry.value);
+  }
+  return list;
+}
+
+}  // namespace
+
 Value merged(const Value& base, const Value& over) {
   if (over.kind == Value::Kind::null) return base;
+  if (base.kind == Value::Kind::sequence && names_places(over)) return merged_items(base, over);
   if (!base.is_map() || !over.is_map()) return over;
   Value result = base;
   result.mark = over.mark;

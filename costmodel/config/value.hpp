@@ -23,6 +23,8 @@ struct Value {
 
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
+  // The item of a sequence whose place `key` is, from 0; null where there is none.
+  Value* item(std::string_view key);
   // Sets or replaces a key of a map. A null value becomes a map first.
   void set(const std::string& key, Value value);
   bool is_map() const { return kind == Kind::map; }
@@ -37,7 +39,8 @@ struct Value::Entry {
 
 Value scalar_value(std::string text, Mark mark = {});
 
-// Merges `over` into `base`: maps merge key by key, any other value replaces.
+// Merges `over` into `base`: maps merge key by key, a map whose keys are places in a list merges
+// into its items, any other value replaces. Throws ConfigError for a place that the list lacks.
 Value merged(const Value& base, const Value& over);
 
 }  // namespace costmodel

@@ -57,9 +57,35 @@ TEST_CASE("what is no assignment is refused") {
   CHECK(fixtures::contains(fault("{a: 1}", ".a=3"), "empty key"));
   CHECK(fixtures::contains(fault("{a: {}}", "a.=3"), "empty key"));
   CHECK(fixtures::contains(fault("{a: 1}", "a.b=3"), "'a' is not a map"));
-  CHECK(fixtures::contains(fault("{a: {b: [1]}}", "a.b.c=3"), "'a.b' is not a map"));
+  CHECK(fixtures::contains(fault("{a: {b: [1]}}", "a.b.c=3"), "'a.b' has no place 'c'"));
+  CHECK(fixtures::contains(fault("{a: [1, 2]}", "a.2=3"),
+                           "'a' has no place '2'; it is a list of 2; places count from 0"));
+  CHECK(fixtures::contains(fault("{a: [{b: 1}]}", "a.-1.b=3"), "'a' has no place '-1'"));
   CHECK(fixtures::contains(fault("{a: 1}", "a=[1"), "--set:1:"));
   CHECK(fixtures::contains(fault("{a: 1}", "a="), "--set"));
+}
+
+TEST_CASE("a place in a list is a key, in a file and in what it is based on") {
+  Value root = parse_yaml("{a: [1, {b: 2, c: 3}], d: [[4], 5]}", "t.yaml");
+  assign_path(root, "a.0=7", {});
+  assign_path(root, "a.1.b=8", {});
+  assign_path(root, "d.0.0=9", {});
+  CHECK(root.find("a")->items[0].text == "7");
+  CHECK(root.find("a")->items[1].find("b")->text == "8");
+  CHECK(root.find("a")->items[1].find("c")->text == "3");
+  CHECK(root.find("d")->items[0].items[0].text == "9");
+  CHECK(root.find("d")->items[1].text == "5");
+  Value over;
+  assign_path(over, "a.1.c=10", {});
+  const Value both = merged(root, over);
+  CHECK(both.find("a")->items.size() == 2);
+  CHECK(both.find("a")->items[1].find("b")->text == "8");
+  CHECK(both.find("a")->items[1].find("c")->text == "10");
+  Value beyond;
+  assign_path(beyond, "a.2.c=10", {});
+  CHECK_THROWS_AS(merged(root, beyond), costmodel::ConfigError);
+  // Words are no places: they replace a list, as before.
+  CHECK(merged(root, parse_yaml("{a: {x: 1}}", "t.yaml")).find("a")->is_map());
 }
 
 TEST_CASE("merging lays one map upon another") {
