@@ -83,7 +83,9 @@ std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std
   // So many members lie across whole units: groups with one such run more or fewer are cut alike.
   const std::int64_t period = unit / std::gcd(unit, stride);
   const std::int64_t counted = size < 3 * period ? size : 2 * period + size % period;
-  const std::int64_t groups = unit / std::gcd(unit, span);  // then they lie alike again
+  // Later groups lie as these do.
+  constexpr std::int64_t most_groups = 64;
+  const std::int64_t groups = std::min(most_groups, unit / std::gcd(unit, span));
   std::int64_t fewest = size;
   for (std::int64_t g = 0; g < groups && (g + 1) * span <= std::max(devices, span); ++g) {
     std::int64_t here = 0, at = g * counted * stride / unit;
