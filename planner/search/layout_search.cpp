@@ -175,8 +175,11 @@ class FamilySearch {
     if (chunks == 1) return layouts;
     if (!by_cost_) {
       const auto plain = with_chunks(family, 1, balanced_layout(s_->model.layers, family.pp), *s_);
-      by_cost_ =
-          plain ? cut_layout(*plain, Bytes(infinity), evaluator_).stage_layers : std::vector<int>();
+      by_cost_.emplace();
+      if (plain) {
+        by_cost_ = cut_layout(*plain, Bytes(infinity), evaluator_, Seconds(infinity), spend())
+                       .stage_layers;
+      }
     }
     if (by_cost_->empty()) return layouts;
     auto dealt = dealt_to_chunks(*by_cost_, chunks);

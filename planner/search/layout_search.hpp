@@ -34,7 +34,7 @@ struct LayoutSearch {
 };
 
 // What a search without a time limit does at most; ten seconds or so.
-inline constexpr std::uint64_t usual_effort = std::uint64_t{1} << 29;
+inline constexpr std::uint64_t usual_effort = std::uint64_t{1} << 30;
 
 // `even` is the search result of the same scenario for even stages: its plans compete, so whatever
 // cannot beat them is skipped. Families of pipelines are looked at until `effort` is spent, a

@@ -5,9 +5,8 @@
 
 #include <string>
 
-#include "costmodel/config/yaml.hpp"
 #include "planner/report/strategy_text.hpp"
-#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace strategy_test {
 
@@ -19,12 +18,10 @@ using planner::search_layouts;
 namespace {
 
 Scenario read(const std::string& stack) {
-  return costmodel::read_scenario(
-      costmodel::parse_yaml("model: llama-3-8b\ncluster: {base: dgx-a100, devices: 16}\n"
-                            "training: {global_batch: 64, sequence: 4096, stack: " +
-                                stack + "}\n",
-                            "t.yaml"),
-      "t", fixtures::configs());
+  return scenarios::read(
+      "model: llama-3-8b\ncluster: {base: dgx-a100, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 4096, stack: " +
+      stack + "}\n");
 }
 
 bool tells(const std::vector<std::string>& sentences, const std::string& words) {
