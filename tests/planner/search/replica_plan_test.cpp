@@ -47,7 +47,6 @@ MeshSearch ranked(const Scenario& s) {
   return found;
 }
 
-
 bool is_replicated(const Estimate& e) { return !e.plan.replica_groups.empty(); }
 
 json answer(const std::string& command, const Scratch& scratch) {
