@@ -65,6 +65,18 @@ std::string context_and_experts_text(const ParallelPlan& p, std::string_view bet
 
 namespace {
 
+// "2 of 1 x 4, 1 x 8": equal neighbours together.
+std::string runs_text(const std::vector<std::string>& stages) {
+  std::vector<std::string> runs;
+  for (auto from = stages.begin(); from != stages.end();) {
+    const auto end =
+        std::find_if(from, stages.end(), [&](const auto& other) { return other != *from; });
+    runs.push_back(end - from > 1 ? fmt::format("{} of {}", end - from, *from) : *from);
+    from = end;
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
 // Context and expert parallelism per stage, unless all stages have the same.
 std::string unlike_stages_text(const ParallelPlan& p) {
   std::vector<std::string> sizes, more;
@@ -77,7 +89,7 @@ std::string unlike_stages_text(const ParallelPlan& p) {
   for (std::size_t k = 0; k < sizes.size() && !shared; ++k)
     if (!more[k].empty()) sizes[k] += " " + more[k];
   std::string text = fmt::format("p {} · t x d {} · {} sequences a micro-batch", p.pp,
-                                 fmt::join(sizes, ", "), p.dp * p.micro_batch);
+                                 runs_text(sizes), p.dp * p.micro_batch);
   if (shared && !more.front().empty())
     text += " · " + context_and_experts_text(stage_plan(p, 0), " · ");
   return text;
@@ -98,6 +110,15 @@ std::string sizes_text(const ParallelPlan& p) {
   if (p.even()) text = fmt::format("t {} · p {} · d {}", p.tp, p.pp, p.dp);
   const std::string more = context_and_experts_text(p, " · ");
   return more.empty() ? text : text + " · " + more;
+}
+
+// What stages of their own recompute.
+std::string recompute_text(const ParallelPlan& p) {
+  std::vector<std::string> stages;
+  for (std::size_t k = 0; k < p.stages.size(); ++k)
+    stages.push_back(to_string(stage_plan(p, static_cast<int>(k)).recompute));
+  const bool alike = std::equal(stages.begin() + 1, stages.end(), stages.begin());
+  return alike ? stages.front() : runs_text(stages);
 }
 
 // Whether any stage has tensor parallelism.
@@ -121,6 +142,7 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" · {}", schedule_text(p));
   if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
   if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
+  if (!p.stages.empty()) text += " · recompute " + recompute_text(p);
   if (!p.stage_layers.empty()) text += " · layers " + stage_layers_text(p.stage_layers);
   return text;
 }

@@ -170,7 +170,9 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("zero_bubble", &O::zero_bubble, "offers schedules with split backward"),
       key::flag<O>("uneven_stages", &O::uneven_stages,
                    "offers any contiguous partition of the layers into stages"),
-      key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"));
+      key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"),
+      key::flag<O>("stage_sizes", &O::stage_sizes,
+                   "offers stages with tensor and data parallel sizes of their own"));
   return keys;
 }
 

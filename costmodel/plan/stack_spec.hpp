@@ -154,6 +154,7 @@ struct StackOffers {
   bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
   bool uneven_stages = false;    // any contiguous partition of the layers into stages
   bool stage_lists = false;      // the same, where a list says each stage's layers
+  bool stage_sizes = false;      // stages with tensor and data parallel sizes of their own
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
 

@@ -275,6 +275,7 @@ class Stepper {
 
 std::vector<Step> one_step_away(const Estimate& from, const Scenario& scenario,
                                 Evaluator& evaluator) {
+  if (!from.plan.stages.empty()) return {};
   return Stepper(from, scenario, evaluator).all();
 }
 

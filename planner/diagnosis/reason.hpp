@@ -40,7 +40,8 @@ struct Step {
 };
 
 // Moves each knob one step up and down with the others kept, including knobs that the scenario
-// fixes. dp takes what tp and pp leave; vpp falls back to a value that divides.
+// fixes. dp takes what tp and pp leave; vpp falls back to a value that divides. None where stages
+// have sizes of their own.
 std::vector<Step> one_step_away(const costmodel::Estimate& from,
                                 const costmodel::Scenario& scenario,
                                 costmodel::Evaluator& evaluator);

@@ -195,8 +195,10 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
       "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
   text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
   text += front_text(front, s, style);
-  text += title("One step away from the best", style);
-  text += table(step_table(steps, best), style);
+  if (!steps.empty()) {
+    text += title("One step away from the best", style);
+    text += table(step_table(steps, best), style);
+  }
   const auto sentences = strategy_sentences(all);
   if (!sentences.empty()) text += title("Even stages and others", style);
   for (const auto& sentence : sentences) text += bullet(sentence, style);

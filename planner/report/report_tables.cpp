@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace planner {
 
 using costmodel::Bytes;
 using costmodel::Estimate;
+using Plan = costmodel::ParallelPlan;
 using costmodel::format_bytes;
 using costmodel::format_gib;
 using costmodel::format_seconds;
@@ -68,6 +70,29 @@ std::string experts_text(const costmodel::ParallelPlan& p) {
 bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
 bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
 bool lists_layers(const costmodel::ParallelPlan& p) { return !p.stage_layers.empty(); }
+
+// A size of the stages: "4", or "8+4x2" where stages have sizes of their own.
+template <class Size>
+std::string size_cell(const Estimate& e, Size costmodel::ParallelPlan::*size) {
+  std::vector<int> sizes;
+  for (const auto& mesh : e.meshes) sizes.push_back(static_cast<int>(mesh.plan.*size));
+  const bool alike =
+      std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) == sizes.end();
+  if (!alike) return costmodel::stage_layers_text(sizes);
+  return fmt::format("{}", sizes.empty() ? static_cast<long long>(e.plan.*size) : sizes.front());
+}
+
+// Whether stages differ in what they recompute.
+bool own_recompute(const Estimate& e) {
+  return std::any_of(e.meshes.begin(), e.meshes.end(), [&](const costmodel::StageMesh& mesh) {
+    return mesh.plan.recompute != e.meshes.front().plan.recompute;
+  });
+}
+
+std::string recompute_cell(const Estimate& e) {
+  if (own_recompute(e)) return "by stage";
+  return to_string(e.meshes.empty() ? e.plan.recompute : e.meshes.front().plan.recompute);
+}
 
 std::string layers_cell(const costmodel::ParallelPlan& p) {
   if (!lists_layers(p)) return "even";
@@ -215,19 +240,16 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Estimate& e = plans[i];
     const auto& p = e.plan;
-    std::vector<std::string> row;
-    for (const long long n :
-         {static_cast<long long>(i) + 1, static_cast<long long>(p.tp), static_cast<long long>(p.pp),
-          static_cast<long long>(p.dp), static_cast<long long>(p.micro_batch),
-          static_cast<long long>(p.vpp), static_cast<long long>(e.micro_batches)}) {
-      row.push_back(fmt::format("{}", n));
-    }
+    std::vector<std::string> row{fmt::format("{}", i + 1),          size_cell(e, &Plan::tp),
+                                 fmt::format("{}", p.pp),           size_cell(e, &Plan::dp),
+                                 size_cell(e, &Plan::micro_batch),  fmt::format("{}", p.vpp),
+                                 fmt::format("{}", e.micro_batches)};
     if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
     if (layers) row.push_back(layers_cell(p));
     const std::string schedule = costmodel::schedule_text(p);
-    row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", to_string(p.recompute),
-                           fmt::format("{}", p.zero), format_seconds(e.iteration),
+    row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", recompute_cell(e),
+                           size_cell(e, &Plan::zero), format_seconds(e.iteration),
                            i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
                            i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),
                            i == 0 ? "" : difference(plans.front(), e)});
@@ -258,24 +280,25 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
     const auto& p = e.plan;
     t.rows.push_back(
         {fmt::format("{}", i + 1),
-         fmt::format("{}", p.tp),
+         size_cell(e, &Plan::tp),
          fmt::format("{}", p.pp),
-         fmt::format("{}", p.dp),
-         fmt::format("{}", p.cp),
+         size_cell(e, &Plan::dp),
+         size_cell(e, &Plan::cp),
          p.cp > 1
              ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
              : "none",
-         fmt::format("{}", p.ep),
-         fmt::format("{}", p.etp),
-         fmt::format("{}", p.micro_batch),
+         size_cell(e, &Plan::ep),
+         size_cell(e, &Plan::etp),
+         size_cell(e, &Plan::micro_batch),
          fmt::format("{}", p.vpp),
          fmt::format("{}", e.micro_batches),
          costmodel::schedule_text(p),
          p.sequence_parallel ? "true" : "false",
-         std::string(
-             costmodel::recomputation_names[static_cast<std::size_t>(p.recompute.granularity)]),
+         own_recompute(e) ? "by stage"
+                          : std::string(costmodel::recomputation_names[static_cast<std::size_t>(
+                                p.recompute.granularity)]),
          fmt::format("{}", p.recompute.layers),
-         fmt::format("{}", p.zero),
+         size_cell(e, &Plan::zero),
          fmt::format("{:.6g}", e.iteration.value),
          fmt::format("{:.6g}", e.tokens_per_s),
          fmt::format("{:.4f}", e.mfu),

@@ -29,12 +29,16 @@ std::string compared(const Estimate& even, const Estimate& best) {
 
 // Compares stages of different sizes with the best plan of equal sizes.
 std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& alike) {
-  if (meshes.plans.empty())
-    return fmt::format("Stages with sizes of their own: {}.", meshes.reason);
+  if (meshes.plans.empty()) {
+    const bool bounded = std::isfinite(meshes.lower_bound.value) && meshes.interrupted.empty();
+    const std::string proved =
+        bounded ? "; proved: none takes less than " + format_seconds(meshes.lower_bound) : "";
+    return fmt::format("Stages with sizes and recomputation of their own: {}{}.", meshes.reason,
+                       proved);
+  }
   const Estimate& own = meshes.plans.front();
-  std::string text =
-      fmt::format("Stages with sizes of their own (tensor, data, context, expert): {} by {}",
-                  format_seconds(own.iteration), to_string(own.plan));
+  std::string text = fmt::format("Stages with sizes and recomputation of their own: {} by {}",
+                                 format_seconds(own.iteration), to_string(own.plan));
   double gain = 0;
   if (!alike.empty()) {
     gain = 100 * (1 - own.iteration / alike.front().iteration);
@@ -48,7 +52,6 @@ std::string own_sizes(const MeshSearch& meshes, const std::vector<Estimate>& ali
     text += fmt::format("; proved: none takes less than {}{}", format_seconds(meshes.lower_bound),
                         meshes.expired ? ", as time ran out" : "");
   }
-  if (gain > 0) text += "; `plan --strategy meshes` tells it in full";
   return text + ".";
 }
 
@@ -63,8 +66,8 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
 std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
   const bool pipelines = s.plan.pp.value_or(2) > 1 && s.cluster.devices > 1 && s.model.layers > 1;
   if (!pipelines || !s.plan.stage_layers.empty()) return "";
+  const costmodel::StackSpec& stack = s.training.stack;
   if (!all.layouts) {
-    const costmodel::StackSpec& stack = s.training.stack;
     const std::string words = stack.offers.any_layers()
                                   ? std::string()
                                   : fmt::format(", for which {} has no words", stack.name);
@@ -73,9 +76,15 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
         "tries them.",
         words);
   }
-  if (all.meshes) return "";
-  return "Left out: stages with sizes of their own, and other shardings inside a stage; `plan "
-         "--strategy both` tries them.";
+  std::string what;
+  if (!all.meshes) {
+    what = "stages with sizes and recomputation of their own";
+    if (!stack.offers.stage_sizes) what += fmt::format(", for which {} has no words,", stack.name);
+    what += " and ";
+  }
+  if (all.meshes && (all.sharding || all.two_stacks)) return "";
+  return fmt::format(
+      "Left out: {}other shardings inside a stage; `plan --strategy both` tries them.", what);
 }
 
 namespace {
@@ -104,8 +113,8 @@ void add_layouts(const Strategies& all, std::vector<std::string>& lines) {
       format_integer(static_cast<long long>(l.sliced)),
       format_integer(static_cast<long long>(l.improved))));
   lines.push_back(
-      "All stages share one tensor, data, context and expert parallel size, as the plan must say "
-      "them; schedules with split backward keep even stages. Of interleaved chunks the most even "
+      "There all stages share one tensor, data, context and expert parallel size; schedules with "
+      "split backward keep even stages. Of interleaved chunks the most even "
       "layouts were tried, and what moving layers makes of them: about others nothing is proved.");
 }
 
@@ -121,7 +130,7 @@ std::vector<std::string> strategy_sentences(const Strategies& all) {
         "Inside a stage the plan's own sharding stays: other strategies for the operators of an "
         "encoder-decoder model are not searched.");
   }
-  if (all.meshes) lines.push_back(own_sizes(*all.meshes, all.found.plans));
+  if (all.meshes) lines.push_back(own_sizes(*all.meshes, l.plans));
   if (l.expired && all.interrupted.empty()) {
     lines.push_back(l.spent ? "The usual effort was spent: these are the best plans so far; "
                               "--time-limit SECONDS goes on."

@@ -12,6 +12,10 @@
 
 namespace planner {
 
+// A layout, or stages with sizes of their own, must be this many times as fast as plainer plans to
+// be reported.
+inline constexpr double worth_words = 1.001;
+
 struct Ranked {
   costmodel::Seconds time;
   costmodel::Bytes peak;

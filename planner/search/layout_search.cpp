@@ -74,9 +74,6 @@ bool states_overflow(const PlanCost& cost, Bytes limit, const costmodel::ModelSp
   return states > limit * static_cast<double>(cost.ranks.size());
 }
 
-// A layout has to be so much quicker than even stages.
-constexpr double worth_words = 1.001;
-
 struct BoundedFamily {
   Seconds bound;
   std::uint64_t order;

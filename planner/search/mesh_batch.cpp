@@ -33,7 +33,7 @@ SlicingProblem of_devices(SlicingProblem problem, int least) {
 }  // namespace
 
 MeshBatchSearch::MeshBatchSearch(const Scenario& scenario, std::int64_t sequences,
-                                 const std::function<bool()>& expired)
+                                 const std::function<bool()>& expired, Seconds below)
     : s_(&scenario),
       sequences_(sequences),
       expired_(&expired),
@@ -41,7 +41,7 @@ MeshBatchSearch::MeshBatchSearch(const Scenario& scenario, std::int64_t sequence
           scenario.training.stack.offers.sequence_parallel)),
       evaluator_(scenario.model, scenario.cluster, scenario.training),
       transfer_(scenario, sequences),
-      best_(infinity) {}
+      best_(below) {}
 
 bool MeshBatchSearch::out_of_time() {
   result_.expired = result_.expired || (*expired_ && (*expired_)());

@@ -33,18 +33,18 @@ struct MeshBatch {
   bool expired = false;
 };
 
-// `sequences` per micro-batch, over all replicas. After `expired` returns true, nothing more is
-// priced.
+// `sequences` per micro-batch, over all replicas; only plans below `below` are looked for. After
+// `expired` returns true, nothing more is priced.
 class MeshBatchSearch {
  public:
   MeshBatchSearch(const costmodel::Scenario& scenario, std::int64_t sequences,
-                  const std::function<bool()>& expired);
+                  const std::function<bool()>& expired, costmodel::Seconds below);
   MeshBatchSearch(const MeshBatchSearch&) = delete;
   MeshBatchSearch& operator=(const MeshBatchSearch&) = delete;
 
   // Prices, and cuts once; a lower bound of any plan of this size. At least `least`.
   costmodel::Seconds begin(const GroupOrders& orders, costmodel::Seconds least);
-  costmodel::Seconds best() const { return best_; }  // the time of its best plan
+  costmodel::Seconds best() const { return best_; }  // the time of its best plan, or `below`
   // Does not go on where the bound is not below `best`, the time of a plan.
   MeshBatch run(costmodel::Seconds best);
 

@@ -36,8 +36,9 @@ GroupOrders group_orders(int groups) {
 
 class MeshSearcher {
  public:
-  MeshSearcher(const Scenario& scenario, int threads, const std::function<bool()>& expired)
-      : s_(&scenario), threads_(threads), expired_(&expired) {
+  MeshSearcher(const Scenario& scenario, int threads, const std::function<bool()>& expired,
+               Seconds below)
+      : s_(&scenario), threads_(threads), expired_(&expired), below_(below) {
     const Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
     const double peak = peak_of(scenario.cluster, scenario.training.precision).value;
     least_ = Seconds(evaluator.model_flops().value / peak);
@@ -63,13 +64,13 @@ class MeshSearcher {
   void search_all(const GroupOrders& orders) {
     std::vector<Batch> all;
     for (const std::int64_t sequences : batches())
-      all.push_back({std::make_unique<MeshBatchSearch>(*s_, sequences, *expired_), least_});
+      all.push_back({std::make_unique<MeshBatchSearch>(*s_, sequences, *expired_, below_), least_});
     costmodel::share_out(all.size(), threads_, [&](std::size_t i) {
       all[i].bound = all[i].search->begin(orders, least_);
     });
     std::stable_sort(all.begin(), all.end(),
                      [](const Batch& a, const Batch& b) { return a.bound < b.bound; });
-    Seconds best(infinity);
+    Seconds best = below_;
     for (const Batch& batch : all) best = min(best, batch.search->best());
     constexpr std::size_t together = 4;
     for (std::size_t next = 0; next < all.size(); next += together) {
@@ -160,6 +161,8 @@ class MeshSearcher {
       result_.lower_bound = min(result_.lower_bound, result_.plans.front().iteration);
     } else if (result_.expired) {
       result_.reason = "time ran out before a plan was found";
+    } else if (below_.value < infinity) {
+      result_.reason = "none found takes less than " + costmodel::format_seconds(below_);
     } else if (result_.reason.empty()) {
       result_.reason = "no plan obeys the rules for these devices, this batch and the fixed keys";
     }
@@ -168,6 +171,7 @@ class MeshSearcher {
   const Scenario* s_;
   int threads_;
   const std::function<bool()>* expired_;
+  Seconds below_;
   Seconds least_;  // of any plan
   std::vector<Ranked> started_;
   MeshSearch result_;
@@ -206,13 +210,13 @@ std::optional<Refusal> refusal(const Scenario& s) {
 bool can_search_meshes(const Scenario& scenario) { return !refusal(scenario); }
 
 MeshSearch search_meshes(const Scenario& scenario, int threads,
-                         const std::function<bool()>& expired) {
+                         const std::function<bool()>& expired, Seconds below) {
   if (const auto fault = refusal(scenario)) {
     throw costmodel::ConfigError(scenario.plan.mark_of(fault->key),
                                  std::string(fault->key) + " " + fault->why,
                                  "leave it out, or ask `shardplan evaluate`");
   }
-  MeshSearch found = MeshSearcher(scenario, threads, expired).run();
+  MeshSearch found = MeshSearcher(scenario, threads, expired, below).run();
   if (scenario.cluster.groups.size() > 1) found.replicas = search_replicas(scenario, expired);
   return found;
 }

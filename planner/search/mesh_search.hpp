@@ -24,6 +24,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/replica_search.hpp"
+#include "planner/solvers/tolerances.hpp"
 
 namespace planner {
 
@@ -46,9 +47,11 @@ struct MeshSearch {
 // Whether this search can respect every key that the scenario fixes.
 bool can_search_meshes(const costmodel::Scenario& scenario);
 
-// Throws ConfigError unless can_search_meshes(). The result does not depend on the number of
-// threads, unless time runs out. `expired` is called from all threads.
+// Only plans below `below`, the time of another plan, are looked for. Throws ConfigError unless
+// can_search_meshes(). The result does not depend on the number of threads, unless time runs out.
+// `expired` is called from all threads.
 MeshSearch search_meshes(const costmodel::Scenario& scenario, int threads = 1,
-                         const std::function<bool()>& expired = {});
+                         const std::function<bool()>& expired = {},
+                         costmodel::Seconds below = costmodel::Seconds(infinity));
 
 }  // namespace planner

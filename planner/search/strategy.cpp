@@ -3,11 +3,36 @@
 namespace planner {
 
 using costmodel::Estimate;
+using costmodel::Scenario;
+using costmodel::Seconds;
 
 Reach usual_reach(const costmodel::Scenario& scenario) {
   const bool few = scenario.model.layers <= most_cut_layers;
-  return few && scenario.training.stack.offers.any_layers() ? Reach::layouts : Reach::even;
+  const costmodel::StackOffers& offers = scenario.training.stack.offers;
+  if (!few || !offers.any_layers()) return Reach::even;
+  const bool small = scenario.cluster.devices <= most_own_devices;
+  return offers.stage_sizes && small ? Reach::sizes : Reach::layouts;
 }
+
+namespace {
+
+// Only plans that are below the best alike one are searched; those that are worth their words
+// lead the ranking.
+void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& stopped,
+                   Strategies& all) {
+  const std::vector<Estimate>& alike = all.layouts->plans;
+  const Seconds below = alike.empty() ? Seconds(infinity) : alike.front().iteration;
+  all.meshes = search_meshes(s, threads, stopped, below);
+  std::vector<Estimate> ranked;
+  for (const Estimate& own : all.meshes->plans)
+    if (own.iteration * worth_words < below) ranked.push_back(own);
+  ranked.insert(ranked.end(), alike.begin(), alike.end());
+  if (ranked.size() > at(s.search.top)) ranked.erase(ranked.begin() + s.search.top, ranked.end());
+  all.found.plans = std::move(ranked);
+  all.found.lower_bound = min(all.found.lower_bound, all.meshes->lower_bound);
+}
+
+}  // namespace
 
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
@@ -26,10 +51,10 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
   all.two_stacks = scenario.model.encoder_decoder();
   if (reach == Reach::layouts) return all;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
-    all.meshes = search_meshes(scenario, threads, stopped);
+    add_own_sizes(scenario, threads, stopped, all);
   const bool cut = interrupted && interrupted();
-  if (all.found.plans.empty() || all.two_stacks || cut) return all;
-  const Estimate& best = all.found.plans.front();
+  if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || cut) return all;
+  const Estimate& best = all.layouts->plans.front();
   all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
                              evaluator, stopped);
   return all;

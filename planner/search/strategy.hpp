@@ -1,5 +1,5 @@
-// `plan --strategy`: even stages (grid), stages of any layout too (layouts), and beside them other
-// shardings inside a stage and stages with sizes of their own (alpa, both).
+// `plan --strategy`: even stages (grid), stages of any layout too (layouts), and beside them stages
+// with sizes of their own and other shardings inside a stage (alpa, both).
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,31 @@ struct Strategies {
   SearchResult found;                     // the reported result: the best over all searches
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
   std::optional<LayoutSearch> layouts;    // but for grid
-  std::optional<StageSharding> sharding;  // for alpa and both: the best plan's critical stage
-  std::optional<MeshSearch> meshes;  // likewise: stages with different sizes, reported separately
-  bool two_stacks = false;           // encoder-decoder model: no `sharding`
-  std::string interrupted;           // by which signal, told by the command; then nothing is proved
+  std::optional<MeshSearch> meshes;       // for sizes and all; its plans are below layouts' best
+  std::optional<StageSharding> sharding;  // for all: the critical stage of layouts' best plan
+  bool two_stacks = false;                // encoder-decoder model: no `sharding`
+  std::string interrupted;  // by which signal, told by the command; then nothing is proved
 };
 
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.
 inline constexpr std::int64_t most_mesh_devices = 4096;
 
-enum class Reach { even, layouts, all };
+enum class Reach { even, layouts, sizes, all };
+
+// Above this many devices, and wherever the stack has no words for them, they are searched only
+// where the user asks.
+inline constexpr std::int64_t most_own_devices = 64;
 
 // Above this many layers, layouts are searched only where the user asks.
 inline constexpr std::int64_t most_cut_layers = 1024;
 
-// Where the user names none: layouts, if the scenario's stack has words for them.
+// Where the user names none: layouts and sizes, as far as the scenario's stack has words for them.
 Reach usual_reach(const costmodel::Scenario& scenario);
 
 // Runs the grid search; with `layouts` the layout search too, which starts from the grid's result;
-// with `all` also the sharding search on the best plan's mesh, and the search over stages with
-// different sizes. All searches poll `interrupted`, and all but the grid search `expired`: no time
-// limit cuts the grid short.
+// with `sizes` also the search over stages with sizes of their own, whose plans must be below that;
+// with `all` also the sharding search on the best plan's mesh. All searches poll `interrupted`, and
+// all but the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {},

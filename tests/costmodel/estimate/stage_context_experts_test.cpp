@@ -243,10 +243,10 @@ TEST_CASE("one line tells cp and ep of each stage, or of all that share them") {
   const StagePlan plain = stage({2, 1, 4, 1, 1}), own = stage({1, 4, 2, 4, 1, a2a});
   CHECK(to_string(plan_of({plain, own}, {6, 6}, 2)) ==
         "p 2 · t x d 2 x 4, 1 x 2 c 4 (a2a) e 4 · 8 sequences a micro-batch · 1f1b · sequence "
-        "parallel · layers 6x2");
+        "parallel · recompute none · layers 6x2");
   CHECK(to_string(plan_of({own, own}, {7, 5}, 2)) ==
-        "p 2 · t x d 1 x 2, 1 x 2 · 4 sequences a micro-batch · c 4 (a2a) · e 4 · 1f1b · layers "
-        "7+5");
+        "p 2 · t x d 2 of 1 x 2 · 4 sequences a micro-batch · c 4 (a2a) · e 4 · 1f1b · recompute "
+        "none · layers 7+5");
 }
 
 }  // namespace stage_context_experts_test

@@ -165,7 +165,7 @@ Proved proved_of(const Scenario& s, std::int64_t sequences,
                                             choices)
                           .problem());
   }
-  planner::MeshBatchSearch search(s, sequences, never);
+  planner::MeshBatchSearch search(s, sequences, never, Seconds(planner::infinity));
   search.begin(orders_of(s), Seconds(0));
   Proved proved{planner::mesh_bound(s, groups), Seconds(0), search.run(best)};
   proved.bound = proved.batch.bound;

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "planner/diagnosis/reason.hpp"
+#include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
@@ -42,6 +44,41 @@ TEST_CASE("layouts are searched unasked where the stack has words for them") {
   CHECK(planner::usual_reach(old) == Reach::even);
   const auto all = run_strategies(old, Reach::even, 1, {});
   CHECK(left_out(all, old).find("for which megatron-2021 has no words") != std::string::npos);
+}
+
+// Weights and states leave little memory, so stages recompute as much as each must.
+TEST_CASE("sizes and recomputation of stages are searched unasked where the stack has them") {
+  const auto scenario = [](const std::string& stack) {
+    return scenarios::read(
+        "model: llama-3-8b\ncluster: {base: pcie-8x-rtx-4090, devices: 8}\n"
+        "training: {global_batch: 64, sequence: 2048, precision: bf16, stack: " +
+        stack + "}\n");
+  };
+  const Scenario s = scenario("alpa-2022");
+  REQUIRE(planner::usual_reach(s) == Reach::sizes);
+  const auto all = run_strategies(s, Reach::sizes, 2, {});
+  REQUIRE(all.meshes);
+  REQUIRE(all.found.plans.size() == static_cast<std::size_t>(s.search.top));
+  const costmodel::Estimate& best = all.found.plans.front();
+  const costmodel::Estimate& alike = all.layouts->plans.front();
+  CHECK(!best.plan.stages.empty());
+  CHECK(best.iteration * 1.001 < alike.iteration);
+  CHECK(best.fits());
+  CHECK(all.found.lower_bound <= best.iteration);
+  CHECK(all.found.lower_bound <= all.layouts->lower_bound);
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  CHECK(evaluator.iteration_time(best.plan) == best.iteration);
+  CHECK(planner::one_step_away(best, s, evaluator).empty());
+  const auto table = planner::ranking_table(all.found.plans, 0);
+  const auto& columns = table.columns;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].title == "recompute") CHECK(table.rows.front()[i] == "by stage");
+  CHECK(left_out(all, s).find("other shardings inside a stage") != std::string::npos);
+  CHECK(left_out(all, s).find("of their own") == std::string::npos);
+  const auto one = run_strategies(s, Reach::sizes, 1, {});
+  CHECK(one.found.plans.front().plan == best.plan);
+  CHECK(one.found.lower_bound == all.found.lower_bound);
+  CHECK(planner::usual_reach(scenario("megatron-core-2026")) == Reach::layouts);
 }
 
 TEST_CASE("a search that has spent its effort ends alike for any number of threads") {
