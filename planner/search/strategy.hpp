@@ -34,8 +34,9 @@ enum class Reach { even, layouts, sizes, all };
 // where the user asks.
 inline constexpr std::int64_t most_own_devices = 64;
 
-// Above this many layers, layouts are searched only where the user asks.
-inline constexpr std::int64_t most_cut_layers = 1024;
+// Above this many layers, layouts are searched only where the user asks: the usual effort ends
+// before their proof.
+inline constexpr std::int64_t most_cut_layers = 192;
 
 // Where the user names none: layouts and sizes, as far as the scenario's stack has words for them.
 Reach usual_reach(const costmodel::Scenario& scenario);

@@ -59,7 +59,7 @@ BENCHMARK(slice)
     ->Args({96, 1024, 0})
     ->Args({96, 1024, 2});
 
-// Over layers and devices, for docs/scaling.svg: once each, with a minute at most.
+// Over layers and devices, for the table of docs/scaling.md: once each, with a minute at most.
 void slice_large(benchmark::State& state) {
   constexpr double most_seconds = 60;
   const auto problem = problem_of(state);
