@@ -39,6 +39,7 @@ ClusterSpec read_group(const Value& item, const Value& cluster, const ConfigPath
   }
   const ResolvedConfig device = resolve_config(path, "devices", *device_key);
   ClusterSpec group = read_cluster(map, own.name, read_device(device.value, device.name));
+  require_devices(own, group, item.mark, "");
   group.name = label != nullptr ? read_text(*label, "name") : group.device.name;
   return group;
 }

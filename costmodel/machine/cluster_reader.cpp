@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/collective_table_reader.hpp"
 
 namespace costmodel {
@@ -119,7 +120,8 @@ const Keys<C>& cluster_rows() {
           key::required(key::special<C>("device",
                                         key::said("a name in configs/devices, a file, or a map"),
                                         "all of its devices", [](MapReader&, C&) {})),
-          key::required(key::whole<C>("devices", &C::devices, {1, 1'000'000}, "of the cluster")),
+          key::whole<C>("devices", &C::devices, {1, 1'000'000},
+                        "of the cluster; absent: a kind of cluster, whose scenario says it"),
           key::whole<C>("devices_per_node", &C::devices_per_node, {1, 100'000},
                         "absent: of the innermost tier"),
           key::map<C>("launch_blocking", std::identity{}, blocking_rows()),
@@ -145,10 +147,29 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
   cluster.name = cluster.title = name;
   cluster.device = std::move(device);
   read_map(map, name.empty() ? "cluster" : "cluster " + quote(name), cluster_rows(), cluster);
+  if (cluster.devices == 0) cluster.devices = cluster.tiers.back().devices;
   if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.tiers.front().devices;
   cluster.known_tiers = cluster.tiers;
   fit_tiers(cluster);
   return cluster;
+}
+
+bool says_devices(const Value& cluster) {
+  const Value* devices = cluster.find("devices");
+  return devices != nullptr && devices->kind != Value::Kind::null;
+}
+
+void require_devices(const ResolvedConfig& cluster, const ClusterSpec& read, const Mark& mark,
+                     std::string_view key) {
+  if (says_devices(cluster.value)) return;
+  if (cluster.name.empty())
+    throw ConfigError(mark, "cluster lacks the key 'devices'", "add devices: N, all of them");
+  throw ConfigError(
+      mark,
+      fmt::format("cluster {} is a kind of cluster, not one of so many devices",
+                  quote(cluster.name)),
+      fmt::format("write {}{{base: {}, devices: N}}; its links are described for up to {}", key,
+                  shortened(cluster.name), format_integer(read.devices)));
 }
 
 std::vector<KeyText> cluster_keys() { return described(cluster_rows(), "cluster."); }

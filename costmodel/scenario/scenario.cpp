@@ -53,7 +53,8 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
     resolved_model.value = from_hf_config(resolved_model.value);
   scenario.model = read_model(resolved_model.value, resolved_model.name);
   scenario.model_text = resolved_model.name.empty() ? "a model of its own" : resolved_model.name;
-  const ResolvedConfig cluster = resolve_config(path, "clusters", reader.required("cluster"));
+  const Value& written = reader.required("cluster");
+  const ResolvedConfig cluster = resolve_config(path, "clusters", written);
   scenario.cluster_text = cluster.name.empty() ? "a cluster of its own" : cluster.name;
   if (cluster.value.find("groups") != nullptr) {
     scenario.cluster = read_grouped_cluster(cluster.value, cluster.name, path);
@@ -73,6 +74,7 @@ void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
   const ResolvedConfig device = resolve_config(path, "devices", device_key);
   scenario.cluster =
       read_cluster(cluster.value, cluster.name, read_device(device.value, device.name));
+  require_devices(cluster, scenario.cluster, written.mark, "cluster: ");
 }
 
 // A learned position table without a length is as long as the longest sequence of either stack.

@@ -96,7 +96,9 @@ Table clusters(const ConfigPath& path) {
       tiers += fmt::format("{}{} {}", tiers.empty() ? "" : ", ", tier.name,
                            format_bandwidth(tier.bandwidth));
     }
-    t.rows.push_back({name, c.title, device_names(c), costmodel::format_integer(c.devices),
+    const bool counted = grouped || costmodel::says_devices(resolved.value);
+    t.rows.push_back({name, c.title, device_names(c),
+                      counted ? costmodel::format_integer(c.devices) : "any",
                       fmt::format("{}", c.devices_per_node), tiers});
   }
   return t;

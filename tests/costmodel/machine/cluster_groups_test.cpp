@@ -63,10 +63,14 @@ TEST_CASE("groups that cannot be read say so") {
   CHECK(contains(fault_of("groups: 4" + join), "groups is not a list of groups"));
   CHECK(contains(fault_of(two), "the cluster does not say what joins its groups"));
   CHECK(contains(fault_of(two + join + ", devices: 12"), "devices is 12, the groups have 16"));
-  CHECK(contains(fault_of("groups: [{base: dgx-a100}, {base: dgx-a100}]" + join),
-                 "two groups are called 'a100-sxm4-80gb'"));
+  CHECK(contains(
+      fault_of("groups: [{base: dgx-a100, devices: 8}, {base: dgx-a100, devices: 8}]" + join),
+      "two groups are called 'a100-sxm4-80gb'"));
   CHECK(contains(fault_of("groups: [{devices: 4}]" + join), "the group lacks the key 'device'"));
   CHECK(contains(fault_of("groups: [{base: dgx-a100, color: red}]" + join), "color"));
+  CHECK(contains(fault_of("groups: [{base: dgx-a100, devices: 8}, {base: dgx-h100}]" + join),
+                 "cluster 'dgx-h100' is a kind of cluster, not one of so many devices; write "
+                 "{base: dgx-h100, devices: N}"));
 }
 
 }  // namespace cluster_groups_test

@@ -9,6 +9,7 @@
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace cluster_spec_test {
 
@@ -91,6 +92,26 @@ TEST_CASE("every cluster loads, its tiers grow and hold it whole") {
       if (i > 0) CHECK(tier.devices > cluster.tiers[i - 1].devices);
     }
     for (const auto& tier : file.find("tiers")->items) CHECK(tier.find("source") != nullptr);
+  }
+}
+
+// A kind of cluster is only planned for where somebody chose its size; one machine has its own.
+TEST_CASE("a scenario says how many devices of a kind of cluster") {
+  const auto fault = [](const std::string& cluster) {
+    return config_error([&] { scenarios::read(scenarios::tiny + "cluster: " + cluster + "\n"); });
+  };
+  CHECK(fault("dgx-h100") ==
+        "test.yaml:3:10: cluster 'dgx-h100' is a kind of cluster, not one of so many devices; "
+        "write cluster: {base: dgx-h100, devices: N}; its links are described for up to 16,384");
+  CHECK(fault("{base: dgx-h100, devices:}") == fault("dgx-h100"));
+  CHECK(fault("{base: dgx-h100, devices: 16}") == "");
+  CHECK(fault("selene") == "");
+  CHECK(fault("{device: a100-sxm4-80gb, tiers: [{name: a, devices: 8, bandwidth_bytes_per_s: "
+              "1 GB/s, latency_s: 1 us}]}") ==
+        "test.yaml:3:10: cluster lacks the key 'devices'; add devices: N, all of them");
+  for (const auto& name : config_names(fixtures::configs(), "clusters")) {
+    CAPTURE(name);
+    CHECK((fault(name) == "") == says_devices(file_of("clusters", name)));
   }
 }
 

@@ -112,6 +112,7 @@ const std::vector<Fault> faults{
     {"evaluate llama.yaml --set model=no-such.yaml"},
     {"evaluate llama.yaml --set model=base-1.yaml"},
     {"evaluate llama.yaml --set cluster=dgx-h1000"},
+    {"plan llama.yaml --set plan={} --set cluster=dgx-h100"},
     {"evaluate llama.yaml --set cluster.device=rtx-409"},
     {"evaluate llama.yaml --set training.stack=megatron-core-202"},
     {"evaluate llama.yaml --set training.precision=bf61"},

@@ -212,9 +212,10 @@ TEST_CASE("what is said when nothing fits keeps what is fixed, and tells where l
   const std::string plan = obstacles.substr(line + 20, obstacles.find(':', line) - line - 20);
   CHECK(obstacles.find(plan) == line + 20);
 
-  const Run small = run(words_of("plan gpt3-175b-selene --set model=gpt2 --set cluster=dgx-a100 "
-                                 "--set training.global_batch=64 --set training.sequence=1024"),
-                        scratch);
+  const Run small =
+      run(words_of("plan gpt3-175b-selene --set model=gpt2 --set cluster.devices=4096 "
+                   "--set training.global_batch=64 --set training.sequence=1024"),
+          scratch);
   CHECK(small.status == 3);
   CHECK(contains(small.out, "fewer devices: cluster.devices="));
   CHECK(contains(small.out, "another batch: training.global_batch="));
