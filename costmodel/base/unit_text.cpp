@@ -93,6 +93,17 @@ std::string_view base_unit(Dimension dimension) {
   return "";
 }
 
+std::string_view usual_unit(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::count: return "";
+    case Dimension::time: return "us";
+    case Dimension::size: return "GiB";
+    case Dimension::bandwidth: return "GB/s";
+    case Dimension::rate: return "TFLOP/s";
+  }
+  return "";
+}
+
 std::string_view example_of(Dimension dimension) {
   switch (dimension) {
     case Dimension::count: return "12";

@@ -15,6 +15,8 @@ enum class Dimension { count, time, size, bandwidth, rate };
 
 // The base unit of a dimension: "", "s", "B", "B/s", "FLOP/s".
 std::string_view base_unit(Dimension dimension);
+// The unit in which people state it, and which a bare number may lack: "us", "GiB", "GB/s".
+std::string_view usual_unit(Dimension dimension);
 // An example of a valid value, for error messages: "25 GB/s".
 std::string_view example_of(Dimension dimension);
 

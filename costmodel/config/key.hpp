@@ -149,6 +149,12 @@ Key<Spec> number(std::string_view name, Field field, double least, double most,
           }};
 }
 
+// The same of a range of its own: anything with `least` and `most`.
+template <class Spec, class Field, class Range>
+Key<Spec> number(std::string_view name, Field field, Range range, std::string_view help) {
+  return number<Spec>(name, field, range.least, range.most, help);
+}
+
 // One of `words`, which must outlive the row; an enumeration in their order.
 template <class Spec, class Field>
 Key<Spec> word(std::string_view name, Field field, std::span<const std::string_view> words,

@@ -66,6 +66,14 @@ double read_number(const Value& value, const std::string& what, Dimension dimens
                       fmt::format("write it like {}", example_of(dimension)));
   }
   if (*parsed.value < least || *parsed.value > most) {
+    const std::string meant = fmt::format("{} {}", text, usual_unit(dimension));
+    const auto guess = parse_quantity(meant, dimension).value;  // none where text has a unit
+    if (dimension != Dimension::count && guess && *guess >= least && *guess <= most) {
+      throw ConfigError(
+          value.mark,
+          fmt::format("{}: {} {} is out of range", what, shortened(text), base_unit(dimension)),
+          fmt::format("did you mean {}? {}", shortened(meant), range_text(least, most, dimension)));
+    }
     throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, shortened(text)),
                       range_text(least, most, dimension));
   }

@@ -7,6 +7,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/collective_table_reader.hpp"
+#include "costmodel/machine/plausible.hpp"
 
 namespace costmodel {
 
@@ -14,13 +15,13 @@ namespace {
 
 using C = ClusterSpec;
 
-constexpr double tiny = 1e-15, fastest_link = 1e18;
+constexpr double tiny = 1e-15;
 
 const Keys<Tier::Group>& group_rows() {
   using G = Tier::Group;
   static const auto keys = key::rows<G>(
       key::required(key::whole<G>("devices", &G::devices, {2, 1'000'000}, "of the group")),
-      key::required(key::number<G>("bandwidth_bytes_per_s", &G::bandwidth, 1, fastest_link,
+      key::required(key::number<G>("bandwidth_bytes_per_s", &G::bandwidth, plausible::link,
                                    "what a device reaches in it")));
   return keys;
 }
@@ -44,12 +45,12 @@ const Keys<Tier>& tier_rows() {
       key::required(key::text<Tier>("name", &Tier::name, "for people")),
       key::required(
           key::whole<Tier>("devices", &Tier::devices, {1, 100'000'000}, "of a unit of this tier")),
-      key::required(key::number<Tier>("bandwidth_bytes_per_s", &Tier::bandwidth, 1, fastest_link,
+      key::required(key::number<Tier>("bandwidth_bytes_per_s", &Tier::bandwidth, plausible::link,
                                       "of a device, one direction, all sending")),
-      key::number<Tier>("single_bandwidth_bytes_per_s", &Tier::single, 1, fastest_link,
+      key::number<Tier>("single_bandwidth_bytes_per_s", &Tier::single, plausible::link,
                         "of a device alone, where links are shared"),
-      key::required(key::number<Tier>("latency_s", &Tier::latency, 0, 10, "of one hop")),
-      key::number<Tier>("fixed_s", &Tier::fixed, 0, 10,
+      key::required(key::number<Tier>("latency_s", &Tier::latency, plausible::hop, "of one hop")),
+      key::number<Tier>("fixed_s", &Tier::fixed, plausible::collective_start,
                         "start-up time of any collective that reaches this tier"),
       key::number<Tier>("efficiency", &Tier::efficiency, tiny, 1,
                         "fraction of the bandwidth that large messages reach"),
@@ -108,7 +109,7 @@ const Keys<C>& straggler_rows() {
 const Keys<C>& blocking_rows() {
   static const auto keys =
       key::rows<C>(key::required_source<C>(),
-                   key::required(key::number<C>("kernel_s", &C::launch_blocked, 0, 1,
+                   key::required(key::number<C>("kernel_s", &C::launch_blocked, plausible::kernel,
                                                 "idle time after each kernel, where jobs set "
                                                 "CUDA_LAUNCH_BLOCKING")));
   return keys;

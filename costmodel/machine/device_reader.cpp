@@ -4,6 +4,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/key.hpp"
+#include "costmodel/machine/plausible.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
 
 namespace costmodel {
@@ -12,7 +13,7 @@ namespace {
 
 using D = DeviceSpec;
 
-constexpr double most_rate = 1e20, most_bandwidth = 1e18, least_part = 1e-3;
+constexpr double least_part = 1e-3;
 
 // A map of one group of a device file: {key: quantity, ..., source: where it comes from}.
 Key<D> group(std::string_view name, const Keys<D>& keys) {
@@ -21,27 +22,27 @@ Key<D> group(std::string_view name, const Keys<D>& keys) {
 
 // A row for every precision.
 template <class Quantity>
-Keys<D> by_precision(std::array<Quantity, precision_count> D::*field, double least, double most,
+Keys<D> by_precision(std::array<Quantity, precision_count> D::*field, plausible::Range range,
                      std::string_view help) {
   Keys<D> keys;
   for (std::size_t i = 0; i < precision_count; ++i) {
     keys.push_back(key::number<D>(
-        precision_names[i], [=](D& d) -> Quantity& { return (d.*field)[i]; }, least, most, help));
+        precision_names[i], [=](D& d) -> Quantity& { return (d.*field)[i]; }, range, help));
   }
   return keys;
 }
 
 const Keys<D>& peak_rows() {
-  static const Keys<D> keys =
-      joined<D>(key::rows<D>(key::required_source<D>()),
-                by_precision(&D::peak, 1, most_rate, "dense products; absent: has no such unit"));
+  static const Keys<D> keys = joined<D>(
+      key::rows<D>(key::required_source<D>()),
+      by_precision(&D::peak, plausible::arithmetic, "dense products; absent: has no such unit"));
   return keys;
 }
 
 const Keys<D>& vector_rows() {
   static const auto keys =
       key::rows<D>(key::required_source<D>(),
-                   key::required(key::number<D>("value", &D::vector_peak, 1, most_rate,
+                   key::required(key::number<D>("value", &D::vector_peak, plausible::arithmetic,
                                                 "element-wise arithmetic")));
   return keys;
 }
@@ -54,10 +55,11 @@ const Keys<D>& processor_rows() {
 }
 
 const Keys<D>& memory_rows() {
-  static const auto keys = key::rows<D>(
-      key::required_source<D>(), key::required(key::number<D>("bytes", &D::memory, 1, 1e18, "all")),
-      key::required(key::number<D>("bandwidth_bytes_per_s", &D::memory_bandwidth, 1, most_bandwidth,
-                                   "read and written")));
+  static const auto keys =
+      key::rows<D>(key::required_source<D>(),
+                   key::required(key::number<D>("bytes", &D::memory, plausible::memory, "all")),
+                   key::required(key::number<D>("bandwidth_bytes_per_s", &D::memory_bandwidth,
+                                                plausible::memory_rate, "read and written")));
   return keys;
 }
 
@@ -74,7 +76,7 @@ const Keys<D>& memory_efficiency_rows() {
 const Keys<D>& product_efficiency_rows() {
   static const Keys<D> keys = joined<D>(
       key::rows<D>(key::source<D>()),
-      by_precision(&D::gemm_precision_efficiency, least_part, 1, "its own; absent: efficiency"));
+      by_precision(&D::gemm_precision_efficiency, {least_part, 1}, "its own; absent: efficiency"));
   return keys;
 }
 
@@ -88,7 +90,7 @@ const Keys<D>& product_rows() {
       key::number<D>("narrow_group_gradient", &D::narrow_group_gradient, 0.1, 1,
                      "rate of the weight gradients of products in groups, with operands below 16 "
                      "bits, relative to their forward"),
-      key::number<D>("start_s", &D::gemm_start, 0, 1,
+      key::number<D>("start_s", &D::gemm_start, plausible::kernel,
                      "of each product: fill and drain, and the gap before it"),
       group("precision_efficiency", product_efficiency_rows()));
   return keys;
@@ -142,17 +144,18 @@ const Keys<D>& power_rows() {
 const Keys<D>& host_rows() {
   static const auto keys =
       key::rows<D>(key::required_source<D>(),
-                   key::required(key::number<D>("bandwidth_bytes_per_s", &D::host_bandwidth, 1,
-                                                1e15, "to host memory, one direction")));
+                   key::required(key::number<D>("bandwidth_bytes_per_s", &D::host_bandwidth,
+                                                plausible::link, "to host memory, one direction")));
   return keys;
 }
 
 const Keys<D>& launch_rows() {
-  static const auto keys = key::rows<D>(
-      key::required_source<D>(),
-      key::required(key::number<D>("kernel_s", &D::kernel_launch, 0, 1, "host time per kernel")),
-      key::number<D>("graph_kernel_s", &D::graph_kernel_launch, 0, 1,
-                     "the same when replayed from a CUDA graph"));
+  static const auto keys =
+      key::rows<D>(key::required_source<D>(),
+                   key::required(key::number<D>("kernel_s", &D::kernel_launch, plausible::kernel,
+                                                "host time per kernel")),
+                   key::number<D>("graph_kernel_s", &D::graph_kernel_launch, plausible::kernel,
+                                  "the same when replayed from a CUDA graph"));
   return keys;
 }
 

@@ -32,6 +32,8 @@ TEST_CASE("quantities are read into base units") {
   for (const auto d :
        {Dimension::count, Dimension::time, Dimension::size, Dimension::bandwidth, Dimension::rate})
     CHECK(value(std::string(example_of(d)).c_str(), d) > 0);
+  for (const auto d : {Dimension::time, Dimension::size, Dimension::bandwidth, Dimension::rate})
+    CHECK(value(("1 " + std::string(usual_unit(d))).c_str(), d) > 0);
 }
 
 TEST_CASE("what is no quantity of that dimension is refused with the reason") {

@@ -94,7 +94,7 @@ TEST_CASE("the sum over the groups grows with a slow join, and stays a number") 
   const Seconds fast = evaluator_of(read(4, 4)).across();
   const Seconds slow = evaluator_of(read(4, 4, "100 MB/s")).across();
   CHECK(slow > 100 * fast);
-  CHECK(std::isfinite(evaluator_of(read(1, 1, "1 B/s")).across().value));
+  CHECK(std::isfinite(evaluator_of(read(1, 1, "1 MB/s")).across().value));
 }
 
 }  // namespace replica_cost_test

@@ -159,6 +159,8 @@ const std::vector<Fault> faults{
      with_tier("{name: a, devices: 8, bandwidth_bytes_per_s: .inf, latency_s: 2 us}")},
     {"evaluate faulty.yaml",
      with_tier("{name: a, devices: 8, bandwidth_bytes_per_s: -1 GB/s, latency_s: 2 us}")},
+    {"evaluate faulty.yaml",
+     with_tier("{name: a, devices: 8, bandwidth_bytes_per_s: 450, latency_s: 2 us}")},
     {"evaluate faulty.yaml", head + "training: {global_batch: 64, sequence: 8192}\nplan: 3\n"},
     {"evaluate faulty.yaml",
      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8, device: device.yaml}\n" + training},

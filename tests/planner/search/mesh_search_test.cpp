@@ -301,7 +301,7 @@ TEST_CASE("degenerate clusters still have a plan") {
   // One device of each kind; one device at all; as good as no network between the groups.
   for (const std::string& cluster :
        {mixed(1, 1), std::string("cluster: {base: dgx-a100, devices: 1}\n"),
-        mixed(1, 1, "1 B/s")}) {
+        mixed(1, 1, "1 MB/s")}) {
     const MeshSearch found = search_meshes(read(small + cluster));
     REQUIRE(!found.plans.empty());
     CHECK(found.plans.front().fits());

@@ -204,7 +204,7 @@ TEST_CASE("groups that cannot be replicas have a reason") {
   CHECK(search_replicas(s, [] { return true; }).reason ==
         "time ran out before all shares were priced");
   // As good as no network between the groups: a value all the same.
-  CHECK(search_replicas(read(training(8) + mixed(1, 1, "1 B/s"))).shares.size() == 2);
+  CHECK(search_replicas(read(training(8) + mixed(1, 1, "1 MB/s"))).shares.size() == 2);
 }
 
 }  // namespace replica_search_test
