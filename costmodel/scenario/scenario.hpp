@@ -64,6 +64,12 @@ struct PlanRequest {
   std::string_view lists() const;
 };
 
+// The part of device memory that `plan` leaves free where a scenario does not say. Of the published
+// runs in configs/evidence nine in ten peaked at no more than 1 / (1 - this) of what is predicted
+// for them (docs/accuracy.md, peak memory), so as many plans that just fit would really run.
+// tests/planner/accuracy/validation_test.cpp holds it to them.
+inline constexpr double usual_memory_margin = 0.06;
+
 // Limits of the search of `plan`: each key is the largest value tried, or the list of values. A
 // missing key sets no limit beyond the rules.
 struct SearchLimits {
@@ -78,7 +84,8 @@ struct SearchLimits {
   std::vector<ScheduleKind> schedules;   // empty: 1f1b, interleaved, and zero-bubble where the
                                          // stack offers it
   int top = 5;                           // plans reported
-  double memory_margin = 0;              // fraction of device memory left free
+  double memory_margin = usual_memory_margin;  // fraction of device memory left free; only `plan`
+                                               // keeps it
 };
 
 struct Scenario {

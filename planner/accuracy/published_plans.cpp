@@ -34,6 +34,7 @@ Scenario freed(const Scenario& of) {
   if (of.plan.cp.value_or(1) > 1) s.plan.cp = of.plan.cp;
   if (of.plan.ep.value_or(1) > 1) s.plan.ep = of.plan.ep;
   s.search.top = 1;
+  s.search.memory_margin = 0;  // they ran on all of the memory
   return s;
 }
 

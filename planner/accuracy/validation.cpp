@@ -30,7 +30,6 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     prediction.facts = facts_of(scenario);
     take_defaults(scenario);
-    scenario.search.memory_margin = 0;  // it ran on all of the memory
     const auto settled = settled_plan(scenario);
     if (settled) {
       add_plan(prediction.facts, settled->plan);
@@ -174,7 +173,6 @@ std::optional<double> predicted_iteration(const EvidenceRun& run,
   try {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     take_defaults(scenario);
-    scenario.search.memory_margin = 0;
     const auto settled = settled_plan(scenario);
     if (!settled) return {};
     return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)

@@ -55,7 +55,13 @@ CommandResult unanswered(const Session& session, std::string report) {
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
                       double seconds, const std::function<bool()>& stopped) {
-  const Diagnosis diagnosis = diagnose(s, found, stopped);
+  const OtherStacks stacks{config_names(session.path, "stacks"),
+                           [&session](const std::string& name) {
+                             auto assignments = session.options.assignments;
+                             assignments.push_back("training.stack=" + name);
+                             return load_scenario(file_of(session), session.path, assignments);
+                           }};
+  const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
   if (session.options.format == Format::json) {
     return {
         no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};

@@ -1,13 +1,17 @@
 #include "planner/diagnosis/remedies.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/precision.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/search_space.hpp"
@@ -90,17 +94,55 @@ struct Attempts : Diagnosis {
   const std::function<bool()>& stopped;
 };
 
-// Records a changed scenario as a remedy if something fits in it; returns whether it does.
-bool try_change(Scenario changed, const std::string& what, Attempts& diagnosis) {
+// The part of the space that needs least: entire layers recomputed, a sequence a micro-batch, a
+// stage a device. Where nothing fits in it, nothing does (but for what is offloaded), and it is a
+// small part.
+Scenario leanest_part(Scenario s) {
+  s.search.recompute = {Recomputation::full};
+  s.search.max_micro_batch = 1;
+  s.search.max_vpp = 1;
+  return s;
+}
+
+// The best plan of a changed scenario, if anything fits in it.
+std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
-  const SearchResult found = search(changed, evaluator, diagnosis.stopped);
-  if (found.plans.empty()) return false;
-  const Estimate& best = found.plans.front();
+  if (search(leanest_part(changed), evaluator, diagnosis.stopped).plans.empty()) return {};
+  SearchResult found = search(changed, evaluator, diagnosis.stopped);
+  if (found.plans.empty()) return {};
+  return std::move(found.plans.front());
+}
+
+void record(const std::string& what, const Estimate& best, Attempts& diagnosis) {
   diagnosis.remedies.push_back(fmt::format("{}: {} fits in {} and takes {}", what,
                                            to_string(best.plan), format_bytes(best.peak),
                                            format_seconds(best.iteration)));
-  return true;
+}
+
+// Records a changed scenario as a remedy if something fits in it; returns whether it does.
+bool try_change(const Scenario& changed, const std::string& what, Attempts& diagnosis) {
+  const auto best = best_of(changed, diagnosis);
+  if (best) record(what, *best, diagnosis);
+  return best.has_value();
+}
+
+// The quickest plan found so far, and what was changed for it.
+struct Quickest {
+  std::optional<Estimate> best;
+  std::string what;
+  void offer(std::optional<Estimate> plan, const std::string& changed) {
+    if (!plan || (best && best->iteration <= plan->iteration)) return;
+    best = std::move(plan);
+    what = changed;
+  }
+};
+
+void no_margin(const Scenario& s, Attempts& diagnosis) {
+  if (s.search.memory_margin == 0) return;
+  Scenario changed = s;
+  changed.search.memory_margin = 0;
+  try_change(changed, "all of the memory: search.memory_margin=0", diagnosis);
 }
 
 void free_keys(const Scenario& s, Attempts& diagnosis) {
@@ -130,30 +172,102 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
   freed("dp", &costmodel::PlanRequest::dp);
 }
 
-std::string devices_remedy(const Scenario& s, std::int64_t devices) {
-  return fmt::format("{} devices instead of {}", format_integer(devices),
-                     format_integer(s.cluster.devices));
+// The modules, as few as it takes, whose recomputation is quickest. Without a fixed recomputation
+// the search has tried that of entire layers, which keep less.
+void recomputed_modules(const Scenario& s, Attempts& diagnosis) {
+  if (!s.plan.recompute || s.plan.recompute->granularity == Recomputation::full) return;
+  diagnosis.tried.emplace_back("recomputing one or two modules");
+  constexpr unsigned all = 1U << costmodel::recompute_module_names.size();
+  for (const int count : {1, 2}) {
+    Quickest quickest;
+    for (unsigned modules = 1; modules < all; ++modules) {
+      if (std::popcount(modules) != count) continue;
+      Scenario changed = s;
+      changed.plan.recompute = costmodel::Recompute{Recomputation::selective, 0, modules};
+      quickest.offer(best_of(changed, diagnosis),
+                     fmt::format("plan.recompute={{modules: [{}]}}",
+                                 fmt::join(costmodel::module_names(modules), ", ")));
+    }
+    if (!quickest.best) continue;
+    return record(quickest.what, *quickest.best, diagnosis);
+  }
 }
 
-// The fewest devices, doubled in each step, with which a plan exists.
-void more_devices(const Scenario& s, Attempts& diagnosis) {
-  constexpr int most = 64;
-  for (int factor = 2; factor <= most && s.cluster.devices * factor <= 1'000'000; factor *= 2) {
-    Scenario changed = s;
-    changed.cluster = resized(s.cluster, s.cluster.devices * factor);
-    if (!changed.cluster.assumed.empty()) {
-      const std::int64_t described = s.cluster.known_tiers.back().devices;
-      diagnosis.tried.push_back(
-          fmt::format("no more than {} devices: the cluster's description ends at {}",
-                      format_integer(s.cluster.devices * factor / 2), format_integer(described)));
-      return;
+void smaller_states(const Scenario& s, Attempts& diagnosis) {
+  if (costmodel::storage_bytes(s.training.moment_precision) <= 2) return;
+  diagnosis.tried.emplace_back("moments in bf16");
+  Scenario changed = s;
+  changed.training.moment_precision = costmodel::Precision::bf16;
+  try_change(changed, "moments of two bytes: training.moment_precision=bf16", diagnosis);
+}
+
+void plainer_optimizer(const Scenario& s, Attempts& diagnosis) {
+  if (s.training.sgd) return;
+  diagnosis.tried.emplace_back("sgd");
+  Scenario changed = s;
+  changed.training.sgd = true;
+  try_change(changed, "one moment instead of two: training.optimizer=sgd", diagnosis);
+}
+
+// The stack whose best plan is the quickest of those that fit.
+void other_stack(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
+  if (stacks.names.empty()) return;
+  diagnosis.tried.emplace_back("other stacks");
+  Quickest quickest;
+  for (const std::string& name : stacks.names) {
+    if (name == s.training.stack.name) continue;
+    try {
+      const Scenario changed = stacks.with(name);
+      require_offered(changed);
+      quickest.offer(best_of(changed, diagnosis), "another stack: training.stack=" + name);
+    } catch (const costmodel::ConfigError&) {  // NOLINT(bugprone-empty-catch)
+      // This stack has no words for what is fixed.
     }
-    if (try_change(changed, devices_remedy(s, changed.cluster.devices), diagnosis)) return;
-    if (!s.plan.dp) continue;
-    changed.plan.dp.reset();
-    if (try_change(changed, devices_remedy(s, changed.cluster.devices) + " and plan.dp freed",
-                   diagnosis))
-      return;
+  }
+  if (quickest.best) record(quickest.what, *quickest.best, diagnosis);
+}
+
+std::string devices_remedy(const Scenario& s, std::int64_t devices) {
+  const std::int64_t described =
+      s.cluster.known_tiers.empty() ? devices : s.cluster.known_tiers.back().devices;
+  const std::string beyond =
+      devices > described
+          ? fmt::format(" (more than the {} whose links are described)", format_integer(described))
+          : "";
+  return fmt::format("{} devices instead of {}{}", format_integer(devices),
+                     format_integer(s.cluster.devices), beyond);
+}
+
+// Records so many devices as a remedy if something fits, also where plan.dp has to be freed.
+bool try_devices(const Scenario& s, std::int64_t devices, Attempts& diagnosis) {
+  Scenario changed = s;
+  changed.cluster = resized(s.cluster, devices);
+  const std::string what = devices_remedy(s, devices);
+  if (try_change(changed, what, diagnosis)) return true;
+  if (!s.plan.dp) return false;
+  changed.plan.dp.reset();
+  return try_change(changed, what + " and plan.dp freed", diagnosis);
+}
+
+// The fewest devices with which a plan exists: doubled until one does, and then whole nodes, or
+// parts of the first, between the last two.
+void more_devices(const Scenario& s, Attempts& diagnosis) {
+  constexpr std::int64_t most = 64, largest = 1'000'000;
+  const std::int64_t node = s.cluster.devices_per_node;
+  for (std::int64_t factor = 2; factor <= most && s.cluster.devices * factor <= largest;
+       factor *= 2) {
+    const std::int64_t enough = s.cluster.devices * factor, few = enough / 2;
+    if (!try_devices(s, enough, diagnosis)) continue;
+    const std::string doubled = std::move(diagnosis.remedies.back());
+    diagnosis.remedies.pop_back();
+    constexpr std::int64_t most_tried = 64;
+    const std::int64_t step = few < node ? 1 : node * ((few / node + most_tried - 1) / most_tried);
+    for (std::int64_t n = (few / step + 1) * step; n < enough; n += step) {
+      if (n > node && n % node != 0) continue;
+      if (try_devices(s, n, diagnosis)) return;
+    }
+    diagnosis.remedies.push_back(doubled);
+    return;
   }
   diagnosis.tried.push_back(fmt::format("up to {} times the devices", most));
 }
@@ -216,7 +330,7 @@ void half_sequence(const Scenario& s, Attempts& diagnosis) {
 
 }  // namespace
 
-Diagnosis diagnose(const Scenario& s, const SearchResult& failed,
+Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherStacks& stacks,
                    const std::function<bool()>& stopped) {
   Attempts diagnosis{{}, stopped};
   Evaluator evaluator(s.model, s.cluster, s.training);
@@ -236,10 +350,18 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed,
     std::erase(diagnosis.obstacles, line);
     diagnosis.obstacles.push_back("the leanest of all, " + line);
   }
+  const bool memory_lacks = failed.statistics.configurations > 0;
+  if (memory_lacks) no_margin(s, diagnosis);
   diagnosis.tried.emplace_back("freeing a fixed key");
   free_keys(s, diagnosis);
+  if (memory_lacks) {
+    recomputed_modules(s, diagnosis);
+    smaller_states(s, diagnosis);
+    other_stack(s, stacks, diagnosis);
+    plainer_optimizer(s, diagnosis);
+  }
   more_devices(s, diagnosis);
-  if (failed.statistics.configurations == 0) {  // it is not memory that lacks
+  if (!memory_lacks) {
     fewer_devices(s, diagnosis);
     nearest_batch(s, diagnosis);
   }

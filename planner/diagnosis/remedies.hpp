@@ -10,14 +10,22 @@
 
 namespace planner {
 
-struct Diagnosis {
-  std::vector<std::string> obstacles;  // "t 8 · p 1 · d 2: needs 412 GiB of 79.2 (optimizer 260)"
-  std::vector<std::string> remedies;  // "32 devices instead of 16: t 8 · p 4 · d 1 fits in 71 GiB"
-  std::vector<std::string> tried;     // what was tried; printed when there is no remedy
+// Stacks by which a scenario may be read again.
+struct OtherStacks {
+  std::vector<std::string> names;
+  std::function<costmodel::Scenario(const std::string& name)> with;  // throws ConfigError
 };
 
-// Polls `stopped`, and once it returns true tries no further changes.
+struct Diagnosis {
+  std::vector<std::string> obstacles;  // "t 8 · p 1 · d 2: needs 412 GiB of 79.2 (optimizer 260)"
+  // Those that change least first: "32 devices instead of 16: t 8 · p 4 · d 1 fits in 71 GiB".
+  std::vector<std::string> remedies;
+  std::vector<std::string> tried;  // what was tried; printed when there is no remedy
+};
+
+// A remedy is named only after a search of the changed scenario has found a plan that fits. Polls
+// `stopped`, and once it returns true tries no further changes.
 Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed,
-                   const std::function<bool()>& stopped = {});
+                   const OtherStacks& stacks = {}, const std::function<bool()>& stopped = {});
 
 }  // namespace planner

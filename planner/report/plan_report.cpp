@@ -221,6 +221,12 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
           : fmt::format("The search was {}.", interruption(all)),
       style);
   if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);
+  if (s.search.memory_margin > 0) {
+    text += bullet(fmt::format("Plans leave {:g} % of device memory free (search.memory_margin): "
+                               "what is predicted may be so much too little.",
+                               100 * s.search.memory_margin),
+                   style);
+  }
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {
     text +=
@@ -232,6 +238,17 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   return text;
 }
 
+namespace {
+
+// Why the limit is not the device's whole memory.
+std::string kept_free(const Scenario& s) {
+  if (s.search.memory_margin == 0) return "";
+  return fmt::format(", which leaves {:g} % free (search.memory_margin)",
+                     100 * s.search.memory_margin);
+}
+
+}  // namespace
+
 std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scenario& s,
                            const ReportStyle& style) {
   std::string text = heading(s, style);
@@ -239,9 +256,9 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
     text += "\nNo plan obeys the rules for these devices, this batch and the fixed keys.\n";
   } else {
     text +=
-        fmt::format("\nNothing fits: none of {} valid plans stays within {} of device memory.\n",
+        fmt::format("\nNothing fits: none of {} valid plans stays within {} of device memory{}.\n",
                     format_integer(static_cast<long long>(r.statistics.configurations)),
-                    format_bytes(memory_limit(s)));
+                    format_bytes(memory_limit(s)), kept_free(s));
   }
   text += title("What stands in the way", style);
   for (const auto& line : d.obstacles) text += bullet(line, style);

@@ -312,7 +312,9 @@ Table step_table(const std::vector<Step>& steps, const Estimate& best) {
   Table t{{{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}},
           {}};
   for (const Step& step : steps) {
-    std::string remark = step.fits ? "" : "does not fit";
+    std::string remark = step.fits                    ? ""
+                         : step.peak <= best.capacity ? "leaves too little free"
+                                                      : "does not fit";
     if (step.breaks_fixed) remark += remark.empty() ? "(fixed)" : " (fixed)";
     t.rows.push_back({step.knob, step.change, format_seconds(step.iteration),
                       signed_percent(step.iteration / best.iteration), format_gib(step.peak),

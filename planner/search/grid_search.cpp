@@ -168,6 +168,7 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario) {
   }
   require_offered(scenario);
   open.search.top = 1;
+  open.search.memory_margin = 0;  // what is asked is whether it fits, not how surely
   Evaluator evaluator(open.model, open.cluster, open.training);
   const SearchResult found = search(open, evaluator);
   if (!found.leanest) {

@@ -41,9 +41,9 @@ SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& e
 SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);
 
 // The scenario's own plan: missing keys at their defaults, keys with the value `auto` chosen by the
-// search, or, when none of their values fits in memory, those with the least peak. `notes` say what
-// a reader of the scenario might not expect. Empty when no choice is valid. Throws ConfigError for
-// a plan that breaks a rule; where no choice obeys them, for `auto` at its default.
+// search in all of the memory, or, when none of their values fits in it, those with the least peak.
+// `notes` say what a reader of the scenario might not expect. Empty when no choice is valid. Throws
+// ConfigError for a plan that breaks a rule; where no choice obeys them, for `auto` at its default.
 struct SettledPlan {
   costmodel::ParallelPlan plan;
   bool nothing_fits = false;  // whatever the keys written auto are

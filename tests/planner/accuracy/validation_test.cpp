@@ -43,6 +43,23 @@ TEST_CASE("figures are those of the errors") {
   CHECK(summary.by_source.at("b").mape == doctest::Approx(25));
 }
 
+TEST_CASE(
+    "what `plan` leaves free covers nine in ten of the peaks that were measured, and no more") {
+  const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
+  const auto covered = [&](double margin) {
+    int all = 0, within = 0;
+    for (const ValidationRow& row : rows) {
+      if (row.quantity != "peak_memory_bytes" || !row.error.empty()) continue;
+      ++all;
+      within += row.measured * (1 - margin) <= row.predicted ? 1 : 0;
+    }
+    CHECK(all > 100);
+    return static_cast<double>(within) / all;
+  };
+  CHECK(covered(costmodel::usual_memory_margin) >= 0.9);
+  CHECK(covered(costmodel::usual_memory_margin - 0.01) < 0.9);
+}
+
 TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie under every run") {
   const program::Scratch scratch;
   scratch.write(

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "costmodel/plan/plan_text.hpp"
-#include "planner/diagnosis/remedies.hpp"
 #include "planner/search/search_space.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/search_both_ways.hpp"
@@ -287,30 +286,6 @@ TEST_CASE("a search that is stopped has the best of what it tried, and no bound"
     found = found || !part.plans.empty();
   }
   CHECK(found);
-}
-
-TEST_CASE("when nothing fits the diagnosis names what would") {
-  const Scenario s = read(
-      "model: gpt3-175b\ncluster: {base: selene, devices: 16}\n"
-      "training: {global_batch: 64, sequence: 2048, stack: megatron-core-2026}\n"
-      "plan: {recompute: none}\n");
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  const auto failed = planner::search(s, evaluator);
-  REQUIRE(failed.plans.empty());
-  REQUIRE(failed.leanest.has_value());
-  CHECK(failed.leanest_peak > s.cluster.device.memory);
-  const auto diagnosis = planner::diagnose(s, failed);
-  CHECK(diagnosis.obstacles.size() >= 3);
-  REQUIRE_FALSE(diagnosis.remedies.empty());
-  bool more_devices = false;
-  for (const auto& line : diagnosis.remedies)
-    more_devices |= line.find("devices instead of 16") != std::string::npos;
-  CHECK(more_devices);
-
-  const auto stopped = planner::diagnose(s, failed, [] { return true; });
-  CHECK(stopped.obstacles == diagnosis.obstacles);
-  CHECK(stopped.remedies.empty());
-  CHECK(stopped.tried == std::vector<std::string>{"not all, for it was interrupted"});
 }
 
 }  // namespace grid_search_test

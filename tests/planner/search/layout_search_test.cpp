@@ -178,7 +178,8 @@ TEST_CASE("of two stacks a layout may fit that holds fewer copies of the token t
       "device: {base: gb200, memory: {bytes: 724121728}}}\n"
       "training: {global_batch: 16, sequence: 256, precision: fp8, stack: shardplan-cpu, "
       "overlap: {overlap_grad_reduce: false, pp_overlap: false}}\n"
-      "plan: {tp: 1, micro_batch: 2, zero: 1, recompute: {granularity: full, layers: 2}}\n");
+      "plan: {tp: 1, micro_batch: 2, zero: 1, recompute: {granularity: full, layers: 2}}\n"
+      "search: {memory_margin: 0}\n");
   ParallelPlan plan;
   plan.pp = plan.dp = 2;
   plan.micro_batch = 2;
