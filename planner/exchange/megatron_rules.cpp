@@ -123,8 +123,11 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                   "divisible by cp {}; a rank has {} and {} key/value heads",
                   p.cp, heads, kv_heads),
       "set cp_comm: p2p");
-  rules.require(s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused, "cp",
-                "Megatron-LM: context parallelism needs fused or flash attention", "set cp: 1");
+  // Neither has an fp32 kernel.
+  const bool fused = s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused &&
+                     s.training.precision != costmodel::Precision::fp32;
+  rules.require(fused, "cp", "Megatron-LM: context parallelism needs fused or flash attention",
+                "set cp: 1");
 }
 
 // transformer_config.py and moe_layer.py: grouped products have no bias, and the dispatcher needs

@@ -90,6 +90,8 @@ TEST_CASE("refused: sequences and the model") {
         halved(p), s.training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
       },
       "context parallelism needs fused or flash attention");
+  says([&](auto& s, auto& p) { halved(p), s.training.precision = costmodel::Precision::fp32; },
+       "context parallelism needs fused or flash attention");
   says([&](auto&, auto& p) { halved(p), p.dp = 4; }, "tp 2 and pp 2 x cp 2");
   says([](auto& s, auto&) { s.model.state_size = 128; }, "pretrain_mamba.py");
   says([](auto& s, auto&) { s.model.encoder_layers = s.model.decoder_layers = 1; },
