@@ -9,30 +9,24 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
+#include "planner/exchange/json_imported.hpp"
 #include "planner/exchange/nccl_tests.hpp"
+#include "planner/exchange/read_job.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
 
 using costmodel::ConfigError;
 
-CommandResult import_command(const Session& session) {
-  const auto& operands = session.options.operands;
-  if (operands[0] == "nccl-tests") {
-    const bool json = session.options.format == Format::json;
-    return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
-  }
-  if (operands[0] != "hf") {
-    throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
-                      "allowed: hf FILE, nccl-tests FILE");
-  }
-  const costmodel::Value config = costmodel::load_yaml(operands[1]);
+namespace {
+
+CommandResult import_hf(const Session& session, const std::string& file) {
+  const costmodel::Value config = costmodel::load_yaml(file);
   if (!costmodel::is_hf_config(config)) {
-    throw ConfigError({operands[1], 0, 0}, "is not a Hugging Face config.json",
-                      "it names no model_type");
+    throw ConfigError({file, 0, 0}, "is not a Hugging Face config.json", "it names no model_type");
   }
   const auto model = costmodel::read_model(costmodel::from_hf_config(config),
-                                           std::filesystem::path(operands[1]).stem().string());
+                                           std::filesystem::path(file).stem().string());
   const costmodel::Value map = to_value(model);
   if (session.options.format != Format::json) return {0, to_yaml(map), {}};
   Table row;
@@ -42,6 +36,40 @@ CommandResult import_command(const Session& session) {
     row.rows.front().push_back(entry.value.text);
   }
   return {0, rows_json(row), {}};
+}
+
+// A job's own format may be named, or found out.
+CommandResult import_job(const Session& session, const std::string& format,
+                         const std::string& file) {
+  const JobFormat found = format_of(file);
+  if (job_format_names[static_cast<std::size_t>(found)] != format) {
+    throw ConfigError(
+        {file, 0, 0}, fmt::format("holds nothing of {}", format),
+        fmt::format("it looks like: {}", job_format_names[static_cast<std::size_t>(found)]));
+  }
+  ImportedJob job = read_job(file);
+  if (!session.options.cluster.empty()) set_cluster(job, session.options.cluster);
+  for (const auto& assignment : session.options.assignments)
+    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
+  CommandResult result{0, {}, {}};
+  for (const auto& key : job.missing)
+    result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));
+  result.text = session.options.format == Format::json ? to_json(job) : to_yaml(job);
+  return result;
+}
+
+}  // namespace
+
+CommandResult import_command(const Session& session) {
+  const auto& operands = session.options.operands;
+  if (operands[0] == "nccl-tests") {
+    const bool json = session.options.format == Format::json;
+    return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
+  }
+  if (operands[0] == "hf") return import_hf(session, operands[1]);
+  if (operands[0] == "megatron") return import_job(session, operands[0], operands[1]);
+  throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
+                    "allowed: hf FILE, nccl-tests FILE, megatron FILE");
 }
 
 }  // namespace planner

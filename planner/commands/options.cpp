@@ -60,7 +60,7 @@ struct FlagRow {
       into;
 };
 
-// The flags of several commands, then those of plan, sweep, simulate, export and validate.
+// The flags of several commands, then those of plan, sweep, simulate, export, import and validate.
 const std::vector<FlagRow> flag_rows{
     {{.name = "format",
       .value = "FORMAT",
@@ -128,6 +128,11 @@ const std::vector<FlagRow> flag_rows{
      &Options::write_schedule},
     {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
      &Options::to},
+    {{.name = "cluster",
+      .value = "NAME",
+      .help = "the devices of an imported job, which its file does not name",
+      .only_for = "import"},
+     &Options::cluster},
     {{.name = "fail-above",
       .value = "PCT",
       .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "

@@ -9,6 +9,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/exchange/exported.hpp"
 #include "planner/exchange/megatron_rules.hpp"
+#include "planner/exchange/megatron_words.hpp"
 
 namespace planner {
 
@@ -54,23 +55,23 @@ void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& o
 }
 
 void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
-  out.put("--tensor-model-parallel-size", p.tp);
-  out.put("--pipeline-model-parallel-size", p.pp);
+  out.put(megatron_flag("plan.tp"), p.tp);
+  out.put(megatron_flag("plan.pp"), p.pp);
   if (p.cp > 1) {
-    out.put("--context-parallel-size", p.cp);
-    out.put("--cp-comm-type",
+    out.put(megatron_flag("plan.cp"), p.cp);
+    out.put(megatron_flag("plan.cp_comm"),
             costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   }
-  out.flag_if(p.sequence_parallel, "--sequence-parallel");
+  out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
   if (has_uneven_stages(p)) {
-    out.put("--pipeline-model-parallel-layout", pipeline_layout(p));
+    out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p));
   } else if (p.vpp > 1) {
-    out.put("--num-virtual-stages-per-pipeline-rank", p.vpp);
+    out.put(megatron_flag("plan.vpp"), p.vpp);
   }
   write_uneven_split(p, s.model, out);
   out.flag_if(rank_order_of(p) == RankOrder::tensor_pipeline_data, "--use-tp-pp-dp-mapping");
-  out.put("--micro-batch-size", p.micro_batch);
-  out.put("--global-batch-size", s.training.global_batch);
+  out.put(megatron_flag("plan.micro_batch"), p.micro_batch);
+  out.put(megatron_flag("training.global_batch"), s.training.global_batch);
 }
 
 // The layers with experts, in the form of --moe-layer-freq.
@@ -93,22 +94,23 @@ void write_dispatcher(const costmodel::ExpertRecipe& recipe, Writer& out) {
     if (recipe.multiprocessors > 0)
       out.put(hybrid ? "--moe-hybridep-num-sms" : "--moe-deepep-num-sms", recipe.multiprocessors);
   }
-  out.flag_if(recipe.overlap, "--overlap-moe-expert-parallel-comm");
-  out.flag_if(recipe.overlap && recipe.delayed_weight_gradient, "--delay-wgrad-compute");
-  out.flag_if(recipe.shared_overlap, "--moe-shared-expert-overlap");
+  out.flag_if(recipe.overlap, megatron_flag("plan.expert_overlap"));
+  out.flag_if(recipe.overlap && recipe.delayed_weight_gradient,
+              megatron_flag("plan.delayed_weight_gradient"));
+  out.flag_if(recipe.shared_overlap, megatron_flag("plan.shared_expert_overlap"));
 }
 
 // How many rows experts compute, and where they are kept.
 void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
-  if (m.mtp_layers > 0) out.put("--mtp-num-layers", m.mtp_layers);
+  if (m.mtp_layers > 0) out.put(megatron_flag("model.mtp_layers"), m.mtp_layers);
   if (m.experts == 0) return;
   if (t.capacity_factor > 0) {
-    out.put("--moe-expert-capacity-factor", t.capacity_factor);
+    out.put(megatron_flag("training.capacity_factor"), t.capacity_factor);
     out.flag("--moe-pad-expert-input-to-capacity");
   }
   if (t.expert_buffer_factor > 0)
-    out.put("--moe-expert-rank-capacity-factor", t.expert_buffer_factor);
-  out.flag_if(t.paged_stash, "--moe-paged-stash");
+    out.put(megatron_flag("training.expert_buffer_factor"), t.expert_buffer_factor);
+  out.flag_if(t.paged_stash, megatron_flag("training.paged_stash"));
 }
 
 // DeepSeek-V3 balances its experts by a bias that is no part of the loss, and a small loss within
@@ -117,9 +119,9 @@ void write_router(const ModelSpec& m, Writer& out) {
   const bool sigmoid = m.router_score == costmodel::RouterScore::sigmoid;
   if (sigmoid) out.put("--moe-router-score-function", "sigmoid");
   out.flag_if(m.router_score == costmodel::RouterScore::pre_softmax, "--moe-router-pre-softmax");
-  if (m.router_scaling != 1) out.put("--moe-router-topk-scaling-factor", m.router_scaling);
+  if (m.router_scaling != 1) out.put(megatron_flag("model.router_scaling"), m.router_scaling);
   if (m.router_bias) {
-    out.flag("--moe-router-enable-expert-bias");
+    out.flag(megatron_flag("model.router_bias"));
     out.put("--moe-router-bias-update-rate", "1e-3");
   }
   out.put("--moe-router-load-balancing-type", m.router_bias ? "seq_aux_loss" : "aux_loss");
@@ -128,17 +130,17 @@ void write_router(const ModelSpec& m, Writer& out) {
 
 void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
   if (m.experts == 0) return;
-  out.put("--expert-model-parallel-size", p.ep);
-  out.put("--expert-tensor-parallel-size", p.etp);
-  out.put("--num-experts", m.experts);
-  out.put("--moe-router-topk", m.top_k);
-  out.put("--moe-ffn-hidden-size", m.expert_ffn_hidden);
+  out.put(megatron_flag("plan.ep"), p.ep);
+  out.put(megatron_flag("plan.etp"), p.etp);
+  out.put(megatron_flag("model.experts"), m.experts);
+  out.put(megatron_flag("model.top_k"), m.top_k);
+  out.put(megatron_flag("model.expert_ffn_hidden"), m.expert_ffn_hidden);
   if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
   if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
   out.flag("--moe-grouped-gemm");
   if (m.expert_groups > 0) {
-    out.put("--moe-router-num-groups", m.expert_groups);
-    out.put("--moe-router-group-topk", m.expert_groups_per_token);
+    out.put(megatron_flag("model.expert_groups"), m.expert_groups);
+    out.put(megatron_flag("model.expert_groups_per_token"), m.expert_groups_per_token);
   }
   write_dispatcher(p.experts, out);
   write_router(m, out);
@@ -148,25 +150,25 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
 }
 
 void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
-  out.put("--num-layers", m.layers);
-  out.put("--hidden-size", m.hidden);
-  out.put("--ffn-hidden-size", m.ffn_hidden);
-  out.put("--num-attention-heads", m.heads);
+  out.put(megatron_flag("model.layers"), m.layers);
+  out.put(megatron_flag("model.hidden"), m.hidden);
+  out.put(megatron_flag("model.ffn_hidden"), m.ffn_hidden);
+  out.put(megatron_flag("model.heads"), m.heads);
   out.put("--kv-channels", m.value_dim());
   if (m.latent_attention()) {
     out.flag("--multi-latent-attention");
-    if (m.q_lora_rank > 0) out.put("--q-lora-rank", m.q_lora_rank);
-    out.put("--kv-lora-rank", m.kv_lora_rank);
-    out.put("--qk-head-dim", m.qk_head_dim);
-    out.put("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
-    out.put("--v-head-dim", m.v_head_dim);
+    if (m.q_lora_rank > 0) out.put(megatron_flag("model.q_lora_rank"), m.q_lora_rank);
+    out.put(megatron_flag("model.kv_lora_rank"), m.kv_lora_rank);
+    out.put(megatron_flag("model.qk_head_dim"), m.qk_head_dim);
+    out.put(megatron_flag("model.qk_pos_emb_head_dim"), m.qk_pos_emb_head_dim);
+    out.put(megatron_flag("model.v_head_dim"), m.v_head_dim);
   }
   if (m.kv_heads != m.heads) {
     out.flag("--group-query-attention");
-    out.put("--num-query-groups", m.kv_heads);
+    out.put(megatron_flag("model.kv_heads"), m.kv_heads);
   }
-  out.put("--seq-length", t.sequence);
-  out.put("--max-position-embeddings", std::max(m.max_positions, t.sequence));
+  out.put(megatron_flag("training.sequence"), t.sequence);
+  out.put(megatron_flag("model.max_positions"), std::max(m.max_positions, t.sequence));
 }
 
 // Megatron gates with SiLU (--swiglu) or an approximate GELU (--quick-geglu); plain MLPs have
@@ -198,11 +200,11 @@ std::string_view position_type(costmodel::Positions positions) {
 }
 
 void write_rotary(const ModelSpec& m, Writer& out) {
-  out.put("--rotary-base", m.rotary_base);
-  if (m.rotary_percent < 1) out.put("--rotary-percent", m.rotary_percent);
+  out.put(megatron_flag("model.rotary_base"), m.rotary_base);
+  if (m.rotary_percent < 1) out.put(megatron_flag("model.rotary_percent"), m.rotary_percent);
   if (m.rope_scaling_factor > 0) {
     out.flag("--use-rope-scaling");
-    out.put("--rope-scaling-factor", m.rope_scaling_factor);
+    out.put(megatron_flag("model.rope_scaling_factor"), m.rope_scaling_factor);
   }
 }
 
@@ -214,7 +216,7 @@ void write_architecture(const ModelSpec& m, Writer& out) {
   write_activation(m, out);
   if (!m.linear_bias) {
     out.flag("--disable-bias-linear");
-    out.flag_if(m.qkv_bias, "--add-qkv-bias");
+    out.flag_if(m.qkv_bias, megatron_flag("model.qkv_bias"));
   }
   // With latent attention the flag stands for the norms of the latent vectors.
   out.flag_if(m.qk_norm || m.latent_attention(), "--qk-layernorm");
@@ -292,9 +294,10 @@ void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
 
 void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& out) {
   const bool gather = p.zero > 0 && o.overlap_param_gather;
-  out.flag_if(o.overlap_grad_reduce, "--overlap-grad-reduce");
-  out.flag_if(gather, "--overlap-param-gather");
-  out.flag_if(o.tp_comm_overlap && p.sequence_parallel, "--tp-comm-overlap");
+  out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
+  out.flag_if(gather, megatron_flag("training.overlap.overlap_param_gather"));
+  out.flag_if(o.tp_comm_overlap && p.sequence_parallel,
+              megatron_flag("training.overlap.tp_comm_overlap"));
   out.note_if(o.tp_comm_overlap && p.tp > 1 && !p.sequence_parallel,
               "--tp-comm-overlap is left out: it needs sequence parallelism");
   out.flag_if(p.vpp > 1 && !o.pp_overlap, "--no-overlap-p2p-communication");

@@ -1,5 +1,5 @@
 // Every exported argument is one that Megatron-LM core 0.20 accepts
-// (tests/planner/support/megatron_flags.txt file).
+// (planner/exchange/megatron_flags).
 #include "planner/exchange/export_megatron.hpp"
 
 #include <doctest/doctest.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/exchange/megatron_flags.hpp"
 #include "planner/exchange/megatron_rules.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
@@ -19,7 +20,6 @@ using costmodel::Recomputation;
 using costmodel::Scenario;
 using costmodel::ScheduleKind;
 using fixtures::contains;
-using megatron::accepted_flags;
 using megatron::Change;
 using megatron::exported;
 using megatron::for_each_plan;
@@ -30,8 +30,7 @@ using megatron::small_plan;
 using megatron::tiny_llama;
 
 TEST_CASE("every exported argument is one Megatron-LM accepts") {
-  const auto flags = accepted_flags();
-  REQUIRE(flags.size() > 800);
+  REQUIRE(planner::megatron_flags().size() > 800);
   const std::string stacks = fixtures::configs().directories.front() + "/stacks/";
   std::size_t count = 0;
   for (const auto* model :
@@ -51,7 +50,8 @@ TEST_CASE("every exported argument is one Megatron-LM accepts") {
         ++count;
         for (const auto& argument : planner::export_megatron(scenario, plan).arguments) {
           const std::string name = argument.substr(0, argument.find(' '));
-          if (!flags.contains(name)) FAIL_CHECK(name << " is not an argument of Megatron-LM");
+          if (!planner::is_megatron_flag(name))
+            FAIL_CHECK(name << " is not an argument of Megatron-LM");
         }
       });
     }
@@ -222,7 +222,7 @@ TEST_CASE("experts in Megatron's words") {
         "--expert-tensor-parallel-size 2", "--moe-grouped-gemm"})
     CHECK(has(flags(moe(0, 1)), argument));
   for (const auto& argument : flags(moe(0, 1))) {
-    CHECK(accepted_flags().contains(argument.substr(0, argument.find(' '))));
+    CHECK(planner::is_megatron_flag(argument.substr(0, argument.find(' '))));
     CHECK_FALSE(contains(argument, "--moe-layer-freq"));
   }
   CHECK(has(flags(moe(2, 1)), "--moe-layer-freq ([0]*2+[1]*4)"));
@@ -253,7 +253,7 @@ TEST_CASE("recipes of mixtures of experts in Megatron's words") {
   const auto words = [&] {
     const auto all = planner::export_megatron(s, plan).arguments;
     for (const auto& argument : all)
-      CHECK_MESSAGE(accepted_flags().contains(argument.substr(0, argument.find(' '))), argument);
+      CHECK_MESSAGE(planner::is_megatron_flag(argument.substr(0, argument.find(' '))), argument);
     return all;
   };
   const auto plain = words();
@@ -291,7 +291,7 @@ TEST_CASE("latent attention in Megatron's words") {
                                "--qk-head-dim 128", "--qk-pos-emb-head-dim 64", "--v-head-dim 128"})
     CHECK(has(arguments, argument));
   for (const auto& argument : arguments) {
-    CHECK(accepted_flags().contains(argument.substr(0, argument.find(' '))));
+    CHECK(planner::is_megatron_flag(argument.substr(0, argument.find(' '))));
     CHECK_FALSE(contains(argument, "--q-lora-rank"));
   }
   s = scenario_of("{base: deepseek-v3, layers: 4}");

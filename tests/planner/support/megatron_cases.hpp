@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,15 +35,6 @@ inline Scenario tiny_llama() { return scenario_of("{base: llama-tiny, layers: 8}
 
 // t 2 · p 2 · d 4, 16 micro-batches.
 inline ParallelPlan small_plan() { return {.tp = 2, .pp = 2, .dp = 4}; }
-
-inline std::set<std::string> accepted_flags() {
-  std::ifstream in(std::string(SHARDPLAN_SOURCE_DIR) + "/tests/planner/support/megatron_flags.txt");
-  std::set<std::string> flags;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with('#')) flags.insert(line);
-  }
-  return flags;
-}
 
 inline bool has(const Strings& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();

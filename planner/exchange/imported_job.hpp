@@ -1,0 +1,46 @@
+// What an import makes of another program's description of a job.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/config/value.hpp"
+
+namespace planner {
+
+// What a file is: a scenario of ours, a Megatron-LM script, argument list or log, a
+// ds_config.json, a torchtitan TOML.
+enum class JobFormat { scenario, megatron, deepspeed, torchtitan };
+inline constexpr std::array<std::string_view, 4> job_format_names{"scenario", "megatron",
+                                                                  "deepspeed", "torchtitan"};
+
+// What stands in a scenario where the file does not say a key that a prediction needs.
+inline constexpr std::string_view to_be_replaced = "REPLACE";
+
+// A key that the file does not say, and what to do about it.
+struct MissingKey {
+  std::string key;  // dotted: "cluster.base"
+  std::string remedy;
+};
+
+struct ImportedJob {
+  JobFormat format = JobFormat::scenario;
+  costmodel::Value scenario;  // as of a scenario file: a map of model, cluster, training and plan
+  std::vector<MissingKey> missing;    // each is the word REPLACE in the scenario
+  std::vector<std::string> left_out;  // said by the file, and without a key of ours
+  std::vector<std::string> notes;     // what was assumed
+};
+
+// Names the cluster (--cluster NAME) and keeps its number of devices.
+void set_cluster(ImportedJob& job, const std::string& name);
+
+// Sets a key of the scenario ("plan.tp=8", --set), which is then no longer missing. Throws
+// costmodel::ConfigError as assign_path() does.
+void set_key(ImportedJob& job, const std::string& assignment, const costmodel::Mark& mark);
+
+// The scenario as YAML; comments at the top say what is missing, assumed and left out.
+std::string to_yaml(const ImportedJob& job);
+
+}  // namespace planner

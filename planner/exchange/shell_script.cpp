@@ -1,0 +1,445 @@
+#include "planner/exchange/shell_script.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "planner/exchange/shell_arithmetic.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Mark;
+
+namespace {
+
+constexpr std::size_t longest_word = std::size_t{1} << 20;
+constexpr std::size_t longest_script = std::size_t{32} << 20;  // with everything expanded
+constexpr int deepest = 64;
+
+bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+class ShellReader {
+ public:
+  ShellReader(const std::string& text, std::string file) : text_(text), file_(std::move(file)) {}
+
+  ShellScript read() {
+    while (at_ < text_.size()) {
+      skip_blanks();
+      if (at_ >= text_.size()) break;
+      const char c = text_[at_];
+      if (c == '#') {
+        read_comment();
+      } else if (c == '\n' || c == ';' || c == '|' || c == '&' || c == '(' || c == ')') {
+        end_command();
+        step();
+        if (c == '\n') skip_documents();
+      } else if (c == '<' || c == '>') {
+        read_redirection();
+      } else {
+        read_word();
+      }
+    }
+    end_command();
+    return std::move(script_);
+  }
+
+ private:
+  Mark mark() const { return {file_, line_, static_cast<int>(at_ - line_start_) + 1}; }
+  char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  char step() {
+    const char c = text_[at_++];
+    if (c == '\n') {
+      ++line_;
+      line_start_ = at_;
+    }
+    return c;
+  }
+  bool take(std::string_view expected) {
+    if (text_.compare(at_, expected.size(), expected) != 0) return false;
+    for (std::size_t i = 0; i < expected.size(); ++i) step();
+    return true;
+  }
+  bool continues_line() {
+    if (!take("\\\n") && !take("\\\r\n")) return false;
+    return true;
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && (is_blank(text_[at_]) || continues_line())) {
+      if (at_ < text_.size() && is_blank(text_[at_])) step();
+    }
+  }
+  std::string rest_of_line() {
+    std::string rest;
+    while (at_ < text_.size() && text_[at_] != '\n') rest += step();
+    return rest;
+  }
+  void read_comment() {
+    step();
+    script_.comments.push_back(rest_of_line());
+  }
+
+  // "<<WORD" begins a document that ends with a line WORD; other redirections name a file.
+  void read_redirection() {
+    if (take("<<<")) return;
+    if (take("<<")) {
+      if (peek() == '-') step();
+      skip_blanks();
+      std::string end;
+      while (at_ < text_.size() && !is_blank(peek()) && peek() != '\n' && peek() != ';') {
+        const char c = step();
+        if (c != '\'' && c != '"' && c != '\\') end += c;
+      }
+      documents_.push_back(end);
+      return;
+    }
+    while (peek() == '<' || peek() == '>' || peek() == '&') step();
+    skip_blanks();
+    while (at_ < text_.size() && !is_blank(peek()) && peek() != '\n' && peek() != ';') step();
+  }
+  void skip_documents() {
+    for (const auto& end : std::exchange(documents_, {})) {
+      while (at_ < text_.size()) {
+        std::string line = rest_of_line();
+        if (at_ < text_.size()) step();
+        line.erase(0, line.find_first_not_of('\t'));
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (line == end) break;
+      }
+    }
+  }
+
+  // The words that one word of the script stands for: none for an empty expansion, several for one
+  // outside quotes.
+  struct Fields {
+    ShellWords done;
+    ShellWord current;
+    bool open = false;  // current is a word, though perhaps an empty one
+  };
+
+  void add(Fields& f, std::string_view piece) {
+    f.current.text += piece;
+    f.open = true;
+    spend(piece.size() + 1);
+    if (f.current.text.size() > longest_word)
+      throw ConfigError(f.current.mark, "a word grows beyond 1 MiB", "shorten the script");
+  }
+  // Variables may double again and again: what is expanded is bounded too.
+  void spend(std::size_t characters) {
+    spent_ += characters;
+    if (spent_ > longest_script)
+      throw ConfigError(mark(), "the script grows beyond 32 MiB as it is expanded", "shorten it");
+  }
+  static void close(Fields& f) {
+    if (f.open) f.done.push_back(f.current);
+    f.current = {"", f.current.mark, ""};
+    f.open = false;
+  }
+  void add_unknown(Fields& f, const std::string& what) {
+    add(f, "");
+    f.current.unknown = what;
+  }
+  void add_value(Fields& f, const ShellWords& value, bool quoted, bool items) {
+    spend(value.size());
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0 && quoted && !items) add(f, " ");
+      if (i > 0 && (!quoted || items)) close(f);
+      if (!f.open) f.current.mark = value[i].mark;
+      if (!value[i].unknown.empty()) add_unknown(f, value[i].unknown);
+      if (quoted) {
+        add(f, value[i].text);
+        continue;
+      }
+      for (const char c : value[i].text) {
+        if (is_blank(c) || c == '\n') {
+          close(f);
+        } else {
+          add(f, std::string_view(&c, 1));
+        }
+      }
+    }
+    if (quoted && !items) f.open = true;
+  }
+
+  // The text of a bracketed expansion up to its end, `depth` brackets deep.
+  std::string up_to(char open, char end) {
+    std::string inside;
+    const Mark begin = mark();
+    for (int depth = 1; at_ < text_.size();) {
+      const char c = step();
+      if (c == open) ++depth;
+      if (c == end && --depth == 0) return inside;
+      inside += c;
+    }
+    throw ConfigError(begin, open_bracket(end), "close it");
+  }
+  static std::string open_bracket(char end) {
+    return std::string("a bracket is not closed with '") + end + "'";
+  }
+
+  const ShellWords* variable(const std::string& name) const {
+    const auto found = known_->find(name);
+    return found == known_->end() ? nullptr : &found->second;
+  }
+  bool is_empty(const ShellWords& words) {
+    spend(words.size());
+    return std::ranges::all_of(words, [](const ShellWord& word) { return word.text.empty(); });
+  }
+
+  // The default of ${NAME:-default} is itself a word of the script.
+  void add_default(Fields& f, const std::string& word, bool quoted) {
+    if (++depth_ > deepest)
+      throw ConfigError(f.current.mark, "expansions are nested deeper than 64",
+                        "shorten the script");
+    ShellReader inner(word, file_);
+    inner.known_ = known_;
+    inner.depth_ = depth_;
+    inner.line_ = line_;
+    inner.spent_ = spent_;
+    Fields fields;
+    fields.current.mark = f.current.mark;
+    while (inner.at_ < word.size()) inner.read_piece(fields, quoted);
+    spent_ = inner.spent_;
+    close(fields);
+    add_value(f, fields.done, true, !quoted);
+    --depth_;
+  }
+
+  void add_parameter(Fields& f, const std::string& inside, bool quoted) {
+    std::size_t end = 0;
+    while (end < inside.size() && is_name_char(inside[end])) ++end;
+    const std::string name = inside.substr(0, end);
+    std::string_view rest = std::string_view(inside).substr(end);
+    const bool items = rest.starts_with("[@]");
+    if (items || rest.starts_with("[*]")) rest.remove_prefix(3);
+    const ShellWords* value = variable(name);
+    const bool colon = rest.starts_with(':');
+    const bool set = value != nullptr && !(colon && is_empty(*value));
+    if (rest.empty() || (set && rest.find_first_of("-=?") <= 1)) {
+      if (value == nullptr) return add_unknown(f, "$" + name);
+      return add_value(f, *value, quoted, items);
+    }
+    const std::string_view operation = rest.substr(colon ? 1 : 0);
+    if (!operation.empty() && (operation.front() == '-' || operation.front() == '='))
+      return add_default(f, std::string(operation.substr(1)), quoted);
+    add_unknown(f, operation.starts_with('?') ? "$" + name : "${" + inside + "}");
+  }
+
+  void add_arithmetic(Fields& f, const std::string& inside) {
+    const auto value = shell_arithmetic(inside, [this](const std::string& name) {
+      const ShellWords* words = variable(name);
+      return words != nullptr && words->size() == 1 && words->front().unknown.empty()
+                 ? std::optional(words->front().text)
+                 : std::nullopt;
+    });
+    if (value) return add(f, std::to_string(*value));
+    add_unknown(f, "$((" + inside + "))");
+  }
+
+  void add_expansion(Fields& f, bool quoted) {
+    if (take("${")) return add_parameter(f, up_to('{', '}'), quoted);
+    if (take("$((")) {
+      const std::string inside = up_to('(', ')');
+      if (peek() == ')') step();
+      return add_arithmetic(f, inside);
+    }
+    if (take("$(")) return add_unknown(f, "$(" + up_to('(', ')') + ")");
+    step();  // '$'
+    std::string name;
+    while (is_name_char(peek())) name += step();
+    if (name.empty() && (peek() == '@' || peek() == '*')) {
+      step();  // the arguments of the script: there are none
+      return;
+    }
+    if (name.empty()) return add(f, "$");
+    // Of an array bash would take the first item alone; who writes so means all of them.
+    if (const ShellWords* value = variable(name)) return add_value(f, *value, quoted, false);
+    add_unknown(f, "$" + name);
+  }
+
+  void read_quoted(Fields& f) {
+    const Mark begin = mark();
+    if (take("\"$@\"")) return;  // no word at all without arguments of the script
+    step();
+    f.open = true;
+    while (at_ < text_.size() && peek() != '"') {
+      if (continues_line()) continue;
+      if (peek() == '\\' && std::string_view("\"\\$`").find(peek(1)) != std::string_view::npos) {
+        step();
+        const char c = step();
+        add(f, std::string_view(&c, 1));
+      } else if (peek() == '$') {
+        add_expansion(f, true);
+      } else {
+        const char c = step();
+        add(f, std::string_view(&c, 1));
+      }
+    }
+    if (at_ >= text_.size()) throw ConfigError(begin, "a quote is not closed", "close it");
+    step();
+  }
+
+  void read_literal(Fields& f) {
+    const Mark begin = mark();
+    step();
+    f.open = true;
+    while (at_ < text_.size() && peek() != '\'') {
+      const char c = step();
+      add(f, std::string_view(&c, 1));
+    }
+    if (at_ >= text_.size()) throw ConfigError(begin, "a quote is not closed", "close it");
+    step();
+  }
+
+  // One piece of a word: quoted text, an expansion, or a character.
+  void read_piece(Fields& f, bool quoted) {
+    if (continues_line()) return;
+    const char c = peek();
+    if (!quoted && c == '\'') return read_literal(f);
+    if (c == '"') return read_quoted(f);
+    if (c == '$') return add_expansion(f, quoted);
+    if (c == '`') {
+      step();
+      return add_unknown(f, "`" + up_to('\0', '`') + "`");
+    }
+    if (c == '\\' && at_ + 1 < text_.size()) step();
+    const char plain = step();
+    add(f, std::string_view(&plain, 1));
+  }
+
+  bool ends_word() const {
+    const char c = peek();
+    return is_blank(c) || std::string_view("\n;|&()<>").find(c) != std::string_view::npos;
+  }
+
+  ShellWords read_fields() {
+    Fields f;
+    f.current.mark = mark();
+    while (at_ < text_.size() && !ends_word() && !(peek() == '\\' && peek(1) == '\n'))
+      read_piece(f, false);
+    close(f);
+    return std::move(f.done);
+  }
+
+  // NAME=, NAME+= at the beginning of a command; leaves the place behind it.
+  bool take_assignment(std::string& name, bool& appends) {
+    std::size_t end = at_;
+    while (end < text_.size() && is_name_char(text_[end])) ++end;
+    if (end == at_ || std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) return false;
+    appends = end + 1 < text_.size() && text_[end] == '+' && text_[end + 1] == '=';
+    if (!appends && (end >= text_.size() || text_[end] != '=')) return false;
+    name = text_.substr(at_, end - at_);
+    at_ = end + (appends ? 2 : 1);
+    return true;
+  }
+
+  ShellWords read_array() {
+    ShellWords items;
+    const Mark begin = mark();
+    step();  // '('
+    while (at_ < text_.size() && peek() != ')') {
+      skip_blanks();
+      if (peek() == '\n') {
+        step();
+      } else if (peek() == '#') {
+        rest_of_line();
+      } else if (at_ < text_.size() && peek() != ')') {
+        const std::size_t before = at_;
+        for (auto& word : read_fields()) items.push_back(std::move(word));
+        if (at_ == before) step();
+      }
+    }
+    if (at_ >= text_.size()) throw ConfigError(begin, open_bracket(')'), "close it");
+    step();
+    return items;
+  }
+
+  void assign(const std::string& name, bool appends, ShellWords value, bool list) {
+    ShellWords& stored = script_.variables[name];
+    if (!appends) {
+      stored = std::move(value);
+    } else if (list) {
+      stored.insert(stored.end(), value.begin(), value.end());
+    } else if (!value.empty()) {
+      if (stored.empty()) stored.emplace_back();
+      stored.front().text += value.front().text;
+      if (!value.front().unknown.empty()) stored.front().unknown = value.front().unknown;
+    }
+    std::size_t size = 0;
+    for (const auto& word : stored) size += word.text.size();
+    if (size > longest_word)
+      throw ConfigError(mark(), "a variable grows beyond 1 MiB", "shorten it");
+  }
+
+  void read_word() {
+    std::string name;
+    bool appends = false;
+    if (command_.empty() && take_assignment(name, appends)) {
+      const bool list = peek() == '(';
+      ShellWords value = list ? read_array() : read_value();
+      assign(name, appends, std::move(value), list);
+      return;
+    }
+    for (auto& word : read_fields()) {
+      if (command_.empty() && is_keyword(word.text)) continue;
+      command_.push_back(std::move(word));
+    }
+  }
+
+  // The value of an assignment is one word, whatever blanks its expansions have.
+  ShellWords read_value() {
+    Fields f;
+    f.current.mark = mark();
+    f.open = true;
+    while (at_ < text_.size() && !ends_word()) {
+      if (peek() == '$') {
+        add_expansion(f, true);
+      } else {
+        read_piece(f, false);
+      }
+    }
+    f.open = true;
+    close(f);
+    return std::move(f.done);
+  }
+
+  bool is_keyword(const std::string& word) {
+    static constexpr std::array<std::string_view, 13> deciding{
+        "if",    "then", "else", "elif", "fi",   "for",     "while",
+        "until", "do",   "done", "case", "esac", "function"};
+    static constexpr std::array<std::string_view, 9> plain{
+        "export", "declare", "local", "readonly", "{", "}", "eval", "time", "exec"};
+    const bool decides = std::find(deciding.begin(), deciding.end(), word) != deciding.end();
+    script_.branches = script_.branches || decides;
+    return decides || std::find(plain.begin(), plain.end(), word) != plain.end();
+  }
+
+  void end_command() {
+    if (!command_.empty()) script_.commands.push_back(std::move(command_));
+    command_.clear();
+  }
+
+  const std::string& text_;
+  std::string file_;
+  std::size_t at_ = 0, line_start_ = 0;
+  std::size_t spent_ = 0;
+  int line_ = 1, depth_ = 0;
+  ShellScript script_;
+  const std::map<std::string, ShellWords>* known_ = &script_.variables;
+  ShellWords command_;
+  std::vector<std::string> documents_;
+};
+
+}  // namespace
+
+ShellScript read_shell(const std::string& text, const std::string& file) {
+  return ShellReader(text, file).read();
+}
+
+}  // namespace planner

@@ -1,0 +1,33 @@
+// Reads a launch script the way bash splits it into words, without running it: assignments, arrays,
+// quotes, ${NAME:-default}, $((arithmetic)) and line continuations are followed in the order
+// written. Conditions and loops are not decided: the lines of every branch count, in their order.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodel/base/error.hpp"
+
+namespace planner {
+
+struct ShellWord {
+  std::string text;
+  costmodel::Mark mark;
+  std::string
+      unknown;  // what of the word the script does not say: "$NODES", "$(hostname)"; else ""
+};
+using ShellWords = std::vector<ShellWord>;
+
+struct ShellScript {
+  std::vector<ShellWords> commands;  // other than assignments; a pipe or `&&` begins another one
+  std::map<std::string, ShellWords> variables;  // as they stand at the end; of an array, its items
+  std::vector<std::string> comments;            // without their '#'
+  bool branches = false;                        // the script has conditions, loops or functions
+};
+
+// Throws costmodel::ConfigError for a quote or a bracket that is not closed, nesting deeper than
+// 64, and words that grow beyond 1 MiB.
+ShellScript read_shell(const std::string& text, const std::string& file);
+
+}  // namespace planner

@@ -1,0 +1,32 @@
+// An imported job: what is missing is named, given and gone.
+#include "planner/exchange/imported_job.hpp"
+
+#include <doctest/doctest.h>
+
+#include "planner/exchange/import_megatron.hpp"
+#include "planner/exchange/megatron_script.hpp"
+#include "tests/planner/support/megatron_runs.hpp"
+
+namespace imported_job_test {
+
+TEST_CASE("a cluster and keys that are given are no longer missing") {
+  auto job = planner::import_megatron(
+      planner::read_megatron_script("--num-layers 4 --hidden-size 64", "x.sh"));
+  const std::size_t missing = job.missing.size();
+  planner::set_key(job, "training.sequence=128", {});
+  CHECK(job.missing.size() == missing - 1);
+  planner::set_cluster(job, "selene");
+  CHECK(job.missing.size() == missing - 2);
+  CHECK(job.scenario.find("cluster")->find("base")->text == "selene");
+  CHECK(job.scenario.find("cluster")->find("devices")->text == "REPLACE");
+}
+
+TEST_CASE("the YAML begins with what is missing and left out, a line each") {
+  const auto text = to_yaml(
+      planner::import_megatron(planner::read_megatron_script(megatron_runs::script, "x.sh")));
+  CHECK(text.starts_with("# Missing: cluster.base: "));
+  CHECK(text.find("\n# Left out: --window-size 128: no key says it\n") != std::string::npos);
+  CHECK(text.find("\nmodel:\n") != std::string::npos);
+}
+
+}  // namespace imported_job_test

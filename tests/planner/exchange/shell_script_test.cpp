@@ -1,0 +1,57 @@
+// Launch scripts split into words as bash does.
+#include "planner/exchange/shell_script.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace shell_script_test {
+
+using planner::read_shell;
+
+namespace {
+
+// The words of the last command, between bars.
+std::string last(const std::string& text) {
+  const auto script = read_shell(text, "x.sh");
+  std::string all;
+  if (script.commands.empty()) return all;
+  for (const auto& word : script.commands.back())
+    all += word.text + (word.unknown.empty() ? "" : "?" + word.unknown) + "|";
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("words, quotes, variables and arrays as bash has them") {
+  CHECK(last("A=1 B='x y'\nrun $A \"$B\" $B c\\ d # no") == "run|1|x y|x|y|c d|");
+  CHECK(last("L=(a \"b c\" # not\n d)\nL+=(e)\nrun ${L[@]} \"${L[@]}\"") ==
+        "run|a|b|c|d|e|a|b c|d|e|");
+  CHECK(last("N=4\nrun ${N:-8} ${M:-8} ${M:-${N}} $((N * 2 + 1)) \\\n  end") == "run|4|8|4|9|end|");
+  CHECK(last("S=\"--a 1 \\\n  --b 2\"\nS=\"$S --c\"\nexport T=3\nrun $S $T") ==
+        "run|--a|1|--b|2|--c|3|");
+  CHECK(last("cat <<'END' > f\nnot $this 'open\nEND\nrun a") == "run|a|");
+}
+
+TEST_CASE("what a script does not say is named") {
+  CHECK(last("run $NODES ${R:?must be set} $(hostname) `x`") ==
+        "run|?$NODES|?$R|?$(hostname)|?`x`|");
+  CHECK(last("run --n=$((A * 2))") == "run|--n=?$((A * 2))|");
+  CHECK(read_shell("if true; then A=1; else A=2; fi", "x").branches);
+}
+
+TEST_CASE("a script that does not end, or that grows without end, is refused") {
+  CHECK_THROWS_WITH(read_shell("run 'a", "x.sh"),
+                    doctest::Contains("x.sh:1:5: a quote is not closed"));
+  CHECK_THROWS_WITH(read_shell("L=(a b", "x.sh"), doctest::Contains("is not closed"));
+  std::string doubling = "A=0123456789\n";
+  for (int i = 0; i < 40; ++i) doubling += "A=$A$A\n";
+  CHECK_THROWS_WITH(read_shell(doubling, "x.sh"), doctest::Contains("grows beyond 1 MiB"));
+  std::string deep = "run ";
+  for (int i = 0; i < 100; ++i) deep += "${A:-";
+  for (int i = 0; i < 100; ++i) deep += "}";
+  CHECK_THROWS_WITH(read_shell(deep, "x.sh"), doctest::Contains("deeper than 64"));
+}
+
+}  // namespace shell_script_test
