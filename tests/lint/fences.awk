@@ -26,7 +26,7 @@ BEGIN {
   row("planner/exchange", "costmodel/*")
   row("planner/sharding", "solvers costmodel/*")
   row("planner/search", "solvers sharding costmodel/*")
-  row("planner/diagnosis", "search costmodel/*")
+  row("planner/diagnosis", "exchange search costmodel/*")
   row("planner/report", "diagnosis search sharding exchange costmodel/*")
   row("planner/accuracy", "report search solvers costmodel/*")
   row("planner/commands", "planner/* costmodel/*")

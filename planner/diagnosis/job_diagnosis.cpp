@@ -1,0 +1,256 @@
+#include "planner/diagnosis/job_diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "planner/diagnosis/job_hypotheses.hpp"
+
+namespace planner {
+
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+namespace {
+
+// How wide what is measured lies around what a hypothesis predicts.
+struct Widths {
+  double faster, slower;  // standard deviations of log(measured / predicted) of the iteration
+  double part, least_part, ranks, memory;
+};
+
+// z of the 95th percentile.
+constexpr double z95 = 1.6449;
+
+Widths of_prediction(const costmodel::ErrorBand& band) {
+  return {.faster = -std::log(band.low) / z95,
+          .slower = std::log(band.high) / z95,
+          .part = band.pair_spread,
+          .least_part = 0.01,
+          .ranks = 0.05,
+          .memory = 0.04};
+}
+
+// Of what is in no hypothesis: a job twice as slow is no surprise, and all else may be anything.
+Widths of_none(const costmodel::ErrorBand& band) {
+  return {.faster = -std::log(band.low) / z95,
+          .slower = std::max(0.7, std::log(band.high) / z95),
+          .part = 0.5,
+          .least_part = 0.1,
+          .ranks = 0.2,
+          .memory = 0.3};
+}
+
+double log_student(double x, double scale) {
+  constexpr double degrees = 3;
+  const double normal = 2 / (std::numbers::pi * std::sqrt(degrees));  // of 3 degrees of freedom
+  const double z = x / scale;
+  return std::log(normal / scale) - (degrees + 1) / 2 * std::log1p(z * z / degrees);
+}
+
+double log_two_sided(double x, double below, double above) {
+  const double z = x / (x < 0 ? below : above);
+  return std::log(std::sqrt(2 / std::numbers::pi) / (below + above)) - z * z / 2;
+}
+
+// A part that both the log and the prediction have.
+double log_part(const LoggedPart& logged, const PredictedPart& expected, double off,
+                Seconds iteration, const Widths& w) {
+  const double most = off * expected.most.value;
+  double sum = log_student(logged.most.value - most,
+                           std::max(w.part * most, w.least_part * iteration.value));
+  const bool compared = logged.part == JobPart::forward || logged.part == JobPart::backward;
+  if (compared && logged.least < logged.most && expected.least.value > 0) {
+    sum += log_student(
+        std::log(logged.most / logged.least) - std::log(expected.most / expected.least), w.ranks);
+  }
+  return sum;
+}
+
+double log_likelihood(const TrainingLog& log, const PredictedJob& expected, const Widths& w) {
+  const Seconds measured = log.pace.median;
+  const double off = measured / expected.iteration;
+  double sum = log_two_sided(std::log(off), w.faster, w.slower);
+  if (expected.has_parts) {
+    for (const LoggedPart& part : log.parts)
+      sum += log_part(part, expected.parts[static_cast<std::size_t>(part.part)], off, measured, w);
+  }
+  const auto bytes = log.allocated.value > 0 ? log.allocated : log.reserved;
+  const auto predicted = log.allocated.value > 0 ? expected.allocated : expected.reserved;
+  if (bytes.value > 0 && predicted.value > 0)
+    sum += log_student(std::log(bytes / predicted), w.memory);
+  const auto slow = static_cast<double>(log.pace.slow.size());
+  return sum + slow * std::log(expected.slow_iterations) +
+         (log.pace.counted - slow) * std::log(1 - expected.slow_iterations);
+}
+
+// Adds variants and their likelihoods to hypotheses, and turns them into probabilities.
+class Suspects {
+ public:
+  Suspects(const TrainingLog& log, const Scenario& s, const PredictedJob& expected)
+      : log_(log), s_(s), expected_(expected) {}
+
+  void add(Culprit culprit, const std::vector<Variant>& variants) {
+    std::vector<double> logs;
+    std::size_t likeliest = 0;
+    for (const Variant& v : variants) {
+      const auto predicted = price(v.job);
+      if (!predicted) continue;
+      logs.push_back(log_likelihood(log_, *predicted, of_prediction(s_.training.error_band)));
+      if (logs.size() > 1 && logs.back() <= logs[likeliest]) continue;
+      likeliest = logs.size() - 1;
+      culprit.told = v.told;
+      culprit.predicted = *predicted;
+    }
+    if (logs.empty()) return;
+    double mean = 0;
+    for (const double one : logs) mean += std::exp(one - logs[likeliest]);
+    mean /= static_cast<double>(logs.size());
+    const double left = expected_.iteration / culprit.predicted.iteration;
+    culprit.gained = log_.pace.median * (1 - left);
+    put(std::move(culprit), logs[likeliest] + std::log(mean));
+  }
+
+  void add_none(double weight) {
+    Culprit none{.name = "none-of-these",
+                 .told = "none of the causes that this program knows",
+                 .remedy =
+                     "Profile one iteration (nsys, torch.profiler) and compare it with "
+                     "`shardplan simulate --trace`.",
+                 .because = "this list is short",
+                 .prior = weight,
+                 .predicted = expected_};
+    put(std::move(none), log_likelihood(log_, expected_, of_none(s_.training.error_band)));
+  }
+
+  std::vector<Culprit> ranked() && {
+    const double highest = *std::ranges::max_element(logs_);
+    double sum = 0, priors = 0;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      list_[i].probability = std::exp(logs_[i] - highest);
+      sum += list_[i].probability;
+      priors += list_[i].prior;
+    }
+    for (Culprit& c : list_) {
+      c.probability /= sum;
+      c.prior /= priors;
+    }
+    std::ranges::stable_sort(list_, std::ranges::greater(), &Culprit::probability);
+    return std::move(list_);
+  }
+
+ private:
+  std::optional<PredictedJob> price(const Job& job) const {
+    auto predicted = predict(job, s_.model, log_.part(JobPart::data) != nullptr);
+    if (!predicted || !job.one_node) return predicted;
+    for (const JobPart part : {JobPart::forward, JobPart::backward}) {
+      const auto i = static_cast<std::size_t>(part);  // the other nodes compute as they did
+      predicted->parts[i].least = expected_.parts[i].least;
+    }
+    return predicted;
+  }
+
+  void put(Culprit culprit, double likelihood) {
+    logs_.push_back(std::log(culprit.prior) + likelihood);
+    list_.push_back(std::move(culprit));
+  }
+
+  const TrainingLog& log_;
+  const Scenario& s_;
+  const PredictedJob& expected_;
+  std::vector<Culprit> list_;
+  std::vector<double> logs_;  // of prior times likelihood
+};
+
+// What the log says of settings, with the batch that its stamps and rates tell: to a whole number
+// of micro-batches.
+std::vector<Saying> settings_of(const TrainingLog& log, const Scenario& s,
+                                const costmodel::ParallelPlan& plan) {
+  std::vector<Saying> said = log.said;
+  if (log.says("training.global_batch") != nullptr || !log.stamped) return said;
+  const IterationSize size = iteration_size(s);
+  double share = 0;  // of the scenario's batch that an iteration takes
+  if (log.sequences_per_s > 0) share = log.sequences_per_s * log.pace.median.value / size.sequences;
+  if (log.tokens_per_s_per_device > 0)
+    share = log.tokens_per_s_per_device * log.pace.median.value / size.tokens_per_device;
+  if (share <= 0) return said;
+  constexpr double noise = 0.1;
+  const auto step = static_cast<double>(plan.dp * plan.micro_batch);
+  const double sequences = std::abs(share - 1) < noise
+                               ? size.sequences
+                               : step * std::round(share * size.sequences / step);
+  said.push_back({"training.global_batch", fmt::format("{:.0f}", sequences)});
+  return said;
+}
+
+// Megatron-LM says fp8 of each recipe of 8 bits.
+bool says_same(const Saying& said, const std::string& configured) {
+  if (said.value == configured) return true;
+  return said.key == "training.precision" && said.value == "fp8" && configured == "mxfp8";
+}
+
+constexpr double none_weight = 0.06;
+// Of the scenario being another than the job's, once the log says so.
+constexpr double contradicted_weight = 3;
+
+}  // namespace
+
+IterationSize iteration_size(const Scenario& s) {
+  const auto sequences = static_cast<double>(s.training.global_batch);
+  return {sequences, sequences * static_cast<double>(s.training.tokens()) /
+                         static_cast<double>(s.cluster.devices)};
+}
+
+JobDiagnosis diagnose_job(const Scenario& s, const costmodel::ParallelPlan& plan,
+                          const TrainingLog& log) {
+  JobDiagnosis d;
+  const Job job{.cluster = s.cluster, .training = s.training, .plan = plan};
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  d.estimate = evaluator.estimate(plan);
+  d.expected =
+      predicted(d.estimate, plan.even() ? evaluator.cost(plan) : costmodel::PlanCost(), job);
+  Suspects suspects(log, s, d.expected);
+
+  Variant as_said{"", job};
+  const auto said = settings_of(log, s, plan);
+  for (const Saying& one : said) {
+    const auto configured = setting(job, one.key);
+    if (!configured || says_same(one, *configured)) continue;
+    d.contradictions.push_back({one.key, *configured, one.value});
+    if (!set_setting(as_said.job, one.key, one.value)) continue;  // another machine, or no value
+    as_said.told += fmt::format("{}{} {} by the log, {} by the scenario",
+                                as_said.told.empty() ? "" : "; ", one.key, one.value, *configured);
+  }
+  if (!as_said.told.empty()) {
+    suspects.add({.name = "other-settings",
+                  .remedy = "Make the scenario the job's, or the job the scenario's.",
+                  .because = "the log says so",
+                  .prior = contradicted_weight},
+                 {as_said});
+  }
+  for (const Hypothesis& h : hypotheses()) {
+    const auto at = std::ranges::find(said, h.key, &Saying::key);
+    const auto variants = h.variants({job, s.model, d.estimate.iteration});
+    if (variants.empty()) continue;
+    if (!h.key.empty() && at != said.end()) {  // the log settles it
+      const auto configured = setting(job, at->key);
+      if (configured && says_same(*at, *configured))
+        d.ruled_out.push_back({std::string(h.name), at->key, at->value});
+      continue;
+    }
+    suspects.add({.name = std::string(h.name),
+                  .remedy = std::string(h.remedy),
+                  .because = std::string(h.because),
+                  .prior = h.weight},
+                 variants);
+  }
+  suspects.add_none(none_weight);
+  d.culprits = std::move(suspects).ranked();
+  return d;
+}
+
+}  // namespace planner

@@ -1,0 +1,78 @@
+#include "planner/diagnosis/job_prediction.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::Evaluator;
+using costmodel::PlanCost;
+using costmodel::Seconds;
+
+namespace {
+
+PredictedPart& part_of(PredictedJob& job, JobPart part) {
+  return job.parts[static_cast<std::size_t>(part)];
+}
+
+// All micro-batches of an iteration, by pipeline rank.
+PredictedPart over_ranks(const std::vector<Seconds>& by_stage, const Estimate& e) {
+  const auto ranks = static_cast<std::size_t>(e.plan.pp);
+  std::vector<Seconds> sums(ranks);
+  for (std::size_t stage = 0; stage < by_stage.size(); ++stage)
+    sums[stage % ranks] += by_stage[stage] * static_cast<double>(e.micro_batches);
+  const auto [least, most] = std::ranges::minmax(sums);
+  return {least, most};
+}
+
+costmodel::Bytes as_counted(const Estimate& e, costmodel::StackMemory memory,
+                            costmodel::ReportedMemory by) {
+  memory.reported = by;
+  return costmodel::reported_peak(e.peak, memory);
+}
+
+}  // namespace
+
+PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) {
+  PredictedJob p;
+  p.iteration = e.iteration;
+  p.slow_iterations = job.slow_iterations;
+  p.allocated = as_counted(e, job.training.stack.memory, costmodel::ReportedMemory::allocated);
+  p.reserved = as_counted(e, job.training.stack.memory, costmodel::ReportedMemory::reserved);
+  p.has_parts = e.plan.even();
+  if (!p.has_parts) return p;
+  part_of(p, JobPart::forward) = over_ranks(e.stage_forward, e);
+  part_of(p, JobPart::backward) = over_ranks(e.stage_backward, e);
+  part_of(p, JobPart::data) = {job.data, job.data};
+  PredictedPart& sync = part_of(p, JobPart::gradient_sync);
+  PredictedPart& step = part_of(p, JobPart::optimizer);
+  const bool gathers = !job.training.overlap.overlap_param_gather;
+  bool first = true;
+  for (const costmodel::RankRow& rank : cost.ranks) {
+    const Seconds reduced = rank.after.gradient_exposed;
+    const Seconds stepped =
+        rank.after.optimizer + (gathers ? rank.after.gather_exposed : Seconds());
+    sync = {first ? reduced : min(sync.least, reduced), max(sync.most, reduced)};
+    step = {first ? stepped : min(step.least, stepped), max(step.most, stepped)};
+    first = false;
+  }
+  const Seconds pipeline = e.pipeline + sync.most + job.data;
+  part_of(p, JobPart::forward_backward) = {pipeline, pipeline};
+  return p;
+}
+
+std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
+                                    bool data_in_forward) {
+  if (!is_valid(job.plan, model, job.cluster, job.training)) return {};
+  Evaluator evaluator(model, job.cluster, job.training);
+  const Estimate e = evaluator.estimate(job.plan);
+  PredictedJob p = predicted(e, job.plan.even() ? evaluator.cost(job.plan) : PlanCost(), job);
+  if (data_in_forward && p.has_parts) {
+    part_of(p, JobPart::forward).least += job.data;
+    part_of(p, JobPart::forward).most += job.data;
+  }
+  return p;
+}
+
+}  // namespace planner

@@ -1,0 +1,36 @@
+// What the cost model predicts of a job, in the parts that logs know.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/model_spec.hpp"
+#include "planner/diagnosis/job_settings.hpp"
+#include "planner/exchange/training_log.hpp"
+
+namespace planner {
+
+// Of the ranks with the least and the most work.
+struct PredictedPart {
+  costmodel::Seconds least, most;
+};
+
+struct PredictedJob {
+  costmodel::Seconds iteration;
+  std::array<PredictedPart, job_part_names.size()> parts{};
+  bool has_parts = false;                // not with stages or replicas of unlike sizes
+  costmodel::Bytes allocated, reserved;  // as an allocator counts, of the fullest device
+  double slow_iterations = 0;
+};
+
+// nullopt when the job breaks a rule of plans. `data_in_forward`: the log's forward timer holds the
+// wait for the batch, as Megatron-LM's does.
+std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
+                                    bool data_in_forward);
+
+// The same from an estimate and the table behind it.
+PredictedJob predicted(const costmodel::Estimate& estimate, const costmodel::PlanCost& cost,
+                       const Job& job);
+
+}  // namespace planner

@@ -1,0 +1,160 @@
+// Jobs with a planted fault: is it the cause named first?
+#include "planner/diagnosis/job_diagnosis.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "tests/planner/support/planted_logs.hpp"
+
+namespace job_diagnosis_test {
+
+using namespace planner;
+using planted::Case;
+
+namespace {
+
+JobDiagnosis diagnosed(const Case& one, const TrainingLog& log) {
+  const auto s = planted::scenario_of(one);
+  return diagnose_job(s, resolve_plan(s), log);
+}
+
+JobDiagnosis diagnosed(const Case& one, const std::string& text) {
+  const auto s = planted::scenario_of(one);
+  return diagnosed(one, parse_training_log(text, one.name, iteration_size(s)));
+}
+
+const Case& case_of(const std::string& name) {
+  for (const Case& one : planted::cases())
+    if (one.name == name) return one;
+  throw std::logic_error(name);
+}
+
+double probability_of(const JobDiagnosis& d, const std::string& name) {
+  for (const Culprit& c : d.culprits)
+    if (c.name == name) return c.probability;
+  return 0;
+}
+
+// SHARDPLAN_WRITE_LOGS=1 writes the ten anew.
+void write_if_asked() {
+  if (std::getenv("SHARDPLAN_WRITE_LOGS") == nullptr) return;
+  for (const Case& one : planted::cases())
+    std::ofstream(planted::file_of(one, ".log"), std::ios::binary) << planted::log_of(one, 1);
+}
+
+}  // namespace
+
+TEST_CASE("ten logs with a planted fault each: it comes first in at least eight") {
+  write_if_asked();
+  int first = 0;
+  std::set<std::string> frameworks;
+  for (const Case& one : planted::cases()) {
+    CAPTURE(one.name);
+    const auto log =
+        read_training_log(planted::file_of(one, ".log"), iteration_size(planted::scenario_of(one)));
+    frameworks.insert(log.framework);
+    const auto d = diagnosed(one, log);
+    double sum = 0, priors = 0;
+    for (const Culprit& c : d.culprits) {
+      sum += c.probability;
+      priors += c.prior;
+    }
+    CHECK(sum == doctest::Approx(1).epsilon(1e-9));
+    CHECK(priors == doctest::Approx(1).epsilon(1e-9));
+    if (d.culprits.front().name == one.cause) ++first;
+    CHECK(probability_of(d, one.cause) > 0.02);  // even where the log does not settle it
+  }
+  CHECK(first >= 8);
+  CHECK(frameworks.size() == 6);
+}
+
+TEST_CASE("with other errors drawn the fault comes first as often") {
+  int first = 0;
+  std::string told;
+  for (const Case& one : planted::cases()) {
+    int hits = 0;
+    for (std::uint32_t seed = 2; seed < 12; ++seed)
+      if (diagnosed(one, planted::log_of(one, seed)).culprits.front().name == one.cause) ++hits;
+    told += fmt::format("{}: {} of 10\n", one.name, hits);
+    first += hits;
+  }
+  CAPTURE(told);
+  CHECK(first >= 80);
+}
+
+TEST_CASE("a job without a fault: none is named with confidence") {
+  int first = 0;
+  for (const Case& one : planted::cases()) {
+    Case well = one;
+    well.fault = [](Job&) {};
+    well.every = 0;
+    CAPTURE(one.name);
+    const auto d = diagnosed(one, planted::log_of(well, 3));
+    if (d.culprits.front().name == "as-configured") ++first;
+    CHECK((d.culprits.front().name == "as-configured" || d.culprits.front().probability < 0.6));
+  }
+  CHECK(first >= 8);
+}
+
+TEST_CASE("what the log says of its settings rules hypotheses out, or contradicts the scenario") {
+  const Case& one = case_of("megatron_micro_batch");
+  const std::string log = planted::log_of(one, 1);
+  const auto same = diagnosed(one, log + "  micro_batch_size ............... 4\n");
+  CHECK(probability_of(same, "micro-batch") == 0);
+  REQUIRE(same.ruled_out.size() == 2);  // the log has the global batch too
+  CHECK(same.ruled_out[0].key == "plan.micro_batch");
+  CHECK(same.contradictions.empty());
+
+  const auto other = diagnosed(one, log + "  micro_batch_size ............... 1\n");
+  REQUIRE(other.contradictions.size() == 1);
+  CHECK(other.contradictions[0].scenario == "4");
+  CHECK(other.contradictions[0].log == "1");
+  CHECK(other.culprits.front().name == "other-settings");
+  CHECK(other.culprits.front().probability > 0.9);
+}
+
+TEST_CASE("another machine is a contradiction that is told and not priced") {
+  const Case& one = case_of("megatron_micro_batch");
+  const auto d = diagnosed(one, planted::log_of(one, 1) + "  world_size ........ 128\n");
+  REQUIRE(d.contradictions.size() == 1);
+  CHECK(d.contradictions[0].key == "cluster.devices");
+  CHECK(probability_of(d, "other-settings") == 0);
+}
+
+TEST_CASE("a job beyond all that is known is none of these") {
+  const Case& one = case_of("megatron_no_overlap");
+  std::string log;
+  for (int n = 11; n < 31; ++n) {
+    log +=
+        fmt::format(" iteration {}/ 100 | elapsed time per iteration (ms): {} |\n", n, 60'000 + n);
+    log += "    forward-compute ......: (20000.0, 29000.0)\n";
+    log += "    optimizer ............: (25000.0, 25000.0)\n";
+  }
+  const auto d = diagnosed(one, log);
+  CHECK(d.culprits.front().name == "none-of-these");
+  CHECK(d.culprits.front().gained.value == 0);
+}
+
+TEST_CASE("what repairing gains is what is measured less the same share as predicted") {
+  const Case& one = case_of("deepspeed_slow_network");
+  const auto s = planted::scenario_of(one);
+  const auto log = read_training_log(planted::file_of(one, ".log"), iteration_size(s));
+  const auto d = diagnosed(one, log);
+  const Culprit& c = d.culprits.front();
+  REQUIRE(c.name == "slow-network");
+  const double left = d.expected.iteration / c.predicted.iteration;
+  CHECK(c.gained.value == doctest::Approx(log.pace.median.value * (1 - left)));
+  CHECK(c.gained.value > 0);
+}
+
+TEST_CASE("the size of an iteration") {
+  const auto s = planted::scenario_of(case_of("megatron_slow_node"));
+  CHECK(iteration_size(s).sequences == 256);
+  CHECK(iteration_size(s).tokens_per_device == 256.0 * 8192 / 64);
+}
+
+}  // namespace job_diagnosis_test
