@@ -8,6 +8,7 @@
 #include "costmodel/base/error.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/explain_command.hpp"
+#include "planner/commands/explain_job_command.hpp"
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/import_command.hpp"
 #include "planner/commands/listing.hpp"
@@ -59,6 +60,16 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan explain my.yaml",
                    "shardplan explain gpt3-175b-selene --format md --out why.md"}},
      explain_command},
+    {{.name = "explain-job",
+      .operands = "ARGS [LOG]",
+      .least = 1,
+      .most = 2,
+      .formats = "text json md",
+      .summary = "why a job is slow: its log beside the prediction, likely causes, what would help",
+      .examples = {"shardplan explain-job my.yaml train.log",
+                   "shardplan explain-job my.yaml train.log --format json",
+                   "shardplan explain-job my.yaml"}},
+     explain_job_command},
     {{.name = "sweep",
       .operands = "SCENARIO",
       .least = 1,

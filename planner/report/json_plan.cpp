@@ -23,4 +23,18 @@ Json told_plan(const costmodel::Estimate& e) {
   return plan;
 }
 
+Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
+  Json json{{"scenario", s.name},
+            {"plan", told_plan(e)},
+            {"time", costmodel::time_json(e)},
+            {"bubble_fraction", e.bubble_fraction},
+            {"throughput", costmodel::throughput_json(e, s.cluster)},
+            {"memory", costmodel::memory_json(e)},
+            {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
+            {"parameters", e.parameters},
+            {"notes", e.notes}};
+  if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
+  return json;
+}
+
 }  // namespace planner

@@ -1,14 +1,19 @@
-// A plan in the planner's JSON.
+// A plan, and its evaluation, in the planner's JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/scenario/scenario.hpp"
 
 namespace planner {
 
 // costmodel::plan_json; but for a plan with `stages`, each key that a stage can have (tp, cp,
 // cp_comm, ep, etp, recompute, zero) holds the common value of all stages, or null.
 nlohmann::ordered_json told_plan(const costmodel::Estimate& estimate);
+
+// What `evaluate` prints of a plan, an entry of `plan`'s plans.
+nlohmann::ordered_json evaluation_json(const costmodel::Estimate& estimate,
+                                       const costmodel::Scenario& scenario);
 
 }  // namespace planner

@@ -21,20 +21,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json to_json(const Estimate& e, const Scenario& s) {
-  Json json{{"scenario", s.name},
-            {"plan", told_plan(e)},
-            {"time", costmodel::time_json(e)},
-            {"bubble_fraction", e.bubble_fraction},
-            {"throughput", costmodel::throughput_json(e, s.cluster)},
-            {"memory", costmodel::memory_json(e)},
-            {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
-            {"parameters", e.parameters},
-            {"notes", e.notes}};
-  if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
-  return json;
-}
-
 Json searched_json(const SearchResult& r, double seconds) {
   const auto& n = r.statistics;
   return {{"configurations", n.configurations},
@@ -107,7 +93,7 @@ nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
 }
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
-  return costmodel::json_text(to_json(e, s));
+  return costmodel::json_text(evaluation_json(e, s));
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
@@ -135,7 +121,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   if (!front.empty()) json["front"] = front_json(front);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < r.plans.size(); ++i) {
-    Json entry = to_json(r.plans[i], s);
+    Json entry = evaluation_json(r.plans[i], s);
     const auto faster_than = [&](const Estimate& other) {
       return Json(costmodel::probability_faster(r.plans[i].iteration.value, other.iteration.value,
                                                 s.training.error_band.pair_spread));

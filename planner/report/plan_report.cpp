@@ -26,14 +26,6 @@ using costmodel::Seconds;
 
 namespace {
 
-std::string title(const std::string& text, const ReportStyle& s) {
-  return s.markup == Markup::markdown ? "\n### " + text + "\n\n" : "\n" + s.style.bold(text) + "\n";
-}
-
-std::string table(const Table& t, const ReportStyle& s) {
-  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
-}
-
 std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
   if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
   return fmt::format("{}{}\n", s.style.bold(fmt::format("{:<11}", name)), value);
@@ -66,6 +58,14 @@ std::string fits_text(const Estimate& e, const ReportStyle& style) {
 }
 
 }  // namespace
+
+std::string section_title(const std::string& text, const ReportStyle& s) {
+  return s.markup == Markup::markdown ? "\n### " + text + "\n\n" : "\n" + s.style.bold(text) + "\n";
+}
+
+std::string section_table(const Table& t, const ReportStyle& s) {
+  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
+}
 
 std::string escaped(const std::string& line, const ReportStyle& style) {
   return style.markup == Markup::markdown ? costmodel::markdown_text(line)
@@ -120,22 +120,22 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
                            format_bytes(e.capacity), fits_text(e, style)),
                style);
-  text += title(
+  text += section_title(
       fmt::format("Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of "
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
-  text += table(time_table(e), style);
-  text +=
-      title("Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
-  text += table(stage_table(e, s.model), style);
+  text += section_table(time_table(e), style);
+  text += section_title(
+      "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
+  text += section_table(stage_table(e, s.model), style);
   const Table traffic = traffic_table(e);
   if (!traffic.rows.empty()) {
-    text += title("Sent by each device of a stage in one iteration", style);
-    text += table(traffic, style);
+    text += section_title("Sent by each device of a stage in one iteration", style);
+    text += section_table(traffic, style);
   }
   if (!e.notes.empty()) {
-    text += title("Assumed", style);
+    text += section_title("Assumed", style);
     for (const auto& note : e.notes) text += bullet(note, style);
   }
   return text;
@@ -145,9 +145,9 @@ namespace {
 
 // The sharding found: a summary, then operator by operator.
 std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
-  std::string text = title("Sharding inside a stage", style);
+  std::string text = section_title("Sharding inside a stage", style);
   for (const auto& sentence : sharding_sentences(s)) text += bullet(sentence, style);
-  if (!s.found.choice.empty()) text += table(sharding_table(s), style);
+  if (!s.found.choice.empty()) text += section_table(sharding_table(s), style);
   return text;
 }
 
@@ -155,10 +155,10 @@ std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
 std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                        const ReportStyle& style) {
   if (front.empty()) return "";
-  std::string text =
-      title("Less memory (even stages: each the fastest of those that need no more)", style);
+  std::string text = section_title(
+      "Less memory (even stages: each the fastest of those that need no more)", style);
   if (front.size() > 1)
-    return text + table(front_table(front, s.training.error_band.pair_spread), style);
+    return text + section_table(front_table(front, s.training.error_band.pair_spread), style);
   return text + bullet(fmt::format("No plan needs {:g} % less memory than the fastest.",
                                    100 * least_saving),
                        style);
@@ -183,7 +183,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   std::string text = heading(s, style) + plan_report(best, s, style);
-  text += title("Why this plan", style);
+  text += section_title("Why this plan", style);
   for (const auto& reason : reasons(best)) text += bullet(reason, style);
   if (r.plans.size() > 1) {
     text += bullet(fmt::format("The runner-up is {} slower: {}.",
@@ -191,20 +191,20 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                                difference(best, r.plans[1])),
                    style);
   }
-  text += title(
+  text += section_title(
       "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
-  text += table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
+  text += section_table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
   text += front_text(front, s, style);
   if (!steps.empty()) {
-    text += title("One step away from the best", style);
-    text += table(step_table(steps, best), style);
+    text += section_title("One step away from the best", style);
+    text += section_table(step_table(steps, best), style);
   }
   const auto sentences = strategy_sentences(all);
-  if (!sentences.empty()) text += title("Even stages and others", style);
+  if (!sentences.empty()) text += section_title("Even stages and others", style);
   for (const auto& sentence : sentences) text += bullet(sentence, style);
   if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
-  text += title("Search", style);
+  text += section_title("Search", style);
   text += bullet(fmt::format("{} valid plans in {}: {} evaluated, {} of them fit, {} simulated, {} "
                              "ruled out by their lower bound.",
                              format_integer(static_cast<long long>(n.configurations)),
@@ -260,9 +260,9 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
                     format_integer(static_cast<long long>(r.statistics.configurations)),
                     format_bytes(memory_limit(s)), kept_free(s));
   }
-  text += title("What stands in the way", style);
+  text += section_title("What stands in the way", style);
   for (const auto& line : d.obstacles) text += bullet(line, style);
-  text += title("What would help", style);
+  text += section_title("What would help", style);
   if (d.remedies.empty()) {
     text += bullet(fmt::format("nothing that was tried: {}", fmt::join(d.tried, "; ")), style);
   }

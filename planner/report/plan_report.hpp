@@ -9,6 +9,7 @@
 #include "planner/diagnosis/reason.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/report/style.hpp"
+#include "planner/report/table.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -26,6 +27,10 @@ std::string escaped(const std::string& line, const ReportStyle& style);
 
 // A sentence of a report on a line of its own, escaped but for `code`.
 std::string bullet(const std::string& sentence, const ReportStyle& style);
+
+// The heading of a part of a report, and a table in it.
+std::string section_title(const std::string& text, const ReportStyle& style);
+std::string section_table(const Table& table, const ReportStyle& style);
 
 // Two lines with the input: model, cluster, batch.
 std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);

@@ -27,8 +27,9 @@ using program::words_of;
 TEST_CASE("help of the program and of every command is frozen") {
   const Scratch scratch;
   std::string text;
-  for (const std::string command : {"", "plan ", "evaluate ", "explain ", "sweep ", "simulate ",
-                                    "validate ", "import ", "export ", "list ", "calibrate "}) {
+  for (const std::string command :
+       {"", "plan ", "evaluate ", "explain ", "explain-job ", "sweep ", "simulate ", "validate ",
+        "import ", "export ", "list ", "calibrate "}) {
     const Run help = run(words_of(command + "--help"), scratch);
     CHECK(help.status == 0);
     CHECK(help.err == "");

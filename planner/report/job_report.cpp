@@ -1,0 +1,253 @@
+#include "planner/report/job_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
+#include "planner/report/report_tables.hpp"
+
+namespace planner {
+
+using costmodel::format_bytes;
+using costmodel::format_seconds;
+using costmodel::Scenario;
+using costmodel::Seconds;
+
+namespace {
+
+std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+// "23 % slower", "4 % faster".
+std::string slower_text(double ratio) {
+  return fmt::format("{:.0f} % {}", 100 * std::abs(ratio - 1), ratio < 1 ? "faster" : "slower");
+}
+
+// Below this a probability is no finding.
+constexpr double clear = 0.5;
+constexpr double settled = 0.9;        // ... and above this, the others need no sentence
+constexpr double worth_telling = 0.1;  // one of the others
+constexpr double least_told = 0.005;   // a row of the table
+
+// Whether the log leaves open that nothing is wrong, though a fault may be.
+bool unsettled(const JobDiagnosis& d) {
+  return d.culprits.front().name == "as-configured" && d.culprits.front().probability < clear;
+}
+
+// The one to act on: where nothing is settled, the likeliest fault.
+const Culprit& suspect(const JobDiagnosis& d) { return d.culprits[unsettled(d) ? 1 : 0]; }
+
+std::string verdict(const JobDiagnosis& d) {
+  const Culprit& first = suspect(d);
+  const std::string chance = per_cent(first.probability);
+  if (first.name == "as-configured") {
+    return fmt::format("Nothing stands out ({}): the job runs as its configuration makes it.",
+                       chance);
+  }
+  if (unsettled(d)) {
+    return fmt::format(
+        "This log does not settle it. Nothing may be wrong ({}); the likeliest fault ({}): {}.",
+        per_cent(d.culprits.front().probability), chance, first.told);
+  }
+  const char* how =
+      first.probability >= clear ? "Most likely" : "This log does not settle it; likeliest";
+  return fmt::format("{} ({}): {}.", how, chance, first.told);
+}
+
+// What to log so that causes can be told apart.
+std::string more_evidence(const TrainingLog& log) {
+  if (log.framework.starts_with("Megatron"))
+    return "Twenty iterations with --timing-log-level 2 would tell more.";
+  if (log.framework == "DeepSpeed")
+    return "Twenty iterations with wall_clock_breakdown: true would tell more.";
+  return "A profile of one iteration (torch.profiler, nsys) would tell more.";
+}
+
+std::string measured_text(const JobReport& job) {
+  const Seconds measured = job.log->pace.median, predicted = job.estimate.iteration;
+  const auto& interval = job.estimate.interval;
+  const bool inside = interval.low <= measured && measured <= interval.high;
+  return fmt::format(
+      "An iteration takes {}; {} was predicted ({} to {} in 90 of 100 jobs): {}, {} that interval.",
+      format_seconds(measured), format_seconds(predicted), format_seconds(interval.low),
+      format_seconds(interval.high), slower_text(measured / predicted),
+      inside ? "inside" : "outside");
+}
+
+std::string log_text(const TrainingLog& log) {
+  const Pace& pace = log.pace;
+  std::string text = fmt::format(
+      "{}: {} lines counted, {} of the warm-up left out; spread {:.1f} %; slow ones: {}{}.",
+      log.framework, pace.counted, pace.warm_up, 100 * pace.spread, pace.slow.size(),
+      pace.period > 0 ? fmt::format(", one every {} iterations", pace.period) : "");
+  if (!pace.slow.empty()) {
+    const auto worst = std::ranges::max_element(pace.slow, {}, &LoggedIteration::time);
+    text +=
+        fmt::format(" Slowest: iteration {} with {}.", worst->number, format_seconds(worst->time));
+  }
+  return text;
+}
+
+Table change_table(const JobReport& job) {
+  Table t{{{"change", false},
+           {"iteration"},
+           {"90 % interval"},
+           {"faster"},
+           {"chance"},
+           {"GiB"},
+           {"", false}},
+          {}};
+  const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
+  for (const JobChange& c : job.changes) {
+    t.rows.push_back(
+        {fmt::format("{} {}", c.knob, c.change), format_seconds(now * c.ratio),
+         fmt::format("{} to {}", format_seconds(now * c.low), format_seconds(now * c.high)),
+         fmt::format("{:.1f} %", 100 * (1 / c.ratio - 1)), per_cent(c.probability),
+         format_gib(c.peak), c.breaks_fixed ? "(fixed by the scenario)" : ""});
+  }
+  return t;
+}
+
+std::string best_text(const JobReport& job) {
+  if (job.stopped) return "The search for the best plan was stopped.";
+  if (!job.best) return "";
+  const JobChange& c = job.best->change;
+  if (c.ratio > 0.998) return "The plan is the best one of even stages, or as good.";
+  const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
+  return fmt::format(
+      "The best plan of even stages is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
+      "{} "
+      "that it is faster at all): {}.",
+      100 * (1 / c.ratio - 1), format_seconds(now * c.ratio), format_seconds(now * c.low),
+      format_seconds(now * c.high), per_cent(c.probability), c.change);
+}
+
+}  // namespace
+
+Table culprit_table(const JobDiagnosis& d) {
+  Table t{{{"chance"}, {"before"}, {"cause", false}, {"what", false}, {"would take"}, {"gains"}},
+          {}};
+  for (const Culprit& c : d.culprits) {
+    if (c.probability < least_told && !t.rows.empty()) continue;
+    const bool none = c.name == "none-of-these";
+    t.rows.push_back({per_cent(c.probability), per_cent(c.prior), c.name, c.told,
+                      none ? "" : format_seconds(c.predicted.iteration),
+                      none || c.gained.value <= 0 ? "" : format_seconds(c.gained)});
+  }
+  return t;
+}
+
+Table job_parts_table(const JobDiagnosis& d, const TrainingLog& log) {
+  Table t{{{"part", false}, {"predicted"}, {"measured"}, {"measured/predicted"}, {"by the cause"}},
+          {}};
+  const PredictedJob& cause = suspect(d).predicted;
+  const auto ratio = [](double measured, double predicted) {
+    return predicted > 0 ? fmt::format("{:.2f}", measured / predicted) : std::string();
+  };
+  t.rows.push_back(
+      {"iteration", format_seconds(d.expected.iteration), format_seconds(log.pace.median),
+       ratio(log.pace.median.value, d.expected.iteration.value), format_seconds(cause.iteration)});
+  const auto row = [&](const std::string& name, Seconds expected, Seconds measured, Seconds by) {
+    t.rows.push_back({name, format_seconds(expected), format_seconds(measured),
+                      ratio(measured.value, expected.value), format_seconds(by)});
+  };
+  for (const LoggedPart& part : log.parts) {
+    const auto i = static_cast<std::size_t>(part.part);
+    if (!d.expected.has_parts) break;
+    if (part.most.value <= 0 && d.expected.parts[i].most.value <= 0) continue;
+    const std::string name(job_part_names[i]);
+    const bool ranks = part.least < part.most;
+    if (ranks) row(name + ", least", d.expected.parts[i].least, part.least, cause.parts[i].least);
+    row(ranks ? name + ", most" : name, d.expected.parts[i].most, part.most, cause.parts[i].most);
+  }
+  const bool allocated = log.allocated.value > 0;
+  const auto measured = allocated ? log.allocated : log.reserved;
+  if (measured.value > 0) {
+    const auto expected = allocated ? d.expected.allocated : d.expected.reserved;
+    t.rows.push_back({allocated ? "memory, allocated" : "memory, reserved", format_bytes(expected),
+                      format_bytes(measured), ratio(measured.value, expected.value),
+                      format_bytes(allocated ? cause.allocated : cause.reserved)});
+  }
+  return t;
+}
+
+namespace {
+
+std::string culprit_text(const JobReport& job, const ReportStyle& style) {
+  const JobDiagnosis& d = *job.diagnosis;
+  const Culprit& first = suspect(d);
+  std::string text = style.style.bold(escaped(verdict(d), style)) + "\n";
+  text += bullet(measured_text(job), style);
+  if (first.gained.value > 0 && first.name != "as-configured") {
+    text += bullet(fmt::format("Repaired, an iteration should take about {} ({} less).",
+                               format_seconds(job.log->pace.median - first.gained),
+                               format_seconds(first.gained)),
+                   style);
+  }
+  text += bullet("Do: " + first.remedy, style);
+  int told = 0;
+  for (const Culprit& c : d.culprits) {
+    const bool other = &c != &first && c.name != "as-configured";
+    if (!other || c.probability < worth_telling || first.probability > settled || told == 2)
+      continue;
+    ++told;
+    text +=
+        bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.told, c.remedy), style);
+  }
+  if (first.probability < clear && job.log->parts.empty())
+    text += bullet(more_evidence(*job.log), style);
+  for (const Contradiction& c : d.contradictions) {
+    text += bullet(fmt::format("The log says {} {}, the scenario {}.", c.key, c.log, c.scenario),
+                   style);
+  }
+  return text;
+}
+
+std::string evidence_text(const JobReport& job, const ReportStyle& style) {
+  const JobDiagnosis& d = *job.diagnosis;
+  std::string text = section_title("Causes (before: without the log)", style);
+  text += section_table(culprit_table(d), style);
+  for (const RuledOut& r : d.ruled_out) {
+    text += bullet(fmt::format("Not {}: the log says {} {}.", r.name, r.key, r.value), style);
+  }
+  text +=
+      section_title("Predicted beside measured, and what the likeliest cause would give", style);
+  text += section_table(job_parts_table(d, *job.log), style);
+  text += bullet(log_text(*job.log), style);
+  return text;
+}
+
+}  // namespace
+
+std::string job_report(const JobReport& job, const Scenario& s, const ReportStyle& style) {
+  std::string text;
+  if (job.diagnosis) text += culprit_text(job, style) + "\n";
+  text += heading(s, style);
+  text += bullet(to_string(job.estimate.plan), style);
+  if (job.diagnosis) {
+    text += evidence_text(job, style);
+  } else {
+    text +=
+        bullet(fmt::format("Predicted: {} an iteration (90 % interval {} to {}), {} of {}",
+                           format_seconds(job.estimate.iteration),
+                           format_seconds(job.estimate.interval.low),
+                           format_seconds(job.estimate.interval.high),
+                           format_bytes(job.estimate.peak), format_bytes(job.estimate.capacity)),
+               style);
+    text += section_title("Where the time goes", style) +
+            section_table(time_table(job.estimate), style);
+    for (const auto& reason : reasons(job.estimate)) text += bullet(reason, style);
+  }
+  text += section_title("What would help most, one change at a time", style);
+  text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)
+                              : section_table(change_table(job), style);
+  const std::string best = best_text(job);
+  if (!best.empty()) text += bullet(best, style);
+  text += bullet(s.training.error_band.basis, style);
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,34 @@
+// What `explain-job` prints of a job: the culprit first, then what to do, then the numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/job_changes.hpp"
+#include "planner/diagnosis/job_diagnosis.hpp"
+#include "planner/exchange/training_log.hpp"
+#include "planner/report/plan_report.hpp"
+#include "planner/report/table.hpp"
+
+namespace planner {
+
+struct JobReport {
+  costmodel::Estimate estimate;  // of the scenario's plan
+  std::string log_file;
+  std::optional<TrainingLog> log;         // none: only the prediction, and what would help
+  std::optional<JobDiagnosis> diagnosis;  // of the log
+  std::vector<JobChange> changes;
+  std::optional<BestPlan> best;
+  bool stopped = false;  // before the best plan was found
+};
+
+std::string job_report(const JobReport& job, const costmodel::Scenario& scenario,
+                       const ReportStyle& style);
+
+// Parts of it, for the tests: culprits with their probabilities; predicted beside measured.
+Table culprit_table(const JobDiagnosis& diagnosis);
+Table job_parts_table(const JobDiagnosis& diagnosis, const TrainingLog& log);
+
+}  // namespace planner
