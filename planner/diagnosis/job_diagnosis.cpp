@@ -64,7 +64,8 @@ double log_part(const LoggedPart& logged, const PredictedPart& expected, double 
   double sum = log_student(logged.most.value - most,
                            std::max(w.part * most, w.least_part * iteration.value));
   const bool compared = logged.part == JobPart::forward || logged.part == JobPart::backward;
-  if (compared && logged.least < logged.most && expected.least.value > 0) {
+  if (compared && logged.least.value > 0 && logged.least < logged.most &&
+      expected.least.value > 0) {
     sum += log_student(
         std::log(logged.most / logged.least) - std::log(expected.most / expected.least), w.ranks);
   }

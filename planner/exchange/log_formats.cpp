@@ -28,8 +28,15 @@ void say(LogDraft& draft, std::string_view key, std::string value) {
   draft.log.said.push_back({std::string(key), std::move(value)});
 }
 
+constexpr double largest = 1e12;  // number in a log that is taken for one
+
+// The number of an iteration.
+std::int64_t counted(std::optional<double> number) {
+  return number && *number > 0 && *number < largest ? static_cast<std::int64_t>(*number) : 0;
+}
+
 void say_number(LogDraft& draft, std::string_view key, std::optional<double> number) {
-  if (number && *number >= 1) say(draft, key, fmt::format("{:.0f}", *number));
+  if (number && *number >= 1 && *number < largest) say(draft, key, fmt::format("{:.0f}", *number));
 }
 
 // A word of a framework and the key of a scenario for it.
@@ -42,7 +49,7 @@ void name_framework(LogDraft& draft, std::string_view name) {
 }
 
 void raise(Bytes& highest, std::optional<double> bytes) {
-  if (bytes) highest = max(highest, Bytes(*bytes));
+  if (bytes && *bytes < 1e18) highest = max(highest, Bytes(*bytes));
 }
 
 std::optional<double> scaled(std::optional<double> number, double factor) {
@@ -57,7 +64,7 @@ bool read_megatron(std::string_view line, LogDraft& draft) {
   if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) {
     name_framework(draft, holds(line, "samples/sec:") ? "Megatron-DeepSpeed" : "Megatron-LM");
     IterationLine& it = draft.iterations.emplace_back();
-    it.number = static_cast<std::int64_t>(number_after(line, "iteration").value_or(0));
+    it.number = counted(number_after(line, "iteration"));
     it.seconds = *ms / 1e3;
     say_number(draft, "training.global_batch", number_after(line, "global batch size:"));
     return true;
@@ -88,8 +95,7 @@ bool read_nemo(std::string_view line, LogDraft& draft) {
   auto number = number_after(line, "global_step:");
   if (!number) number = number_after(line, "global_step=");
   if (!number) number = number_after(line, "iteration");
-  draft.iterations.push_back(
-      {.number = static_cast<std::int64_t>(number.value_or(0)), .seconds = seconds});
+  draft.iterations.push_back({.number = counted(number), .seconds = seconds});
   say_number(draft, "training.global_batch", number_after(line, "global_batch_size:"));
   return true;
 }
@@ -121,10 +127,9 @@ bool read_torchtitan(std::string_view line, LogDraft& draft) {
   const auto tokens = number_after(line, "tps:");
   if (tokens && holds(line, "step:") && holds(line, "memory:")) {
     name_framework(draft, "torchtitan");
-    draft.iterations.push_back(
-        {.number = static_cast<std::int64_t>(number_after(line, "step:").value_or(0)),
-         .stamp = stamp_of(line),
-         .tokens_per_s_per_device = *tokens});
+    draft.iterations.push_back({.number = counted(number_after(line, "step:")),
+                                .stamp = stamp_of(line),
+                                .tokens_per_s_per_device = *tokens});
     raise(draft.log.reserved, scaled(number_after(line, "memory:"), gibi));
     return true;
   }
@@ -154,9 +159,8 @@ bool read_deepspeed(std::string_view line, LogDraft& draft) {
     const auto slash = line.rfind('/', line.find("SamplesPerSec="));
     if (slash != std::string_view::npos) number = number_after(line.substr(slash), "/");
   }
-  draft.iterations.push_back({.number = static_cast<std::int64_t>(number.value_or(0)),
-                              .stamp = stamp_of(line),
-                              .sequences_per_s = *rate});
+  draft.iterations.push_back(
+      {.number = counted(number), .stamp = stamp_of(line), .sequences_per_s = *rate});
   raise(draft.log.allocated, scaled(number_after(line, "MaxMemAllocated="), gibi));
   return true;
 }
@@ -166,7 +170,7 @@ bool read_nanotron(std::string_view line, LogDraft& draft) {
   if (!ms) return false;
   name_framework(draft, "nanotron");
   draft.iterations.push_back(
-      {.number = static_cast<std::int64_t>(number_after(line, "iteration:").value_or(0)),
+      {.number = counted(number_after(line, "iteration:")),
        .seconds = *ms / 1e3,
        .tokens_per_s_per_device = number_after(line, "tokens_per_sec_per_gpu:").value_or(0)});
   raise(draft.log.reserved, number_after(line, "cuda_max_memory_reserved:"));
@@ -176,7 +180,7 @@ bool read_nanotron(std::string_view line, LogDraft& draft) {
 
 bool read_composer(std::string_view line, LogDraft& draft) {
   if (const auto batch = number_after(line, "[batch=")) {
-    draft.composer_batch = static_cast<std::int64_t>(*batch);
+    draft.composer_batch = counted(batch);
     return true;
   }
   if (const auto rate = number_after(line, "Train throughput/batches_per_sec:")) {
@@ -217,7 +221,8 @@ constexpr std::array timer_names{
 };
 
 void read_timer(std::string_view name, const std::vector<double>& ms, LogDraft& draft) {
-  if (ms.empty() || ms.size() > 2) return;
+  const auto out_of_reach = [](double one) { return one < 0 || one > largest; };
+  if (ms.empty() || ms.size() > 2 || std::ranges::any_of(ms, out_of_reach)) return;
   const auto* const known = std::ranges::find(timer_names, name, &TimerName::name);
   if (known == timer_names.end()) return;
   draft.parts.push_back({known->part, ms.front() / 1e3, ms.back() / 1e3});

@@ -64,9 +64,10 @@ std::string without_colors(std::string_view line) {
   std::string plain;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
-      const auto end = line.find('m', i);
-      if (end != std::string_view::npos && end - i < 16) {
-        i = end;
+      constexpr std::size_t longest = 24;  // "ESC[38;2;180;160;100m"
+      const auto end = line.substr(i, longest).find('m');
+      if (end != std::string_view::npos) {
+        i += end;
         continue;
       }
     }

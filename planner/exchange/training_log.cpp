@@ -37,7 +37,8 @@ std::vector<LoggedIteration> timed(const std::vector<IterationLine>& lines,
                                    const IterationSize& size, bool& stamped) {
   std::vector<LoggedIteration> times;
   const auto add = [&](std::int64_t number, double seconds) {
-    if (seconds > 0 && std::isfinite(seconds)) times.push_back({number, Seconds(seconds)});
+    constexpr double longest = 1e9;
+    if (seconds > 0 && seconds < longest) times.push_back({number, Seconds(seconds)});
   };
   const bool printed =
       std::ranges::any_of(lines, [](const auto& l) { return l.seconds.has_value(); });

@@ -139,6 +139,16 @@ TEST_CASE("a job beyond all that is known is none of these") {
   CHECK(d.culprits.front().gained.value == 0);
 }
 
+TEST_CASE("a rank that a timer does not count leaves probabilities finite") {
+  const Case& one = case_of("megatron_slow_node");
+  const auto d = diagnosed(one,
+                           " iteration 50/ 100 | elapsed time per iteration (ms): 0.0001 |\n"
+                           "    forward-compute ......: (0.00, 900.0)\n");
+  double sum = 0;
+  for (const Culprit& c : d.culprits) sum += c.probability;
+  CHECK(sum == doctest::Approx(1));
+}
+
 TEST_CASE("what repairing gains is what is measured less the same share as predicted") {
   const Case& one = case_of("deepspeed_slow_network");
   const auto s = planted::scenario_of(one);

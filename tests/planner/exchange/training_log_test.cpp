@@ -102,6 +102,23 @@ TEST_CASE("timers are medians over the tables") {
   CHECK(log.part(JobPart::data) == nullptr);
 }
 
+TEST_CASE("figures that cannot be are passed over") {
+  const auto log = parsed(
+      " iteration 1e300/ 1 | elapsed time per iteration (ms): 1e308 | global batch size: 1e300 |\n"
+      " iteration -5/ 1 | elapsed time per iteration (ms): -3 |\n" +
+      megatron(7, 1000) +
+      "    optimizer ...: (-1.0, 2.0)\n    forward-compute ...: (1e300, 1e300)\n"
+      "[Rank 0] memory (MB) | allocated: 1 | max allocated: 1e300 | max reserved: -2\n" +
+      std::string(100'000, '\x1b') + "[\n");
+  REQUIRE(log.iterations.size() == 1);
+  CHECK(log.iterations[0].number == 7);
+  CHECK(log.pace.median.value == 1);
+  CHECK(log.parts.empty());
+  CHECK(log.said.empty());
+  CHECK(log.allocated.value == 0);
+  CHECK(log.reserved.value == 0);
+}
+
 TEST_CASE("a log in which nothing is measured is refused with what was looked for") {
   const auto fault = fixtures::config_error([] { parsed("hello\nworld\n"); });
   CHECK(fault.starts_with("a.log: nothing measured"));
