@@ -111,8 +111,10 @@ class Suspects {
     double mean = 0;
     for (const double one : logs) mean += std::exp(one - logs[likeliest]);
     mean /= static_cast<double>(logs.size());
-    const double left = expected_.iteration / culprit.predicted.iteration;
-    culprit.gained = log_.pace.median * (1 - left);
+    const Pace& pace = log_.pace;
+    const bool now_and_then = culprit.predicted.slow_iterations > expected_.slow_iterations;
+    culprit.repaired = pace.median * (expected_.iteration / culprit.predicted.iteration);
+    culprit.gained = (now_and_then ? pace.mean : pace.median) - culprit.repaired;
     put(std::move(culprit), logs[likeliest] + std::log(mean));
   }
 
@@ -124,7 +126,8 @@ class Suspects {
                      "`shardplan simulate --trace`.",
                  .because = "this list is short",
                  .prior = weight,
-                 .predicted = expected_};
+                 .predicted = expected_,
+                 .repaired = log_.pace.median};
     put(std::move(none), log_likelihood(log_, expected_, of_none(s_.training.error_band)));
   }
 

@@ -34,8 +34,10 @@ struct Culprit {
   std::string remedy;   // a sentence
   std::string because;  // of the prior
   double prior = 0, probability = 0;
-  PredictedJob predicted;     // of that variant
-  costmodel::Seconds gained;  // an iteration less, were it repaired; negative where it helps
+  PredictedJob predicted;  // of that variant
+  // An iteration, were it repaired, and how much less that is: than the median now, than the mean
+  // where the cause is in some iterations only. Negative where the fault helps.
+  costmodel::Seconds repaired, gained;
 };
 
 // A hypothesis that the log itself excludes, and by which key.

@@ -250,7 +250,7 @@ constexpr auto known = std::to_array<Hypothesis>(
       "Switch on the overlap of tensor-parallel communication (--tp-comm-overlap; async_tp).",
       no_tp_overlap},
      {"recomputation", 0.07, "often left on from a run that needed the memory", "plan.recompute",
-      "Switch recomputation off, or to what the scenario says: memory allows it if it fits below.",
+      "Switch recomputation off, or to what the scenario says, if memory allows it.",
       recomputation},
      {"eager-attention", 0.04, "frameworks fall back silently for masks and head sizes", "",
       "Look for the attention backend in the log, and for what makes it fall back "

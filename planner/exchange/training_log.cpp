@@ -128,6 +128,7 @@ Pace pace_of(const std::vector<LoggedIteration>& iterations) {
   for (const LoggedIteration& it : steady) times.push_back(it.time.value);
   const double middle = median(times);
   pace.median = Seconds(middle);
+  for (const double time : times) pace.mean += Seconds(time / static_cast<double>(times.size()));
   for (const double time : times) deviations.push_back(std::abs(time - middle));
   constexpr double of_normal = 1.4826;  // standard deviation over median deviation
   pace.spread = of_normal * median(std::move(deviations)) / middle;

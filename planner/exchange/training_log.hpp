@@ -39,7 +39,7 @@ struct LoggedIteration {
 struct Pace {
   int warm_up = 0;  // lines left out: those of the first ten iterations, or the first one
   int counted = 0;
-  costmodel::Seconds median;
+  costmodel::Seconds median, mean;
   double spread = 0;  // of an iteration: 1.4826 times the median deviation, relative to the median
   std::vector<LoggedIteration> slow;  // more than 10 % and five spreads above the median
   std::int64_t period = 0;            // iterations from one slow one to the next; 0: no rhythm

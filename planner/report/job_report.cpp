@@ -21,8 +21,9 @@ namespace {
 
 std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-// "23 % slower", "4 % faster".
+// "23 % slower", "4 % faster", "12 times as long".
 std::string slower_text(double ratio) {
+  if (ratio > 3) return fmt::format("{:.3g} times as long", ratio);
   return fmt::format("{:.0f} % {}", 100 * std::abs(ratio - 1), ratio < 1 ? "faster" : "slower");
 }
 
@@ -69,10 +70,15 @@ std::string more_evidence(const TrainingLog& log) {
 std::string measured_text(const JobReport& job) {
   const Seconds measured = job.log->pace.median, predicted = job.estimate.iteration;
   const auto& interval = job.estimate.interval;
+  const std::string mean =
+      job.log->pace.slow.empty()
+          ? ""
+          : fmt::format(" ({} on average with the slow ones)", format_seconds(job.log->pace.mean));
   const bool inside = interval.low <= measured && measured <= interval.high;
   return fmt::format(
-      "An iteration takes {}; {} was predicted ({} to {} in 90 of 100 jobs): {}, {} that interval.",
-      format_seconds(measured), format_seconds(predicted), format_seconds(interval.low),
+      "An iteration takes {}{}; {} was predicted ({} to {} in 90 of 100 jobs): {}, {} that "
+      "interval.",
+      format_seconds(measured), mean, format_seconds(predicted), format_seconds(interval.low),
       format_seconds(interval.high), slower_text(measured / predicted),
       inside ? "inside" : "outside");
 }
@@ -176,15 +182,27 @@ Table job_parts_table(const JobDiagnosis& d, const TrainingLog& log) {
 
 namespace {
 
+// Of a job with other settings, causes say little.
+std::string contradictions_text(const JobDiagnosis& d, const ReportStyle& style) {
+  if (d.contradictions.empty() || suspect(d).name == "other-settings") return "";
+  std::string list;
+  for (const Contradiction& c : d.contradictions) {
+    list += fmt::format("{}{} {} by the log, {} by the scenario", list.empty() ? "" : "; ", c.key,
+                        c.log, c.scenario);
+  }
+  const std::string line = fmt::format("Mend the scenario first, it is of another job: {}.", list);
+  return style.style.bold(escaped(line, style)) + "\n";
+}
+
 std::string culprit_text(const JobReport& job, const ReportStyle& style) {
   const JobDiagnosis& d = *job.diagnosis;
   const Culprit& first = suspect(d);
-  std::string text = style.style.bold(escaped(verdict(d), style)) + "\n";
+  std::string text = contradictions_text(d, style);
+  text += style.style.bold(escaped(verdict(d), style)) + "\n";
   text += bullet(measured_text(job), style);
   if (first.gained.value > 0 && first.name != "as-configured") {
     text += bullet(fmt::format("Repaired, an iteration should take about {} ({} less).",
-                               format_seconds(job.log->pace.median - first.gained),
-                               format_seconds(first.gained)),
+                               format_seconds(first.repaired), format_seconds(first.gained)),
                    style);
   }
   text += bullet("Do: " + first.remedy, style);
@@ -199,10 +217,6 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
   }
   if (first.probability < clear && job.log->parts.empty())
     text += bullet(more_evidence(*job.log), style);
-  for (const Contradiction& c : d.contradictions) {
-    text += bullet(fmt::format("The log says {} {}, the scenario {}.", c.key, c.log, c.scenario),
-                   style);
-  }
   return text;
 }
 

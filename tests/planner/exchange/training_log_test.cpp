@@ -54,6 +54,7 @@ TEST_CASE("slow iterations, and their rhythm") {
   REQUIRE(pace.slow.size() == 4);
   CHECK(pace.slow.front().number == 20);
   CHECK(pace.period == 10);
+  CHECK(pace.mean.value == doctest::Approx(pace.median.value + 0.1).epsilon(0.01));
   CHECK(pace.spread < 0.02);
   iterations[32].time = Seconds(3);
   pace = pace_of(iterations);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/base/input_file.hpp"
 #include "tests/golden.hpp"
 #include "tests/planner/support/planted_logs.hpp"
 
@@ -43,11 +44,17 @@ TEST_CASE("the first line names the cause and its probability; then numbers, the
   CHECK(lines[3].starts_with("  Do: Find the node"));
 }
 
-TEST_CASE("where the log settles nothing, the report says so and what to log") {
+TEST_CASE("where the log settles nothing, the report says so, and what to log") {
   const Asked asked("bridge_tp_across_nodes");
-  CHECK(asked.first_line().starts_with("This log does not settle it."));
-  CHECK(contains(asked.text(), "--timing-log-level 2"));
-  CHECK(contains(asked.text(), "  Or ("));
+  const std::string log =
+      planted::without_timers(costmodel::read_file(planted::file_of(planted::cases()[3], ".log")));
+  JobReport job = asked.job;
+  job.log = parse_training_log(log, "a.log", iteration_size(asked.scenario));
+  job.diagnosis = diagnose_job(asked.scenario, job.estimate.plan, *job.log);
+  const std::string text = job_report(job, asked.scenario, {});
+  CHECK(text.starts_with("This log does not settle it"));
+  CHECK(contains(text, "--timing-log-level 2"));
+  CHECK_FALSE(contains(asked.text(), "--timing-log-level 2"));
 }
 
 TEST_CASE("nothing wrong is said as that") {
@@ -61,9 +68,30 @@ TEST_CASE("nothing wrong is said as that") {
         "Nothing stands out (80 %): the job runs as its configuration makes it.");
 }
 
-TEST_CASE("a contradiction between log and scenario is told") {
-  const Asked asked("deepspeed_accumulation");
-  CHECK(contains(asked.text(), "The log says training.global_batch 256, the scenario 128."));
+TEST_CASE("settings that the log says otherwise are the first suspect, or told before all") {
+  Asked asked("deepspeed_accumulation");
+  CHECK(contains(asked.first_line(), "training.global_batch 256 by the log, 128 by the scenario"));
+  asked.job.diagnosis->culprits.erase(asked.job.diagnosis->culprits.begin());
+  CHECK(
+      asked.first_line() ==
+      "Mend the scenario first, it is of another job: training.global_batch 256 by the log, 128 by "
+      "the scenario.");
+}
+
+TEST_CASE("iterations that are slow now and then are told with their mean and rhythm") {
+  const Asked asked("nanotron_data_stall");
+  CHECK(contains(asked.text(), "on average with the slow ones"));
+  CHECK(contains(asked.text(), "one every 8 iterations"));
+  const Culprit& c = asked.job.diagnosis->culprits.front();
+  CHECK(c.repaired == asked.job.log->pace.median);
+  CHECK(c.gained.value ==
+        doctest::Approx((asked.job.log->pace.mean - asked.job.log->pace.median).value));
+}
+
+TEST_CASE("a job far from its prediction is told in times") {
+  Asked asked("megatron_slow_node");
+  asked.job.log->pace.median = asked.job.estimate.iteration * 12.5;
+  CHECK(contains(asked.text(), "12.5 times as long, outside that interval"));
 }
 
 TEST_CASE("tables: causes above half a per cent; parts with both ends of the ranks") {
