@@ -67,7 +67,7 @@ const std::vector<CommandRow> command_rows{
       .formats = "text json md",
       .summary = "why a job is slow: its log beside the prediction, likely causes, what would help",
       .examples = {"shardplan explain-job my.yaml train.log",
-                   "shardplan explain-job my.yaml train.log --format json",
+                   "shardplan explain-job train.sh train.log --cluster dgx-h100",
                    "shardplan explain-job my.yaml"}},
      explain_job_command},
     {{.name = "sweep",

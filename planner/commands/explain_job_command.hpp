@@ -5,7 +5,9 @@
 
 namespace planner {
 
-// The second operand is the job's log; without it there is only the prediction. Throws ConfigError.
+// The first operand is a scenario, or a Megatron-LM launch script, argument list or log with its
+// arguments, whose devices --cluster names (read_job); the second the job's log, without which
+// there is only the prediction. Throws ConfigError.
 CommandResult explain_job_command(const Session& session);
 
 }  // namespace planner

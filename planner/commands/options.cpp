@@ -131,7 +131,7 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "cluster",
       .value = "NAME",
       .help = "the devices of an imported job, which its file does not name",
-      .only_for = "import"},
+      .only_for = "import explain-job"},
      &Options::cluster},
     {{.name = "fail-above",
       .value = "PCT",

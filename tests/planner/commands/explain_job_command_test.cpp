@@ -46,6 +46,23 @@ TEST_CASE("without a log: the prediction, and what would help") {
   CHECK(contains(text.out, "What would help most"));
 }
 
+TEST_CASE(
+    "a Megatron-LM launch script and its log: the cluster is named, and the cause is the same") {
+  const Scratch scratch;
+  const Run script = run(
+      {"export", planted::file_of(slow_node, ".yaml"), "--to", "megatron", "--out", "launch.sh"},
+      scratch);
+  REQUIRE(script.status == 0);
+  const std::string log = planted::file_of(slow_node, ".log");
+  const Run unnamed = run({"explain-job", "launch.sh", log}, scratch);
+  CHECK(unnamed.status == 2);
+  CHECK(contains(unnamed.err, "cluster"));
+  const Run json =
+      run({"explain-job", "launch.sh", log, "--cluster", "dgx-h100", "--format", "json"}, scratch);
+  CHECK(json.status == 0);
+  CHECK(nlohmann::json::parse(json.out)["cause"] == "slow-node");
+}
+
 TEST_CASE("a log in which nothing is measured: status 2, with what was looked for") {
   const Scratch scratch;
   scratch.write("empty.log", "done with setup ...\n");
