@@ -67,9 +67,10 @@ CommandResult import_command(const Session& session) {
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
   }
   if (operands[0] == "hf") return import_hf(session, operands[1]);
-  if (operands[0] == "megatron") return import_job(session, operands[0], operands[1]);
+  if (operands[0] == "megatron" || operands[0] == "deepspeed")
+    return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
-                    "allowed: hf FILE, nccl-tests FILE, megatron FILE");
+                    "allowed: hf FILE, nccl-tests FILE, megatron FILE, deepspeed FILE");
 }
 
 }  // namespace planner

@@ -3,6 +3,7 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/import_megatron.hpp"
+#include "planner/exchange/json_import_deepspeed.hpp"
 #include "planner/exchange/megatron_log.hpp"
 #include "planner/exchange/megatron_script.hpp"
 
@@ -20,12 +21,14 @@ bool has_line(const std::string& text, std::string_view begin) {
 
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
+  if (holds_deepspeed(text)) return JobFormat::deepspeed;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
   if (holds_megatron_flags(text)) return JobFormat::megatron;
   if (scenario) return JobFormat::scenario;
   throw ConfigError({file, 0, 0}, "is no description of a job that is known here",
-                    "known: a scenario, a launch script, argument list or log of Megatron-LM");
+                    "known: a scenario, a launch script, argument list or log of Megatron-LM, a "
+                    "ds_config.json");
 }
 
 }  // namespace
@@ -36,7 +39,9 @@ JobFormat format_of(const std::string& file) {
 
 ImportedJob read_job(const std::string& file) {
   const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
-  if (format_of_text(text, file) == JobFormat::scenario) {
+  const JobFormat format = format_of_text(text, file);
+  if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
+  if (format == JobFormat::scenario) {
     ImportedJob job;
     job.scenario = costmodel::parse_yaml(text, file);
     return job;
