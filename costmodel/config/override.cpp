@@ -47,8 +47,9 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
       map.mark = mark;
       at->set(key, std::move(map));
       next = at->find(key);
-    } else if (next->is_scalar() && from == 0 && (key == "model" || key == "cluster")) {
-      Value map;  // `model: NAME` with an override of one key is {base: NAME, key: ...}
+    } else if (next->is_scalar() && from == 0 &&
+               (key == "model" || key == "cluster" || key == "plan")) {
+      Value map;  // `model: NAME` or `plan: auto` with one key of its own: {base: NAME, key: ...}
       map.kind = Value::Kind::map;
       map.mark = next->mark;
       map.set("base", *next);

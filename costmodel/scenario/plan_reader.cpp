@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -332,7 +333,46 @@ const Keys<P>& other_rows() {
 
 }  // namespace
 
-PlanRequest read_plan(const Value& map) {
+namespace {
+
+// What the search chooses.
+constexpr std::array<std::string_view, 12> searched_keys{
+    "tp",  "pp",          "cp",   "cp_comm",           "ep",       "etp",
+    "vpp", "micro_batch", "zero", "sequence_parallel", "schedule", "recompute"};
+
+bool is_auto(const Value* value) {
+  return value != nullptr && value->is_scalar() && value->text == "auto";
+}
+
+// `auto` in place of a plan, or as its base: {base: auto, tp: 4}. Each key not given is `auto`.
+Value spread(const Value& plan) {
+  const bool whole = is_auto(&plan);
+  if (plan.is_scalar() && !whole) {
+    throw ConfigError(plan.mark, fmt::format("plan is {}", quote(plan.text)),
+                      "write auto, or a map: {tp: 8, ...}");
+  }
+  const Value* base = plan.find("base");
+  if (base != nullptr && !is_auto(base)) {
+    throw ConfigError(base->mark, "the base of a plan is auto or nothing",
+                      "write {base: auto, tp: 8, ...}, or leave it out");
+  }
+  if (!whole && base == nullptr) return plan;
+  Value map;
+  map.kind = Value::Kind::map;
+  map.mark = plan.mark;
+  map.entries = plan.entries;
+  std::erase_if(map.entries, [](const Value::Entry& entry) { return entry.key == "base"; });
+  for (const auto key : searched_keys) {
+    const std::string name(key);
+    if (map.find(name) == nullptr) map.set(name, scalar_value("auto", plan.mark));
+  }
+  return map;
+}
+
+}  // namespace
+
+PlanRequest read_plan(const Value& written) {
+  const Value map = spread(written);
   MapReader reader(map, "plan");
   PlanRequest plan;
   plan.mark = map.mark;

@@ -8,8 +8,9 @@
 
 namespace costmodel {
 
+// A map, or `auto`: every key that has a search is `auto`, but for those beside `base: auto`.
 // Throws ConfigError.
-PlanRequest read_plan(const Value& map);
+PlanRequest read_plan(const Value& written);
 
 // The keys of `plan`, of its stages ("plan.stages[].tp") and of its replicas.
 std::vector<KeyText> plan_keys();

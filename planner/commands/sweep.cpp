@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
+#include "planner/commands/plan_warnings.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -43,31 +47,37 @@ Axis parse_axis(const std::string& over) {
 
 namespace {
 
-std::vector<std::string> result_cells(const Scenario& scenario) {
-  const auto settled = settled_plan(scenario);
-  if (!settled) {
-    std::vector<std::string> cells(8);
-    cells.emplace_back(no_valid_choice);
-    return cells;
-  }
-  const costmodel::ParallelPlan& plan = settled->plan;
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  const Estimate e = evaluator.estimate(plan);
-  return {fmt::format("{}", e.plan.dp),
-          fmt::format("{}", e.micro_batches),
-          fmt::format("{:.6g}", e.iteration.value),
-          fmt::format("{:.6g}", e.tokens_per_s),
-          fmt::format("{:.4f}", e.mfu),
-          fmt::format("{:.4f}", e.bubble_fraction),
-          fmt::format("{:.2f}", e.peak.value / (1 << 30)),
-          e.fits() ? "true" : "false",
-          ""};
+// A point's results, and its plan.
+struct Point {
+  std::vector<std::string> cells;  // those of `titles`, and the error
+  std::string plan;
+  bool searched = false;  // keys of it were left to the search
+};
+
+constexpr std::array titles{"dp",  "m",      "iteration_s", "tokens_per_s",
+                            "mfu", "bubble", "peak_gib",    "fits"};
+
+Point failed(const std::string& why, bool searched) {
+  std::vector<std::string> cells(titles.size());
+  cells.push_back(why);
+  return {cells, "", searched};
 }
 
-}  // namespace
+Point result_of(const Scenario& scenario) {
+  const bool searched = !scenario.plan.automatic.empty();
+  const auto settled = settled_plan(scenario);
+  if (!settled) return failed(no_valid_choice, searched);
+  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  const Estimate e = evaluator.estimate(settled->plan);
+  return {{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
+           fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
+           fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
+           fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false", ""},
+          to_string(e.plan),
+          searched};
+}
 
-Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
-            const std::function<bool()>& stopped) {
+std::vector<Axis> axes_of(const Options& options) {
   std::vector<Axis> axes;
   std::size_t points = 1;
   for (const auto& over : options.over) {
@@ -80,43 +90,90 @@ Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   }
   if (axes.empty())
     throw ConfigError({}, "shardplan: 'sweep' has nothing to vary", "add --over tp=1,2,4,8");
+  return axes;
+}
+
+bool has_plan(const costmodel::Value& scenario) {
+  const costmodel::Value* plan = scenario.find("plan");
+  return plan != nullptr && (plan->is_scalar() || !plan->entries.empty());
+}
+
+// Sets the axes to the values of a point; the last axis varies fastest. Returns the values.
+std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
+                               costmodel::Value& value) {
+  std::size_t stride = 1;
+  for (const Axis& axis : axes) stride *= axis.values.size();
+  std::vector<std::string> row;
+  for (const Axis& axis : axes) {
+    stride /= axis.values.size();
+    const std::string& chosen = axis.values[point / stride];
+    point %= stride;
+    assign_path(value, axis.path + "=" + chosen, mark_of_argument("--over", axis.path));
+    row.push_back(chosen);
+  }
+  return row;
+}
+
+// The table, with the column of plans where `tell_plans`.
+Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std::string>>& values,
+               const std::vector<Point>& points, bool tell_plans) {
   Table table;
   for (const Axis& axis : axes)
     table.columns.push_back({axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path});
-  for (const auto* title :
-       {"dp", "m", "iteration_s", "tokens_per_s", "mfu", "bubble", "peak_gib", "fits"})
-    table.columns.push_back({title});
+  for (const auto* title : titles) table.columns.push_back({title});
+  if (tell_plans) table.columns.push_back({"plan", false});
   table.columns.push_back({"error", false});
-  const costmodel::Value root = loaded(path, file);
-  std::size_t unreadable = 0;
-  for (std::size_t point = 0; point < points && !(stopped && stopped()); ++point) {
-    costmodel::Value value = root;
-    std::vector<std::string> row;
-    for (const auto& assignment : options.assignments)
-      assign_path(value, assignment, mark_of_argument("--set", assignment));
-    std::size_t index = point, stride = points;
-    for (const Axis& axis : axes) {  // the last axis varies fastest
-      stride /= axis.values.size();
-      const std::string& chosen = axis.values[index / stride];
-      index %= stride;
-      assign_path(value, axis.path + "=" + chosen, mark_of_argument("--over", axis.path));
-      row.push_back(chosen);
-    }
-    bool readable = false;
-    try {
-      const Scenario scenario = costmodel::read_scenario(value, file, path);
-      readable = true;
-      const auto cells = result_cells(scenario);
-      row.insert(row.end(), cells.begin(), cells.end());
-    } catch (const ConfigError& fault) {
-      // If no point can be read, the axis or the scenario is wrong.
-      if (!readable && ++unreadable == points) throw;
-      row.insert(row.end(), 8, "");
-      row.emplace_back(fault.what());
-    }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::vector<std::string> row = values[i];
+    row.insert(row.end(), points[i].cells.begin(), points[i].cells.end());
+    if (tell_plans) row.insert(row.end() - 1, points[i].plan);
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+}  // namespace
+
+Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+            const std::function<bool()>& stopped) {
+  const std::vector<Axis> axes = axes_of(options);
+  std::size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.values.size();
+  costmodel::Value root = loaded(path, file);
+  for (const auto& assignment : options.assignments)
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
+  std::vector<std::vector<std::string>> values;
+  std::vector<Point> points;
+  std::size_t unreadable = 0;
+  for (std::size_t i = 0; i < count && !(stopped && stopped()); ++i) {
+    costmodel::Value value = root;
+    values.push_back(place(axes, i, value));
+    bool readable = false, searched = false;
+    try {
+      const Scenario scenario = costmodel::read_scenario(value, file, path);
+      readable = true;
+      searched = !scenario.plan.automatic.empty();
+      points.push_back(result_of(scenario));
+    } catch (const ConfigError& fault) {
+      // If no point can be read, the axis or the scenario is wrong.
+      if (!readable && ++unreadable == count) throw;
+      points.push_back(failed(fault.what(), searched));
+    }
+  }
+  const bool searched =
+      std::any_of(points.begin(), points.end(), [](const Point& point) { return point.searched; });
+  const bool given = has_plan(root);
+  Swept swept{table_of(axes, values, points, searched || !given), {}};
+  if (searched) {
+    swept.notes.emplace_back(
+        "keys of the plan that are auto were searched at every point, in all of the memory: the "
+        "column `plan` has what was chosen");
+  } else if (!given) {
+    swept.notes.emplace_back(
+        "the scenario has no plan: what is not swept takes its default, and the column `plan` has "
+        "the result. To search every point: --set plan=auto");
+  }
+  return swept;
 }
 
 bool any_answer(const Table& swept) {
@@ -126,9 +183,10 @@ bool any_answer(const Table& swept) {
 
 CommandResult sweep_command(const Session& session) {
   const Interruption interruption;
-  const Table points = sweep(file_of(session), session.path, session.options, interruption.poll());
-  CommandResult result{
-      any_answer(points) ? 0 : no_answer, printed(points, session.options.format), {}};
+  const Swept swept = sweep(file_of(session), session.path, session.options, interruption.poll());
+  const Table& points = swept.table;
+  CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
+                       note_lines(swept.notes)};
   if (interruption.came()) {
     interruption.tell(fmt::format("sweep: {}: the first {} points are reported",
                                   interruption.text(), points.rows.size()),

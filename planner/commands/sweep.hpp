@@ -20,9 +20,15 @@ struct Axis {
 };
 Axis parse_axis(const std::string& over);
 
-// A point that breaks a rule or lacks memory is a row that says so. Throws ConfigError when no
-// point can be read. Once `stopped` returns true, no further point is evaluated.
-Table sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+struct Swept {
+  Table table;
+  std::vector<std::string> notes;  // which plan points have that the scenario does not give one
+};
+
+// A point that breaks a rule or lacks memory is a row that says so. Where the scenario leaves the
+// plan, or keys of it, to defaults or to the search, each row tells its plan. Throws ConfigError
+// when no point can be read. Once `stopped` returns true, no further point is evaluated.
+Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
             const std::function<bool()>& stopped = {});
 
 // `shardplan sweep`.

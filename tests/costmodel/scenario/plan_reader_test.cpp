@@ -111,4 +111,22 @@ TEST_CASE("stages that cannot be read say so") {
   CHECK(contains(fault_of("{tp: auto, stages: [{dp: 2}, {dp: 2}]}"), "tp: auto beside stages"));
 }
 
+TEST_CASE("auto in place of a plan is auto for every key that has a search") {
+  const auto plan_of = [](const std::string& plan) {
+    return scenarios::read(scenarios::tiny + "cluster: laptop-cpu\nplan: " + plan + "\n").plan;
+  };
+  const PlanRequest all = plan_of("auto"), but_one = plan_of("{base: auto, tp: 4}");
+  for (const char* key : {"tp", "pp", "vpp", "micro_batch", "zero", "recompute", "schedule"})
+    CHECK(all.is_auto(key));
+  CHECK(!but_one.is_auto("tp"));
+  CHECK(but_one.tp == 4);
+  CHECK(but_one.is_auto("pp"));
+  CHECK(but_one.automatic.size() + 1 == all.automatic.size());
+  const auto fault = [&](const std::string& plan) {
+    return fixtures::config_error([&] { plan_of(plan); });
+  };
+  CHECK(fault("best") == "test.yaml:4:7: plan is 'best'; write auto, or a map: {tp: 8, ...}");
+  CHECK(fixtures::contains(fault("{base: mine, tp: 2}"), "the base of a plan is auto or nothing"));
+}
+
 }  // namespace plan_reader_test

@@ -13,12 +13,16 @@ using fixtures::contains;
 
 namespace {
 
-Table sweep_of(const std::vector<std::string>& over, const std::vector<std::string>& set = {}) {
+Swept swept(const std::vector<std::string>& over, const std::vector<std::string>& set = {}) {
   Options options;
   options.over = over;
   options.assignments = set;
   const auto path = fixtures::configs();
   return sweep(find_config(path, "scenarios", "tiny-gpt-cpu", {}), path, options);
+}
+
+Table sweep_of(const std::vector<std::string>& over, const std::vector<std::string>& set = {}) {
+  return swept(over, set).table;
 }
 
 }  // namespace
@@ -75,6 +79,38 @@ TEST_CASE("an override of --set counts, and an axis wins over it") {
       sweep_of({"micro_batch=2"}, {"plan.micro_batch=1", "training.global_batch=32"});
   REQUIRE(table.rows.size() == 1);
   CHECK(table.rows[0][2] == "8");  // m = 32 / (2 · 2)
+}
+
+TEST_CASE("which plan a point has is told where the scenario does not say") {
+  const auto place_of_plan = [](const Table& table) { return table.columns.size() - 2; };
+  CHECK(swept({"micro_batch=1,2"}).notes.empty());
+  CHECK(sweep_of({"micro_batch=1,2"}).columns[place_of_plan(sweep_of({"micro_batch=1"}))].title ==
+        "fits");
+
+  const Swept without = swept({"tp=1,2"}, {"plan={}"});
+  REQUIRE(without.notes.size() == 1);
+  CHECK(contains(without.notes[0], "the scenario has no plan"));
+  const std::size_t plan = place_of_plan(without.table);
+  CHECK(without.table.columns[plan].title == "plan");
+  CHECK(contains(without.table.rows[0][plan], "t 1 "));
+  CHECK(contains(without.table.rows[1][plan], "t 2 "));
+}
+
+TEST_CASE("with plan: auto every point is searched, beside what is swept") {
+  const Swept searched = swept({"tp=1,2,4"}, {"plan=auto"});
+  REQUIRE(searched.notes.size() == 1);
+  CHECK(contains(searched.notes[0], "were searched at every point"));
+  const Table& table = searched.table;
+  const std::size_t plan = table.columns.size() - 2, seconds = 3;
+  REQUIRE(table.columns[seconds].title == "iteration_s");
+  const Table usual = sweep_of({"tp=1,2,4"}, {"plan={}"});
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(table.rows[i].back() == "");
+    CHECK(contains(table.rows[i][plan], "t " + table.rows[i][0] + " "));
+    CHECK(std::stod(table.rows[i][seconds]) <= std::stod(usual.rows[i][seconds]));
+  }
+  CHECK(std::stod(table.rows[0][seconds]) < std::stod(usual.rows[0][seconds]));
+  CHECK(contains(config_error([] { sweep_of({"micro_batch=1,2"}, {"plan=automatic"}); }), "plan"));
 }
 
 }  // namespace sweep_test
