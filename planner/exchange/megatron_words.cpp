@@ -9,7 +9,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<MegatronWord, 45> words{{
+constexpr std::array<MegatronWord, 45> all_words{{
     {"--num-layers", "model.layers"},
     {"--hidden-size", "model.hidden"},
     {"--num-attention-heads", "model.heads"},
@@ -105,12 +105,12 @@ constexpr std::array<std::string_view, 6> harmless{
 
 }  // namespace
 
-std::span<const MegatronWord> megatron_words() { return words; }
+std::span<const MegatronWord> megatron_words() { return all_words; }
 
 std::string_view megatron_flag(std::string_view key) {
   const auto* const found =
-      std::ranges::find_if(words, [&](const MegatronWord& word) { return word.key == key; });
-  SHARDPLAN_CHECK(found != words.end());
+      std::ranges::find_if(all_words, [&](const MegatronWord& word) { return word.key == key; });
+  SHARDPLAN_CHECK(found != all_words.end());
   return found->flag;
 }
 

@@ -14,9 +14,9 @@ namespace planner {
 
 using costmodel::Estimate;
 using costmodel::Scenario;
+using Json = nlohmann::ordered_json;
 
 std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
-  using Json = nlohmann::ordered_json;
   Json json{{"scenario", s.name}, {"searched", mesh_counts_json(found)}, {"best", nullptr}};
   json["searched"]["seconds"] = seconds;
   json["certificate"] = mesh_certificate_json(found);

@@ -119,6 +119,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
   }
   text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
   auto lines = mesh_sentences(found, s);
+  if (auto kept = margin_sentence(s); !kept.empty()) lines.push_back(std::move(kept));
   if (!remark.empty()) lines.push_back(remark);
   for (const auto& line : lines) text += bullet(line, style);
   return text;

@@ -221,12 +221,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
           : fmt::format("The search was {}.", interruption(all)),
       style);
   if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);
-  if (s.search.memory_margin > 0) {
-    text += bullet(fmt::format("Plans leave {:g} % of device memory free (search.memory_margin): "
-                               "what is predicted may be so much too little.",
-                               100 * s.search.memory_margin),
-                   style);
-  }
+  if (const auto sentence = margin_sentence(s); !sentence.empty()) text += bullet(sentence, style);
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {
     text +=

@@ -87,6 +87,15 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
       "Left out: {}other shardings inside a stage; `plan --strategy both` tries them.", what);
 }
 
+std::string margin_sentence(const costmodel::Scenario& s) {
+  if (s.search.memory_margin <= 0) return "";
+  return fmt::format(
+      "Plans leave {:g} % of device memory free (search.memory_margin): what is predicted may be "
+      "so "
+      "much too little.",
+      100 * s.search.memory_margin);
+}
+
 namespace {
 
 // What searching layouts has found, beside even stages.

@@ -15,6 +15,9 @@ std::vector<std::string> strategy_sentences(const Strategies& strategies);
 // What a search over even stages leaves out and another strategy tries; "" where there is nothing.
 std::string left_out(const Strategies& all, const costmodel::Scenario& scenario);
 
+// The part of memory that plans leave free; "" where they may take all.
+std::string margin_sentence(const costmodel::Scenario& scenario);
+
 // What a signal ended early: "interrupted by SIGINT: best of 12 configurations looked at so far;
 // nothing is proved".
 std::string interruption(const Strategies& strategies);

@@ -247,7 +247,7 @@ class FamilySearch {
   // Returns a bound of all.
   Seconds try_rest(ParallelPlan member, Seconds bound, Seconds best, std::uint64_t order,
                    Opened& result) {
-    constexpr std::size_t few = 32;
+    constexpr std::size_t few = 1024;
     constexpr double slack = 1 + 1e-9;
     const Seconds below = min(best, podium_->worst()) * slack;
     const auto rest = layouts_within(member, limit_, evaluator_, below, few);
