@@ -186,7 +186,7 @@ std::vector<Saying> settings_of(const TrainingLog& log, const Scenario& s,
   const auto step = static_cast<double>(plan.dp * plan.micro_batch);
   const double sequences = std::abs(share - 1) < noise
                                ? size.sequences
-                               : step * std::round(share * size.sequences / step);
+                               : step * std::max(1.0, std::round(share * size.sequences / step));
   said.push_back({"training.global_batch", fmt::format("{:.0f}", sequences)});
   return said;
 }

@@ -91,7 +91,7 @@ class DeepSpeedImport {
         continue;
       }
       for (const auto& [inner, of] : value.items()) {
-        const std::string name = key + "." + inner;
+        const std::string name = fmt::format("{}.{}", key, inner);
         if (!is_known(name)) leave_out(name, of);
       }
     }
@@ -103,21 +103,36 @@ class DeepSpeedImport {
   void leave_out(const std::string& key, const Json& value) {
     const bool off = value.is_boolean() && !value.get<bool>();
     if (off || value.is_null()) return;
-    const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    const bool nested = std::any_of(value.begin(), value.end(),
+                                    [](const Json& inner) { return inner.is_structured(); });
+    const std::string text =
+        nested ? "..." : value.dump(-1, ' ', true, Json::error_handler_t::replace);
     job.left_out.push_back(fmt::format("{}: {}: no key says it", costmodel::shortened(key),
                                        costmodel::shortened(text)));
   }
   const Json& config_;
 };
 
-std::string precision_of(const DeepSpeedImport& in) {
-  return in.is_on("bf16", "enabled") ? "bf16" : in.is_on("fp16", "enabled") ? "fp16" : "fp32";
+// "auto" leaves it to Hugging Face's trainer.
+void read_precision(DeepSpeedImport& in) {
+  for (const char* format : {"bf16", "fp16"}) {
+    if (in.is_on(format, "enabled")) return in.put("training", "precision", format);
+  }
+  for (const char* format : {"bf16", "fp16"}) {
+    const Json *map = in.top(format), *enabled = in.find(format, "enabled");
+    const bool said = map == nullptr || (map->is_object() && enabled == nullptr) ||
+                      (enabled != nullptr && enabled->is_boolean());
+    if (said) continue;
+    return in.miss("training", "precision",
+                   fmt::format("{}.enabled is neither true nor false", format));
+  }
+  in.put("training", "precision", "fp32");
 }
 
 void read_training(DeepSpeedImport& in) {
   in.put_number(in.top("train_batch_size"), "training", "global_batch", "train_batch_size");
   in.miss("training", "sequence", "tokens of a sequence, which ds_config.json does not say");
-  in.put("training", "precision", precision_of(in));
+  read_precision(in);
   if (const Json* type = in.find("data_types", "grad_accum_dtype");
       type != nullptr && type->is_string())
     in.put("training", "gradient_precision", type->get<std::string>());
@@ -130,9 +145,14 @@ void read_training(DeepSpeedImport& in) {
           fmt::format("optimizer.type {}: taken as adam", costmodel::shortened(name)));
   }
   in.put("training", "stack", "deepspeed-2021");
+  // On by default at stage 3 only (deepspeed/runtime/zero/config.py, overlap_comm).
+  const Json *stage = in.find("zero_optimization", "stage"),
+             *asked = in.find("zero_optimization", "overlap_comm");
+  const bool usual = stage != nullptr && stage->is_number_integer() && *stage == 3;
+  const bool decided = asked != nullptr && asked->is_boolean();
+  const bool overlaps = decided ? in.is_on("zero_optimization", "overlap_comm") : usual;
   Value overlap;
-  overlap.set("overlap_grad_reduce",
-              scalar_value(in.is_on("zero_optimization", "overlap_comm") ? "true" : "false"));
+  overlap.set("overlap_grad_reduce", scalar_value(overlaps ? "true" : "false"));
   in.job.scenario.find("training")->set("overlap", overlap);
 }
 
@@ -147,6 +167,12 @@ void read_plan(DeepSpeedImport& in) {
   if (tensor != nullptr) in.put_number(tensor, "plan", "tp", "tensor_parallel.autotp_size");
   const bool recompute = in.top("activation_checkpointing") != nullptr;
   in.put("plan", "recompute", recompute ? "full" : "none");
+  if (recompute) {
+    in.job.notes.emplace_back(
+        "activation_checkpointing is taken as full recomputation: the file says how it is done, "
+        "and "
+        "the model's code where");
+  }
   const Json *batch = in.top("train_batch_size"), *steps = in.top("gradient_accumulation_steps");
   const auto number = [](const Json* value) {
     const bool whole = value != nullptr && value->is_number_integer();

@@ -33,8 +33,7 @@ std::string unsaid(const MegatronArgument& a) {
 }
 
 void require_known(const MegatronArgument& a) {
-  if (!a.unknown.empty())
-    throw ConfigError(a.mark, unsaid(a), "write its value into the script: NAME=8");
+  if (!a.unknown.empty()) throw ConfigError(a.mark, unsaid(a), "write its value into the script");
 }
 
 // Logs print the sizes of experts and of latent attention for models without them.
@@ -89,6 +88,7 @@ std::int64_t MegatronImport::whole(std::string_view flag, std::int64_t otherwise
   const auto value = number(flag);
   if (!value) return otherwise;
   if (*value != std::floor(*value) || std::abs(*value) > 1e15) refuse(flag, "is no whole number");
+  if (*value < 0) refuse(flag, "is below 0");
   return static_cast<std::int64_t>(*value);
 }
 

@@ -22,9 +22,10 @@ void read_experts_model(MegatronImport& in, std::int64_t ffn) {
     const std::int64_t experts =
         std::max<std::int64_t>(1, (shared + width / 2) / std::max<std::int64_t>(1, width));
     in.put("model.shared_experts", fmt::format("{}", experts));
-    if (experts * width != shared)
+    if (experts * width != shared) {
       in.leave_out("--moe-shared-expert-intermediate-size",
                    fmt::format("taken as {} experts of {}", experts, width));
+    }
   }
   const bool sigmoid = in.text("--moe-router-score-function", "softmax") == "sigmoid";
   const bool before = in.has("--moe-router-pre-softmax");
@@ -56,9 +57,10 @@ void read_expert_layers(MegatronImport& in, std::int64_t layers) {
     }
     return true;
   };
-  if (!fits())
+  if (!fits()) {
     in.refuse("--moe-layer-freq",
               "has experts in no regular order, which first_dense_layers and moe_every would say");
+  }
   // 0 of them where moe_every says it all.
   const std::int64_t exact = model.first_dense_layers;
   model.first_dense_layers = 0;
@@ -143,6 +145,10 @@ void read_megatron_model(MegatronImport& in) {
   const bool squared = in.has("--squared-relu");
   const bool sparse = in.whole("--num-experts", 0) > 0;
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
+  for (const char* flag : {"--hybrid-override-pattern", "--hybrid-layer-pattern"}) {
+    if (in.find(flag) != nullptr)
+      in.refuse(flag, "makes a hybrid model: write it as a scenario with model.kind: hybrid");
+  }
   in.put("model.kind", sparse ? "moe" : rms ? "llama" : "gpt");
   in.copy_all("model.", WordOf::any_job);
   const std::int64_t hidden = in.whole("--hidden-size", 0), layers = in.whole("--num-layers", 0);

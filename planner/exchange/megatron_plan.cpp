@@ -116,6 +116,12 @@ int read_stages(MegatronImport& in) {
   if (size < 1 || size > 100'000) in.refuse("--pipeline-model-parallel-size", "is no size");
   const int pp = static_cast<int>(size);
   int vpp = virtual_stages(in, pp);
+  // A stage holds a layer at least, or the embedding or the loss.
+  const std::int64_t layers = in.whole("--num-layers", 0);
+  if (layers > 0 && std::int64_t{pp} * vpp > layers + 2) {
+    in.refuse("--pipeline-model-parallel-size",
+              fmt::format("makes {} stages of {} layers", std::int64_t{pp} * vpp, layers));
+  }
   if (in.has("--pipeline-model-parallel-layout")) {
     const auto cells = layers_of_layout(in.text("--pipeline-model-parallel-layout"));
     if (!cells || cells->size() % static_cast<std::size_t>(pp) != 0)
@@ -149,9 +155,10 @@ int read_megatron_plan(MegatronImport& in) {
   if (!in.has("--micro-batch-size"))
     in.miss("plan.micro_batch", "the arguments have no --micro-batch-size");
   if (in.whole("--context-parallel-size", 1) > 1) {
-    if (in.has("--cp-comm-type"))
+    if (in.has("--cp-comm-type")) {
       in.put("plan.cp_comm",
              in.text("--cp-comm-type") == "allgather" ? "all_gather" : in.text("--cp-comm-type"));
+    }
   }
   in.has("--cp-comm-type");
   if (in.has("--use-tp-pp-dp-mapping")) in.put("plan.rank_order", "tp-cp-ep-pp-dp");

@@ -38,10 +38,11 @@ void read_precisions(MegatronImport& in) {
   const bool aware = in.has("--use-precision-aware-optimizer");
   const std::string moments = in.text("--exp-avg-dtype", "fp32");
   const std::string second = in.text("--exp-avg-sq-dtype", moments);
-  if (aware && (moments == "bf16" || moments == "bfloat16"))
+  if (aware && (moments == "bf16" || moments == "bfloat16")) {
     in.put("training.moment_precision", "bf16");
-  else if (aware && moments != "fp32" && moments != "float32")
+  } else if (aware && moments != "fp32" && moments != "float32") {
     in.leave_out("--exp-avg-dtype", "taken as fp32");
+  }
   if (aware && second != moments) in.leave_out("--exp-avg-sq-dtype", "taken as the first moment's");
 }
 
@@ -49,8 +50,11 @@ void read_precisions(MegatronImport& in) {
 void read_stack(MegatronImport& in) {
   in.put("training.stack.base", "megatron-core-2026");
   const std::string backend = in.text("--attention-backend", "auto");
-  if (backend == "unfused" || backend == "local") in.put("training.stack.attention", "unfused");
-  in.any({"--use-flash-attn", "--transformer-impl"});
+  const bool local = in.text("--transformer-impl", "transformer_engine") == "local";
+  const bool flash = in.has("--use-flash-attn");
+  const bool plain = local && !flash && backend == "auto";  // DotProductAttention of its layer spec
+  if (backend == "unfused" || backend == "local" || plain)
+    in.put("training.stack.attention", "unfused");
   if (in.has("--no-masked-softmax-fusion")) in.put("training.stack.fused_softmax", "false");
   if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)
     in.put("training.stack.fused_bias_activation", "false");

@@ -66,10 +66,7 @@ class ShellReader {
     for (std::size_t i = 0; i < expected.size(); ++i) step();
     return true;
   }
-  bool continues_line() {
-    if (!take("\\\n") && !take("\\\r\n")) return false;
-    return true;
-  }
+  bool continues_line() { return take("\\\n") || take("\\\r\n"); }
   void skip_blanks() {
     while (at_ < text_.size() && (is_blank(text_[at_]) || continues_line())) {
       if (at_ < text_.size() && is_blank(text_[at_])) step();
@@ -194,9 +191,10 @@ class ShellReader {
 
   // The default of ${NAME:-default} is itself a word of the script.
   void add_default(Fields& f, const std::string& word, bool quoted) {
-    if (++depth_ > deepest)
+    if (++depth_ > deepest) {
       throw ConfigError(f.current.mark, "expansions are nested deeper than 64",
                         "shorten the script");
+    }
     ShellReader inner(word, file_);
     inner.known_ = known_;
     inner.depth_ = depth_;
@@ -387,7 +385,8 @@ class ShellReader {
       return;
     }
     for (auto& word : read_fields()) {
-      if (command_.empty() && is_keyword(word.text)) continue;
+      const bool option = declaring_ && word.text.starts_with('-');  // declare -a NAME=(...)
+      if (command_.empty() && (option || is_keyword(word.text))) continue;
       command_.push_back(std::move(word));
     }
   }
@@ -413,11 +412,13 @@ class ShellReader {
     static constexpr std::array<std::string_view, 13> deciding{
         "if",    "then", "else", "elif", "fi",   "for",     "while",
         "until", "do",   "done", "case", "esac", "function"};
-    static constexpr std::array<std::string_view, 9> plain{
-        "export", "declare", "local", "readonly", "{", "}", "eval", "time", "exec"};
+    static constexpr std::array<std::string_view, 5> plain{"{", "}", "eval", "time", "exec"};
+    static constexpr std::array<std::string_view, 5> declaring{"export", "declare", "local",
+                                                               "readonly", "typeset"};
+    declaring_ = std::find(declaring.begin(), declaring.end(), word) != declaring.end();
     const bool decides = std::find(deciding.begin(), deciding.end(), word) != deciding.end();
     script_.branches = script_.branches || decides;
-    return decides || std::find(plain.begin(), plain.end(), word) != plain.end();
+    return decides || declaring_ || std::find(plain.begin(), plain.end(), word) != plain.end();
   }
 
   void end_command() {
@@ -433,6 +434,7 @@ class ShellReader {
   ShellScript script_;
   const std::map<std::string, ShellWords>* known_ = &script_.variables;
   ShellWords command_;
+  bool declaring_ = false;  // the last word was `declare` or its like
   std::vector<std::string> documents_;
 };
 

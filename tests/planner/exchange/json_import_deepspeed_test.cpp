@@ -26,6 +26,32 @@ TEST_CASE("what the file does not say is missing, what no key says is left out")
   CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not a JSON object"));
 }
 
+TEST_CASE("what the file leaves to a trainer is missing, and the defaults are DeepSpeed's") {
+  const auto training = [](const std::string& text, const std::string& key) {
+    const auto job = import_deepspeed("{\"train_batch_size\": 8, " + text + "}", "ds.json");
+    return job.scenario.find("training")->find(key)->text;
+  };
+  CHECK(training(R"("bf16": {"enabled": "auto"})", "precision") == "REPLACE");
+  CHECK(training(R"("bf16": true)", "precision") == "REPLACE");
+  CHECK(training(R"("bf16": {"enabled": "auto"}, "fp16": {"enabled": true})", "precision") ==
+        "fp16");
+  CHECK(training(R"("bf16": {"enabled": false})", "precision") == "fp32");
+  const auto overlap = [](const std::string& zero) {
+    const auto job = import_deepspeed("{\"zero_optimization\": " + zero + "}", "ds.json");
+    return job.scenario.find("training")->find("overlap")->find("overlap_grad_reduce")->text;
+  };
+  CHECK(overlap(R"({"stage": 3})") == "true");
+  CHECK(overlap(R"({"stage": 2})") == "false");
+  CHECK(overlap(R"({"stage": 3, "overlap_comm": false})") == "false");
+}
+
+TEST_CASE("a value nested without end is left out in three letters") {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  const auto job = import_deepspeed("{\"train_batch_size\": 8, \"x\": " + deep + "}", "ds.json");
+  REQUIRE(job.left_out.size() == 1);
+  CHECK(job.left_out.front() == "x: ...: no key says it");
+}
+
 TEST_CASE("plans that DeepSpeed takes come back from ds_config.json") {
   for (const std::string plan : {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
                                  "{tp: 2, dp: 8, zero: 2, recompute: full}",

@@ -22,6 +22,11 @@ const std::string experts = "--num-experts 8 --ffn-hidden-size 512 ";
 
 }  // namespace
 
+TEST_CASE("a hybrid model is refused, not taken for a dense one") {
+  CHECK_THROWS_WITH(model_key("--hybrid-override-pattern M-M*", "kind"),
+                    doctest::Contains("hybrid model"));
+}
+
 TEST_CASE("sizes, and what Megatron-LM takes where none are given") {
   CHECK(model_key("", "ffn_hidden") == "4096");
   CHECK(model_key("--swiglu", "ffn_hidden") == "2688");  // 8h/3 in multiples of 64

@@ -32,6 +32,15 @@ TEST_CASE("virtual stages by their number, or by the layers of each") {
   CHECK(plan_key(four, "vpp").empty());
 }
 
+TEST_CASE("more stages than layers, and sizes below 0, are refused at their flag") {
+  const std::string many =
+      "--pipeline-model-parallel-size 100000 --num-virtual-stages-per-pipeline-rank 100000 "
+      "--decoder-first-pipeline-num-layers 1";
+  CHECK_THROWS_WITH(plan_key(many, "pp"), doctest::Contains("stages of 16 layers"));
+  CHECK_THROWS_WITH(plan_key("--pipeline-model-parallel-size -4", "pp"),
+                    doctest::Contains("is below 0"));
+}
+
 TEST_CASE("uneven stages: a layout, counts of the first and the last, embedding and loss") {
   CHECK(plan_key(four + "--pipeline-model-parallel-layout 'Et*3|t*5|t*5|t*3,L'", "stage_layers") ==
         "3,5,5,3,");

@@ -19,6 +19,20 @@ std::string training_key(const std::string& arguments, const std::string& key) {
 
 }  // namespace
 
+TEST_CASE("local layers without FlashAttention run attention as separate kernels") {
+  const auto attention = [](const std::string& arguments) {
+    const auto run = planner::read_megatron_script("--seq-length 64 " + arguments, "x.sh");
+    planner::MegatronImport in(run);
+    planner::read_megatron_training(in, 1);
+    const auto* value = in.job.scenario.find("training")->find("stack")->find("attention");
+    return value == nullptr ? "" : value->text;
+  };
+  CHECK(attention("--transformer-impl local") == "unfused");
+  CHECK(attention("--transformer-impl local --use-flash-attn").empty());
+  CHECK(attention("--transformer-impl transformer_engine").empty());
+  CHECK(attention("--attention-backend unfused") == "unfused");
+}
+
 TEST_CASE("precisions: bf16 reduces in fp32 unless told otherwise, fp16 the other way round") {
   CHECK(training_key("", "precision") == "fp32");
   CHECK(training_key("--bf16", "gradient_precision") == "fp32");

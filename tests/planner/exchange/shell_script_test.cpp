@@ -34,6 +34,11 @@ TEST_CASE("words, quotes, variables and arrays as bash has them") {
   CHECK(last("cat <<'END' > f\nnot $this 'open\nEND\nrun a") == "run|a|");
 }
 
+TEST_CASE("options of declare and its like are no command") {
+  CHECK(last("declare -a L=(a b)\ndeclare -i N=4\nlocal -r M=2\nrun ${L[@]} $N $M") ==
+        "run|a|b|4|2|");
+}
+
 TEST_CASE("what a script does not say is named") {
   CHECK(last("run $NODES ${R:?must be set} $(hostname) `x`") ==
         "run|?$NODES|?$R|?$(hostname)|?`x`|");
