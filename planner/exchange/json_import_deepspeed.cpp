@@ -134,15 +134,17 @@ void read_training(DeepSpeedImport& in) {
   in.miss("training", "sequence", "tokens of a sequence, which ds_config.json does not say");
   read_precision(in);
   if (const Json* type = in.find("data_types", "grad_accum_dtype");
-      type != nullptr && type->is_string())
+      type != nullptr && type->is_string()) {
     in.put("training", "gradient_precision", type->get<std::string>());
+  }
   if (const Json* type = in.find("optimizer", "type"); type != nullptr && type->is_string()) {
     const auto name = type->get<std::string>();
     const bool sgd = name == "SGD";
     in.put("training", "optimizer", sgd ? "sgd" : "adam");
-    if (!sgd && name.find("Adam") == std::string::npos)
+    if (!sgd && name.find("Adam") == std::string::npos) {
       in.job.left_out.push_back(
           fmt::format("optimizer.type {}: taken as adam", costmodel::shortened(name)));
+    }
   }
   in.put("training", "stack", "deepspeed-2021");
   // On by default at stage 3 only (deepspeed/runtime/zero/config.py, overlap_comm).
