@@ -6,7 +6,7 @@
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
-#include "planner/exchange/read_job.hpp"
+#include "planner/frameworks/read_job.hpp"
 #include "planner/report/job_report.hpp"
 #include "planner/report/json_job.hpp"
 

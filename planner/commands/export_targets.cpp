@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "planner/exchange/json_deepspeed.hpp"
-#include "planner/exchange/launch_script.hpp"
+#include "planner/frameworks/json_deepspeed.hpp"
+#include "planner/frameworks/launch_script.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {

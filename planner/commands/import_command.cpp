@@ -10,8 +10,8 @@
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "planner/exchange/json_imported.hpp"
-#include "planner/exchange/nccl_tests.hpp"
-#include "planner/exchange/read_job.hpp"
+#include "planner/frameworks/read_job.hpp"
+#include "planner/logs/nccl_tests.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {

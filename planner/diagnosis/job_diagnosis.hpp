@@ -24,7 +24,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/job_prediction.hpp"
-#include "planner/exchange/training_log.hpp"
+#include "planner/logs/training_log.hpp"
 
 namespace planner {
 

@@ -7,7 +7,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/diagnosis/job_settings.hpp"
-#include "planner/exchange/training_log.hpp"
+#include "planner/logs/training_log.hpp"
 
 namespace planner {
 

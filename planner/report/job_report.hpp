@@ -8,7 +8,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/job_changes.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
-#include "planner/exchange/training_log.hpp"
+#include "planner/logs/training_log.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 

@@ -7,7 +7,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/diagnosis/reason.hpp"
-#include "planner/exchange/megatron_rules.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
 
 namespace planner {
 

@@ -23,11 +23,13 @@ BEGIN {
   row("costmodel/estimate", "base model machine schedule plan operators cost")
 
   row("planner/solvers", "costmodel/base")
+  row("planner/logs", "costmodel/*")
   row("planner/exchange", "costmodel/*")
+  row("planner/frameworks", "exchange logs costmodel/*")
   row("planner/sharding", "solvers costmodel/*")
   row("planner/search", "solvers sharding costmodel/*")
-  row("planner/diagnosis", "exchange search costmodel/*")
-  row("planner/report", "diagnosis search sharding exchange costmodel/*")
+  row("planner/diagnosis", "logs search costmodel/*")
+  row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
   row("planner/accuracy", "report search solvers costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 

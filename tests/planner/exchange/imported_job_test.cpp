@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "planner/exchange/import_megatron.hpp"
-#include "planner/exchange/megatron_script.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "tests/planner/support/megatron_runs.hpp"
 
 namespace imported_job_test {

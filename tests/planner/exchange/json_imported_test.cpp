@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "planner/exchange/import_megatron.hpp"
-#include "planner/exchange/megatron_script.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "tests/planner/support/megatron_runs.hpp"
 
 namespace json_imported_test {

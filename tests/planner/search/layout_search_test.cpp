@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "planner/exchange/megatron_rules.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
 #include "planner/report/strategy_text.hpp"
 #include "planner/search/layout.hpp"
 #include "planner/search/strategy.hpp"

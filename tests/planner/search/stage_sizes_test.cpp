@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
-#include "planner/exchange/megatron_rules.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
 #include "planner/report/explain.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"

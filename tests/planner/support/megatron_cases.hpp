@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
-#include "planner/exchange/export_megatron.hpp"
+#include "planner/frameworks/export_megatron.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace megatron {

@@ -1,0 +1,367 @@
+#include "planner/frameworks/export_megatron.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "costmodel/plan/plan_text.hpp"
+#include "planner/exchange/exported.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
+#include "planner/frameworks/megatron_words.hpp"
+
+namespace planner {
+
+using costmodel::ActivationFunction;
+using costmodel::ModelSpec;
+using costmodel::ParallelPlan;
+using costmodel::Precision;
+using costmodel::Recomputation;
+using costmodel::Scenario;
+using costmodel::TrainingSpec;
+
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(MegatronExport& out) : out_(out) {}
+
+  void flag(std::string_view name) { out_.arguments.emplace_back(name); }
+  void flag_if(bool wanted, std::string_view name) {
+    if (wanted) flag(name);
+  }
+  template <class T>
+  void put(std::string_view name, const T& value) {
+    out_.arguments.push_back(fmt::format("{} {}", name, value));
+  }
+  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+  void note_if(bool wanted, std::string_view text) {
+    if (wanted) note(std::string(text));
+  }
+
+ private:
+  MegatronExport& out_;
+};
+
+// Only the default split of the layers uses these flags; stage_layers is exported as a layout.
+void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& out) {
+  if (!p.stage_layers.empty()) return;
+  const auto split = costmodel::uneven_split(p, model);
+  const bool both = split == costmodel::UnevenSplit::embedding_and_loss;
+  out.flag_if(both, "--account-for-embedding-in-pipeline-split");
+  out.flag_if(both || split == costmodel::UnevenSplit::loss,
+              "--account-for-loss-in-pipeline-split");
+}
+
+void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
+  out.put(megatron_flag("plan.tp"), p.tp);
+  out.put(megatron_flag("plan.pp"), p.pp);
+  if (p.cp > 1) {
+    out.put(megatron_flag("plan.cp"), p.cp);
+    out.put(megatron_flag("plan.cp_comm"),
+            costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  }
+  out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
+  if (has_uneven_stages(p)) {
+    out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p));
+  } else if (p.vpp > 1) {
+    out.put(megatron_flag("plan.vpp"), p.vpp);
+  }
+  write_uneven_split(p, s.model, out);
+  out.flag_if(rank_order_of(p) == RankOrder::tensor_pipeline_data, "--use-tp-pp-dp-mapping");
+  out.put(megatron_flag("plan.micro_batch"), p.micro_batch);
+  out.put(megatron_flag("training.global_batch"), s.training.global_batch);
+}
+
+// The layers with experts, in the form of --moe-layer-freq.
+std::string expert_pattern(const ModelSpec& m) {
+  if (m.moe_every == 1)
+    return fmt::format("([0]*{}+[1]*{})", m.first_dense_layers, m.layers - m.first_dense_layers);
+  std::string list;
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    list += fmt::format("{}{}", i > 0 ? "," : "", m.has_experts(i) ? 1 : 0);
+  return fmt::format("[{}]", list);
+}
+
+void write_dispatcher(const costmodel::ExpertRecipe& recipe, Writer& out) {
+  const auto name = costmodel::dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
+  const bool flex = costmodel::sends_once_a_rank(recipe.dispatcher);
+  out.put("--moe-token-dispatcher-type", flex ? "flex" : name);
+  if (flex) {
+    out.put("--moe-flex-dispatcher-backend", name);
+    const bool hybrid = recipe.dispatcher == costmodel::Dispatcher::hybridep;
+    if (recipe.multiprocessors > 0)
+      out.put(hybrid ? "--moe-hybridep-num-sms" : "--moe-deepep-num-sms", recipe.multiprocessors);
+  }
+  out.flag_if(recipe.overlap, megatron_flag("plan.expert_overlap"));
+  out.flag_if(recipe.overlap && recipe.delayed_weight_gradient,
+              megatron_flag("plan.delayed_weight_gradient"));
+  out.flag_if(recipe.shared_overlap, megatron_flag("plan.shared_expert_overlap"));
+}
+
+// How many rows experts compute, and where they are kept.
+void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
+  if (m.mtp_layers > 0) out.put(megatron_flag("model.mtp_layers"), m.mtp_layers);
+  if (m.experts == 0) return;
+  if (t.capacity_factor > 0) {
+    out.put(megatron_flag("training.capacity_factor"), t.capacity_factor);
+    out.flag("--moe-pad-expert-input-to-capacity");
+  }
+  if (t.expert_buffer_factor > 0)
+    out.put(megatron_flag("training.expert_buffer_factor"), t.expert_buffer_factor);
+  out.flag_if(t.paged_stash, megatron_flag("training.paged_stash"));
+}
+
+// DeepSeek-V3 balances its experts by a bias that is no part of the loss, and a small loss within
+// each sequence (arXiv:2412.19437, section 4.2).
+void write_router(const ModelSpec& m, Writer& out) {
+  const bool sigmoid = m.router_score == costmodel::RouterScore::sigmoid;
+  if (sigmoid) out.put("--moe-router-score-function", "sigmoid");
+  out.flag_if(m.router_score == costmodel::RouterScore::pre_softmax, "--moe-router-pre-softmax");
+  if (m.router_scaling != 1) out.put(megatron_flag("model.router_scaling"), m.router_scaling);
+  if (m.router_bias) {
+    out.flag(megatron_flag("model.router_bias"));
+    out.put("--moe-router-bias-update-rate", "1e-3");
+  }
+  out.put("--moe-router-load-balancing-type", m.router_bias ? "seq_aux_loss" : "aux_loss");
+  out.put("--moe-aux-loss-coeff", m.router_bias ? "1e-4" : "1e-2");
+}
+
+void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+  if (m.experts == 0) return;
+  out.put(megatron_flag("plan.ep"), p.ep);
+  out.put(megatron_flag("plan.etp"), p.etp);
+  out.put(megatron_flag("model.experts"), m.experts);
+  out.put(megatron_flag("model.top_k"), m.top_k);
+  out.put(megatron_flag("model.expert_ffn_hidden"), m.expert_ffn_hidden);
+  if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
+  if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
+  out.flag("--moe-grouped-gemm");
+  if (m.expert_groups > 0) {
+    out.put(megatron_flag("model.expert_groups"), m.expert_groups);
+    out.put(megatron_flag("model.expert_groups_per_token"), m.expert_groups_per_token);
+  }
+  write_dispatcher(p.experts, out);
+  write_router(m, out);
+  out.note(
+      "the plan takes the router to send every expert as many tokens "
+      "(--moe-router-force-load-balancing makes it so in a benchmark)");
+}
+
+void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
+  out.put(megatron_flag("model.layers"), m.layers);
+  out.put(megatron_flag("model.hidden"), m.hidden);
+  out.put(megatron_flag("model.ffn_hidden"), m.ffn_hidden);
+  out.put(megatron_flag("model.heads"), m.heads);
+  out.put("--kv-channels", m.value_dim());
+  if (m.latent_attention()) {
+    out.flag("--multi-latent-attention");
+    if (m.q_lora_rank > 0) out.put(megatron_flag("model.q_lora_rank"), m.q_lora_rank);
+    out.put(megatron_flag("model.kv_lora_rank"), m.kv_lora_rank);
+    out.put(megatron_flag("model.qk_head_dim"), m.qk_head_dim);
+    out.put(megatron_flag("model.qk_pos_emb_head_dim"), m.qk_pos_emb_head_dim);
+    out.put(megatron_flag("model.v_head_dim"), m.v_head_dim);
+  }
+  if (m.kv_heads != m.heads) {
+    out.flag("--group-query-attention");
+    out.put(megatron_flag("model.kv_heads"), m.kv_heads);
+  }
+  out.put(megatron_flag("training.sequence"), t.sequence);
+  out.put(megatron_flag("model.max_positions"), std::max(m.max_positions, t.sequence));
+}
+
+// Megatron gates with SiLU (--swiglu) or an approximate GELU (--quick-geglu); plain MLPs have
+// GELU or a squared ReLU. Another function of the same shape costs nearly the same.
+void write_activation(const ModelSpec& m, Writer& out) {
+  const auto name = costmodel::activation_names[static_cast<std::size_t>(m.activation)];
+  const bool squared = m.activation == ActivationFunction::squared_relu;
+  if (m.gated_mlp) {
+    const bool gelu = m.activation == ActivationFunction::gelu;
+    out.flag(gelu ? "--quick-geglu" : "--swiglu");
+    if (!gelu && m.activation != ActivationFunction::silu)
+      out.note(fmt::format("Megatron-LM has no gated {}: SiLU instead", name));
+  } else {
+    out.flag_if(squared, "--squared-relu");
+    if (!squared && m.activation != ActivationFunction::gelu)
+      out.note(fmt::format("Megatron-LM has no ungated {}: GELU instead", name));
+  }
+}
+
+std::string_view position_type(costmodel::Positions positions) {
+  switch (positions) {
+    case costmodel::Positions::learned: return "learned_absolute";
+    case costmodel::Positions::rotary: return "rope";
+    case costmodel::Positions::relative: return "relative";
+    case costmodel::Positions::alibi:
+    case costmodel::Positions::none: return "none";
+  }
+  return "none";
+}
+
+void write_rotary(const ModelSpec& m, Writer& out) {
+  out.put(megatron_flag("model.rotary_base"), m.rotary_base);
+  if (m.rotary_percent < 1) out.put(megatron_flag("model.rotary_percent"), m.rotary_percent);
+  if (m.rope_scaling_factor > 0) {
+    out.flag("--use-rope-scaling");
+    out.put(megatron_flag("model.rope_scaling_factor"), m.rope_scaling_factor);
+  }
+}
+
+void write_architecture(const ModelSpec& m, Writer& out) {
+  out.put("--position-embedding-type", position_type(m.positions));
+  if (m.positions == costmodel::Positions::rotary) write_rotary(m, out);
+  const bool layernorm = m.normalization == costmodel::Normalization::layernorm;
+  out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
+  write_activation(m, out);
+  if (!m.linear_bias) {
+    out.flag("--disable-bias-linear");
+    out.flag_if(m.qkv_bias, megatron_flag("model.qkv_bias"));
+  }
+  // With latent attention the flag stands for the norms of the latent vectors.
+  out.flag_if(m.qk_norm || m.latent_attention(), "--qk-layernorm");
+  out.flag_if(!m.tie_embeddings, "--untie-embeddings-and-output-weights");
+  out.put("--make-vocab-size-divisible-by", 128);
+  out.put("--attention-dropout", m.dropout);
+  out.put("--hidden-dropout", m.dropout);
+  out.note_if(m.positions == costmodel::Positions::alibi,
+              "Megatron-LM has no ALiBi: no position embedding instead, of the same shape");
+  out.note_if(m.parallel_block,
+              "Megatron-LM has no parallel block: attention and MLP run one after the other");
+}
+
+void write_precision(const TrainingSpec& t, Writer& out) {
+  const bool half = t.precision == Precision::fp16;
+  const bool full = t.precision == Precision::fp32;
+  if (!full) out.flag(half ? "--fp16" : "--bf16");
+  if (t.precision == Precision::fp8) {
+    out.put("--fp8-format", "hybrid");
+    out.put("--fp8-recipe", "tensorwise");
+  }
+  if (t.precision == Precision::mxfp8) {
+    out.put("--fp8-format", "e4m3");
+    out.put("--fp8-recipe", "mxfp8");
+  }
+  if (t.precision == Precision::nvfp4) {
+    out.put("--fp4-format", "e2m1");
+    out.put("--fp4-recipe", "nvfp4");
+  }
+  const bool wide_gradients = t.gradient_precision == Precision::fp32;
+  if (!full && wide_gradients) out.flag("--accumulate-allreduce-grads-in-fp32");
+  if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
+  const bool narrow_weights = costmodel::is_narrow(t.gather_precision);
+  out.flag_if(narrow_weights, "--fp8-param-gather");
+  out.flag_if(t.gather_precision == Precision::mxfp8, "--reuse-grad-buf-for-mxfp8-param-ag");
+  out.note_if(t.narrow_attention,
+              "Megatron-LM has no argument for fp8 attention: set fp8_dot_product_attention in the "
+              "transformer's config");
+}
+
+// ZeRO-1 is the distributed optimizer; ZeRO-2 and 3 are Megatron-FSDP, which includes it.
+void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
+  out.put("--optimizer", t.sgd ? "sgd" : "adam");
+  out.flag_if(p.zero == 1, "--use-distributed-optimizer");
+  if (t.moment_precision != Precision::fp32) {
+    const auto name = to_string(t.moment_precision);
+    out.flag("--use-precision-aware-optimizer");
+    out.put("--exp-avg-dtype", name);
+    out.put("--exp-avg-sq-dtype", name);
+  }
+  if (p.zero < 2) return;
+  out.flag("--use-megatron-fsdp");
+  out.put("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
+  out.put("--ckpt-format", "fsdp_dtensor");
+  out.flag("--init-model-with-meta-device");
+  out.note_if(p.tp > 1,
+              "Megatron-FSDP needs CUDA_DEVICE_MAX_CONNECTIONS other than 1, tensor parallelism "
+              "on Hopper and older GPUs is fastest with 1: one of the two overlaps less");
+}
+
+void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
+  if (recompute.granularity == Recomputation::none) return;
+  if (recompute.granularity == Recomputation::selective) {
+    out.put("--recompute-granularity", "selective");
+    if (recompute.modules != 0) {
+      out.put("--recompute-modules",
+              fmt::format("{}", fmt::join(costmodel::module_names(recompute.modules), " ")));
+    }
+    return;
+  }
+  out.put("--recompute-granularity", "full");
+  out.put("--recompute-method", recompute.layers > 0 ? "block" : "uniform");
+  out.put("--recompute-num-layers", recompute.layers > 0 ? recompute.layers : 1);
+}
+
+void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& out) {
+  const bool gather = p.zero > 0 && o.overlap_param_gather;
+  out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
+  out.flag_if(gather, megatron_flag("training.overlap.overlap_param_gather"));
+  out.flag_if(o.tp_comm_overlap && p.sequence_parallel,
+              megatron_flag("training.overlap.tp_comm_overlap"));
+  out.note_if(o.tp_comm_overlap && p.tp > 1 && !p.sequence_parallel,
+              "--tp-comm-overlap is left out: it needs sequence parallelism");
+  out.flag_if(p.vpp > 1 && !o.pp_overlap, "--no-overlap-p2p-communication");
+  out.note_if(p.pp > 1 && p.vpp == 1 && o.pp_overlap,
+              "Megatron-LM overlaps pipeline transfers in the interleaved schedule only");
+  out.note_if(p.zero >= 2 && !(o.overlap_grad_reduce && (gather || p.zero == 2)),
+              "Megatron-FSDP overlaps its collectives of itself, which the plan does not assume");
+  std::string scopes;
+  if (o.graph_attention) scopes += " attn";
+  if (o.graph_mlp) scopes += " mlp";
+  if (o.graph_router) scopes += " moe_router moe_preprocess";
+  if (o.cuda_graph || !scopes.empty()) out.put("--cuda-graph-impl", "transformer_engine");
+  if (!scopes.empty()) out.put("--cuda-graph-scope", scopes.substr(1));
+  out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
+}
+
+// The stack's fusions; those that Megatron-LM enables by default are written when they are off.
+void write_kernels(const Scenario& s, Writer& out) {
+  const costmodel::StackKernels& kernels = s.training.stack.kernels;
+  const bool flash = kernels.attention != costmodel::AttentionKernel::unfused;
+  const bool full = s.training.precision == Precision::fp32;
+  // auto leaves cuDNN's and FlashAttention's kernels to Transformer Engine's choice, as predicted;
+  // `flash` would exclude cuDNN's.
+  out.put("--attention-backend", flash && !full ? "auto" : "unfused");
+  out.note_if(flash && full, "flash attention has no fp32 kernel: unfused instead");
+  out.flag_if(!kernels.fused_softmax, "--no-masked-softmax-fusion");
+  if (!kernels.fused_bias_activation)
+    out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
+  out.flag_if(!kernels.fused_bias_dropout_add, "--no-bias-dropout-fusion");
+  if (kernels.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer
+                                      // Engine's 16 bits
+    out.flag_if(true, "--cross-entropy-loss-fusion");
+    out.put("--cross-entropy-fusion-impl", "te");
+  }
+}
+
+void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
+                       MegatronExport& out) {
+  // One hardware queue keeps collectives ahead of the product that they overlap with; Megatron-LM
+  // requires it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
+  // driver's default.
+  out.environment.push_back(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", p.zero >= 2 ? 8 : 1));
+  if (!overlap.cuda_graph)  // Megatron-LM refuses the two together
+    out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+}
+
+}  // namespace
+
+MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan) {
+  refuse_first(megatron_violations(scenario, plan), scenario);
+  MegatronExport exported;
+  Writer out(exported);
+  write_parallel(plan, scenario, out);
+  write_sizes(scenario.model, scenario.training, out);
+  write_experts(plan, scenario.model, out);
+  write_expert_training(scenario.model, scenario.training, out);
+  write_architecture(scenario.model, out);
+  write_precision(scenario.training, out);
+  write_optimizer(plan, scenario.training, out);
+  write_recompute(plan.recompute, out);
+  write_overlap(plan, scenario.training.overlap, out);
+  write_kernels(scenario, out);
+  write_environment(plan, scenario.training.overlap, exported);
+  return exported;
+}
+
+}  // namespace planner

@@ -1,0 +1,187 @@
+#include "planner/frameworks/json_deepspeed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/plan/plan_text.hpp"
+#include "costmodel/plan/stage_plan.hpp"
+
+namespace planner {
+
+using costmodel::ParallelPlan;
+using costmodel::Precision;
+using costmodel::Recomputation;
+using costmodel::Scenario;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Megatron-DeepSpeed splits layers itself, with Megatron-LM's groups; elsewhere AutoTP does.
+bool megatron_splits(const Scenario& s) {
+  return s.training.stack.framework.find("Megatron-DeepSpeed") != std::string::npos;
+}
+
+class Refusals {
+ public:
+  void refuse(bool wrong, std::string_view key, const std::string& reason, std::string remedy) {
+    if (wrong) found.push_back({std::string(key), "DeepSpeed: " + reason, std::move(remedy)});
+  }
+  std::vector<costmodel::Violation> found;
+};
+
+void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  r.refuse(by_stage(p, s.cluster), "stages", "stages and devices are all alike",
+           "leave plan.stages out, and choose a cluster of one kind of device");
+  r.refuse(p.pipelines() > 1, "replicas", "replicas take equal shares of the batch",
+           "leave plan.replicas out");
+  r.refuse(
+      !p.stage_layers.empty() && std::adjacent_find(p.stage_layers.begin(), p.stage_layers.end(),
+                                                    std::not_equal_to<>()) != p.stage_layers.end(),
+      "stage_layers", "PipelineModule partitions by parameters or uniformly, not by a list",
+      "leave stage_layers out");
+  r.refuse(p.rank_order != costmodel::default_rank_order, "rank_order",
+           "its topology has tensor ranks innermost and pipeline ranks outermost",
+           "leave rank_order out");
+  const Precision precision = s.training.precision;
+  r.refuse(costmodel::is_narrow(precision), "precision",
+           fmt::format("there is no {} training, only fp32, fp16 and bf16", to_string(precision)),
+           "set training.precision: bf16");
+  r.refuse(p.etp > 1, "etp", "experts are not split over tensor ranks", "set etp: 1");
+}
+
+void check_pipeline(const ParallelPlan& p, Refusals& r) {
+  if (p.pp == 1) return;
+  r.refuse(p.schedule != costmodel::usual_schedule(1), "schedule",
+           fmt::format("PipelineModule runs 1f1b, not {}", schedule_text(p)),
+           "set schedule: 1f1b, and vpp: 1");
+  r.refuse(p.zero >= 2, "zero", "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism",
+           "set zero: 1 at most, or pp: 1");
+  r.refuse(p.cp > 1, "cp", "Ulysses is not combined with PipelineModule", "set cp: 1, or pp: 1");
+}
+
+void check_axes(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  r.refuse(p.cp > 1 && p.cp_comm != costmodel::ContextExchange::a2a, "cp_comm",
+           "context parallelism is Ulysses' all-to-all", "set cp_comm: a2a, or cp: 1");
+  if (p.tp == 1 || megatron_splits(s)) return;
+  r.refuse(p.sequence_parallel, "sequence_parallel",
+           "sequence parallelism beside tensor parallelism is Megatron's",
+           "set sequence_parallel: false, or training.stack: megatron-deepspeed-2022");
+  r.refuse(p.zero == 3, "zero", "AutoTP supports ZeRO stages 0, 1 and 2",
+           "set zero: 2 at most, or tp: 1");
+  r.refuse(p.pp > 1 || p.cp > 1, "tp",
+           "tensor parallelism with pipeline or context parallelism needs Megatron-DeepSpeed",
+           "set training.stack: megatron-deepspeed-2022, or tp: 1");
+}
+
+void check_recompute(const ParallelPlan& p, Refusals& r) {
+  r.refuse(p.recompute.granularity == Recomputation::selective, "recompute",
+           "activation checkpointing recomputes whole layers", "set recompute: full, or none");
+  r.refuse(p.recompute.granularity == Recomputation::full && p.recompute.layers > 0, "recompute",
+           "activation checkpointing takes every layer of the model",
+           "set recompute: full without a number of layers, or none");
+}
+
+Json optimizer_json(const Scenario& s) {
+  if (s.training.sgd) return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", 0.9}}}};
+  return {
+      {"type", "AdamW"},
+      {"params",
+       {{"lr", 1e-4}, {"betas", Json::array({0.9, 0.95})}, {"eps", 1e-8}, {"weight_decay", 0.1}}}};
+}
+
+Json config_json(const Scenario& s, const ParallelPlan& p) {
+  const auto& t = s.training;
+  Json config{{"train_batch_size", t.global_batch},
+              {"train_micro_batch_size_per_gpu", p.micro_batch},
+              {"gradient_accumulation_steps", p.micro_batches(t.global_batch)},
+              {"optimizer", optimizer_json(s)},
+              {"gradient_clipping", 1.0}};
+  if (t.precision == Precision::bf16) config["bf16"] = {{"enabled", true}};
+  if (t.precision == Precision::fp16) config["fp16"] = {{"enabled", true}, {"loss_scale", 0}};
+  config["data_types"] = {{"grad_accum_dtype", to_string(t.gradient_precision)}};
+  config["zero_optimization"] = {{"stage", p.zero},
+                                 {"overlap_comm", t.overlap.overlap_grad_reduce},
+                                 {"reduce_scatter", true},
+                                 {"contiguous_gradients", true}};
+  if (p.tp > 1 && !megatron_splits(s)) config["tensor_parallel"] = {{"autotp_size", p.tp}};
+  if (p.recompute.granularity == Recomputation::full) {
+    config["activation_checkpointing"] = {{"partition_activations", false},
+                                          {"cpu_checkpointing", false}};
+  }
+  config["steps_per_print"] = 1;
+  config["wall_clock_breakdown"] = true;
+  return config;
+}
+
+std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
+  std::vector<std::string> notes;
+  const auto note_if = [&](bool wanted, std::string text) {
+    if (wanted) notes.push_back(std::move(text));
+  };
+  note_if(p.pp > 1, fmt::format("the training script builds PipelineModule(layers, num_stages={}, "
+                                "partition_method=\"uniform\"): ds_config.json does not say it",
+                                p.pp));
+  note_if(p.tp > 1 && megatron_splits(s),
+          fmt::format("Megatron-DeepSpeed takes --tensor-model-parallel-size {}{}", p.tp,
+                      p.sequence_parallel ? " and --sequence-parallel" : ""));
+  note_if(p.cp > 1, fmt::format("Ulysses is in the model: deepspeed.sequence.layer."
+                                "DistributedAttention over groups of {} ranks",
+                                p.cp));
+  note_if(p.ep > 1,
+          fmt::format("experts are in the model: deepspeed.moe.layer.MoE(ep_size={})", p.ep));
+  note_if(p.recompute.granularity == Recomputation::full,
+          "the model calls deepspeed.checkpointing.checkpoint for each layer");
+  note_if(s.training.overlap.compile, "engine.compile() is called by the training script");
+  note_if(p.zero >= 1 && !s.training.stack.memory.master_weights &&
+              s.training.precision == Precision::bf16,
+          "bf16 training keeps fp32 master weights, which the stack does not");
+  return notes;
+}
+
+std::string script(const Scenario& s, const ParallelPlan& p, const std::string& config,
+                   const std::vector<std::string>& notes) {
+  const std::int64_t per_node = std::min(s.cluster.devices_per_node, p.devices());
+  std::string text = "#!/usr/bin/env bash\n";
+  const auto comment = [&](const std::string& line) {
+    text += fmt::format("# {}\n", costmodel::printable(line));
+  };
+  comment(fmt::format("{} for DeepSpeed, as shardplan planned it:",
+                      s.name.empty() ? "A plan" : s.name));
+  comment(to_string(p));
+  for (const auto& note : notes) comment("Note: " + note);
+  text += "set -euo pipefail\n\ncat > ds_config.json <<'JSON'\n" + config + "JSON\n\n";
+  text +=
+      fmt::format("deepspeed --num_nodes {} --num_gpus {} \\\n", p.devices() / per_node, per_node);
+  return text +
+         "  \"${TRAIN:?must name the training script}\" --deepspeed --deepspeed_config "
+         "ds_config.json \"$@\"\n";
+}
+
+}  // namespace
+
+std::vector<costmodel::Violation> deepspeed_violations(const Scenario& scenario,
+                                                       const ParallelPlan& plan) {
+  Refusals refusals;
+  check_shape(scenario, plan, refusals);
+  if (!refusals.found.empty()) return refusals.found;
+  check_pipeline(plan, refusals);
+  check_axes(scenario, plan, refusals);
+  check_recompute(plan, refusals);
+  return refusals.found;
+}
+
+Exported export_deepspeed(const Scenario& scenario, const ParallelPlan& plan) {
+  refuse_first(deepspeed_violations(scenario, plan), scenario);
+  Exported exported;
+  exported.json = config_json(scenario, plan).dump(2) + "\n";
+  exported.notes = notes_of(scenario, plan);
+  exported.text = script(scenario, plan, exported.json, exported.notes);
+  return exported;
+}
+
+}  // namespace planner

@@ -1,0 +1,173 @@
+#include "planner/frameworks/megatron_model.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "costmodel/model/model_spec.hpp"
+#include "planner/frameworks/megatron_pattern.hpp"
+
+namespace planner {
+
+namespace {
+
+void read_experts_model(MegatronImport& in, std::int64_t ffn) {
+  in.copy_all("model.", WordOf::experts);
+  if (!in.has("--moe-router-topk")) in.put("model.top_k", "2");
+  const std::int64_t width = in.whole("--moe-ffn-hidden-size", ffn);
+  in.put("model.expert_ffn_hidden", fmt::format("{}", width));
+  if (const std::int64_t shared = in.whole("--moe-shared-expert-intermediate-size", 0);
+      shared > 0) {
+    const std::int64_t experts =
+        std::max<std::int64_t>(1, (shared + width / 2) / std::max<std::int64_t>(1, width));
+    in.put("model.shared_experts", fmt::format("{}", experts));
+    if (experts * width != shared) {
+      in.leave_out("--moe-shared-expert-intermediate-size",
+                   fmt::format("taken as {} experts of {}", experts, width));
+    }
+  }
+  const bool sigmoid = in.text("--moe-router-score-function", "softmax") == "sigmoid";
+  const bool before = in.has("--moe-router-pre-softmax");
+  if (sigmoid || before) in.put("model.router_score", sigmoid ? "sigmoid" : "pre-softmax");
+  in.any({"--moe-grouped-gemm", "--moe-router-force-load-balancing", "--moe-router-dtype",
+          "--moe-permute-fusion"});
+}
+
+// Which layers have experts, as first_dense_layers and moe_every.
+void read_expert_layers(MegatronImport& in, std::int64_t layers) {
+  const MegatronArgument* a = in.find("--moe-layer-freq");
+  if (a == nullptr || layers < 1 || layers > 100'000) return;
+  std::string pattern = in.text("--moe-layer-freq");
+  if (a->values.size() > 1) pattern = fmt::format("[{}]", fmt::join(a->values, ","));
+  const auto sparse = layers_with_experts(pattern, static_cast<int>(layers));
+  if (!sparse) in.refuse("--moe-layer-freq", fmt::format("is no pattern of {} layers", layers));
+  const auto first = std::find(sparse->begin(), sparse->end(), true);
+  if (first == sparse->end()) in.refuse("--moe-layer-freq", "gives no layer experts");
+  const auto second = std::find(first + 1, sparse->end(), true);
+  costmodel::ModelSpec model;
+  model.experts = 1;
+  // Of a single layer with experts no other multiple of its place may be a layer.
+  const std::int64_t alone = first == sparse->begin() ? layers : first - sparse->begin();
+  model.moe_every = second == sparse->end() ? alone : second - first;
+  model.first_dense_layers = first - sparse->begin();
+  const auto fits = [&] {
+    for (std::size_t i = 0; i < sparse->size(); ++i) {
+      if (model.has_experts(static_cast<std::int64_t>(i)) != (*sparse)[i]) return false;
+    }
+    return true;
+  };
+  if (!fits()) {
+    in.refuse("--moe-layer-freq",
+              "has experts in no regular order, which first_dense_layers and moe_every would say");
+  }
+  // 0 of them where moe_every says it all.
+  const std::int64_t exact = model.first_dense_layers;
+  model.first_dense_layers = 0;
+  if (!fits()) in.put("model.first_dense_layers", fmt::format("{}", exact));
+  if (model.moe_every > 1) in.put("model.moe_every", fmt::format("{}", model.moe_every));
+}
+
+void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t heads) {
+  const std::int64_t channels = in.whole("--kv-channels", heads > 0 ? hidden / heads : 0);
+  const bool grouped = in.has("--group-query-attention");
+  const std::int64_t groups = in.whole("--num-query-groups", 1);
+  if (in.has("--multi-latent-attention")) {
+    in.copy_all("model.", WordOf::latent_attention);
+    if (!in.has("--kv-lora-rank")) in.put("model.kv_lora_rank", "32");
+    if (!in.has("--q-lora-rank")) in.put("model.q_lora_rank", "0");
+    return;
+  }
+  if (grouped) in.put("model.kv_heads", fmt::format("{}", groups));
+  if (!grouped && heads > 0) in.put("model.kv_heads", fmt::format("{}", heads));
+  if (heads > 0 && channels > 0) in.put("model.head_dim", fmt::format("{}", channels));
+}
+
+void read_positions(MegatronImport& in, bool learned_by_default) {
+  std::string type =
+      in.text("--position-embedding-type", learned_by_default ? "learned_absolute" : "rope");
+  if (in.has("--use-rotary-position-embeddings")) type = "rope";
+  const std::int64_t rows = in.whole("--max-position-embeddings", 0);
+  if (type == "learned_absolute") {
+    in.put("model.positions", "learned");
+    in.put("model.max_positions", fmt::format("{}", rows));
+  } else if (type == "relative") {
+    in.refuse("--position-embedding-type", "is of T5 alone here");
+  } else if (type == "none") {
+    in.put("model.positions", "none");
+  } else {
+    in.put("model.positions", "rotary");
+    in.copy_all("model.", WordOf::rotary);
+    const double factor = in.number("--rope-scaling-factor").value_or(8);
+    if (in.has("--use-rope-scaling"))
+      in.put("model.rope_scaling_factor", fmt::format("{}", factor));
+    if (type != "rope") in.leave_out("--position-embedding-type", "taken as rope");
+  }
+  in.has("--no-position-embedding");
+}
+
+void read_block(MegatronImport& in) {
+  const bool bias = !in.has("--disable-bias-linear");
+  in.put("model.linear_bias", bias ? "true" : "false");
+  in.put("model.qkv_bias", bias || in.has("--add-qkv-bias") ? "true" : "false");
+  const bool latent = in.has("--multi-latent-attention");
+  if (in.has("--qk-layernorm") && !latent) in.put("model.qk_norm", "true");
+  in.put("model.tie_embeddings",
+         in.has("--untie-embeddings-and-output-weights") ? "false" : "true");
+  const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
+  in.put("model.normalization", rms ? "rmsnorm" : "layernorm");
+  const double hidden = in.number("--hidden-dropout").value_or(0.1);
+  const double attention = in.number("--attention-dropout").value_or(0.1);
+  in.put("model.dropout", fmt::format("{}", hidden));
+  if (attention != hidden)
+    in.note(fmt::format("attention dropout {} is taken as hidden dropout {}", attention, hidden));
+}
+
+// The vocabulary is that of a tokenizer: a log says its padded size, a script perhaps nothing.
+void read_vocabulary(MegatronImport& in) {
+  const std::int64_t padded = in.whole("--padded-vocab-size", 0);
+  std::int64_t size = in.whole("--vocab-size", 0);
+  const std::string tokenizer = in.text("--tokenizer-type");
+  if (size > 0 && tokenizer == "NullTokenizer") ++size;  // which adds an end-of-document token
+  if (size == 0 && tokenizer == "GPT2BPETokenizer") size = 50257;
+  if (size == 0) size = padded;
+  const std::int64_t divisor = in.whole("--make-vocab-size-divisible-by", 128);
+  if (divisor != 128)
+    in.leave_out("--make-vocab-size-divisible-by", "the vocabulary is padded to a multiple of 128");
+  if (size > 0) return in.put("model.vocab", fmt::format("{}", size));
+  in.miss("model.vocab", "the size of the tokenizer's vocabulary, which the arguments do not say");
+}
+
+}  // namespace
+
+void read_megatron_model(MegatronImport& in) {
+  const bool gated = in.any({"--swiglu", "--quick-geglu"});
+  const bool squared = in.has("--squared-relu");
+  const bool sparse = in.whole("--num-experts", 0) > 0;
+  const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
+  for (const char* flag : {"--hybrid-override-pattern", "--hybrid-layer-pattern"}) {
+    if (in.find(flag) != nullptr)
+      in.refuse(flag, "makes a hybrid model: write it as a scenario with model.kind: hybrid");
+  }
+  in.put("model.kind", sparse ? "moe" : rms ? "llama" : "gpt");
+  in.copy_all("model.", WordOf::any_job);
+  const std::int64_t hidden = in.whole("--hidden-size", 0), layers = in.whole("--num-layers", 0);
+  const std::int64_t usual = gated ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
+  const std::int64_t ffn = in.whole("--ffn-hidden-size", usual);
+  read_attention_sizes(in, hidden, in.whole("--num-attention-heads", 0));
+  in.put("model.ffn_hidden", fmt::format("{}", ffn));
+  in.put("model.gated_mlp", gated ? "true" : "false");
+  in.put("model.activation", squared ? "squared-relu" : in.has("--swiglu") ? "silu" : "gelu");
+  if (sparse) {
+    read_experts_model(in, ffn);
+    read_expert_layers(in, layers);
+    if (in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
+  }
+  read_vocabulary(in);
+  read_positions(in, true);
+  read_block(in);
+  if (hidden == 0) in.miss("model.hidden", "the arguments have no --hidden-size");
+  if (layers == 0) in.miss("model.layers", "the arguments have no --num-layers");
+}
+
+}  // namespace planner

@@ -1,0 +1,17 @@
+// Reads the arguments of a Megatron-LM launch script, or of a plain list of arguments.
+#pragma once
+
+#include <string>
+
+#include "planner/frameworks/megatron_arguments.hpp"
+
+namespace planner {
+
+// Whether the text names the layers of a model, or its tensor parallel size, as Megatron-LM does.
+bool holds_megatron_flags(const std::string& text);
+
+// The words behind the last Python program that is run with flags; in a list without a program, all
+// of them. Throws costmodel::ConfigError when the script cannot be read.
+MegatronArguments read_megatron_script(const std::string& text, const std::string& file);
+
+}  // namespace planner

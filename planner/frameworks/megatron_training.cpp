@@ -1,0 +1,125 @@
+#include "planner/frameworks/megatron_training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace planner {
+
+namespace {
+
+std::string precision_of(MegatronImport& in) {
+  const bool half = in.has("--fp16"), bf16 = in.has("--bf16");
+  const std::string fp8 = in.text("--fp8-format"), fp4 = in.text("--fp4-format");
+  const std::string recipe = in.text("--fp8-recipe", "delayed");
+  in.has("--fp4-recipe");
+  if (!fp4.empty()) return "nvfp4";
+  if (!fp8.empty()) {
+    if (recipe == "blockwise" || recipe == "custom")
+      in.leave_out("--fp8-recipe", "priced as fp8 with a scale a tensor");
+    return recipe == "mxfp8" ? "mxfp8" : "fp8";
+  }
+  return bf16 ? "bf16" : half ? "fp16" : "fp32";
+}
+
+// bf16 accumulates and reduces in fp32 unless told otherwise; fp16 the other way round.
+void read_precisions(MegatronImport& in) {
+  const std::string precision = precision_of(in);
+  in.put("training.precision", precision);
+  const bool wide = in.has("--accumulate-allreduce-grads-in-fp32");
+  const bool narrow = in.has("--grad-reduce-in-bf16");
+  const bool half = precision == "fp16";
+  in.put("training.gradient_precision", half              ? (wide ? "fp32" : "fp16")
+                                        : narrow && !wide ? "bf16"
+                                                          : "fp32");
+  const bool reuse = in.has("--reuse-grad-buf-for-mxfp8-param-ag");
+  if (in.has("--fp8-param-gather"))
+    in.put("training.parameter_gather_precision", reuse ? "mxfp8" : "fp8");
+  const bool aware = in.has("--use-precision-aware-optimizer");
+  const std::string moments = in.text("--exp-avg-dtype", "fp32");
+  const std::string second = in.text("--exp-avg-sq-dtype", moments);
+  if (aware && (moments == "bf16" || moments == "bfloat16")) {
+    in.put("training.moment_precision", "bf16");
+  } else if (aware && moments != "fp32" && moments != "float32") {
+    in.leave_out("--exp-avg-dtype", "taken as fp32");
+  }
+  if (aware && second != moments) in.leave_out("--exp-avg-sq-dtype", "taken as the first moment's");
+}
+
+// What the flags say of the stack's kernels, where they depart from it.
+void read_stack(MegatronImport& in) {
+  in.put("training.stack.base", "megatron-core-2026");
+  const std::string backend = in.text("--attention-backend", "auto");
+  const bool local = in.text("--transformer-impl", "transformer_engine") == "local";
+  const bool flash = in.has("--use-flash-attn");
+  const bool plain = local && !flash && backend == "auto";  // DotProductAttention of its layer spec
+  if (backend == "unfused" || backend == "local" || plain)
+    in.put("training.stack.attention", "unfused");
+  if (in.has("--no-masked-softmax-fusion")) in.put("training.stack.fused_softmax", "false");
+  if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)
+    in.put("training.stack.fused_bias_activation", "false");
+  if (in.has("--no-bias-dropout-fusion")) in.put("training.stack.fused_bias_dropout_add", "false");
+  const bool fused = in.has("--cross-entropy-loss-fusion");
+  const bool narrow = in.text("--cross-entropy-fusion-impl", "native") == "te";
+  if (!fused || !narrow) in.put("training.stack.fused_cross_entropy", "false");
+}
+
+void read_graphs(MegatronImport& in) {
+  const std::string impl = in.text("--cuda-graph-impl", "none");
+  const bool old = in.any({"--enable-cuda-graph", "--external-cuda-graph"});
+  std::vector<std::string> scopes;
+  for (const char* flag : {"--cuda-graph-scope", "--cuda-graph-modules"}) {
+    if (const MegatronArgument* a = in.find(flag))
+      scopes.insert(scopes.end(), a->values.begin(), a->values.end());
+  }
+  std::erase_if(scopes, [](const std::string& scope) { return scope == "full"; });
+  if (impl == "none" && !old) return in.put("training.overlap.cuda_graph", "false");
+  if (scopes.empty()) return in.put("training.overlap.cuda_graph", "true");
+  in.put_list("training.overlap.cuda_graph", scopes);
+}
+
+void read_overlap(MegatronImport& in, std::int64_t vpp) {
+  for (const char* key : {"overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"})
+    in.put(fmt::format("training.overlap.{}", key), "false");
+  in.copy_all("training.overlap.", WordOf::any_job);
+  const bool serial = in.has("--no-overlap-p2p-communication");
+  if (vpp > 1) in.put("training.overlap.pp_overlap", serial ? "false" : "true");
+  read_graphs(in);
+}
+
+// A run without --global-batch-size has one micro-batch a replica.
+void read_batch(MegatronImport& in) {
+  const std::int64_t replicas =
+      in.arguments().world_size /
+      std::max<std::int64_t>(1, in.whole("--tensor-model-parallel-size", 1) *
+                                    in.whole("--pipeline-model-parallel-size", 1) *
+                                    in.whole("--context-parallel-size", 1));
+  if (const MegatronArgument* a = in.find("--global-batch-size")) {
+    in.put("training.global_batch", in.text("--global-batch-size"), a->mark);
+  } else if (replicas > 0) {
+    in.put("training.global_batch",
+           fmt::format("{}", replicas * in.whole("--micro-batch-size", 1)));
+  } else {
+    in.miss("training.global_batch", "the arguments have no --global-batch-size");
+  }
+}
+
+}  // namespace
+
+void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
+  read_batch(in);
+  in.copy_all("training.", WordOf::any_job);
+  if (!in.has("--seq-length")) in.miss("training.sequence", "the arguments have no --seq-length");
+  read_precisions(in);
+  const std::string optimizer = in.text("--optimizer", "adam");
+  in.put("training.optimizer", optimizer == "sgd" ? "sgd" : "adam");
+  if (optimizer != "sgd" && optimizer != "adam") in.leave_out("--optimizer", "taken as adam");
+  if (in.whole("--num-experts", 0) > 0) {
+    in.copy_all("training.", WordOf::experts);
+    in.has("--moe-pad-expert-input-to-capacity");
+  }
+  read_stack(in);
+  read_overlap(in, vpp);
+}
+
+}  // namespace planner

@@ -1,0 +1,53 @@
+#include "planner/frameworks/read_job.hpp"
+
+#include "costmodel/base/input_file.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/json_import_deepspeed.hpp"
+#include "planner/frameworks/megatron_log.hpp"
+#include "planner/frameworks/megatron_script.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+
+namespace {
+
+// The first table or key of a file, past blanks and comments, tells maps of YAML, JSON and TOML
+// from scripts.
+bool has_line(const std::string& text, std::string_view begin) {
+  return text.starts_with(begin) || text.find("\n" + std::string(begin)) != std::string::npos;
+}
+
+JobFormat format_of_text(const std::string& text, const std::string& file) {
+  if (holds_megatron_log(text)) return JobFormat::megatron;
+  if (holds_deepspeed(text)) return JobFormat::deepspeed;
+  const bool scenario = has_line(text, "model:") || has_line(text, "training:");
+  if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
+  if (holds_megatron_flags(text)) return JobFormat::megatron;
+  if (scenario) return JobFormat::scenario;
+  throw ConfigError({file, 0, 0}, "is no description of a job that is known here",
+                    "known: a scenario, a launch script, argument list or log of Megatron-LM, a "
+                    "ds_config.json");
+}
+
+}  // namespace
+
+JobFormat format_of(const std::string& file) {
+  return format_of_text(costmodel::read_file(file, costmodel::measurement_limits), file);
+}
+
+ImportedJob read_job(const std::string& file) {
+  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+  const JobFormat format = format_of_text(text, file);
+  if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
+  if (format == JobFormat::scenario) {
+    ImportedJob job;
+    job.scenario = costmodel::parse_yaml(text, file);
+    return job;
+  }
+  return import_megatron(holds_megatron_log(text) ? read_megatron_log(text, file)
+                                                  : read_megatron_script(text, file));
+}
+
+}  // namespace planner

@@ -1,0 +1,57 @@
+// Model keys from Megatron-LM's arguments.
+#include "planner/frameworks/megatron_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include "planner/frameworks/megatron_script.hpp"
+
+namespace megatron_model_test {
+
+namespace {
+
+std::string model_key(const std::string& arguments, const std::string& key) {
+  const auto run = planner::read_megatron_script(
+      "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 " + arguments, "x.sh");
+  planner::MegatronImport in(run);
+  planner::read_megatron_model(in);
+  const auto* value = in.job.scenario.find("model")->find(key);
+  return value == nullptr ? "" : value->text;
+}
+
+const std::string experts = "--num-experts 8 --ffn-hidden-size 512 ";
+
+}  // namespace
+
+TEST_CASE("a hybrid model is refused, not taken for a dense one") {
+  CHECK_THROWS_WITH(model_key("--hybrid-override-pattern M-M*", "kind"),
+                    doctest::Contains("hybrid model"));
+}
+
+TEST_CASE("sizes, and what Megatron-LM takes where none are given") {
+  CHECK(model_key("", "ffn_hidden") == "4096");
+  CHECK(model_key("--swiglu", "ffn_hidden") == "2688");  // 8h/3 in multiples of 64
+  CHECK(model_key("--group-query-attention --num-query-groups 4", "kv_heads") == "4");
+  CHECK(model_key("--num-query-groups 4", "kv_heads") == "16");
+  CHECK(model_key("--kv-channels 128", "head_dim") == "128");
+  CHECK(model_key("--squared-relu", "activation") == "squared-relu");
+  CHECK(model_key("--vocab-size 511 --tokenizer-type NullTokenizer", "vocab") == "512");
+  CHECK(model_key("", "vocab") == "REPLACE");
+  CHECK(model_key("--position-embedding-type rope --rotary-base 500000", "rotary_base") ==
+        "500000");
+  CHECK(model_key("--rotary-base 500000", "rotary_base").empty());
+  CHECK(model_key("--multi-latent-attention", "kv_lora_rank") == "32");
+}
+
+TEST_CASE("experts") {
+  CHECK(model_key(experts, "kind") == "moe");
+  CHECK(model_key(experts, "expert_ffn_hidden") == "512");
+  CHECK(model_key(experts, "top_k") == "2");
+  CHECK(model_key(experts + "--moe-layer-freq '([0]*1+[1]*3)'", "first_dense_layers") == "1");
+  CHECK(model_key(experts + "--moe-layer-freq 2", "moe_every") == "2");
+  CHECK(model_key(experts + "--moe-shared-expert-intermediate-size 1024", "shared_experts") == "2");
+  CHECK(model_key(experts + "--moe-router-score-function sigmoid", "router_score") == "sigmoid");
+  CHECK_THROWS_WITH(model_key(experts + "--moe-layer-freq '[1,1,0,1]'", "kind"),
+                    doctest::Contains("in no regular order"));
+}
+
+}  // namespace megatron_model_test

@@ -1,0 +1,73 @@
+// Plan keys from Megatron-LM's arguments.
+#include "planner/frameworks/megatron_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "planner/frameworks/megatron_script.hpp"
+
+namespace megatron_plan_test {
+
+namespace {
+
+// The text of a key, or its items between commas.
+std::string plan_key(const std::string& arguments, const std::string& key) {
+  const auto run =
+      planner::read_megatron_script("--num-layers 16 --micro-batch-size 1 " + arguments, "x.sh");
+  planner::MegatronImport in(run);
+  planner::read_megatron_plan(in);
+  const auto* value = in.job.scenario.find("plan")->find(key);
+  if (value == nullptr) return "";
+  std::string text = value->text;
+  for (const auto& item : value->items) text += item.text + ",";
+  return text;
+}
+
+const std::string four = "--pipeline-model-parallel-size 4 ";
+
+}  // namespace
+
+TEST_CASE("virtual stages by their number, or by the layers of each") {
+  CHECK(plan_key(four + "--num-virtual-stages-per-pipeline-rank 2", "vpp") == "2");
+  CHECK(plan_key(four + "--num-layers-per-virtual-pipeline-stage 1", "vpp") == "4");
+  CHECK(plan_key(four, "vpp").empty());
+}
+
+TEST_CASE("more stages than layers, and sizes below 0, are refused at their flag") {
+  const std::string many =
+      "--pipeline-model-parallel-size 100000 --num-virtual-stages-per-pipeline-rank 100000 "
+      "--decoder-first-pipeline-num-layers 1";
+  CHECK_THROWS_WITH(plan_key(many, "pp"), doctest::Contains("stages of 16 layers"));
+  CHECK_THROWS_WITH(plan_key("--pipeline-model-parallel-size -4", "pp"),
+                    doctest::Contains("is below 0"));
+}
+
+TEST_CASE("uneven stages: a layout, counts of the first and the last, embedding and loss") {
+  CHECK(plan_key(four + "--pipeline-model-parallel-layout 'Et*3|t*5|t*5|t*3,L'", "stage_layers") ==
+        "3,5,5,3,");
+  CHECK(plan_key(four + "--decoder-first-pipeline-num-layers 2", "stage_layers") == "2,4,4,4,");
+  CHECK(plan_key("--num-layers 18 " + four +
+                     "--decoder-first-pipeline-num-layers 2 "
+                     "--decoder-last-pipeline-num-layers 4",
+                 "stage_layers") == "2,6,6,4,");
+  const std::string both =
+      "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+  CHECK(plan_key("--num-layers 14 " + four + both, "stage_layers").empty());  // as by default
+  CHECK(plan_key("--pipeline-model-parallel-size 2 " + both, "stage_layers") == "8,8,");
+  CHECK_THROWS_WITH(plan_key(four + "--pipeline-model-parallel-layout 'Et*8|t*8L'", "pp"),
+                    doctest::Contains("is no layout of 4 ranks"));
+}
+
+TEST_CASE("ZeRO, recomputation and experts") {
+  CHECK(plan_key("--use-distributed-optimizer", "zero") == "1");
+  CHECK(plan_key("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",
+                 "zero") == "3");
+  CHECK(plan_key("--recompute-granularity full --recompute-method uniform "
+                 "--recompute-num-layers 1",
+                 "recompute") == "full");
+  CHECK(plan_key("--recompute-activations", "recompute") == "selective");
+  CHECK(plan_key("--num-experts 8 --tensor-model-parallel-size 2", "etp") == "2");
+  CHECK(plan_key("--num-experts 8 --moe-enable-deepep", "dispatcher") == "deepep");
+  CHECK(plan_key("--num-experts 8", "dispatcher") == "allgather");
+}
+
+}  // namespace megatron_plan_test

@@ -1,0 +1,40 @@
+// Arguments read from launch scripts and from lists.
+#include "planner/frameworks/megatron_script.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/planner/support/megatron_runs.hpp"
+
+namespace megatron_script_test {
+
+using planner::read_megatron_script;
+using Strings = std::vector<std::string>;
+
+TEST_CASE("the words behind the program, and the world from what launches it") {
+  const auto run = read_megatron_script(megatron_runs::script, "x.sh");
+  CHECK(run.world_size == 128);
+  CHECK(run.per_node == 8);
+  REQUIRE(run.find("--num-layers") != nullptr);
+  CHECK(run.find("--num-layers")->values == Strings{"96"});
+  CHECK(run.find("--num-layers")->mark.line == 6);
+  CHECK(run.find("--data-path")->unknown == "$DATA");
+  CHECK(run.find("--nnodes") == nullptr);
+}
+
+TEST_CASE("a list of arguments; the last of a repeated flag counts") {
+  const auto run = read_megatron_script("--num-layers 2\n--num-layers=4 --bf16\n", "args");
+  CHECK(run.find("--num-layers")->values == Strings{"4"});
+  CHECK(run.find("--bf16")->values.empty());
+  CHECK(run.world_size == 0);
+  CHECK(read_megatron_script(
+            "srun -N 4 --ntasks-per-node=8 bash -c 'python pretrain_gpt.py --bf16'", "x")
+            .world_size == 32);
+  CHECK(read_megatron_script("#SBATCH --nodes=2 --gpus-per-node=4\npython pretrain_gpt.py --bf16",
+                             "x")
+            .world_size == 8);
+  CHECK(
+      read_megatron_script("torchrun --nproc-per-node 4 pretrain_gpt.py --bf16", "x").world_size ==
+      4);
+}
+
+}  // namespace megatron_script_test
