@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/help.hpp"
 #include "planner/commands/commands.hpp"
@@ -23,6 +24,13 @@ bool wants_color(const planner::Options& options) {
 }
 
 void tell(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+// The files that were read, one a line.
+std::string inputs_text() {
+  std::string text;
+  for (const auto& file : costmodel::files_read()) text += file + "\n";
+  return text;
+}
 
 int run(int count, char** arguments) {
   if (count > 1 && planner::is_handed_over(arguments[1])) planner::hand_over(count, arguments);
@@ -44,6 +52,7 @@ int run(int count, char** arguments) {
   if (!options.quiet) {
     for (const auto& warning : result.warnings) tell(costmodel::message_text(warning) + "\n");
   }
+  if (!options.list_inputs.empty()) costmodel::write_file(options.list_inputs, inputs_text());
   if (!result.failure.empty()) {
     tell(result.failure);
   } else if (options.out.empty()) {

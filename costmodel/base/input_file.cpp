@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -26,6 +27,7 @@ namespace {
 struct Inputs {
   std::mutex mutex;
   std::map<std::pair<dev_t, ino_t>, std::string> paths;
+  std::set<std::string> all;  // those that this program wrote too
 };
 
 Inputs& inputs() {
@@ -33,10 +35,11 @@ Inputs& inputs() {
   return all;
 }
 
-void remember(const struct stat& file, const std::string& path) {
+void remember(const struct stat& file, const std::string& path, bool own) {
   const std::string absolute = std::filesystem::absolute(path).string();
   const std::scoped_lock lock(inputs().mutex);
-  inputs().paths[{file.st_dev, file.st_ino}] = absolute;
+  inputs().all.insert(absolute);
+  if (!own) inputs().paths[{file.st_dev, file.st_ino}] = absolute;
 }
 
 [[noreturn]] void refuse_file(const std::string& path, const std::string& wrong,
@@ -139,8 +142,13 @@ std::string read_file(const std::string& path, const ReadLimits& limits) {
   if (regular && static_cast<std::uintmax_t>(file.st_size) > limits.bytes)
     refuse_size(path, limits.bytes);
   std::string text = Reading(path, in.get(), limits).all();
-  if (regular && !limits.own) remember(file, path);
+  if (regular) remember(file, path, limits.own);
   return text;
+}
+
+std::vector<std::string> files_read() {
+  const std::scoped_lock lock(inputs().mutex);
+  return {inputs().all.begin(), inputs().all.end()};
 }
 
 bool is_input(const struct stat& file) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "costmodel/base/units.hpp"
 
@@ -31,5 +32,8 @@ std::string read_file(const std::string& path, const ReadLimits& limits = config
 // Whether read_file() has read this regular file in this process as an input, under any name.
 // Thread-safe.
 bool is_input(const struct stat& file);
+
+// The regular files that read_file() has read in this process, by absolute path, sorted.
+std::vector<std::string> files_read();
 
 }  // namespace costmodel

@@ -125,7 +125,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
   scenario.training.error_band = find_band(path, traits_of(scenario));
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
-  for (const auto* key : {"name", "title", "notes", "source"}) reader.optional(key);
+  for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
   reader.finish();
   return scenario;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "planner/commands/batch_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/explain_command.hpp"
 #include "planner/commands/explain_job_command.hpp"
@@ -80,6 +81,18 @@ const std::vector<CommandRow> command_rows{
                    "--format csv",
                    "shardplan sweep my.yaml --over training.global_batch=256,512,1024"}},
      sweep_command},
+    {{.name = "batch",
+      .operands = "SCENARIO ...",
+      .least = 1,
+      .most = 10'000,
+      .formats = "text json csv md",
+      .summary =
+          "many scenarios in (files, folders, patterns), one report each and an index out; goes "
+          "on where it ended",
+      .examples =
+          {"shardplan batch scenarios --out reports",
+           "shardplan batch 'runs/*.yaml' --out reports --command 'sweep --over tp=1,2,4'"}},
+     batch_command},
     {{.name = "simulate",
       .operands = "SCENARIO",
       .least = 1,

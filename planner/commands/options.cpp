@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "costmodel/base/error.hpp"
@@ -78,6 +79,34 @@ const std::vector<FlagRow> flag_rows{
      [](Options& options, const std::string& text) {
        options.top = read_number("top", "plans", text);
      }},
+    {{.name = "reproducible",
+      .help = "leave out what the search took, so that equal answers are equal reports",
+      .only_for = "plan"},
+     &Options::reproducible},
+    {{.name = "list-inputs",
+      .value = "FILE",
+      .help = "write which files were read, one a line",
+      .only_for = "plan evaluate explain sweep simulate"},
+     &Options::list_inputs},
+    {{.name = "command",
+      .value = "WORDS",
+      .help = "what is done with a scenario that has no command of its own: plan (default), "
+              "evaluate, explain, sweep or simulate, with its flags in quotes",
+      .only_for = "batch"},
+     &Options::command_words},
+    {{.name = "jobs",
+      .value = "N",
+      .help = "scenarios at a time (default: one a core)",
+      .only_for = "batch"},
+     [](Options& options, const std::string& text) {
+       options.jobs = read_number("jobs", "scenarios at a time", text);
+     }},
+    {{.name = "fail-fast",
+      .help = "begin no other scenario after one that failed",
+      .only_for = "batch"},
+     &Options::fail_fast},
+    {{.name = "force", .help = "do again what is done and unchanged", .only_for = "batch"},
+     &Options::force},
     {{.name = "front",
       .help = "also the fastest even plans that need less memory (text, json, md)",
       .only_for = "plan"},
@@ -244,6 +273,11 @@ Options parse_command_line(const costmodel::Program& program, int count,
   for (const FlagRow& row : flag_rows) put(options, row, line);
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
+  if (options.command == "batch") {
+    options.folder = std::exchange(options.out, std::string());
+    if (options.folder.empty())
+      usage("batch lacks --out DIR, the folder of its reports", "add --out reports");
+  }
   return options;
 }
 

@@ -26,6 +26,7 @@ struct Options {
   std::string cluster;          // of an imported job; empty: not said
   double fail_above = 0;        // per cent; 0: never
   int top = 0;                  // 0: the scenario's
+  bool reproducible = false;    // no wall-clock time in the report
   bool front = false;           // the memory front too
   std::string strategy;         // empty: the usual one
   double time_limit = 0;        // seconds; 0: none
@@ -39,6 +40,11 @@ struct Options {
   bool fits_constants() const {
     return !fit.empty() || leave_one_source_out || !write_residuals.empty();
   }
+  std::string list_inputs;    // a file; empty: none
+  std::string folder;         // --out of batch
+  std::string command_words;  // --command of batch
+  int jobs = 0;               // 0: one per core
+  bool fail_fast = false, force = false;
   bool quiet = false;
   std::string color = "auto";
   bool help = false;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "planner/commands/interruption.hpp"
@@ -25,10 +26,16 @@ using costmodel::Scenario;
 
 namespace {
 
+// Seconds since the start, where the report tells them.
+std::optional<double> wall_time(const Session& session, const Stopwatch& watch) {
+  if (session.options.reproducible) return std::nullopt;
+  return watch.seconds();
+}
+
 // A search was stopped before it had a plan, so it is unknown whether there is one, and no
 // diagnosis applies.
 CommandResult stopped(const Session& session, const Scenario& s, const Strategies& all,
-                      double seconds) {
+                      std::optional<double> seconds) {
   if (session.options.format == Format::json)
     return {no_answer, unfinished_json(all, s, seconds), {}};
   return unanswered(session, unfinished_report(all, s, session.style));
@@ -60,15 +67,15 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   }
   const Format format = session.options.format;
   if (format == Format::json) {
-    result.text = mesh_json(found, s, watch.seconds());
+    result.text = mesh_json(found, s, wall_time(session, watch));
   } else if (!any && !is_for_people(session.options)) {
-    result.failure = mesh_report(found, s, watch.seconds(), session.style, remark);
+    result.failure = mesh_report(found, s, wall_time(session, watch), session.style, remark);
   } else if (format == Format::yaml) {
     result.text = scenario_yaml(session, found.plans.front().plan);
   } else if (format == Format::csv) {
     result.text = to_csv(mesh_rows(found));
   } else {
-    result.text = mesh_report(found, s, watch.seconds(), session.style, remark);
+    result.text = mesh_report(found, s, wall_time(session, watch), session.style, remark);
   }
   if (!found.interrupted.empty())
     interruption.tell("plan: " + planner::interruption(found), result);
@@ -90,14 +97,14 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   switch (session.options.format) {
-    case Format::json: return {0, search_json(all, steps, s, watch.seconds(), front), {}};
+    case Format::json: return {0, search_json(all, steps, s, wall_time(session, watch), front), {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
     case Format::html:
     case Format::svg:
     case Format::md:
-      return {0, search_report(all, steps, s, watch.seconds(), session.style, front), {}};
+      return {0, search_report(all, steps, s, wall_time(session, watch), session.style, front), {}};
   }
   return {};
 }
@@ -118,15 +125,17 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   if (!all.interrupted.empty()) {
     all.sharding.reset();
-    CommandResult result = all.found.plans.empty() ? stopped(session, s, all, watch.seconds())
-                                                   : answered(session, s, all, front, watch);
+    CommandResult result = all.found.plans.empty()
+                               ? stopped(session, s, all, wall_time(session, watch))
+                               : answered(session, s, all, front, watch);
     interruption.tell("plan: " + planner::interruption(all), result);
     return result;
   }
   if (!all.found.plans.empty()) return answered(session, s, all, front, watch);
   if (all.layouts && all.layouts->expired && !all.layouts->spent)
-    return stopped(session, s, all, watch.seconds());
-  CommandResult result = no_plan(session, s, all.found, watch.seconds(), interruption.poll());
+    return stopped(session, s, all, wall_time(session, watch));
+  CommandResult result =
+      no_plan(session, s, all.found, wall_time(session, watch), interruption.poll());
   if (interruption.came()) {
     interruption.tell(fmt::format("plan: {}: nothing fits, and not all that might help was tried",
                                   interruption.text()),

@@ -54,7 +54,7 @@ CommandResult unanswered(const Session& session, std::string report) {
 }
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
-                      double seconds, const std::function<bool()>& stopped) {
+                      std::optional<double> seconds, const std::function<bool()>& stopped) {
   const OtherStacks stacks{config_names(session.path, "stacks"),
                            [&session](const std::string& name) {
                              auto assignments = session.options.assignments;
@@ -71,7 +71,7 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
 
 CommandResult without_plan(const Session& session, const Scenario& s) {
   Evaluator evaluator = evaluator_of(s);
-  return no_plan(session, s, search(s, evaluator), 0);
+  return no_plan(session, s, search(s, evaluator), std::nullopt);
 }
 
 void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {

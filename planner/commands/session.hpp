@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ bool is_for_people(const Options& options);
 CommandResult unanswered(const Session& session, std::string report);
 // `stopped`: as for diagnose().
 CommandResult no_plan(const Session& session, const costmodel::Scenario& scenario,
-                      const SearchResult& found, double seconds,
+                      const SearchResult& found, std::optional<double> seconds,
                       const std::function<bool()>& stopped = {});
 
 // The same for a scenario without a plan, for which the best one is searched.

@@ -16,9 +16,9 @@ using costmodel::Estimate;
 using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
 
-std::string mesh_json(const MeshSearch& found, const Scenario& s, double seconds) {
+std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<double> seconds) {
   Json json{{"scenario", s.name}, {"searched", mesh_counts_json(found)}, {"best", nullptr}};
-  json["searched"]["seconds"] = seconds;
+  json["searched"]["seconds"] = seconds ? Json(*seconds) : Json();
   json["certificate"] = mesh_certificate_json(found);
   json["interrupted"] = !found.interrupted.empty();
   if (!found.interrupted.empty()) json["cause"] = interruption(found);

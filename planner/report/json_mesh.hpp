@@ -1,6 +1,7 @@
 // The result of the search over meshes, and the placement of ranks, as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace planner {
 
-std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario, double seconds);
+std::string mesh_json(const MeshSearch& found, const costmodel::Scenario& scenario,
+                      std::optional<double> seconds);
 
 // A list of maps, one per rank, with ep and etp if experts are distributed or sharded. JSON if
 // `file` ends in .json, else YAML.

@@ -21,12 +21,12 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json searched_json(const SearchResult& r, double seconds) {
+Json searched_json(const SearchResult& r, std::optional<double> seconds) {
   const auto& n = r.statistics;
   return {{"configurations", n.configurations},
           {"feasible", n.feasible},
           {"pruned", n.pruned},
-          {"seconds", seconds},
+          {"seconds", seconds ? Json(*seconds) : Json()},
           {"evaluated", n.evaluated},
           {"simulated", n.simulated}};
 }
@@ -97,7 +97,7 @@ std::string estimate_json(const Estimate& e, const Scenario& s) {
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
-                        double seconds, const std::vector<Estimate>& front) {
+                        std::optional<double> seconds, const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   Json json{{"scenario", s.name},
@@ -136,7 +136,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
 
 std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
                          const std::vector<std::string>& remedies, const Scenario& s,
-                         double seconds) {
+                         std::optional<double> seconds) {
   const Json json{{"scenario", s.name},     {"searched", searched_json(r, seconds)},
                   {"best", nullptr},        {"certificate", nullptr},
                   {"obstacles", obstacles}, {"remedies", remedies},
@@ -144,7 +144,8 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
   return costmodel::json_text(json);
 }
 
-std::string unfinished_json(const Strategies& all, const Scenario& s, double seconds) {
+std::string unfinished_json(const Strategies& all, const Scenario& s,
+                            std::optional<double> seconds) {
   const bool interrupted = !all.interrupted.empty();
   Json searched = searched_json(all.found, seconds);
   searched["time_ran_out"] = !interrupted;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ std::string estimate_json(const costmodel::Estimate& estimate, const costmodel::
 
 // `front`: see memory_front; without one the report has no key of that name.
 std::string search_json(const Strategies& strategies, const std::vector<Step>& steps,
-                        const costmodel::Scenario& scenario, double seconds,
+                        const costmodel::Scenario& scenario, std::optional<double> seconds,
                         const std::vector<costmodel::Estimate>& front = {});
 
 // Counts of the search, without its duration.
@@ -33,10 +34,10 @@ std::string rows_json(const Table& table);
 
 std::string failure_json(const SearchResult& result, const std::vector<std::string>& obstacles,
                          const std::vector<std::string>& remedies,
-                         const costmodel::Scenario& scenario, double seconds);
+                         const costmodel::Scenario& scenario, std::optional<double> seconds);
 
 // For a search that was stopped before it had a plan.
 std::string unfinished_json(const Strategies& strategies, const costmodel::Scenario& scenario,
-                            double seconds);
+                            std::optional<double> seconds);
 
 }  // namespace planner

@@ -101,7 +101,7 @@ Table mesh_rows(const MeshSearch& found) {
   return t;
 }
 
-std::string mesh_report(const MeshSearch& found, const Scenario& s, double seconds,
+std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optional<double> seconds,
                         const ReportStyle& style, const std::string& remark) {
   const bool markdown = style.markup == Markup::markdown;
   const auto title = [&](const std::string& text) {
@@ -117,7 +117,8 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, double secon
     const Table rows = mesh_rows(found);
     text += markdown ? to_markdown(rows) : to_text(rows);
   }
-  text += title(fmt::format("Search ({})", format_seconds(costmodel::Seconds(seconds))));
+  text += title(seconds ? fmt::format("Search ({})", format_seconds(costmodel::Seconds(*seconds)))
+                        : std::string("Search"));
   auto lines = mesh_sentences(found, s);
   if (auto kept = margin_sentence(s); !kept.empty()) lines.push_back(std::move(kept));
   if (!remark.empty()) lines.push_back(remark);

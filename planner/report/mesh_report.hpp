@@ -1,6 +1,7 @@
 // The report of `plan` for heterogeneous stages or devices.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const costmodel
 
 // `remark` is appended to the report, if not empty.
 std::string mesh_report(const MeshSearch& found, const costmodel::Scenario& scenario,
-                        double seconds, const ReportStyle& style, const std::string& remark = {});
+                        std::optional<double> seconds, const ReportStyle& style,
+                        const std::string& remark = {});
 
 }  // namespace planner

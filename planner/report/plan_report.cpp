@@ -178,7 +178,7 @@ std::string gap_text(const Estimate& best, Seconds bound) {
 }  // namespace
 
 std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
-                          double seconds, const ReportStyle& style,
+                          std::optional<double> seconds, const ReportStyle& style,
                           const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
@@ -205,10 +205,10 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
   text += section_title("Search", style);
-  text += bullet(fmt::format("{} valid plans in {}: {} evaluated, {} of them fit, {} simulated, {} "
+  text += bullet(fmt::format("{} valid plans{}: {} evaluated, {} of them fit, {} simulated, {} "
                              "ruled out by their lower bound.",
                              format_integer(static_cast<long long>(n.configurations)),
-                             format_seconds(Seconds(seconds)),
+                             seconds ? " in " + format_seconds(Seconds(*seconds)) : "",
                              format_integer(static_cast<long long>(n.evaluated)),
                              format_integer(static_cast<long long>(n.feasible)),
                              format_integer(static_cast<long long>(n.simulated)),

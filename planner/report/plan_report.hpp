@@ -1,6 +1,7 @@
 // The reports of `plan` and `evaluate` for people: text for a terminal, or Markdown.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Sc
 // The best plan's report, the reasons, the next best plans, those of the memory front if there is
 // one, the plans one step away, what was searched.
 std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
-                          const costmodel::Scenario& scenario, double seconds,
+                          const costmodel::Scenario& scenario, std::optional<double> seconds,
                           const ReportStyle& style,
                           const std::vector<costmodel::Estimate>& front = {});
 

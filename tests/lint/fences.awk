@@ -30,6 +30,7 @@ BEGIN {
   row("planner/search", "solvers sharding costmodel/*")
   row("planner/diagnosis", "logs search costmodel/*")
   row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
+  row("planner/batch", "report costmodel/*")
   row("planner/accuracy", "report search solvers costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
@@ -64,7 +65,7 @@ BEGIN {
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
-  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|poll|time|sched|pthread|signal|spawn|dlfcn)\\.h$", ".")
+  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
 
   while ((getline name < "/dev/stdin") > 0) {
     files[++file_count] = name

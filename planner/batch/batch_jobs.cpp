@@ -1,0 +1,150 @@
+#include "planner/batch/batch_jobs.hpp"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/cli/command_line.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace planner {
+
+namespace fs = std::filesystem;
+using costmodel::ConfigError;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> commands{"plan", "evaluate", "explain", "sweep",
+                                                   "simulate"};
+// What the batch itself says of a report.
+constexpr std::array<std::string_view, 9> taken{
+    "--out",   "--format",         "--quiet",     "--reproducible", "--list-inputs",
+    "--trace", "--write-schedule", "--placement", "--help"};
+constexpr std::array<std::string_view, 2> reserved{"index", "journal"};
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto ending = entry.path().extension();
+    const bool hidden = entry.path().filename().string().starts_with('.');
+    if (!hidden && (ending == ".yaml" || ending == ".yml") && entry.is_regular_file())
+      files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::vector<std::string> files_like(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  std::erase_if(files, [](const std::string& file) { return fs::is_directory(file); });
+  return files;
+}
+
+std::vector<std::string> files_of(const std::string& operand, const costmodel::ConfigPath& path) {
+  std::vector<std::string> files;
+  std::error_code status;
+  if (fs::is_directory(operand, status)) {
+    files = files_in(operand);
+  } else if (!fs::exists(operand, status) && operand.find_first_of("*?[") != std::string::npos) {
+    files = files_like(operand);
+  } else {
+    return {costmodel::scenario_file(operand, path)};
+  }
+  if (files.empty()) {
+    throw ConfigError(
+        {operand, 0, 0}, "names no scenario",
+        "name a file, a folder with *.yaml in it, or a pattern such as 'runs/*.yaml'");
+  }
+  return files;
+}
+
+// The command of the scenario, if it has one. What is wrong with the file is told by the command.
+std::string own_command(const std::string& file) {
+  try {
+    const costmodel::Value root = costmodel::load_yaml(file);
+    const costmodel::Value* own = root.find("command");
+    return own == nullptr ? "" : own->text;
+  } catch (const ConfigError&) {
+    return "";
+  }
+}
+
+std::string fault_of(const std::vector<std::string>& words) {
+  if (words.empty() || std::ranges::find(commands, words.front()) == commands.end()) {
+    return fmt::format("{}: not a command of a batch; allowed: {}",
+                       costmodel::quote(words.empty() ? "" : words.front()),
+                       fmt::join(commands, ", "));
+  }
+  for (const auto& word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    if (std::ranges::find(taken, flag) != taken.end())
+      return fmt::format("{}: {} is said by the batch; leave it out", words.front(), flag);
+  }
+  return {};
+}
+
+// The last `folders` folders and the stem of a path: "a-b-x".
+std::string name_of(const fs::path& file, std::size_t folders) {
+  std::string name = file.stem().string();
+  fs::path above = file.parent_path();
+  for (; folders > 0 && above.has_filename(); --folders, above = above.parent_path())
+    name.insert(0, above.filename().string() + "-");
+  return name;
+}
+
+// Gives files of one name more of their folders, until the names differ.
+void name_apart(std::vector<BatchJob>& jobs) {
+  constexpr std::size_t deepest = 64;
+  for (std::size_t folders = 0;; ++folders) {
+    std::map<std::string, std::vector<BatchJob*>> by_name;
+    for (auto& job : jobs) by_name[job.name].push_back(&job);
+    bool apart = true;
+    for (auto& [name, same] : by_name) {
+      if (same.size() == 1) continue;
+      apart = false;
+      if (folders == deepest) {
+        throw ConfigError({same.back()->file, 0, 0},
+                          fmt::format("has a report of the name of that of {}",
+                                      costmodel::quote(same.front()->file)),
+                          "rename one of them");
+      }
+      for (BatchJob* job : same) job->name = name_of(job->file, folders + 1);
+    }
+    if (apart) return;
+  }
+}
+
+}  // namespace
+
+std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const std::string& usual,
+                                 const costmodel::ConfigPath& path) {
+  std::vector<BatchJob> jobs;
+  std::set<std::string> seen;
+  for (const auto& operand : operands) {
+    for (const auto& found : files_of(operand, path)) {
+      const std::string file = fs::absolute(found).lexically_normal().string();
+      if (!seen.insert(file).second) continue;
+      const std::string own = own_command(file);
+      BatchJob job{name_of(file, 0), file, costmodel::split_words(own.empty() ? usual : own), {}};
+      if (std::ranges::find(reserved, job.name) != reserved.end()) job.name = name_of(file, 1);
+      job.fault = fault_of(job.words);
+      jobs.push_back(std::move(job));
+    }
+  }
+  name_apart(jobs);
+  return jobs;
+}
+
+}  // namespace planner

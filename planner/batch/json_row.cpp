@@ -1,0 +1,151 @@
+#include "planner/batch/json_row.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "costmodel/base/unit_text.hpp"
+
+namespace planner {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::array<std::string_view, 4> state_names{"done", "no plan", "failed", "not done"};
+constexpr double gib = 1 << 30;
+
+// The sizes of a plan that are not 1: "tp 8 pp 24 dp 8 micro_batch 1 interleaved".
+std::string plan_words(const Json& plan) {
+  std::string text;
+  for (const char* key : {"tp", "pp", "dp", "cp", "ep", "vpp"}) {
+    if (const auto size = plan.find(key); size != plan.end() && *size != 1)
+      text += fmt::format("{} {} ", key, size->dump());
+  }
+  if (const auto size = plan.find("micro_batch"); size != plan.end() && size->is_number())
+    text += fmt::format("micro_batch {} ", size->dump());
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+// Figures of one evaluated plan.
+void take_plan(const Json& report, Json& row) {
+  const Json& time = report.at("time");
+  row["iteration_s"] = time.at("iteration_s");
+  row["low_s"] = time.at("interval_s").at(0);
+  row["high_s"] = time.at("interval_s").at(1);
+  row["tokens_per_s"] = report.at("throughput").at("tokens_per_s");
+  row["mfu"] = report.at("throughput").at("mfu");
+  row["peak_bytes"] = report.at("memory").at("peak_bytes");
+  row["capacity_bytes"] = report.at("memory").at("capacity_bytes");
+  row["fits"] = report.at("memory").at("fits");
+  row["devices"] = report.at("plan").at("devices");
+  row["plan"] = plan_words(report.at("plan"));
+}
+
+// Figures of the fastest point of a sweep that fits.
+void take_points(const Json& points, Json& row) {
+  const Json* best = nullptr;
+  for (const Json& point : points) {
+    const auto time = point.find("iteration_s");
+    if (time == point.end() || !time->is_number() || !point.value("fits", false)) continue;
+    if (best == nullptr || *time < best->at("iteration_s")) best = &point;
+  }
+  if (best == nullptr) return;
+  row["iteration_s"] = best->at("iteration_s");
+  row["tokens_per_s"] = best->at("tokens_per_s");
+  row["mfu"] = best->at("mfu");
+  row["peak_bytes"] = best->at("peak_gib").get<double>() * gib;
+  row["fits"] = true;
+  std::string where = fmt::format("fastest of {} points:", points.size());
+  for (const auto& [key, value] : best->items()) {
+    if (key == "dp") break;  // after it come results
+    where +=
+        fmt::format(" {} {}", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  row["plan"] = where;
+}
+
+std::string told(const Json& row, const char* key, bool for_people, double unit, int digits) {
+  const Json& value = row.at(key);
+  if (!value.is_number()) return for_people ? "-" : "";
+  const double number = value.get<double>() / unit;
+  return for_people ? fmt::format("{:.{}f}", number, digits) : fmt::format("{:.10g}", number);
+}
+
+std::string time_text(const Json& row, const char* key) {
+  const Json& value = row.at(key);
+  return value.is_number() ? format_seconds(costmodel::Seconds(value.get<double>())) : "-";
+}
+
+std::string word(const Json& row, const char* key) {
+  const Json& value = row.at(key);
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+}
+
+}  // namespace
+
+std::string index_row(const std::string& name, const std::string& command, JobState state,
+                      const std::string& report, const std::string& message) {
+  Json row{{"name", name}, {"command", command}, {"status", state_names.at(std::size_t(state))}};
+  for (const char* key : {"iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_bytes",
+                          "capacity_bytes", "fits", "devices", "plan"})
+    row[key] = nullptr;
+  row["message"] = message.empty() ? Json() : Json(message);
+  const Json json = Json::parse(report, nullptr, false);
+  if (json.is_discarded()) return row.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (json.is_array()) {
+    take_points(json, row);
+  } else if (json.contains("plans") && json.at("best").is_number()) {
+    take_plan(json.at("plans").at(json.at("best").get<std::size_t>()), row);
+  } else if (json.contains("time") && json.contains("throughput")) {
+    take_plan(json, row);
+  } else if (json.contains("obstacles") && !json.at("obstacles").empty()) {
+    row["message"] = json.at("obstacles").at(0);
+  }
+  return row.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string index_json(const std::vector<std::string>& rows) {
+  Json all{{"counts", Json::object()}, {"scenarios", Json::array()}};
+  for (const auto name : state_names) all["counts"][std::string(name)] = 0;
+  for (const auto& text : rows) {
+    Json row = Json::parse(text);
+    Json& count = all["counts"][row.at("status").get<std::string>()];
+    count = count.get<int>() + 1;
+    all["scenarios"].push_back(std::move(row));
+  }
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Table index_table(const std::vector<std::string>& rows, bool for_people) {
+  Table table{{{"scenario", false}, {"command", false}, {"status", false}}, {}};
+  for (const char* title : for_people ? std::array{"iteration", "from", "to"}
+                                      : std::array{"iteration_s", "low_s", "high_s"})
+    table.columns.push_back({title});
+  for (const char* title :
+       for_people ? std::array{"tokens/s", "MFU %", "peak GiB", "of GiB", "devices"}
+                  : std::array{"tokens_per_s", "mfu_pct", "peak_gib", "capacity_gib", "devices"})
+    table.columns.push_back({title});
+  table.columns.push_back({"plan", false});
+  table.columns.push_back({"message", false});
+  for (const auto& text : rows) {
+    const Json row = Json::parse(text);
+    std::vector<std::string> cells{word(row, "name"), word(row, "command"), word(row, "status")};
+    for (const char* key : {"iteration_s", "low_s", "high_s"})
+      cells.push_back(for_people ? time_text(row, key) : told(row, key, false, 1, 0));
+    cells.push_back(told(row, "tokens_per_s", for_people, 1, 0));
+    cells.push_back(told(row, "mfu", for_people, 0.01, 1));
+    cells.push_back(told(row, "peak_bytes", for_people, gib, 1));
+    cells.push_back(told(row, "capacity_bytes", for_people, gib, 1));
+    cells.push_back(told(row, "devices", for_people, 1, 0));
+    cells.push_back(word(row, "plan"));
+    cells.push_back(word(row, "message"));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace planner

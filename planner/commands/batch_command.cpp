@@ -1,0 +1,251 @@
+#include "planner/commands/batch_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/batch/batch_jobs.hpp"
+#include "planner/batch/child.hpp"
+#include "planner/batch/json_journal.hpp"
+#include "planner/batch/json_row.hpp"
+#include "planner/commands/interruption.hpp"
+#include "planner/commands/progress.hpp"
+#include "planner/report/html_table.hpp"
+
+namespace planner {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int job_failed = 4;
+
+std::string this_program() { return fs::read_symlink("/proc/self/exe").string(); }
+
+// What was left by writes that a kill cut short: see costmodel/base/output_file.
+void remove_leftovers(const std::string& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with(".shardplan-") && entry.is_regular_file())
+      fs::remove(entry.path());
+  }
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code status;
+  fs::create_directories(folder, status);
+  if (!fs::is_directory(folder)) {
+    throw costmodel::ConfigError({folder, 0, 0}, "is not a folder and cannot be made one",
+                                 "choose another --out");
+  }
+}
+
+class Batch {
+ public:
+  Batch(const Session& session, std::vector<BatchJob> jobs)
+      : options_(session.options),
+        folder_(options_.folder),
+        journal_(folder_),
+        program_(this_program()),
+        program_print_(file_fingerprint(program_)),
+        jobs_(std::move(jobs)),
+        rows_(jobs_.size()) {
+    remove_leftovers(folder_);
+  }
+
+  void run() {
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int wanted = options_.jobs > 0 ? options_.jobs : cores;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < std::min<int>(wanted, static_cast<int>(jobs_.size())); ++i)
+      threads.emplace_back([this] { work(); });
+    threads.clear();
+    if (told_) fmt::print(stderr, "\r\x1b[K");
+    if (fault_) std::rethrow_exception(fault_);
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (rows_[i].empty())
+        rows_[i] = index_row(jobs_[i].name, command_of(jobs_[i]), JobState::not_done, "", "");
+    }
+    write_index();
+  }
+
+  CommandResult result() const {
+    const Format format = options_.format;
+    CommandResult result;
+    result.status = failed_ > 0 ? job_failed : without_plan_ > 0 ? no_answer : 0;
+    result.text = format == Format::json
+                      ? index_json(rows_)
+                      : printed(index_table(rows_, format != Format::csv), format);
+    result.warnings.push_back(fmt::format(
+        "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; the "
+        "index "
+        "is {}",
+        jobs_.size(), done_.load(), unchanged_.load(), failed_.load(),
+        interruption_.came() ? "; " + interruption_.text() + ": the same command goes on" : "",
+        costmodel::shell_word(folder_ + "/index.html")));
+    if (interruption_.came()) interruption_.tell("batch: " + interruption_.text(), result);
+    return result;
+  }
+
+ private:
+  std::string command_of(const BatchJob& job) const {
+    return fmt::format("{}", fmt::join(job.words, " "));
+  }
+  std::string report_of(const BatchJob& job) const { return folder_ + "/" + job.name + ".json"; }
+
+  // The command line of a job without its outputs.
+  std::vector<std::string> arguments_of(const BatchJob& job) const {
+    std::vector<std::string> all{"shardplan"};
+    all.insert(all.end(), job.words.begin(), job.words.end());
+    for (const auto& folder : options_.config_path)
+      all.insert(all.end(), {"--config-path", folder});
+    for (const auto& assignment : options_.assignments)
+      all.insert(all.end(), {"--set", assignment});
+    if (job.words.front() == "plan") all.emplace_back("--reproducible");
+    all.insert(all.end(), {"--format", "json"});
+    return all;
+  }
+
+  std::string key_of(const BatchJob& job) const {
+    std::string all = program_print_ + "\n" + job.file;
+    for (const auto& word : arguments_of(job)) all += "\n" + word;
+    return fingerprint(all);
+  }
+
+  bool is_stopped() const {
+    return interruption_.came() || fault_seen_ || (options_.fail_fast && failed_ > 0);
+  }
+
+  void work() {
+    for (std::size_t i = next_++; i < jobs_.size() && !is_stopped(); i = next_++) {
+      try {
+        perform(i);
+      } catch (...) {  // the folder cannot be written, or no process started: all ends
+        const std::scoped_lock lock(mutex_);
+        if (!fault_) fault_ = std::current_exception();
+        fault_seen_ = true;
+      }
+      tell();
+    }
+  }
+
+  void perform(std::size_t i) {
+    const BatchJob& job = jobs_[i];
+    if (!job.fault.empty()) return fail(i, job.fault);
+    const std::string key = key_of(job), report = report_of(job);
+    const auto before = journal_.entries().find(job.name);
+    if (!options_.force && before != journal_.entries().end() &&
+        is_up_to_date(before->second, key, report)) {
+      ++unchanged_;
+      if (before->second.status == no_answer) ++without_plan_;
+      rows_[i] = before->second.row;
+      return;
+    }
+    const Stopwatch watch;
+    const std::string list = fmt::format("{}/.shardplan-{}.inputs", folder_, job.name);
+    auto arguments = arguments_of(job);
+    arguments.insert(arguments.end(),
+                     {"--quiet", "--out", report, "--list-inputs", list, "--", job.file});
+    const ChildEnd end = run_child(program_, arguments, [this] { return interruption_.came(); });
+    if (end.stopped) return;
+    const bool answered = end.status == 0 || end.status == no_answer;
+    if (!answered || !fs::exists(report) || !fs::exists(list)) {
+      fs::remove(report);
+      fs::remove(list);
+      return fail(i, message_of(end));
+    }
+    JournalEntry entry{.name = job.name,
+                       .key = key,
+                       .inputs = {},
+                       .status = end.status,
+                       .report = file_fingerprint(report),
+                       .row = {}};
+    std::istringstream files(
+        costmodel::read_file(list, {.bytes = std::size_t{16} << 20, .own = true}));
+    for (std::string file; std::getline(files, file);) entry.inputs[file] = file_fingerprint(file);
+    fs::remove(list);
+    const bool none = end.status == no_answer;
+    entry.row =
+        index_row(job.name, command_of(job), none ? JobState::no_plan : JobState::done,
+                  costmodel::read_file(report, {.bytes = std::size_t{1} << 30, .own = true}), "");
+    journal_.add(entry, watch.seconds());
+    rows_[i] = entry.row;
+    ++done_;
+    if (none) ++without_plan_;
+  }
+
+  static std::string message_of(const ChildEnd& end) {
+    std::string text = end.errors;
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    if (text.empty()) text = fmt::format("ended with status {}", end.status);
+    return costmodel::message_text(text);
+  }
+
+  void fail(std::size_t i, const std::string& message) {
+    ++failed_;
+    rows_[i] = index_row(jobs_[i].name, command_of(jobs_[i]), JobState::failed, "", message);
+  }
+
+  void write_index() const {
+    const Table table = index_table(rows_, true);
+    costmodel::write_file(folder_ + "/index.json", index_json(rows_));
+    costmodel::write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
+    costmodel::write_file(folder_ + "/index.html",
+                          html_page(fmt::format("{} scenarios", jobs_.size()), table_html(table)));
+  }
+
+  void tell() {
+    if (!told_) return;
+    const std::scoped_lock lock(mutex_);
+    const int ended = done_ + failed_ + unchanged_;
+    const int left = static_cast<int>(jobs_.size()) - ended;
+    const double each = done_ > 0 ? watch_.seconds() / done_ : 0;
+    fmt::print(stderr, "\r\x1b[K{} of {}{}{}", ended, jobs_.size(),
+               failed_ > 0 ? fmt::format(", {} failed", failed_.load()) : "",
+               done_ > 0 && left > 0
+                   ? ", about " + format_seconds(costmodel::Seconds(each * left)) + " left"
+                   : "");
+  }
+
+  const Options& options_;
+  std::string folder_;
+  Interruption interruption_;  // before any thread
+  Journal journal_;
+  std::string program_, program_print_;
+  std::vector<BatchJob> jobs_;
+  std::vector<std::string> rows_;  // each is written by one thread
+  std::atomic<std::size_t> next_{0};
+  std::atomic<int> done_{0}, unchanged_{0}, failed_{0}, without_plan_{0};
+  std::atomic<bool> fault_seen_{false};
+  std::exception_ptr fault_;
+  std::mutex mutex_;
+  Stopwatch watch_;
+  bool told_ = !options_.quiet && isatty(STDERR_FILENO) != 0;
+};
+
+}  // namespace
+
+CommandResult batch_command(const Session& session) {
+  const Options& options = session.options;
+  auto jobs =
+      batch_jobs(options.operands, options.command_words.empty() ? "plan" : options.command_words,
+                 session.path);
+  make_folder(options.folder);
+  Batch batch(session, std::move(jobs));
+  batch.run();
+  return batch.result();
+}
+
+}  // namespace planner

@@ -1,0 +1,120 @@
+// Batches of the executable: what they leave, and that no end of theirs loses anything.
+#include "planner/commands/batch_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/planner/support/cli_cases.hpp"
+#include "tests/run_program.hpp"
+
+namespace batch_command_test {
+
+using nlohmann::json;
+using program::run;
+using program::Scratch;
+using program::words_of;
+
+namespace {
+
+// Two plans, an evaluation, a sweep, a plan that does not fit, and a scenario that is wrong.
+void write_scenarios(const Scratch& scratch) {
+  std::filesystem::create_directory(scratch.path() / "s");
+  const std::string job =
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 8192, precision: bf16}\n";
+  scratch.write("s/evaluated.yaml", "command: evaluate\n" + cli::llama);
+  scratch.write("s/planned.yaml", job);
+  scratch.write("s/swept.yaml", "command: sweep --over tp=1,2,4\n" + cli::llama);
+  scratch.write("s/wrong.yaml", "model: llama-3-8\n");
+  scratch.write("s/large.yaml", program::replaced(job, "llama-3-8b", "llama-3.1-405b"));
+}
+
+// All that a batch left but its journal, which tells times.
+std::map<std::string, std::string> left_in(const Scratch& scratch, const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path() / folder)) {
+    const std::string name = entry.path().filename();
+    if (name != "journal.jsonl") files[name] = scratch.read(folder + "/" + name);
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a batch leaves a report each and an index; what is unchanged is not done again") {
+  const Scratch scratch;
+  write_scenarios(scratch);
+  const auto first = run(words_of("batch s --out r --format json"), scratch);
+  CHECK(first.status == 4);
+  const json index = json::parse(first.out);
+  CHECK(index == json::parse(scratch.read("r/index.json")));
+  CHECK(index["counts"]["done"] == 3);
+  CHECK(index["counts"]["no plan"] == 1);
+  CHECK(index["counts"]["failed"] == 1);
+  const json& wrong = index["scenarios"][4];
+  CHECK(wrong["name"] == "wrong");
+  CHECK(doctest::String(wrong["message"].get<std::string>().c_str()) ==
+        doctest::Contains("wrong.yaml:1:8: no model 'llama-3-8'"));
+  const json plan = json::parse(scratch.read("r/planned.json"));
+  CHECK(plan["searched"]["seconds"].is_null());
+  CHECK(index["scenarios"][2]["iteration_s"] == plan["plans"][0]["time"]["iteration_s"]);
+  CHECK(scratch.read("r/index.html").find("wrong.yaml:1:8") != std::string::npos);
+  const auto before = left_in(scratch, "r");
+  CHECK(before.size() == 7);  // four reports, three forms of the index
+
+  const auto again = run(words_of("batch s --out r"), scratch);
+  CHECK(doctest::String(again.err.c_str()) ==
+        doctest::Contains("0 done now, 4 unchanged since they were done, 1 failed"));
+  CHECK(left_in(scratch, "r") == before);
+  scratch.write("s/wrong.yaml", cli::llama);
+  scratch.write("s/evaluated.yaml",
+                "command: evaluate --set training.global_batch=128\n" + cli::llama);
+  std::filesystem::remove(scratch.path() / "r" / "swept.json");
+  const auto mended = run(words_of("batch s --out r"), scratch);
+  CHECK(mended.status == 3);  // the large one has no plan
+  CHECK(doctest::String(mended.err.c_str()) ==
+        doctest::Contains("3 done now, 2 unchanged since they were done, 0 failed"));
+  const auto forced = run(words_of("batch s --out r --force --jobs 1"), scratch);
+  CHECK(doctest::String(forced.err.c_str()) == doctest::Contains("5 done now, 0 unchanged"));
+}
+
+TEST_CASE("killed ten times at any moment, a batch ends with the same bytes") {
+  const Scratch scratch;
+  write_scenarios(scratch);
+  const auto whole = run(words_of("batch s --out whole"), scratch);
+  const auto expected = left_in(scratch, "whole");
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = program::start(words_of("batch s --out r --jobs 1"), scratch);
+    std::this_thread::sleep_for(std::chrono::milliseconds(15 + 37 * i));
+    kill(child, SIGKILL);
+    program::finish(child, scratch);
+  }
+  const auto last = run(words_of("batch s --out r"), scratch);
+  CHECK(last.status == whole.status);
+  CHECK(left_in(scratch, "r") == expected);
+}
+
+TEST_CASE("--fail-fast begins nothing after a failure, and wrong usage is told") {
+  const Scratch scratch;
+  write_scenarios(scratch);
+  const auto stopped =
+      run(words_of("batch s/wrong.yaml s/planned.yaml --out r --fail-fast --jobs 1 --format csv"),
+          scratch);
+  CHECK(stopped.status == 4);
+  CHECK(doctest::String(stopped.out.c_str()) == doctest::Contains("planned,plan,not done,"));
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "r" / "planned.json"));
+  const auto missing = run(words_of("batch s"), scratch);
+  CHECK(missing.status == 2);
+  CHECK(doctest::String(missing.err.c_str()) == doctest::Contains("add --out reports"));
+  CHECK(run(words_of("batch none.yaml --out r"), scratch).status == 2);
+  CHECK(run(words_of("batch s --out s/wrong.yaml"), scratch).status == 2);
+}
+
+}  // namespace batch_command_test
