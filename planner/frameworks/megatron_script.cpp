@@ -80,16 +80,36 @@ std::int64_t whole(std::string_view text) {
   return read.ec == std::errc() && read.ptr == text.data() + text.size() && value > 0 ? value : 0;
 }
 
-// The number that a launcher's words give to one of the flags ("--nnodes 4", "-N4", "--nodes=4").
-std::int64_t number_of(const std::vector<std::string>& words,
-                       std::span<const std::string_view> flags) {
+// What a launcher's words give to one of the flags ("--nnodes 4", "-N 4", "-N4", "--nodes=4").
+std::string_view value_of(const std::vector<std::string>& words,
+                          std::span<const std::string_view> flags) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const auto flag : flags) {
-      if (words[i] == flag && i + 1 < words.size()) return whole(words[i + 1]);
+      if (words[i] == flag && i + 1 < words.size()) return words[i + 1];
       const std::string_view word = words[i];
-      if (word.starts_with(flag) && word.size() > flag.size() && word[flag.size()] == '=')
-        return whole(word.substr(flag.size() + 1));
+      if (!word.starts_with(flag) || word.size() == flag.size()) continue;
+      const std::string_view rest = word.substr(flag.size());
+      if (rest.front() == '=') return rest.substr(1);
+      if (flag.size() == 2 && whole(rest) > 0) return rest;
     }
+  }
+  return {};
+}
+
+std::int64_t number_of(const std::vector<std::string>& words,
+                       std::span<const std::string_view> flags) {
+  return whole(value_of(words, flags));
+}
+
+// GPUs a node that Slurm is asked for as a resource: "--gres=gpu:8", "--gres=gpu:h100:8,nvme:1".
+std::int64_t gpus_of(const std::vector<std::string>& words) {
+  static constexpr std::array<std::string_view, 1> flags{"--gres"};
+  std::string_view list = value_of(words, flags);
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view resource = list.substr(0, end);
+    if (resource.starts_with("gpu:")) return whole(resource.substr(resource.rfind(':') + 1));
+    list.remove_prefix(std::min(end + 1, list.size()));
   }
   return 0;
 }
@@ -119,6 +139,8 @@ void read_world(const ShellScript& script, const ShellWords& launcher, MegatronA
   const bool torchrun = each > 0;
   if (nodes == 0) nodes = number_of(batch, node_flags);
   if (each == 0) each = number_of(batch, process_flags);
+  // One task a node starts the processes of its GPUs.
+  if (each <= 1 && !torchrun) each = std::max(each, gpus_of(batch));
   out.per_node = each;
   if (nodes > 0 && each > 0) {
     out.world_size = nodes * each;

@@ -37,4 +37,20 @@ TEST_CASE("a list of arguments; the last of a repeated flag counts") {
       4);
 }
 
+TEST_CASE("short options and GPUs of #SBATCH lines size the job") {
+  const auto world = [](const std::string& lines) {
+    return read_megatron_script(lines + "\nsrun python pretrain_gpt.py --bf16", "x").world_size;
+  };
+  CHECK(world("#SBATCH -N4\n#SBATCH --gres=gpu:8") == 32);
+  CHECK(world("#SBATCH -N 4 --gres gpu:8") == 32);
+  CHECK(world("#SBATCH -N2 --ntasks-per-node=1 --gres=nvme:1,gpu:h100:4") == 8);
+  CHECK(world("#SBATCH -N2 --ntasks-per-node=2 --gres=gpu:8") == 4);
+  CHECK(world("#SBATCH -N2 --gres=nvme:8") == 0);
+  CHECK(world("#SBATCH -Nodes --gres=gpu:8") == 0);
+  CHECK(read_megatron_script("#SBATCH -N2 --gres=gpu:8\n"
+                             "srun -N2 --ntasks-per-node=1 python pretrain_gpt.py --bf16",
+                             "x")
+            .world_size == 2);
+}
+
 }  // namespace megatron_script_test
