@@ -41,6 +41,7 @@ void take_plan(const Json& report, Json& row) {
   row["peak_bytes"] = report.at("memory").at("peak_bytes");
   row["capacity_bytes"] = report.at("memory").at("capacity_bytes");
   row["fits"] = report.at("memory").at("fits");
+  if (row["fits"] == false) row["message"] = "does not fit in memory";
   row["devices"] = report.at("plan").at("devices");
   row["plan"] = plan_words(report.at("plan"));
 }

@@ -85,13 +85,18 @@ class Batch {
     const Format format = options_.format;
     CommandResult result;
     result.status = failed_ > 0 ? job_failed : without_plan_ > 0 ? no_answer : 0;
-    result.text = format == Format::json
-                      ? index_json(rows_)
-                      : printed(index_table(rows_, format != Format::csv), format);
+    if (format == Format::json) {
+      result.text = index_json(rows_);
+    } else {
+      Table table = index_table(rows_, format != Format::csv);
+      constexpr std::size_t widest = 90;  // a line of a terminal; the index has all of a message
+      for (auto& row : table.rows)
+        if (format == Format::text) row.back() = costmodel::shortened(row.back(), widest);
+      result.text = printed(table, format);
+    }
     result.warnings.push_back(fmt::format(
-        "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; the "
-        "index "
-        "is {}",
+        "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; "
+        "the index is {}",
         jobs_.size(), done_.load(), unchanged_.load(), failed_.load(),
         interruption_.came() ? "; " + interruption_.text() + ": the same command goes on" : "",
         costmodel::shell_word(folder_ + "/index.html")));

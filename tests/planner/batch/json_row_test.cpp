@@ -27,6 +27,14 @@ TEST_CASE("a row has the figures of the best plan") {
   }
 }
 
+TEST_CASE("a plan that does not fit is told") {
+  std::string report = evaluated;
+  report.replace(report.find("true"), 4, "false");
+  const json row = json::parse(index_row("x", "evaluate", JobState::done, report, ""));
+  CHECK(row["fits"] == false);
+  CHECK(row["message"] == "does not fit in memory");
+}
+
 TEST_CASE("a row has the fastest point of a sweep that fits") {
   const json row = json::parse(index_row(
       "x", "sweep", JobState::done,
