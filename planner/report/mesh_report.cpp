@@ -84,6 +84,8 @@ Table mesh_rows(const MeshSearch& found) {
            {"sequences"},
            {"m"},
            {"iteration_s"},
+           {"low_s"},
+           {"high_s"},
            {"tokens_per_s"},
            {"mfu"},
            {"peak_gib"}},
@@ -91,12 +93,13 @@ Table mesh_rows(const MeshSearch& found) {
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     const Estimate& e = found.plans[i];
     const bool pipeline = e.plan.pipelines() == 1;  // else every one has its own
-    t.rows.push_back({fmt::format("{}", i + 1), stages_text(e),
-                      pipeline ? fmt::format("{}", e.plan.dp * e.plan.micro_batch) : "",
-                      pipeline ? fmt::format("{}", e.micro_batches) : "",
-                      fmt::format("{:.6g}", e.iteration.value),
-                      fmt::format("{:.6g}", e.tokens_per_s), fmt::format("{:.4f}", e.mfu),
-                      fmt::format("{:.2f}", e.peak.value / (1 << 30))});
+    t.rows.push_back(
+        {fmt::format("{}", i + 1), stages_text(e),
+         pipeline ? fmt::format("{}", e.plan.dp * e.plan.micro_batch) : "",
+         pipeline ? fmt::format("{}", e.micro_batches) : "",
+         fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.interval.low.value),
+         fmt::format("{:.6g}", e.interval.high.value), fmt::format("{:.6g}", e.tokens_per_s),
+         fmt::format("{:.4f}", e.mfu), fmt::format("{:.2f}", e.peak.value / (1 << 30))});
   }
   return t;
 }

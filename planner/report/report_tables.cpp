@@ -271,8 +271,9 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
   for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
                            "vpp", "micro_batches"})
     t.columns.push_back({size});
-  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
-                          "iteration_s", "tokens_per_s", "mfu", "peak_gib", "stage_layers"}) {
+  for (const auto* key :
+       {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero", "iteration_s",
+        "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib", "stage_layers"}) {
     t.columns.push_back({key});
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -300,6 +301,8 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
          fmt::format("{}", p.recompute.layers),
          size_cell(e, &Plan::zero),
          fmt::format("{:.6g}", e.iteration.value),
+         fmt::format("{:.6g}", e.interval.low.value),
+         fmt::format("{:.6g}", e.interval.high.value),
          fmt::format("{:.6g}", e.tokens_per_s),
          fmt::format("{:.4f}", e.mfu),
          fmt::format("{:.2f}", e.peak.value / (1 << 30)),
