@@ -22,8 +22,8 @@ using costmodel::ConfigError;
 
 namespace {
 
-constexpr std::array<std::string_view, 5> commands{"plan", "evaluate", "explain", "sweep",
-                                                   "simulate"};
+constexpr std::array<std::string_view, 6> commands{"plan",  "evaluate", "explain",
+                                                   "sweep", "compare",  "simulate"};
 // What the batch itself says of a report.
 constexpr std::array<std::string_view, 9> taken{
     "--out",   "--format",         "--quiet",     "--reproducible", "--list-inputs",

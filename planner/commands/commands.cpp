@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "planner/commands/batch_command.hpp"
+#include "planner/commands/compare_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/explain_command.hpp"
 #include "planner/commands/explain_job_command.hpp"
@@ -81,6 +82,15 @@ const std::vector<CommandRow> command_rows{
                    "--format csv",
                    "shardplan sweep my.yaml --over training.global_batch=256,512,1024"}},
      sweep_command},
+    {{.name = "compare",
+      .operands = "SCENARIO ...",
+      .least = 1,
+      .most = 100,
+      .formats = "text json csv md",
+      .summary = "scenarios side by side: what differs, and why one is faster",
+      .examples = {"shardplan compare before.yaml after.yaml",
+                   "shardplan compare my.yaml --with plan=auto --with 'plan.tp=4; plan.pp=2'"}},
+     compare_command},
     {{.name = "batch",
       .operands = "SCENARIO ...",
       .least = 1,

@@ -61,7 +61,8 @@ struct FlagRow {
       into;
 };
 
-// The flags of several commands, then those of plan, sweep, simulate, export, import and validate.
+// The flags of several commands, then those of plan, sweep, compare, simulate, export, import and
+// validate.
 const std::vector<FlagRow> flag_rows{
     {{.name = "format",
       .value = "FORMAT",
@@ -86,12 +87,12 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "list-inputs",
       .value = "FILE",
       .help = "write which files were read, one a line",
-      .only_for = "plan evaluate explain sweep simulate"},
+      .only_for = "plan evaluate explain sweep compare simulate"},
      &Options::list_inputs},
     {{.name = "command",
       .value = "WORDS",
       .help = "what is done with a scenario that has no command of its own: plan (default), "
-              "evaluate, explain, sweep or simulate, with its flags in quotes",
+              "evaluate, explain, sweep, compare or simulate, with its flags in quotes",
       .only_for = "batch"},
      &Options::command_words},
     {{.name = "jobs",
@@ -144,6 +145,13 @@ const std::vector<FlagRow> flag_rows{
       .only_for = "sweep",
       .repeatable = true},
      &Options::over},
+    {{.name = "with",
+      .value = "KEY=VALUE",
+      .help = "another column: the first scenario with this, or with several of them between "
+              "semicolons (repeatable)",
+      .only_for = "compare",
+      .repeatable = true},
+     &Options::with},
     {{.name = "trace",
       .value = "FILE.json",
       .help = "write the timeline as a Chrome trace",

@@ -19,6 +19,7 @@ struct Options {
   std::vector<std::string> config_path;
   std::vector<std::string> assignments;  // --set
   std::vector<std::string> over;         // --over
+  std::vector<std::string> with;         // --with
   std::string trace;
   std::string write_schedule;
   std::string placement;

@@ -66,12 +66,18 @@ std::string memory_sentence(const Estimate& e) {
 
 }  // namespace
 
-std::vector<Share> shares(const Estimate& e) {
+std::vector<Share> all_shares(const Estimate& e) {
   std::vector<Share> list;
   for (const Part& part : parts) {
     const Seconds time = e.breakdown.*part.time;
-    if (time.value != 0) list.push_back({part.name, time, time / e.iteration});
+    list.push_back({part.name, time, time / e.iteration});
   }
+  return list;
+}
+
+std::vector<Share> shares(const Estimate& e) {
+  auto list = all_shares(e);
+  std::erase_if(list, [](const Share& share) { return share.time.value == 0; });
   return list;
 }
 

@@ -16,8 +16,11 @@ struct Share {
   double of_iteration = 0;
 };
 
-// The nonzero parts of the iteration, in the order of the breakdown; they sum to the iteration
+// All parts of the iteration, zero or not, in the order of the breakdown; they sum to the iteration
 // time.
+std::vector<Share> all_shares(const costmodel::Estimate& estimate);
+
+// Those that are not zero.
 std::vector<Share> shares(const costmodel::Estimate& estimate);
 
 // One sentence per line: the largest part, the largest losses, the memory use.

@@ -1,0 +1,104 @@
+#include "planner/commands/compare_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/config/override.hpp"
+#include "planner/commands/plan_warnings.hpp"
+#include "planner/report/comparison.hpp"
+#include "planner/report/json_comparison.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::mark_of_argument;
+using costmodel::Scenario;
+
+std::vector<std::string> assignments_of(const std::string& with) {
+  std::vector<std::string> assignments;
+  for (std::size_t from = 0; from <= with.size();) {
+    const std::size_t end = std::min(with.find(';', from), with.size());
+    const std::size_t first = std::min(with.find_first_not_of(' ', from), end);
+    if (first == end) {
+      throw ConfigError(mark_of_argument("--with", with), "has an empty assignment",
+                        "example: --with 'plan.tp=4; plan.pp=2'");
+    }
+    assignments.push_back(with.substr(first, end - first));
+    from = end + 1;
+  }
+  return assignments;
+}
+
+namespace {
+
+struct Asked {
+  std::string name, operand;
+  std::vector<std::string> with;
+};
+
+// What the command line asks for, under distinct names.
+std::vector<Asked> columns_of(const Options& options) {
+  std::vector<Asked> columns;
+  for (const auto& operand : options.operands) {
+    const auto slash = operand.rfind('/') == std::string::npos ? 0 : operand.rfind('/') + 1;
+    std::string stem = operand.substr(slash);
+    if (stem.ends_with(".yaml")) stem.resize(stem.size() - 5);
+    columns.push_back({stem, operand, {}});
+  }
+  for (const auto& with : options.with)
+    columns.push_back({with, options.operands.front(), assignments_of(with)});
+  if (columns.size() < 2) {
+    throw ConfigError({}, "shardplan: 'compare' has one scenario only",
+                      "name another, or add --with plan.tp=4, a variant of the first");
+  }
+  for (std::size_t i = 1; i < columns.size(); ++i) {
+    const auto same = std::count_if(columns.begin(), columns.begin() + static_cast<long>(i),
+                                    [&](const Asked& c) { return c.name == columns[i].name; });
+    if (same > 0) columns[i].name += fmt::format(" ({})", i + 1);
+  }
+  return columns;
+}
+
+Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
+  const std::string file = costmodel::scenario_file(column.operand, session.path);
+  costmodel::Value root = loaded(session.path, file);
+  for (const auto& assignment : session.options.assignments)
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
+  for (const auto& assignment : column.with)
+    assign_path(root, assignment, mark_of_argument("--with", assignment));
+  Scenario s = costmodel::read_scenario(root, file, session.path);
+  const auto settled = settled_plan(s);
+  if (!settled) {
+    throw ConfigError({file, 0, 0}, fmt::format("{}: {}", column.name, no_valid_choice),
+                      "shardplan plan says what stands in the way");
+  }
+  auto estimate = evaluator_of(s).estimate(settled->plan);
+  for (const auto& note : settled->notes) notes.push_back(column.name + ": " + note);
+  root.set("plan", to_value(estimate.plan));
+  return {column.name, std::move(root), std::move(s), std::move(estimate)};
+}
+
+}  // namespace
+
+CommandResult compare_command(const Session& session) {
+  std::vector<Compared> columns;
+  std::vector<std::string> notes;
+  for (const Asked& column : columns_of(session.options))
+    columns.push_back(compared(session, column, notes));
+  CommandResult result;
+  result.warnings = note_lines(notes);
+  for (const Compared& column : columns) {
+    for (const auto& warning : memory_warnings(column.estimate))
+      result.warnings.push_back(column.name + ": " + warning);
+  }
+  switch (session.options.format) {
+    case Format::json: result.text = comparison_json(columns); break;
+    case Format::csv: result.text = to_csv(comparison_rows(columns)); break;
+    default: result.text = comparison_report(columns, session.style);
+  }
+  return result;
+}
+
+}  // namespace planner

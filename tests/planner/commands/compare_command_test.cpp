@@ -1,0 +1,58 @@
+// The columns of `compare`: scenarios, and variants of the first.
+#include "planner/commands/compare_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace compare_command_test {
+
+using namespace planner;
+using fixtures::config_error;
+using fixtures::contains;
+
+namespace {
+
+CommandResult compare(const std::vector<std::string>& operands,
+                      const std::vector<std::string>& with) {
+  Options options;
+  options.command = "compare";
+  options.operands = operands;
+  options.with = with;
+  options.format = Format::json;
+  return compare_command({options, {}, fixtures::configs()});
+}
+
+}  // namespace
+
+TEST_CASE("several assignments stand between semicolons") {
+  CHECK(assignments_of("plan.tp=4; plan={pp: 2, dp: 2};a=b") ==
+        std::vector<std::string>{"plan.tp=4", "plan={pp: 2, dp: 2}", "a=b"});
+  for (const auto* text : {"", ";", "a=b;", ";a=b", " "})
+    CHECK(contains(config_error([&] { assignments_of(text); }), "has an empty assignment"));
+}
+
+TEST_CASE("a variant is the first scenario with its assignments; names are distinct") {
+  const auto json = nlohmann::json::parse(
+      compare({"tiny-gpt-cpu", "tiny-gpt-cpu"}, {"plan={tp: 4}", "plan={tp: 2, dp: 2}"}).text);
+  REQUIRE(json["scenarios"].size() == 4);
+  CHECK(json["scenarios"][1]["name"] == "tiny-gpt-cpu (2)");
+  CHECK(json["scenarios"][2]["name"] == "plan={tp: 4}");
+  CHECK(json["scenarios"][2]["plan"]["tp"] == 4);
+  CHECK(json["scenarios"][3]["plan"]["dp"] == 2);
+  CHECK(json["against_first"][0]["speedup"] == 1);
+}
+
+TEST_CASE("what is wrong is told with its place") {
+  CHECK(contains(config_error([] { compare({"tiny-gpt-cpu"}, {}); }), "one scenario only"));
+  CHECK(contains(config_error([] { compare({"tiny-gpt-cpu"}, {"plan.tp"}); }), "--with"));
+  CHECK(contains(config_error([] { compare({"tiny-gpt-cpu"}, {"plan.tp=3"}); }), "tp"));
+  CHECK(contains(config_error([] {
+                   compare({"tiny-gpt-cpu", "tiny-gpt-cup"}, {});
+                 }),
+                 "tiny-gpt-cpu"));
+}
+
+}  // namespace compare_command_test
