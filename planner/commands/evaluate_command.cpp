@@ -19,8 +19,8 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result;
   result.warnings = memory_warnings(estimate);
-  if (session.options.format == Format::json) {
-    result.text = estimate_json(estimate, s);
+  if (is_of_json(session.options)) {
+    result.text = of_json(session, s, estimate_json(estimate, s));
   } else if (session.options.format == Format::yaml) {
     result.text = scenario_yaml(session, plan);
   } else {

@@ -109,7 +109,7 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "force", .help = "do again what is done and unchanged", .only_for = "batch"},
      &Options::force},
     {{.name = "front",
-      .help = "also the fastest even plans that need less memory (text, json, md)",
+      .help = "also the fastest even plans that need less memory (text, json, md, html)",
       .only_for = "plan"},
      &Options::front},
     {{.name = "strategy",
@@ -249,7 +249,7 @@ void check_comparison(const CommandLine& line, const Options& options) {
 void check_search(const CommandLine& line, const Options& options) {
   if (options.front && (options.format == Format::yaml || options.format == Format::csv)) {
     usage(fmt::format("--front does not go with --format {}", line.word("format")),
-          "allowed: text, json, md");
+          "allowed: text, json, md, html");
   }
   if (options.front && options.strategy == "meshes")
     usage("--front does not go with --strategy meshes", "leave one of them out");

@@ -36,8 +36,8 @@ std::optional<double> wall_time(const Session& session, const Stopwatch& watch) 
 // diagnosis applies.
 CommandResult stopped(const Session& session, const Scenario& s, const Strategies& all,
                       std::optional<double> seconds) {
-  if (session.options.format == Format::json)
-    return {no_answer, unfinished_json(all, s, seconds), {}};
+  if (is_of_json(session.options))
+    return {no_answer, of_json(session, s, unfinished_json(all, s, seconds)), {}};
   return unanswered(session, unfinished_report(all, s, session.style));
 }
 
@@ -66,8 +66,8 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
         strategy);
   }
   const Format format = session.options.format;
-  if (format == Format::json) {
-    result.text = mesh_json(found, s, wall_time(session, watch));
+  if (is_of_json(session.options)) {
+    result.text = of_json(session, s, mesh_json(found, s, wall_time(session, watch)));
   } else if (!any && !is_for_people(session.options)) {
     result.failure = mesh_report(found, s, wall_time(session, watch), session.style, remark);
   } else if (format == Format::yaml) {
@@ -97,11 +97,13 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   switch (session.options.format) {
-    case Format::json: return {0, search_json(all, steps, s, wall_time(session, watch), front), {}};
+    case Format::json:
+    case Format::html:
+      return {
+          0, of_json(session, s, search_json(all, steps, s, wall_time(session, watch), front)), {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:
-    case Format::html:
     case Format::svg:
     case Format::md:
       return {0, search_report(all, steps, s, wall_time(session, watch), session.style, front), {}};

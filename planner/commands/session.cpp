@@ -6,6 +6,7 @@
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/diagnosis/remedies.hpp"
+#include "planner/page/json_page.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 
@@ -43,6 +44,14 @@ std::string printed(const Table& table, Format format) {
   return format == Format::md ? to_markdown(table) : to_text(table, 0);
 }
 
+bool is_of_json(const Options& options) {
+  return options.format == Format::json || options.format == Format::html;
+}
+
+std::string of_json(const Session& session, const Scenario& s, const std::string& json) {
+  return session.options.format == Format::html ? page_html(json, s) : json;
+}
+
 bool is_for_people(const Options& options) {
   const bool prose = options.format == Format::text || options.format == Format::md;
   return prose && options.command != "export";
@@ -62,9 +71,9 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
                              return load_scenario(file_of(session), session.path, assignments);
                            }};
   const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
-  if (session.options.format == Format::json) {
-    return {
-        no_answer, failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds), {}};
+  if (is_of_json(session.options)) {
+    const auto json = failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds);
+    return {no_answer, of_json(session, s, json), {}};
   }
   return unanswered(session, failure_report(found, diagnosis, s, session.style));
 }

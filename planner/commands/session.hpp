@@ -49,6 +49,12 @@ std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan&
 // A table in the requested format.
 std::string printed(const Table& table, Format format);
 
+// Whether the output is made of the report's JSON: it is that, or a page of it.
+bool is_of_json(const Options& options);
+// That output.
+std::string of_json(const Session& session, const costmodel::Scenario& scenario,
+                    const std::string& json);
+
 // Whether the output is for people, not for a program.
 bool is_for_people(const Options& options);
 

@@ -41,12 +41,13 @@ summary small{color:var(--dim);font-weight:400;font-size:13px}
 </style>
 )";
 
+// `cells` are HTML.
 std::string row_html(const Table& table, const std::vector<std::string>& cells,
                      std::string_view tag) {
   std::string html;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     html += fmt::format("<{0}{1}>{2}</{0}>", tag, table.columns[c].right ? " class=\"r\"" : "",
-                        costmodel::html_text(cells[c]));
+                        cells[c]);
   }
   return html;
 }
@@ -54,8 +55,15 @@ std::string row_html(const Table& table, const std::vector<std::string>& cells,
 }  // namespace
 
 std::string table_html(const Table& table) {
+  Table safe = table;
+  for (auto& row : safe.rows)
+    for (auto& cell : row) cell = costmodel::html_text(cell);
+  return table_of_html(safe);
+}
+
+std::string table_of_html(const Table& table) {
   std::vector<std::string> titles;
-  for (const Column& column : table.columns) titles.push_back(column.title);
+  for (const Column& column : table.columns) titles.push_back(costmodel::html_text(column.title));
   std::string html = "<div class=\"wide\"><table><thead><tr>" + row_html(table, titles, "th") +
                      "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
@@ -66,13 +74,14 @@ std::string table_html(const Table& table) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string html_page(const std::string& title, const std::string& body) {
+std::string html_page(const std::string& title, const std::string& body, const std::string& head) {
   const std::string safe = costmodel::html_text(title);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n";
   html += fmt::format("<title>Shardplan: {}</title>\n", safe);
   html += page_style;
+  html += head;
   html += fmt::format("</head><body><main>\n<h1>{}</h1>\n", safe);
   return html + body + "</main></body></html>\n";
 }

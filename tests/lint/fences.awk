@@ -30,6 +30,7 @@ BEGIN {
   row("planner/search", "solvers sharding costmodel/*")
   row("planner/diagnosis", "logs search costmodel/*")
   row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
+  row("planner/page", "report costmodel/*")
   row("planner/batch", "report costmodel/*")
   row("planner/accuracy", "report search solvers costmodel/*")
   row("planner/commands", "planner/* costmodel/*")

@@ -1,0 +1,292 @@
+#include "planner/page/json_evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_rest.hpp"
+#include "planner/page/svg_bar.hpp"
+#include "planner/report/html_table.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+struct Part {
+  const char* key;
+  std::string_view colour;
+  std::string_view name;
+};
+
+constexpr std::array time_parts{
+    Part{"compute_s", "compute", "computation"},
+    Part{"recompute_s", "recompute", "recomputation"},
+    Part{"tp_comm_s", "tp", "tensor-parallel communication"},
+    Part{"cp_comm_s", "cp", "context-parallel communication"},
+    Part{"ep_comm_s", "ep", "expert-parallel communication"},
+    Part{"pp_comm_s", "pp", "pipeline transfers"},
+    Part{"dp_comm_s", "dp", "data-parallel communication"},
+    Part{"bubble_s", "bubble", "pipeline bubble"},
+    Part{"imbalance_s", "imbalance", "wait for slower stages"},
+    Part{"optimizer_s", "optimizer", "optimizer"},
+    Part{"other_s", "other", "other: the framework's own time, slow nodes"}};
+
+constexpr std::array memory_parts{Part{"weights_bytes", "weights", "weights"},
+                                  Part{"gradients_bytes", "gradients", "gradients"},
+                                  Part{"optimizer_bytes", "optimizer", "optimizer"},
+                                  Part{"activations_bytes", "activations", "activations"},
+                                  Part{"buffers_bytes", "buffers", "buffers"}};
+
+struct Name {
+  std::string_view key, words;
+};
+constexpr std::array plan_names{Name{"tp", "tensor parallel"},
+                                Name{"pp", "pipeline parallel"},
+                                Name{"dp", "data parallel"},
+                                Name{"cp", "context parallel"},
+                                Name{"ep", "expert parallel"},
+                                Name{"etp", "tensor parallel in experts"},
+                                Name{"vpp", "virtual stages a device"},
+                                Name{"micro_batch", "micro-batch"},
+                                Name{"sequence_parallel", "sequence parallel"},
+                                Name{"zero", "ZeRO stage"},
+                                Name{"cp_comm", "exchange of context ranks"},
+                                Name{"stage_layers", "layers of the stages"},
+                                Name{"rank_order", "order of ranks"},
+                                Name{"micro_batches", "micro-batches a replica"}};
+
+std::string percent(double part, double whole) {
+  return fmt::format("{:.1f} %", whole > 0 ? 100 * part / whole : 0);
+}
+
+std::string plan_cell(const Json& value) {
+  if (value.is_null()) return "by stage";
+  if (value.is_number()) return count_figure(value);
+  if (value.is_array() && value.empty()) return "even";
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return html_text(words(value));
+}
+
+}  // namespace
+
+std::string verdict_html(const Json& e) {
+  const Json &time = at(e, {"time"}), &interval = at(time, {"interval_s"});
+  if (!at(time, {"iteration_s"}).is_number()) return "";
+  std::string html =
+      fmt::format("<b>{} an iteration</b>", seconds_figure(at(time, {"iteration_s"})));
+  if (interval.is_array() && interval.size() == 2) {
+    html += fmt::format(" (90 % interval {} to {})", seconds_figure(interval[0]),
+                        seconds_figure(interval[1]));
+  }
+  html += fmt::format(", {} TFLOP/s a device",
+                      count_figure(at(e, {"throughput", "model_tflops_per_device"})));
+  const Json& fits = at(e, {"memory", "fits"});
+  html += fmt::format(", {} of {} on the fullest stage: {}.",
+                      bytes_figure(at(e, {"memory", "peak_bytes"})),
+                      bytes_figure(at(e, {"memory", "capacity_bytes"})),
+                      fits == Json(false) ? "<b class=\"bad\">it does not fit</b>" : "it fits");
+  return html;
+}
+
+std::string tiles_html(const Json& e) {
+  if (!at(e, {"time", "iteration_s"}).is_number()) return "";
+  const auto tile = [](const std::string& value, std::string_view name) {
+    return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", value, name);
+  };
+  const double peak = number_at(e, {"memory", "peak_bytes"}),
+               capacity = number_at(e, {"memory", "capacity_bytes"});
+  return "<div class=\"tiles\">\n" +
+         tile(seconds_figure(at(e, {"time", "iteration_s"})), "an iteration") +
+         tile(count_figure(at(e, {"throughput", "tokens_per_s"})), "tokens a second") +
+         tile(share_figure(at(e, {"throughput", "mfu"})),
+              "MFU: attention in full, no recomputation") +
+         tile(share_figure(at(e, {"throughput", "hfu"})), "HFU: recomputation counts") +
+         tile(bytes_figure(at(e, {"memory", "peak_bytes"})),
+              percent(peak, capacity) + " of the fullest device") +
+         tile(share_figure(at(e, {"bubble_fraction"})), "bubble, of the slowest stage's work") +
+         "</div>\n";
+}
+
+std::string plan_section(const Json& e) {
+  const Json& plan = at(e, {"plan"});
+  if (!plan.is_object()) return "";
+  std::string html = "<dl class=\"facts\">\n";
+  for (const auto& [key, value] : plan.items()) {
+    if (key == "stages" || key == "replicas") continue;
+    const auto named = std::ranges::find(plan_names, std::string_view(key), &Name::key);
+    html +=
+        fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n",
+                    named == plan_names.end() ? html_text(key) : named->words, plan_cell(value));
+  }
+  html += "</dl>\n";
+  if (plan.contains("stages")) html += folded("Each stage's own sizes", rest_html(plan["stages"]));
+  if (plan.contains("replicas"))
+    html += folded("Each group of replicas", rest_html(plan["replicas"]));
+  return section("The plan", html);
+}
+
+std::string time_section(const Json& e) {
+  const Json& parts = at(e, {"time", "breakdown"});
+  const double whole = number_at(e, {"time", "iteration_s"});
+  if (!parts.is_object() || !(whole > 0)) return "";
+  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
+  std::vector<BarPart> bar;
+  for (const Part& part : time_parts) {
+    const double time = number_at(parts, {part.key});
+    if (time == 0) continue;
+    const std::string share = percent(time, whole);
+    bar.push_back({part.colour, time, fmt::format("{}: {}", part.name, share)});
+    table.rows.push_back(
+        {swatch(part.colour) + html_text(part.name), seconds_figure(parts[part.key]), share});
+  }
+  return section("Where the time goes",
+                 "<p class=\"note\">Of the stage that ends last: what is hidden behind "
+                 "computation does not count, so the parts add up to the iteration.</p>\n"
+                 "<div class=\"large\">" +
+                     bar_svg(bar, whole, 0, "parts of the iteration") + "</div>\n" +
+                     table_of_html(table));
+}
+
+namespace {
+
+// Pipeline stages first to last, shown by the fullest of them.
+struct Stages {
+  std::size_t first = 0, last = 0, fullest = 0;
+  std::string name() const {
+    return first == last ? fmt::format("{}", first) : fmt::format("{}–{}", first, last);
+  }
+};
+
+constexpr std::size_t most_bars = 64;
+
+// Equal neighbours together.
+std::vector<Stages> unlike_stages(const Json& memory, const Json& times) {
+  const auto same = [](const Json& list, std::size_t a, std::size_t b) {
+    return !list.is_array() || std::max(a, b) >= list.size() || list[a] == list[b];
+  };
+  std::vector<Stages> groups;
+  for (std::size_t k = 0; k < memory.size(); ++k) {
+    if (k > 0 && same(memory, k - 1, k) && same(times, k - 1, k)) {
+      groups.back().last = k;
+    } else {
+      groups.push_back({k, k, k});
+    }
+  }
+  return groups;
+}
+
+// At most most_bars of them.
+std::vector<Stages> gathered(const std::vector<Stages>& all, const Json& memory) {
+  const std::size_t each = (all.size() + most_bars - 1) / most_bars;
+  std::vector<Stages> groups;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % each == 0) groups.push_back(all[i]);
+    Stages& group = groups.back();
+    group.last = all[i].last;
+    if (number_at(memory[all[i].fullest], {"total_bytes"}) >
+        number_at(memory[group.fullest], {"total_bytes"}))
+      group.fullest = all[i].fullest;
+  }
+  return groups;
+}
+
+std::string memory_bars(const Json& memory, const std::vector<Stages>& groups, double capacity) {
+  double full = capacity;
+  const auto limit_of = [&](const Json& stage) {
+    return stage.is_object() && stage.contains("capacity_bytes")
+               ? number_at(stage, {"capacity_bytes"})
+               : capacity;
+  };
+  for (const Json& stage : memory)
+    full = std::max({full, number_at(stage, {"total_bytes"}), limit_of(stage)});
+  std::string html = "<div class=\"rows\">\n";
+  for (const Stages& group : groups) {
+    const Json& stage = memory[group.fullest];
+    std::vector<BarPart> bar;
+    for (const Part& part : memory_parts) {
+      bar.push_back(
+          {part.colour, number_at(stage, {part.key}),
+           fmt::format("{}: {:.2f} GiB", part.name, number_at(stage, {part.key}) / (1 << 30))});
+    }
+    html +=
+        fmt::format("<span>{}</span>{}<span>{}</span>\n", group.name(),
+                    bar_svg(bar, 1.02 * full, limit_of(stage), "memory of stage " + group.name()),
+                    gib_figure(at(stage, {"total_bytes"})));
+  }
+  html += "</div>\n<div class=\"legend\">";
+  for (const Part& part : memory_parts)
+    html += fmt::format("<span>{}{}</span>", swatch(part.colour), part.name);
+  return html + "<span>line: what the device has</span></div>\n";
+}
+
+std::string stage_table(const Json& memory, const Json& times, const std::vector<Stages>& groups) {
+  Table table{{{"stage"}, {"forward"}, {"backward"}, {"in flight"}}, {}};
+  for (const Part& part : memory_parts) table.columns.push_back({std::string(part.name)});
+  table.columns.push_back({"total, GiB"});
+  const bool unlike = !at(memory.front(), {"capacity_bytes"}).is_null();
+  if (unlike) table.columns.push_back({"of"});
+  for (const Stages& group : groups) {
+    const Json& stage = memory[group.fullest];
+    const bool timed = times.is_array() && group.fullest < times.size();
+    const Json time = timed ? times[group.fullest] : Json();
+    auto& row = table.rows.emplace_back();
+    row = {group.name(), seconds_figure(at(time, {"forward_s"})),
+           seconds_figure(at(time, {"backward_s"})),
+           count_figure(at(stage, {"in_flight_micro_batches"}))};
+    for (const Part& part : memory_parts) row.push_back(gib_figure(at(stage, {part.key})));
+    row.push_back(gib_figure(at(stage, {"total_bytes"})));
+    if (unlike) row.push_back(gib_figure(at(stage, {"capacity_bytes"})));
+  }
+  return table_of_html(table);
+}
+
+}  // namespace
+
+std::string memory_section(const Json& e) {
+  const Json& memory = at(e, {"memory", "stages"});
+  if (!memory.is_array() || memory.empty()) return "";
+  const Json& times = at(e, {"time", "stages"});
+  const auto all = unlike_stages(memory, times), groups = gathered(all, memory);
+  std::string html = "<p class=\"note\">GiB on each device of a pipeline stage";
+  if (groups.size() < all.size()) html += "; of neighbouring stages the fullest is drawn";
+  html += ".</p>\n" + memory_bars(memory, groups, number_at(e, {"memory", "capacity_bytes"}));
+  html +=
+      folded("Every stage: time of one micro-batch, and memory", stage_table(memory, times, all));
+  return section("Memory by stage", html);
+}
+
+std::string traffic_section(const Json& e) {
+  constexpr std::array kinds{
+      std::pair{"all_reduce_bytes", "all-reduce"}, std::pair{"all_gather_bytes", "all-gather"},
+      std::pair{"reduce_scatter_bytes", "reduce-scatter"},
+      std::pair{"all_to_all_bytes", "all-to-all"}, std::pair{"send_bytes", "send"}};
+  const Json &stages = at(e, {"communication", "stages"}),
+             &most = at(e, {"communication", "per_device"});
+  if (!most.is_object()) return "";
+  Table table{{{"device of", false}}, {}};
+  for (const auto& [key, name] : kinds) table.columns.push_back({name});
+  const auto add = [&](const std::string& name, const Json& sent) {
+    auto& row = table.rows.emplace_back(std::vector{name});
+    for (const auto& [key, words] : kinds) row.push_back(bytes_figure(at(sent, {key})));
+  };
+  add("the stage that sends most", most);
+  if (stages.is_array()) {
+    for (const Stages& group : unlike_stages(stages, Json()))
+      add("stage " + group.name(), stages[group.first]);
+  }
+  const std::string body = table_of_html(table);
+  constexpr std::size_t long_table = 12;
+  return section("Sent by each device in one iteration",
+                 table.rows.size() > long_table ? folded("By stage", body) : body);
+}
+
+}  // namespace planner

@@ -1,0 +1,20 @@
+// The sections of one evaluated plan, each from its JSON; "" where the JSON lacks what it shows.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace planner {
+
+// "17.14 s an iteration (90 % interval 14.82 s to 25.05 s), ..."
+std::string verdict_html(const nlohmann::ordered_json& evaluation);
+
+// The largest figures.
+std::string tiles_html(const nlohmann::ordered_json& evaluation);
+
+std::string plan_section(const nlohmann::ordered_json& evaluation);
+std::string time_section(const nlohmann::ordered_json& evaluation);
+std::string memory_section(const nlohmann::ordered_json& evaluation);
+std::string traffic_section(const nlohmann::ordered_json& evaluation);
+
+}  // namespace planner

@@ -1,0 +1,102 @@
+#include "planner/page/json_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "planner/page/json_evaluation.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_rest.hpp"
+#include "planner/page/json_search.hpp"
+#include "planner/page/page_style.hpp"
+#include "planner/report/html_table.hpp"
+#include "planner/report/plan_report.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+// Keys that have a section, of a search and of an evaluated plan.
+constexpr std::array<std::string_view, 22> known_keys{"scenario",
+                                                      "searched",
+                                                      "best",
+                                                      "certificate",
+                                                      "interrupted",
+                                                      "cause",
+                                                      "reason",
+                                                      "reasons",
+                                                      "strategies",
+                                                      "one_step_away",
+                                                      "front",
+                                                      "plans",
+                                                      "obstacles",
+                                                      "remedies",
+                                                      "notes",
+                                                      "plan",
+                                                      "time",
+                                                      "throughput",
+                                                      "memory",
+                                                      "communication",
+                                                      "bubble_fraction",
+                                                      "probability_faster_than_best"};
+
+// What no section shows.
+std::string other_keys(const Json& report) {
+  if (!report.is_object()) return section("Report", rest_html(report));
+  Json rest = Json::object();
+  for (const auto& [key, value] : report.items())
+    if (std::ranges::find(known_keys, std::string_view(key)) == known_keys.end()) rest[key] = value;
+  return rest.empty() ? "" : section("Further figures", rest_html(rest));
+}
+
+std::string sources(const costmodel::Scenario& s) {
+  std::string html = "<dl class=\"facts\">\n";
+  const auto add = [&html](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, html_text(value));
+  };
+  add("scenario", s.name);
+  add("model", s.model_text);
+  add("cluster", s.cluster_text);
+  add("stack", s.training.stack.name);
+  html +=
+      "</dl>\n<p class=\"note\">Every constant of a device, cluster and stack stands in its "
+      "file under configs/, with where it was published or measured; <code>shardplan "
+      "explain</code> "
+      "has the formulas with their sources.</p>\n";
+  return html;
+}
+
+}  // namespace
+
+std::string page_html(const std::string& json, const costmodel::Scenario& scenario) {
+  const Json report = Json::parse(json, nullptr, false);
+  SHARDPLAN_CHECK(!report.is_discarded());
+  const Json& plans = at(report, {"plans"});
+  const Json& best = plans.is_array() && !plans.empty() ? plans.front() : report;
+  const std::string about = heading(scenario, {});
+  const std::string title = about.substr(0, about.find('\n'));
+  std::string html;
+  const std::string verdict =
+      verdict_html(best) + (report.is_object() ? proof_html(report) : std::string());
+  if (!verdict.empty()) html += "<p class=\"verdict\">" + verdict + "</p>\n";
+  std::string how = about.substr(std::min(about.size(), title.size() + 1));
+  if (how.ends_with('\n')) how.pop_back();
+  html += "<p class=\"lead\">" + html_text(how) + "</p>\n";
+  html += tiles_html(best) + failure_sections(report) + plan_section(best) + time_section(best) +
+          memory_section(best) + reasons_section(report) + steps_section(report) +
+          plans_section(report) + front_section(report) + traffic_section(best) +
+          search_section(report) + other_keys(report);
+  const std::string notes = best.is_object() ? sentences(at(best, {"notes"})) : "";
+  html += section("Assumptions and sources", notes + sources(scenario));
+  return html_page(title, html, std::string(report_head()));
+}
+
+}  // namespace planner

@@ -1,0 +1,200 @@
+#include "planner/page/json_search.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_rest.hpp"
+#include "planner/page/svg_bar.hpp"
+#include "planner/report/html_table.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+// "+1.2 %" of the best; "" for the best itself.
+std::string against(const Json& seconds, double best) {
+  if (!seconds.is_number() || !(best > 0)) return "";
+  const double ratio = seconds.get<double>() / best;
+  return ratio == 1 ? "" : fmt::format("{:+.1f} %", 100 * (ratio - 1));
+}
+
+std::string difference_in(const std::string& key, const Json& value) {
+  constexpr std::size_t longest = 40;
+  if (key == "stages") return "stages of own sizes";
+  if (key == "replicas") return "replicas of own sizes";
+  if (value.is_array() && value.empty()) return key + " even";
+  if (value.is_boolean()) return key + (value.get<bool>() ? " on" : " off");
+  const std::string told = value.is_null() ? "by stage" : words(value);
+  return key + " " + (told.size() > longest ? "by stage" : told);
+}
+
+// The plan's keys in which it differs from `best`: "pp 16, dp 12, recompute full".
+std::string differences(const Json& plan, const Json& best) {
+  std::vector<std::string> all;
+  if (!plan.is_object()) return "";
+  for (const auto& [key, value] : plan.items()) {
+    if (key == "micro_batches" || key == "devices" || at(best, {key.c_str()}) == value) continue;
+    all.push_back(difference_in(key, value));
+  }
+  return html_text(fmt::format("{}", fmt::join(all, ", ")));
+}
+
+const Json& best_plan(const Json& report) {
+  static const Json none;
+  const Json& plans = at(report, {"plans"});
+  return plans.is_array() && !plans.empty() ? plans.front() : none;
+}
+
+std::string chance(const Json& probability) {
+  return figure(probability, [](double p) {
+    return p < 0.01 ? std::string("< 1 %") : fmt::format("{:.0f} %", 100 * p);
+  });
+}
+
+}  // namespace
+
+std::string proof_html(const Json& report) {
+  if (!report.contains("plans")) return "";
+  std::string html;
+  if (best_plan(report).is_null()) {
+    html = report.contains("obstacles") ? "<b class=\"bad\">No plan fits.</b>"
+                                        : "<b class=\"bad\">There is no plan.</b>";
+  }
+  const Json& certificate = at(report, {"certificate"});
+  if (certificate.is_object()) {
+    const double gap = number_at(certificate, {"gap_pct"});
+    html +=
+        fmt::format(" Proved: under this cost model no plan that is searched takes less than {}",
+                    seconds_figure(at(certificate, {"lower_bound_s"})));
+    constexpr double shown = 0.005;
+    html += gap < shown ? "."
+                        : fmt::format("; this one is within {}.",
+                                      figure(certificate["gap_pct"], [](double pct) {
+                                        return fmt::format("{:.2f} %", pct);
+                                      }));
+  }
+  for (const char* key : {"cause", "reason"})
+    if (report.contains(key)) html += " " + html_text(words(report[key])) + ".";
+  return html;
+}
+
+std::string failure_sections(const Json& report) {
+  return section("What stands in the way", sentences(at(report, {"obstacles"}))) +
+         section("What would help", sentences(at(report, {"remedies"})));
+}
+
+std::string reasons_section(const Json& report) {
+  return section("Why this plan", sentences(at(report, {"reasons"})));
+}
+
+std::string steps_section(const Json& report) {
+  const Json& steps = at(report, {"one_step_away"});
+  if (!steps.is_array() || steps.empty()) return "";
+  const double best = number_at(best_plan(report), {"time", "iteration_s"}),
+               capacity = number_at(best_plan(report), {"memory", "capacity_bytes"});
+  Table table{
+      {{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}}, {}};
+  for (const Json& step : steps) {
+    const bool fits = at(step, {"fits"}) != Json(false);
+    const bool inside = number_at(step, {"peak_bytes"}) <= capacity;
+    table.rows.push_back(
+        {html_text(words(at(step, {"knob"}))), html_text(words(at(step, {"change"}))),
+         seconds_figure(at(step, {"iteration_s"})), against(at(step, {"iteration_s"}), best),
+         gib_figure(at(step, {"peak_bytes"})),
+         fits     ? "fits"
+         : inside ? "<span class=\"bad\">leaves too little free</span>"
+                  : "<span class=\"bad\">does not fit</span>"});
+  }
+  return section("What one step of each knob costs", table_of_html(table));
+}
+
+std::string plans_section(const Json& report) {
+  const Json& plans = at(report, {"plans"});
+  if (!plans.is_array() || plans.size() < 2) return "";
+  const double best = number_at(plans.front(), {"time", "iteration_s"});
+  const bool chances = plans[1].contains("probability_faster_than_best");
+  double full = 0;
+  for (const Json& plan : plans)
+    if (const Json& interval = at(plan, {"time", "interval_s"}); interval.is_array())
+      full = std::max(full, interval.back().get<double>());
+  Table table{{{"#"}, {"iteration"}, {"vs best"}}, {}};
+  if (chances) table.columns.push_back({"beats 1"});
+  for (const char* title : {"from", "to"}) table.columns.push_back({title});
+  table.columns.push_back({"", false});
+  table.columns.push_back({"GiB"});
+  table.columns.push_back({"differs from 1 in", false});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Json &plan = plans[i], &interval = at(plan, {"time", "interval_s"});
+    const bool known = interval.is_array() && interval.size() == 2;
+    const Json &low = known ? interval[0] : Json(), &high = known ? interval[1] : Json();
+    const double time = number_at(plan, {"time", "iteration_s"});
+    std::vector<std::string> row{fmt::format("{}", i + 1),
+                                 seconds_figure(at(plan, {"time", "iteration_s"})),
+                                 against(at(plan, {"time", "iteration_s"}), best)};
+    if (chances) row.push_back(i == 0 ? "" : chance(at(plan, {"probability_faster_than_best"})));
+    row.insert(
+        row.end(),
+        {seconds_figure(low), seconds_figure(high),
+         known ? range_svg({low.get<double>(), time, high.get<double>()}, full, "interval") : "",
+         gib_figure(at(plan, {"memory", "peak_bytes"})),
+         i == 0 ? "the plan above" : differences(at(plan, {"plan"}), at(plans.front(), {"plan"}))});
+    table.rows.push_back(std::move(row));
+  }
+  std::string note = "<p class=\"note\">From, to: the 90 % interval of each plan alone.";
+  note += chances ? " Errors of two plans of one scenario are largely shared: beats 1 is the "
+                    "chance, by errors of published runs, of being really faster than the first."
+                  : " Errors of two plans of one scenario are largely shared, so plans whose "
+                    "intervals overlap can still differ.";
+  return section("Runners-up", note + "</p>\n" + table_of_html(table));
+}
+
+std::string front_section(const Json& report) {
+  const Json& front = at(report, {"front"});
+  if (!front.is_array() || front.empty()) return "";
+  const double best = number_at(front.front(), {"iteration_s"});
+  double full = 0;
+  for (const Json& entry : front) full = std::max(full, number_at(entry, {"iteration_s"}));
+  Table table{{{"iteration"},
+               {"vs first"},
+               {"", false},
+               {"GiB"},
+               {"free"},
+               {"devices"},
+               {"differs from the first in", false}},
+              {}};
+  for (const Json& entry : front) {
+    const Json& seconds = at(entry, {"iteration_s"});
+    table.rows.push_back(
+        {seconds_figure(seconds), against(seconds, best),
+         bar_svg({{"compute", number_at(entry, {"iteration_s"}), "time"}}, full, 0, "time"),
+         gib_figure(at(entry, {"peak_bytes"})), gib_figure(at(entry, {"headroom_bytes"})),
+         count_figure(at(entry, {"plan", "devices"})),
+         differences(at(entry, {"plan"}), at(front.front(), {"plan"}))});
+  }
+  return section("Less memory: each the fastest of the plans that need no more",
+                 table_of_html(table));
+}
+
+std::string search_section(const Json& report) {
+  Json searched = at(report, {"searched"});
+  if (!searched.is_object()) return "";
+  searched.erase("seconds");  // of the machine that searched: the page is the same on any
+  std::string html = rest_html(searched);
+  html += sentences(at(report, {"strategies", "notes"})) + sentences(at(report, {"notes"}));
+  if (report.contains("strategies")) {
+    Json others = report["strategies"];
+    others.erase("notes");
+    html += folded("Each search", rest_html(others));
+  }
+  return section("What was searched", html);
+}
+
+}  // namespace planner

@@ -1,0 +1,48 @@
+#include "planner/page/page_style.hpp"
+
+namespace planner {
+
+std::string_view report_head() {
+  return R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<style>
+:root{--idle:#c8cdd4;--wait:#99a1ac;--step:#6a3d9a;--rest:#8a6d4b;--bad:#b3261e;--good:#0a6b4f}
+@media(prefers-color-scheme:dark){:root{--idle:#454b54;--wait:#707883;--step:#a98bd6;--rest:#b0926d;
+--bad:#ff8a80;--good:#5fd0a8}}
+.compute,.weights,.forward{--c:#0072b2}.recompute{--c:#56b4e9}
+.tp,.backward,.activations{--c:#e69f00}.cp{--c:#f0c400}.ep,.reduction{--c:#d55e00}
+.pp,.transfer{--c:#cc79a7}.dp,.gradients,.gradient{--c:#009e73}
+.bubble{--c:var(--idle)}.imbalance,.buffers{--c:var(--wait)}
+.optimizer{--c:var(--step)}.other{--c:var(--rest)}.span{--c:var(--wait)}.point{--c:var(--ink)}
+i{display:inline-block;width:.8em;height:.8em;margin-right:.5em;border-radius:2px;background:var(--c);
+-webkit-print-color-adjust:exact;print-color-adjust:exact}
+svg{-webkit-print-color-adjust:exact;print-color-adjust:exact}
+svg rect,svg .slices{fill:var(--c)}
+.bar{display:block;width:100%;height:16px}.bar.large,.large .bar{height:34px}
+.bar rect{stroke:var(--paper);stroke-width:1;vector-effect:non-scaling-stroke}
+.limit{stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke;fill:none}
+td .bar{min-width:110px}
+.rows{display:grid;grid-template-columns:max-content minmax(0,1fr) max-content;gap:3px 10px;
+align-items:center;font-size:13px;font-variant-numeric:tabular-nums}
+.rows span:nth-child(3n+1),.rows span:nth-child(3n){color:var(--dim)}
+.legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin:10px 0 0;color:var(--dim);font-size:13px}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(210px,1fr));gap:2px 24px;margin:0}
+.facts div{display:flex;justify-content:space-between;gap:12px;border-bottom:1px solid var(--line)}
+.facts dt{color:var(--dim)}.facts dd{margin:0;text-align:right;max-width:75%;overflow-wrap:break-word;
+font-variant-numeric:tabular-nums}
+.facts+ul{margin-top:10px}
+.tiles{grid-template-columns:repeat(auto-fit,minmax(155px,1fr))}.tile b{font-size:22px}
+section p{margin:0 0 10px}section ul{margin:0;padding-left:20px}section li{overflow-wrap:anywhere}
+details details,section details{margin-top:10px}section details summary{font-size:14px}
+.note{color:var(--dim);font-size:13px}.bad{color:var(--bad)}.good{color:var(--good)}
+h1{overflow-wrap:anywhere}.verdict{font-size:17px;margin:0 0 6px}.verdict b{font-weight:650}
+a{color:inherit}summary:focus-visible,a:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
+@media(max-width:640px){main{padding:16px 10px 40px}section{padding:14px 12px}h1{font-size:21px}
+.tiles{grid-template-columns:1fr 1fr;gap:8px}.tile{padding:10px 12px}.tile b{font-size:20px}}
+@media print{:root{--back:#fff;--paper:#fff;--ink:#000;--dim:#444;--line:#ccc;--stripe:#fff}
+main{max-width:none;padding:0}section,.tile{break-inside:avoid;border-color:#ccc}
+.wide{overflow:visible}table{font-size:10px}th,td{padding:2px 5px}}
+</style>
+)";
+}
+
+}  // namespace planner

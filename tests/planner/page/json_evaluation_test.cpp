@@ -1,0 +1,40 @@
+#include "planner/page/json_evaluation.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/planner/support/pages.hpp"
+
+namespace json_evaluation_test {
+
+using pages::both;
+using pages::Both;
+using pages::check_evaluation;
+using pages::has;
+using program::Scratch;
+
+TEST_CASE("evaluate, unlike stages and replicas have pages too") {
+  const Scratch scratch;
+  const Both plan = both("evaluate tiny-gpt-cpu", scratch);
+  check_evaluation(plan.page, plan.json);
+  const Both tight = both("evaluate gpt3-175b-selene", scratch);
+  CHECK(has(tight.page, "it does not fit"));
+  for (const char* name : {"llama-3-8b-a100-h100", "llama-3.2-1b-a100-h100"}) {
+    const Both mixed = both(
+        "plan " SHARDPLAN_SOURCE_DIR "/configs/scenarios/" + std::string(name) + ".yaml", scratch);
+    check_evaluation(mixed.page, mixed.json["plans"][0]);
+    CHECK(has(mixed.page, "one DGX H100 and one DGX A100"));
+  }
+}
+
+TEST_CASE("a plan for 16,384 devices has a page of less than 2 MB") {
+  const Scratch scratch;
+  const Both large = both(
+      "evaluate gpt3-175b-selene --set cluster={base:\tmeta-grand-teton,devices:\t16384} "
+      "--set plan={tp:\t8,pp:\t96,micro_batch:\t1} --set training.stack=megatron-core-2025 "
+      "--set training.global_batch=1344 --set cluster.devices=16128",
+      scratch);
+  check_evaluation(large.page, large.json);
+  CHECK(has(large.page, "of neighbouring stages the fullest is drawn"));
+}
+
+}  // namespace json_evaluation_test
