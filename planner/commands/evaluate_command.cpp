@@ -20,7 +20,7 @@ CommandResult evaluate_command(const Session& session) {
   CommandResult result;
   result.warnings = memory_warnings(estimate);
   if (is_of_json(session.options)) {
-    result.text = of_json(session, s, estimate_json(estimate, s));
+    result.text = of_json(session, s, estimate_json(estimate, s), &plan);
   } else if (session.options.format == Format::yaml) {
     result.text = scenario_yaml(session, plan);
   } else {

@@ -67,7 +67,8 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   }
   const Format format = session.options.format;
   if (is_of_json(session.options)) {
-    result.text = of_json(session, s, mesh_json(found, s, wall_time(session, watch)));
+    result.text = of_json(session, s, mesh_json(found, s, wall_time(session, watch)),
+                          any ? &found.plans.front().plan : nullptr);
   } else if (!any && !is_for_people(session.options)) {
     result.failure = mesh_report(found, s, wall_time(session, watch), session.style, remark);
   } else if (format == Format::yaml) {
@@ -99,8 +100,10 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   switch (session.options.format) {
     case Format::json:
     case Format::html:
-      return {
-          0, of_json(session, s, search_json(all, steps, s, wall_time(session, watch), front)), {}};
+      return {0,
+              of_json(session, s, search_json(all, steps, s, wall_time(session, watch), front),
+                      &found.plans.front().plan),
+              {}};
     case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
     case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
     case Format::text:

@@ -48,8 +48,21 @@ bool is_of_json(const Options& options) {
   return options.format == Format::json || options.format == Format::html;
 }
 
-std::string of_json(const Session& session, const Scenario& s, const std::string& json) {
-  return session.options.format == Format::html ? page_html(json, s) : json;
+namespace {
+
+// For a page, which has no room for very long ones: they are left out.
+costmodel::Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
+  constexpr std::int64_t most_actions = std::int64_t{1} << 19;
+  const std::int64_t forwards = plan.micro_batches(s.training.global_batch) * plan.virtual_stages();
+  return 2 * forwards > most_actions ? costmodel::Timeline{} : evaluator_of(s).timeline(plan);
+}
+
+}  // namespace
+
+std::string of_json(const Session& session, const Scenario& s, const std::string& json,
+                    const ParallelPlan* plan) {
+  if (session.options.format != Format::html) return json;
+  return plan == nullptr ? page_html(json, s) : page_html(json, s, drawn_timeline(s, *plan));
 }
 
 bool is_for_people(const Options& options) {

@@ -51,9 +51,9 @@ std::string printed(const Table& table, Format format);
 
 // Whether the output is made of the report's JSON: it is that, or a page of it.
 bool is_of_json(const Options& options);
-// That output.
+// That output. `plan`: the best of it, whose schedule the page draws; null for none.
 std::string of_json(const Session& session, const costmodel::Scenario& scenario,
-                    const std::string& json);
+                    const std::string& json, const costmodel::ParallelPlan* plan = nullptr);
 
 // Whether the output is for people, not for a program.
 bool is_for_people(const Options& options);

@@ -14,6 +14,7 @@
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_search.hpp"
 #include "planner/page/page_style.hpp"
+#include "planner/page/timeline_picture.hpp"
 #include "planner/report/html_table.hpp"
 #include "planner/report/plan_report.hpp"
 
@@ -76,7 +77,8 @@ std::string sources(const costmodel::Scenario& s) {
 
 }  // namespace
 
-std::string page_html(const std::string& json, const costmodel::Scenario& scenario) {
+std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
+                      const costmodel::Timeline& timeline) {
   const Json report = Json::parse(json, nullptr, false);
   SHARDPLAN_CHECK(!report.is_discarded());
   const Json& plans = at(report, {"plans"});
@@ -91,9 +93,10 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
   if (how.ends_with('\n')) how.pop_back();
   html += "<p class=\"lead\">" + html_text(how) + "</p>\n";
   html += tiles_html(best) + failure_sections(report) + plan_section(best) + time_section(best) +
-          memory_section(best) + reasons_section(report) + steps_section(report) +
-          plans_section(report) + front_section(report) + traffic_section(best) +
-          search_section(report) + other_keys(report);
+          section("The schedule", timeline_html(timeline)) + memory_section(best) +
+          reasons_section(report) + steps_section(report) + plans_section(report) +
+          front_section(report) + traffic_section(best) + search_section(report) +
+          other_keys(report);
   const std::string notes = best.is_object() ? sentences(at(best, {"notes"})) : "";
   html += section("Assumptions and sources", notes + sources(scenario));
   return html_page(title, html, std::string(report_head()));

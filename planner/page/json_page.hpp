@@ -4,11 +4,13 @@
 #include <string>
 
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/schedule/timeline.hpp"
 
 namespace planner {
 
-// `json` is what the command prints with --format json, for that scenario. Throws InternalError
-// when it is not JSON.
-std::string page_html(const std::string& json, const costmodel::Scenario& scenario);
+// `json` is what the command prints with --format json, for that scenario; `timeline` of its best
+// plan, without events for none. Throws InternalError when it is not JSON.
+std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
+                      const costmodel::Timeline& timeline = {});
 
 }  // namespace planner

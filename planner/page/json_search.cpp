@@ -122,9 +122,10 @@ std::string plans_section(const Json& report) {
   const double best = number_at(plans.front(), {"time", "iteration_s"});
   const bool chances = plans[1].contains("probability_faster_than_best");
   double full = 0;
-  for (const Json& plan : plans)
-    if (const Json& interval = at(plan, {"time", "interval_s"}); interval.is_array())
-      full = std::max(full, interval.back().get<double>());
+  for (const Json& plan : plans) {
+    const Json& interval = at(plan, {"time", "interval_s"});
+    if (interval.is_array()) full = std::max(full, interval.back().get<double>());
+  }
   Table table{{{"#"}, {"iteration"}, {"vs best"}}, {}};
   if (chances) table.columns.push_back({"beats 1"});
   for (const char* title : {"from", "to"}) table.columns.push_back({title});

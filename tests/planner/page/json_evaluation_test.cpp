@@ -35,6 +35,7 @@ TEST_CASE("a plan for 16,384 devices has a page of less than 2 MB") {
       scratch);
   check_evaluation(large.page, large.json);
   CHECK(has(large.page, "of neighbouring stages the fullest is drawn"));
+  CHECK(has(large.page, "data-rows=\"96\""));
 }
 
 }  // namespace json_evaluation_test

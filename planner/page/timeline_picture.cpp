@@ -1,0 +1,210 @@
+#include "planner/page/timeline_picture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/schedule/action.hpp"
+#include "planner/page/svg_bar.hpp"
+#include "planner/page/timeline_script.hpp"
+
+namespace planner {
+
+using costmodel::Action;
+using costmodel::ActionKind;
+using costmodel::Event;
+using costmodel::Seconds;
+using costmodel::Stream;
+using costmodel::Timeline;
+
+namespace {
+
+constexpr double whole_width = 1e6;  // units of the picture, which the page stretches
+constexpr int row_height = 20, lane = 7, lane_height = 12, strip = 16, strip_height = 5;
+
+struct Kind {
+  std::string_view colour, words;
+  bool in_strip = false;
+};
+
+namespace kinds {
+constexpr Kind forward{"forward", "forward"}, backward{"backward", "backward"},
+    input_gradient{"backward", "input gradient"}, weight_gradient{"gradient", "weight gradient"},
+    activations{"transfer", "send of activations", true},
+    gradients{"transfer", "send of gradients", true},
+    reduction{"reduction", "data-parallel communication"}, optimizer{"optimizer", "optimizer"},
+    rest{"other", "host and slow nodes"};
+}  // namespace kinds
+
+Kind kind_of(const Event& event, const std::optional<Action>& action, bool split) {
+  if (event.stream == Stream::data_parallel) return kinds::reduction;
+  if (event.stream == Stream::optimizer)
+    return event.name.starts_with("optimizer") ? kinds::optimizer : kinds::rest;
+  if (event.stream == Stream::pipeline_transfer) {
+    return action && action->kind == ActionKind::send_backward ? kinds::gradients
+                                                               : kinds::activations;
+  }
+  if (!action || action->kind == ActionKind::forward) return kinds::forward;
+  if (action->kind == ActionKind::weight_gradient) return kinds::weight_gradient;
+  return split ? kinds::input_gradient : kinds::backward;
+}
+
+struct Gap {
+  Seconds from, to;
+};
+
+struct Drawn {
+  std::vector<const Event*> events;
+  std::vector<Gap> gaps;  // not drawn
+};
+
+Drawn drawn_of(const Timeline& timeline) {
+  Drawn drawn;
+  std::vector<const Event*> all;
+  for (const Event& event : timeline.events)
+    if (event.end > event.start) all.push_back(&event);
+  if (all.size() <= most_slices) return {std::move(all), {}};
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Event* a, const Event* b) { return a->start < b->start; });
+  constexpr std::size_t part = most_slices / 3;
+  const std::array starts{std::size_t{0}, (all.size() - part) / 2, all.size() - part};
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto from = all.begin() + static_cast<std::ptrdiff_t>(starts[i]);
+    drawn.events.insert(drawn.events.end(), from, from + part);
+    if (i > 0) drawn.gaps.push_back({all[starts[i - 1] + part]->start, all[starts[i]]->start});
+  }
+  return drawn;
+}
+
+// Slices of a row that look alike, as one path of horizontal lines: "m812 0h400", from the end of
+// the one before. Neighbouring micro-batches lie on different paths, which differ in shade.
+struct Path {
+  std::string lines, names;
+  std::int64_t at = 0;
+};
+using PathKey = std::tuple<int, std::string_view, bool>;  // rank, words of the kind, odd
+
+struct Paths {
+  std::map<PathKey, Path> all;
+  std::map<std::string_view, Kind> kinds;  // by their words
+};
+
+Paths paths_of(const Drawn& drawn, double end) {
+  Paths paths;
+  const bool split = std::any_of(drawn.events.begin(), drawn.events.end(), [](const Event* event) {
+    const auto action = costmodel::parse_action(event->name);
+    return action && action->kind == ActionKind::weight_gradient;
+  });
+  for (const Event* event : drawn.events) {
+    const auto action = costmodel::parse_action(event->name);
+    const Kind kind = kind_of(*event, action, split);
+    paths.kinds.emplace(kind.words, kind);
+    const bool odd = action && action->micro_batch % 2 == 1;
+    Path& path = paths.all[{event->rank, kind.words, odd}];
+    const auto place = [&](Seconds time) {
+      return std::int64_t{std::llround(whole_width * (time.value / end))};
+    };
+    const std::int64_t from = place(event->start), to = std::max(from + 1, place(event->end));
+    path.lines += fmt::format("m{} 0h{}", from - path.at, to - from);
+    path.names += (path.names.empty() ? "" : "|") + event->name;
+    path.at = to;
+  }
+  return paths;
+}
+
+std::string picture(const Paths& paths, const Drawn& drawn, int ranks, double end) {
+  const int height = row_height * ranks;
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"what each "
+      "pipeline rank does when\">\n",
+      whole_width, height);
+  for (const Gap& gap : drawn.gaps) {
+    const double from = whole_width * (gap.from.value / end),
+                 to = whole_width * (gap.to.value / end);
+    svg += fmt::format("<rect class=\"gap\" x=\"{:.0f}\" width=\"{:.0f}\" height=\"{}\"></rect>\n",
+                       from, to - from, height);
+  }
+  for (const auto& [key, path] : paths.all) {
+    const auto& [rank, words, odd] = key;
+    const Kind& kind = paths.kinds.at(words);
+    svg += fmt::format(
+        "<path class=\"slices {}{}\" stroke-width=\"{}\" data-row=\"{}\" data-what=\"{}\" "
+        "data-names=\"{}\" d=\"M0 {}{}\"></path>\n",
+        kind.colour, odd ? " odd" : "", kind.in_strip ? strip_height : lane_height, rank, words,
+        costmodel::html_text(path.names), row_height * rank + (kind.in_strip ? strip : lane),
+        path.lines);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string row_labels(int ranks) {
+  constexpr int most_labels = 32;
+  const int each = (ranks + most_labels - 1) / most_labels;
+  std::string html = "<div class=\"ranks\" aria-hidden=\"true\">";
+  for (int rank = 0; rank < ranks; rank += each)
+    html += fmt::format("<span style=\"top:{:.3f}%\">{}</span>", 100.0 * rank / ranks, rank);
+  return html + "</div>\n";
+}
+
+std::string legend(const Paths& paths) {
+  std::string html = "<div class=\"legend\">";
+  for (const Kind& kind :
+       {kinds::forward, kinds::backward, kinds::input_gradient, kinds::weight_gradient,
+        kinds::reduction, kinds::optimizer, kinds::rest}) {
+    if (paths.kinds.contains(kind.words))
+      html += fmt::format("<span>{}{}</span>", swatch(kind.colour), kind.words);
+  }
+  if (paths.kinds.contains(kinds::activations.words) ||
+      paths.kinds.contains(kinds::gradients.words))
+    html += "<span>" + swatch(kinds::activations.colour) + "transfer to another rank</span>";
+  return html + "</div>\n";
+}
+
+}  // namespace
+
+std::string timeline_html(const Timeline& timeline) {
+  const Drawn drawn = drawn_of(timeline);
+  const double end = timeline.end().value;
+  if (drawn.events.empty() || !(end > 0) || timeline.ranks < 1) return "";
+  const Paths paths = paths_of(drawn, end);
+  std::string html = fmt::format(
+      "<p class=\"note\">{} from the first start to the last end; a row for each pipeline rank, "
+      "neighbouring micro-batches in two shades, transfers in the strip below. Replicas do the "
+      "same at the same time.",
+      format_seconds(timeline.end()));
+  if (!drawn.gaps.empty()) {
+    html += fmt::format(
+        " Start, middle and end are drawn, {} slices of {}; <code>shardplan simulate --trace "
+        "FILE</code> writes all.",
+        costmodel::format_integer(static_cast<std::int64_t>(drawn.events.size())),
+        costmodel::format_integer(static_cast<std::int64_t>(timeline.events.size())));
+  }
+  constexpr double usual = 24, least = 7, screen = 560;
+  html += fmt::format(
+      "</p>\n<div class=\"timeline\" data-end=\"{}\" data-rows=\"{}\">\n<div class=\"keys\" "
+      "hidden><button type=\"button\" data-key=\"+\" title=\"zoom in (key +)\">+</button><button "
+      "type=\"button\" data-key=\"-\" title=\"zoom out (key -)\">−</button><button "
+      "type=\"button\" data-key=\"0\" title=\"all of it (key 0)\">all</button><span>Click it, then "
+      "wheel or + and − zoom, dragging or arrows move, 0 shows all.</span></div>\n"
+      "<div class=\"plot\">{}<div class=\"area\" tabindex=\"0\" style=\"height:{:.0f}px\">\n",
+      end, timeline.ranks, row_labels(timeline.ranks),
+      timeline.ranks * std::clamp(screen / timeline.ranks, least, usual));
+  html += picture(paths, drawn, timeline.ranks, end);
+  html +=
+      "<div class=\"names\" aria-hidden=\"true\"></div><div class=\"tip\" role=\"status\" "
+      "hidden></div></div>\n<div class=\"ticks\" aria-hidden=\"true\"></div></div>\n</div>\n";
+  return html + legend(paths) + "<script>\n" + std::string(timeline_script()) + "</script>\n";
+}
+
+}  // namespace planner
