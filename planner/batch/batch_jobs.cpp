@@ -25,9 +25,9 @@ namespace {
 constexpr std::array<std::string_view, 6> commands{"plan",  "evaluate", "explain",
                                                    "sweep", "compare",  "simulate"};
 // What the batch itself says of a report.
-constexpr std::array<std::string_view, 9> taken{
+constexpr std::array<std::string_view, 10> taken{
     "--out",   "--format",         "--quiet",     "--reproducible", "--list-inputs",
-    "--trace", "--write-schedule", "--placement", "--help"};
+    "--trace", "--write-schedule", "--placement", "--page",         "--help"};
 constexpr std::array<std::string_view, 2> reserved{"index", "journal"};
 
 std::vector<std::string> files_in(const fs::path& folder) {

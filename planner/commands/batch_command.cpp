@@ -19,11 +19,11 @@
 #include "costmodel/base/unit_text.hpp"
 #include "planner/batch/batch_jobs.hpp"
 #include "planner/batch/child.hpp"
+#include "planner/batch/index_page.hpp"
 #include "planner/batch/json_journal.hpp"
 #include "planner/batch/json_row.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/progress.hpp"
-#include "planner/report/html_table.hpp"
 
 namespace planner {
 
@@ -109,6 +109,7 @@ class Batch {
     return fmt::format("{}", fmt::join(job.words, " "));
   }
   std::string report_of(const BatchJob& job) const { return folder_ + "/" + job.name + ".json"; }
+  std::string page_of(const BatchJob& job) const { return folder_ + "/" + job.name + ".html"; }
 
   // The command line of a job without its outputs.
   std::vector<std::string> arguments_of(const BatchJob& job) const {
@@ -152,7 +153,7 @@ class Batch {
     const std::string key = key_of(job), report = report_of(job);
     const auto before = journal_.entries().find(job.name);
     if (!options_.force && before != journal_.entries().end() &&
-        is_up_to_date(before->second, key, report)) {
+        is_up_to_date(before->second, key, report) && fs::exists(page_of(job))) {
       ++unchanged_;
       if (before->second.status == no_answer) ++without_plan_;
       rows_[i] = before->second.row;
@@ -161,13 +162,14 @@ class Batch {
     const Stopwatch watch;
     const std::string list = fmt::format("{}/.shardplan-{}.inputs", folder_, job.name);
     auto arguments = arguments_of(job);
-    arguments.insert(arguments.end(),
-                     {"--quiet", "--out", report, "--list-inputs", list, "--", job.file});
+    arguments.insert(arguments.end(), {"--quiet", "--out", report, "--page", page_of(job),
+                                       "--list-inputs", list, "--", job.file});
     const ChildEnd end = run_child(program_, arguments, [this] { return interruption_.came(); });
     if (end.stopped) return;
     const bool answered = end.status == 0 || end.status == no_answer;
     if (!answered || !fs::exists(report) || !fs::exists(list)) {
       fs::remove(report);
+      fs::remove(page_of(job));
       fs::remove(list);
       return fail(i, message_of(end));
     }
@@ -204,11 +206,9 @@ class Batch {
   }
 
   void write_index() const {
-    const Table table = index_table(rows_, true);
     costmodel::write_file(folder_ + "/index.json", index_json(rows_));
     costmodel::write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
-    costmodel::write_file(folder_ + "/index.html",
-                          html_page(fmt::format("{} scenarios", jobs_.size()), table_html(table)));
+    costmodel::write_file(folder_ + "/index.html", index_page(index_table(rows_, true)));
   }
 
   void tell() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/output_file.hpp"
 #include "planner/commands/batch_command.hpp"
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
@@ -57,7 +58,7 @@ const std::vector<CommandRow> command_rows{
       .operands = "SCENARIO",
       .least = 1,
       .most = 1,
-      .formats = "text json md",
+      .formats = "text json md html",
       .summary = "the same prediction as worked formulas: symbol, value, where it comes from",
       .examples = {"shardplan explain my.yaml",
                    "shardplan explain gpt3-175b-selene --format md --out why.md"}},
@@ -76,7 +77,7 @@ const std::vector<CommandRow> command_rows{
       .operands = "SCENARIO",
       .least = 1,
       .most = 1,
-      .formats = "text json csv md",
+      .formats = "text json csv md html",
       .summary = "evaluate every combination of --over values, one row a point",
       .examples = {"shardplan sweep my.yaml --over tp=1,2,4,8 --over micro_batch=1,2,4 "
                    "--format csv",
@@ -86,7 +87,7 @@ const std::vector<CommandRow> command_rows{
       .operands = "SCENARIO ...",
       .least = 1,
       .most = 100,
-      .formats = "text json csv md",
+      .formats = "text json csv md html",
       .summary = "scenarios side by side: what differs, and why one is faster",
       .examples = {"shardplan compare before.yaml after.yaml",
                    "shardplan compare my.yaml --with plan=auto --with 'plan.tp=4; plan.pp=2'"}},
@@ -107,7 +108,7 @@ const std::vector<CommandRow> command_rows{
       .operands = "SCENARIO",
       .least = 1,
       .most = 1,
-      .formats = "text json",
+      .formats = "text json html",
       .summary = "event by event: a chart, and with --trace a Chrome or Perfetto trace",
       .examples = {"shardplan simulate my.yaml --trace trace.json",
                    "shardplan simulate my.yaml --set plan.schedule=gpipe"}},
@@ -206,7 +207,12 @@ CommandResult run_command(const Options& options, const Style& style) {
         fmt::format("write shardplan {} first, then its flags", options.command));
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
-  return row.perform({options, {markup, style}, costmodel::config_path(options.config_path)});
+  CommandResult result =
+      row.perform({options, {markup, style}, costmodel::config_path(options.config_path)});
+  if (!options.page.empty() && !result.page.empty())
+    costmodel::write_file(options.page, result.page);
+  if (options.format == Format::html && !result.page.empty()) result.text = result.page;
+  return result;
 }
 
 }  // namespace planner

@@ -7,6 +7,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
 #include "planner/report/json_comparison.hpp"
 
@@ -92,6 +93,10 @@ CommandResult compare_command(const Session& session) {
   for (const Compared& column : columns) {
     for (const auto& warning : memory_warnings(column.estimate))
       result.warnings.push_back(column.name + ": " + warning);
+  }
+  if (wants_page(session.options)) {
+    result.page = page_html(comparison_json(columns),
+                            fmt::format("{} scenarios side by side", columns.size()), notes);
   }
   switch (session.options.format) {
     case Format::json: result.text = comparison_json(columns); break;

@@ -19,8 +19,10 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result;
   result.warnings = memory_warnings(estimate);
-  if (is_of_json(session.options)) {
-    result.text = of_json(session, s, estimate_json(estimate, s), &plan);
+  result.page = page_of(
+      session, s, [&] { return estimate_json(estimate, s); }, &plan);
+  if (session.options.format == Format::json) {
+    result.text = estimate_json(estimate, s);
   } else if (session.options.format == Format::yaml) {
     result.text = scenario_yaml(session, plan);
   } else {

@@ -15,9 +15,13 @@ CommandResult explain_command(const Session& session) {
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);
-  if (session.options.format == Format::json)
-    return {0, rows_json(explanation_table(plan, s, evaluator)), note_lines(settled->notes)};
-  return {0, explanation(plan, s, evaluator, session.style), note_lines(settled->notes)};
+  const auto json = [&] { return rows_json(explanation_table(plan, s, evaluator)); };
+  CommandResult result{0, {}, note_lines(settled->notes)};
+  result.page = page_of(session, s, json);
+  result.text = session.options.format == Format::json
+                    ? json()
+                    : explanation(plan, s, evaluator, session.style);
+  return result;
 }
 
 }  // namespace planner

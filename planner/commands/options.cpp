@@ -76,6 +76,11 @@ const std::vector<FlagRow> flag_rows{
       .help = "write the group, node and device of every rank, as YAML or (.json) JSON",
       .only_for = "plan evaluate"},
      &Options::placement},
+    {{.name = "page",
+      .value = "FILE",
+      .help = "write the report as a page of HTML too, whatever the format",
+      .only_for = "plan evaluate explain sweep compare simulate"},
+     &Options::page},
     {{.name = "top", .value = "N", .help = "how many plans to report", .only_for = "plan"},
      [](Options& options, const std::string& text) {
        options.top = read_number("top", "plans", text);

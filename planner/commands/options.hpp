@@ -23,6 +23,7 @@ struct Options {
   std::string trace;
   std::string write_schedule;
   std::string placement;
+  std::string page;
   std::string to;
   std::string cluster;          // of an imported job; empty: not said
   double fail_above = 0;        // per cent; 0: never

@@ -36,9 +36,12 @@ std::optional<double> wall_time(const Session& session, const Stopwatch& watch) 
 // diagnosis applies.
 CommandResult stopped(const Session& session, const Scenario& s, const Strategies& all,
                       std::optional<double> seconds) {
-  if (is_of_json(session.options))
-    return {no_answer, of_json(session, s, unfinished_json(all, s, seconds)), {}};
-  return unanswered(session, unfinished_report(all, s, session.style));
+  const auto json = [&] { return unfinished_json(all, s, seconds); };
+  CommandResult result = session.options.format == Format::json
+                             ? CommandResult{no_answer, json(), {}}
+                             : unanswered(session, unfinished_report(all, s, session.style));
+  result.page = page_of(session, s, json);
+  return result;
 }
 
 // `cause`: the signal that ended the search; "" when none did.
@@ -66,9 +69,10 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
         strategy);
   }
   const Format format = session.options.format;
-  if (is_of_json(session.options)) {
-    result.text = of_json(session, s, mesh_json(found, s, wall_time(session, watch)),
-                          any ? &found.plans.front().plan : nullptr);
+  const auto json = [&] { return mesh_json(found, s, wall_time(session, watch)); };
+  result.page = page_of(session, s, json, any ? &found.plans.front().plan : nullptr);
+  if (format == Format::json) {
+    result.text = json();
   } else if (!any && !is_for_people(session.options)) {
     result.failure = mesh_report(found, s, wall_time(session, watch), session.style, remark);
   } else if (format == Format::yaml) {
@@ -97,21 +101,21 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
+  const costmodel::ParallelPlan& best = found.plans.front().plan;
+  const auto json = [&] { return search_json(all, steps, s, wall_time(session, watch), front); };
+  CommandResult result;
+  result.page = page_of(session, s, json, &best);
   switch (session.options.format) {
-    case Format::json:
-    case Format::html:
-      return {0,
-              of_json(session, s, search_json(all, steps, s, wall_time(session, watch), front),
-                      &found.plans.front().plan),
-              {}};
-    case Format::yaml: return {0, scenario_yaml(session, found.plans.front().plan), {}};
-    case Format::csv: return {0, to_csv(ranking_rows(found.plans)), {}};
+    case Format::json: result.text = json(); break;
+    case Format::yaml: result.text = scenario_yaml(session, best); break;
+    case Format::csv: result.text = to_csv(ranking_rows(found.plans)); break;
+    case Format::html: break;
     case Format::text:
     case Format::svg:
     case Format::md:
-      return {0, search_report(all, steps, s, wall_time(session, watch), session.style, front), {}};
+      result.text = search_report(all, steps, s, wall_time(session, watch), session.style, front);
   }
-  return {};
+  return result;
 }
 
 // The search over stages that are alike in their sizes.

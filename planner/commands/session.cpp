@@ -23,7 +23,8 @@ std::string file_of(const Session& session) {
 Scenario load(const Session& session) {
   const Options& options = session.options;
   Scenario scenario = load_scenario(file_of(session), session.path, options.assignments);
-  for (const auto& file : {options.out, options.placement, options.trace, options.write_schedule})
+  for (const auto& file :
+       {options.out, options.placement, options.page, options.trace, options.write_schedule})
     if (!file.empty()) costmodel::require_writable(file);
   return scenario;
 }
@@ -44,8 +45,8 @@ std::string printed(const Table& table, Format format) {
   return format == Format::md ? to_markdown(table) : to_text(table, 0);
 }
 
-bool is_of_json(const Options& options) {
-  return options.format == Format::json || options.format == Format::html;
+bool wants_page(const Options& options) {
+  return options.format == Format::html || !options.page.empty();
 }
 
 namespace {
@@ -59,14 +60,15 @@ costmodel::Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) 
 
 }  // namespace
 
-std::string of_json(const Session& session, const Scenario& s, const std::string& json,
-                    const ParallelPlan* plan) {
-  if (session.options.format != Format::html) return json;
-  return plan == nullptr ? page_html(json, s) : page_html(json, s, drawn_timeline(s, *plan));
+std::string page_of(const Session& session, const Scenario& s,
+                    const std::function<std::string()>& json, const ParallelPlan* plan) {
+  if (!wants_page(session.options)) return "";
+  return plan == nullptr ? page_html(json(), s) : page_html(json(), s, drawn_timeline(s, *plan));
 }
 
 bool is_for_people(const Options& options) {
-  const bool prose = options.format == Format::text || options.format == Format::md;
+  const bool prose = options.format == Format::text || options.format == Format::md ||
+                     options.format == Format::html;
   return prose && options.command != "export";
 }
 
@@ -84,11 +86,15 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
                              return load_scenario(file_of(session), session.path, assignments);
                            }};
   const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
-  if (is_of_json(session.options)) {
-    const auto json = failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds);
-    return {no_answer, of_json(session, s, json), {}};
-  }
-  return unanswered(session, failure_report(found, diagnosis, s, session.style));
+  const auto json = [&] {
+    return failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds);
+  };
+  CommandResult result =
+      session.options.format == Format::json
+          ? CommandResult{no_answer, json(), {}}
+          : unanswered(session, failure_report(found, diagnosis, s, session.style));
+  result.page = page_of(session, s, json);
+  return result;
 }
 
 CommandResult without_plan(const Session& session, const Scenario& s) {

@@ -27,6 +27,7 @@ struct CommandResult {
   // To standard error: why there is no text in the requested format. Nothing is then written to
   // standard output or --out.
   std::string failure = {};
+  std::string page = {};  // the report as HTML, if wants_page()
 };
 
 // The input of a command.
@@ -49,11 +50,13 @@ std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan&
 // A table in the requested format.
 std::string printed(const Table& table, Format format);
 
-// Whether the output is made of the report's JSON: it is that, or a page of it.
-bool is_of_json(const Options& options);
-// That output. `plan`: the best of it, whose schedule the page draws; null for none.
-std::string of_json(const Session& session, const costmodel::Scenario& scenario,
-                    const std::string& json, const costmodel::ParallelPlan* plan = nullptr);
+// Whether the report is printed or written as a page of HTML.
+bool wants_page(const Options& options);
+// The page, where it is wanted: of the report's JSON and of its best plan, null for none, whose
+// schedule it draws.
+std::string page_of(const Session& session, const costmodel::Scenario& scenario,
+                    const std::function<std::string()>& json,
+                    const costmodel::ParallelPlan* plan = nullptr);
 
 // Whether the output is for people, not for a program.
 bool is_for_people(const Options& options);

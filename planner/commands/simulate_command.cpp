@@ -11,6 +11,8 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/timeline.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/page/json_page.hpp"
+#include "planner/report/json_report.hpp"
 
 namespace planner {
 
@@ -73,6 +75,7 @@ CommandResult simulate_command(const Session& session) {
   if (!session.options.write_schedule.empty()) {
     result.warnings.push_back(written_schedule(session.options.write_schedule, plan, evaluator));
   }
+  if (wants_page(session.options)) result.page = page_html(estimate_json(estimate, s), s, timeline);
   if (session.options.format == Format::json) {
     result.text = to_chrome_trace(timeline, figures);
     return result;

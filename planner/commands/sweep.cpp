@@ -1,6 +1,7 @@
 #include "planner/commands/sweep.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,8 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/page/json_page.hpp"
+#include "planner/report/json_report.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -187,6 +190,12 @@ CommandResult sweep_command(const Session& session) {
   const Table& points = swept.table;
   CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
                        note_lines(swept.notes)};
+  if (wants_page(session.options)) {
+    result.page = page_html(rows_json(points),
+                            fmt::format("Sweep of {} over {}", session.options.operands.front(),
+                                        fmt::join(session.options.over, ", ")),
+                            swept.notes);
+  }
   if (interruption.came()) {
     interruption.tell(fmt::format("sweep: {}: the first {} points are reported",
                                   interruption.text(), points.rows.size()),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -66,6 +67,14 @@ constexpr std::array plan_names{Name{"tp", "tensor parallel"},
 
 std::string percent(double part, double whole) {
   return fmt::format("{:.1f} %", whole > 0 ? 100 * part / whole : 0);
+}
+
+std::string legend_of(std::span<const Part> parts, std::string_view last = "") {
+  std::string html = "<div class=\"legend\">";
+  for (const Part& part : parts)
+    html += fmt::format("<span>{}{}</span>", swatch(part.colour), part.name);
+  if (!last.empty()) html += fmt::format("<span>{}</span>", last);
+  return html + "</div>\n";
 }
 
 std::string plan_cell(const Json& value) {
@@ -134,26 +143,35 @@ std::string plan_section(const Json& e) {
   return section("The plan", html);
 }
 
+std::string time_bar(const Json& e, double full) {
+  const Json& parts = at(e, {"time", "breakdown"});
+  const double whole = number_at(e, {"time", "iteration_s"});
+  std::vector<BarPart> bar;
+  for (const Part& part : time_parts) {
+    const double time = number_at(parts, {part.key});
+    bar.push_back({part.colour, time, fmt::format("{}: {}", part.name, percent(time, whole))});
+  }
+  return bar_svg(bar, full, 0, "parts of the iteration");
+}
+
+std::string time_legend() { return legend_of(time_parts); }
+
 std::string time_section(const Json& e) {
   const Json& parts = at(e, {"time", "breakdown"});
   const double whole = number_at(e, {"time", "iteration_s"});
   if (!parts.is_object() || !(whole > 0)) return "";
   Table table{{{"part", false}, {"time"}, {"share"}}, {}};
-  std::vector<BarPart> bar;
   for (const Part& part : time_parts) {
     const double time = number_at(parts, {part.key});
     if (time == 0) continue;
-    const std::string share = percent(time, whole);
-    bar.push_back({part.colour, time, fmt::format("{}: {}", part.name, share)});
-    table.rows.push_back(
-        {swatch(part.colour) + html_text(part.name), seconds_figure(parts[part.key]), share});
+    table.rows.push_back({swatch(part.colour) + html_text(part.name),
+                          seconds_figure(parts[part.key]), percent(time, whole)});
   }
   return section("Where the time goes",
                  "<p class=\"note\">Of the stage that ends last: what is hidden behind "
                  "computation does not count, so the parts add up to the iteration.</p>\n"
                  "<div class=\"large\">" +
-                     bar_svg(bar, whole, 0, "parts of the iteration") + "</div>\n" +
-                     table_of_html(table));
+                     time_bar(e, whole) + "</div>\n" + table_of_html(table));
 }
 
 namespace {
@@ -222,10 +240,7 @@ std::string memory_bars(const Json& memory, const std::vector<Stages>& groups, d
                     bar_svg(bar, 1.02 * full, limit_of(stage), "memory of stage " + group.name()),
                     gib_figure(at(stage, {"total_bytes"})));
   }
-  html += "</div>\n<div class=\"legend\">";
-  for (const Part& part : memory_parts)
-    html += fmt::format("<span>{}{}</span>", swatch(part.colour), part.name);
-  return html + "<span>line: what the device has</span></div>\n";
+  return html + "</div>\n" + legend_of(memory_parts, "line: what the device has");
 }
 
 std::string stage_table(const Json& memory, const Json& times, const std::vector<Stages>& groups) {

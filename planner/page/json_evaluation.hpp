@@ -12,6 +12,11 @@ std::string verdict_html(const nlohmann::ordered_json& evaluation);
 // The largest figures.
 std::string tiles_html(const nlohmann::ordered_json& evaluation);
 
+// The parts of its iteration side by side; `full`: the seconds of the whole width.
+std::string time_bar(const nlohmann::ordered_json& evaluation, double full);
+// What the colours of such bars mean.
+std::string time_legend();
+
 std::string plan_section(const nlohmann::ordered_json& evaluation);
 std::string time_section(const nlohmann::ordered_json& evaluation);
 std::string memory_section(const nlohmann::ordered_json& evaluation);

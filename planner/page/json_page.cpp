@@ -9,8 +9,10 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/page/json_columns.hpp"
 #include "planner/page/json_evaluation.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_points.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_search.hpp"
 #include "planner/page/page_style.hpp"
@@ -77,21 +79,33 @@ std::string sources(const costmodel::Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+Json parsed(const std::string& json) {
+  Json report = Json::parse(json, nullptr, false);
+  SHARDPLAN_CHECK(!report.is_discarded());
+  return report;
+}
+
+std::string lead_of(const std::string& verdict, const std::string& how) {
+  std::string html;
+  if (!verdict.empty()) html += "<p class=\"verdict\">" + verdict + "</p>\n";
+  return html + "<p class=\"lead\">" + html_text(how) + "</p>\n";
+}
+
+}  // namespace
+
 std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
                       const costmodel::Timeline& timeline) {
-  const Json report = Json::parse(json, nullptr, false);
-  SHARDPLAN_CHECK(!report.is_discarded());
+  const Json report = parsed(json);
   const Json& plans = at(report, {"plans"});
   const Json& best = plans.is_array() && !plans.empty() ? plans.front() : report;
   const std::string about = heading(scenario, {});
   const std::string title = about.substr(0, about.find('\n'));
-  std::string html;
-  const std::string verdict =
-      verdict_html(best) + (report.is_object() ? proof_html(report) : std::string());
-  if (!verdict.empty()) html += "<p class=\"verdict\">" + verdict + "</p>\n";
   std::string how = about.substr(std::min(about.size(), title.size() + 1));
   if (how.ends_with('\n')) how.pop_back();
-  html += "<p class=\"lead\">" + html_text(how) + "</p>\n";
+  std::string html =
+      lead_of(verdict_html(best) + (report.is_object() ? proof_html(report) : std::string()), how);
   html += tiles_html(best) + failure_sections(report) + plan_section(best) + time_section(best) +
           section("The schedule", timeline_html(timeline)) + memory_section(best) +
           reasons_section(report) + steps_section(report) + plans_section(report) +
@@ -99,6 +113,16 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
           other_keys(report);
   const std::string notes = best.is_object() ? sentences(at(best, {"notes"})) : "";
   html += section("Assumptions and sources", notes + sources(scenario));
+  return html_page(title, html, std::string(report_head()));
+}
+
+std::string page_html(const std::string& json, const std::string& title,
+                      const std::vector<std::string>& notes) {
+  const Json report = parsed(json);
+  const std::string sections = points_section(report) + comparison_sections(report);
+  std::string html = lead_of(points_verdict(report), "");
+  html += sections.empty() ? other_keys(report) : sections;
+  html += section("Notes", sentences(notes));
   return html_page(title, html, std::string(report_head()));
 }
 

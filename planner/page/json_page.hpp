@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/schedule/timeline.hpp"
@@ -12,5 +13,9 @@ namespace planner {
 // plan, without events for none. Throws InternalError when it is not JSON.
 std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
                       const costmodel::Timeline& timeline = {});
+
+// The same of a report of many scenarios: of sweep or compare.
+std::string page_html(const std::string& json, const std::string& title,
+                      const std::vector<std::string>& notes);
 
 }  // namespace planner

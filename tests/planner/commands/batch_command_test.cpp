@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -12,6 +14,7 @@
 #include <thread>
 
 #include "tests/planner/support/cli_cases.hpp"
+#include "tests/planner/support/pages.hpp"
 #include "tests/run_program.hpp"
 
 namespace batch_command_test {
@@ -62,12 +65,19 @@ TEST_CASE("a batch leaves a report each and an index; what is unchanged is not d
   CHECK(wrong["name"] == "wrong");
   CHECK(doctest::String(wrong["message"].get<std::string>().c_str()) ==
         doctest::Contains("wrong.yaml:1:8: no model 'llama-3-8'"));
-  const json plan = json::parse(scratch.read("r/planned.json"));
+  const auto plan = nlohmann::ordered_json::parse(scratch.read("r/planned.json"));
   CHECK(plan["searched"]["seconds"].is_null());
   CHECK(index["scenarios"][2]["iteration_s"] == plan["plans"][0]["time"]["iteration_s"]);
   CHECK(scratch.read("r/index.html").find("wrong.yaml:1:8") != std::string::npos);
   const auto before = left_in(scratch, "r");
-  CHECK(before.size() == 7);  // four reports, three forms of the index
+  CHECK(before.size() == 11);  // four reports and their pages, three forms of the index
+  for (const char* name : {"evaluated", "planned", "swept", "large"}) {
+    CAPTURE(name);
+    pages::check_page(before.at(name + std::string(".html")));
+    CHECK(pages::has(before.at("index.html"), fmt::format("href=\"./{}.html\"", name)));
+  }
+  pages::check_evaluation(before.at("planned.html"), plan["plans"][0]);
+  CHECK(pages::has(before.at("large.html"), "No plan fits."));
 
   const auto again = run(words_of("batch s --out r"), scratch);
   CHECK(doctest::String(again.err.c_str()) ==
@@ -76,7 +86,7 @@ TEST_CASE("a batch leaves a report each and an index; what is unchanged is not d
   scratch.write("s/wrong.yaml", cli::llama);
   scratch.write("s/evaluated.yaml",
                 "command: evaluate --set training.global_batch=128\n" + cli::llama);
-  std::filesystem::remove(scratch.path() / "r" / "swept.json");
+  std::filesystem::remove(scratch.path() / "r" / "swept.html");
   const auto mended = run(words_of("batch s --out r"), scratch);
   CHECK(mended.status == 3);  // the large one has no plan
   CHECK(doctest::String(mended.err.c_str()) ==

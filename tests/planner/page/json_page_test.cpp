@@ -17,6 +17,24 @@ TEST_CASE("the page of a search is the same each time: no seconds of the machine
   CHECK(page() == page());
 }
 
+TEST_CASE("--page writes the page beside any other format") {
+  const Scratch scratch;
+  for (const char* command :
+       {"plan tiny-gpt-cpu --reproducible", "evaluate tiny-gpt-cpu", "explain tiny-gpt-cpu",
+        "simulate tiny-gpt-cpu", "sweep tiny-gpt-cpu --over dp=1,2",
+        "compare tiny-gpt-cpu --with plan=auto"}) {
+    CAPTURE(command);
+    const std::string words = command;
+    const auto plain = run(words_of(words), scratch);
+    const auto beside = run(words_of(words + " --page p.html"), scratch);
+    CHECK(beside.out == plain.out);
+    const std::string page = scratch.read("p.html");
+    pages::check_page(page);
+    CHECK(page == run(words_of(words + " --format html"), scratch).out);
+  }
+  CHECK(run(words_of("evaluate tiny-gpt-cpu --page none/p.html"), scratch).status == 2);
+}
+
 TEST_CASE("a report of any other command is shown as it is") {
   const Scratch scratch;
   const auto trace = run(words_of("simulate tiny-gpt-cpu --format json"), scratch);

@@ -1,0 +1,127 @@
+#include "planner/page/json_points.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_rest.hpp"
+#include "planner/page/svg_bar.hpp"
+#include "planner/report/html_table.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+// The keys of a point that are results; before them stand those that are swept, and dp.
+struct Result {
+  std::string_view key;
+  const char* title;
+  std::string (*shown)(const Json&);
+};
+constexpr std::array results{Result{"m", "micro-batches", &count_figure},
+                             Result{"iteration_s", "iteration", &seconds_figure},
+                             Result{"tokens_per_s", "tokens/s", &count_figure},
+                             Result{"mfu", "MFU", &share_figure},
+                             Result{"bubble", "bubble", &share_figure},
+                             Result{"peak_gib", "GiB", &count_figure}};
+
+bool is_sweep(const Json& report) {
+  return report.is_array() && !report.empty() && std::ranges::all_of(report, [](const Json& point) {
+           return point.is_object() && point.contains("iteration_s") && point.contains("fits");
+         });
+}
+
+double time_of(const Json& point) { return number_at(point, {"iteration_s"}); }
+bool fits(const Json& point) { return at(point, {"fits"}) == Json(true); }
+
+// The point that fits and takes least; null where none does.
+const Json* fastest(const Json& points) {
+  const Json* best = nullptr;
+  for (const Json& point : points) {
+    if (fits(point) && (best == nullptr || time_of(point) < time_of(*best))) best = &point;
+  }
+  return best;
+}
+
+std::vector<std::string> swept_keys(const Json& point) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : point.items()) {
+    if (std::ranges::find(results, std::string_view(key), &Result::key) != results.end()) break;
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+std::string verdict_cell(const Json& point) {
+  if (at(point, {"iteration_s"}).is_number())
+    return fits(point) ? "fits" : "<span class=\"bad\">does not fit</span>";
+  return "<span class=\"bad\">" + html_text(words(at(point, {"error"}))) + "</span>";
+}
+
+}  // namespace
+
+std::string points_verdict(const Json& report) {
+  if (!is_sweep(report)) return "";
+  const Json* best = fastest(report);
+  if (best == nullptr) return "<b class=\"bad\">No point fits.</b>";
+  std::vector<std::string> where;
+  for (const auto& key : swept_keys(*best)) where.push_back(key + " " + words((*best)[key]));
+  const auto fitting = std::ranges::count_if(report, &fits);
+  return fmt::format(
+      "<b>{} an iteration</b>{}: the fastest that fits; {} of {} points fit.",
+      seconds_figure((*best)["iteration_s"]),
+      where.empty() ? "" : " at " + html_text(fmt::format("{}", fmt::join(where, ", "))),
+      costmodel::format_integer(fitting),
+      costmodel::format_integer(static_cast<std::int64_t>(report.size())));
+}
+
+std::string points_section(const Json& report) {
+  constexpr std::size_t most = 2'000;
+  if (!is_sweep(report)) return "";
+  const Json* best = fastest(report);
+  double full = 0;
+  for (const Json& point : report) full = std::max(full, time_of(point));
+  const auto keys = swept_keys(report.front());
+  Table table;
+  for (const auto& key : keys) table.columns.push_back({key});
+  for (const Result& result : results) {
+    table.columns.push_back({result.title});
+    if (result.key == "iteration_s") table.columns.push_back({"", false});
+  }
+  const bool plans = report.front().contains("plan");
+  if (plans) table.columns.push_back({"plan", false});
+  table.columns.push_back({"", false});
+  for (std::size_t i = 0; i < std::min(most, report.size()); ++i) {
+    const Json& point = report[i];
+    auto& row = table.rows.emplace_back();
+    for (const auto& key : keys) row.push_back(html_text(words(at(point, {key.c_str()}))));
+    for (const Result& result : results) {
+      const std::string shown = result.shown(at(point, {result.key.data()}));
+      const bool time = result.key == "iteration_s";
+      row.push_back(time && &point == best ? "<b>" + shown + "</b>" : shown);
+      if (time) {
+        const std::string_view colour = &point == best ? "reduction"
+                                        : fits(point)  ? "compute"
+                                                       : "bubble";
+        row.push_back(bar_svg({{colour, time_of(point), "time"}}, full, 0, "time"));
+      }
+    }
+    if (plans) row.push_back(html_text(words(at(point, {"plan"}))));
+    row.push_back(verdict_cell(point));
+  }
+  std::string note = "<p class=\"note\">Grey bars: does not fit. Green: the fastest that fits.";
+  if (report.size() > most) note += fmt::format(" The first {} points; the JSON has all.", most);
+  return section("Every point", note + "</p>\n" + table_of_html(table));
+}
+
+}  // namespace planner
