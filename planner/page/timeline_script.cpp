@@ -10,7 +10,7 @@ var box = document.querySelector('.timeline'), area = box.querySelector('.area')
     svg = area.querySelector('svg'), tip = area.querySelector('.tip'),
     names = area.querySelector('.names'), ticks = box.querySelector('.ticks'),
     end = +box.dataset.end, rows = +box.dataset.rows, full = 1e6, from = 0, span = full,
-    waiting = false, drag = null;
+    drag = null;
 var slices = Array.from({length: rows}, function () { return []; });
 svg.querySelectorAll('.slices').forEach(function (path) {
   var at = 0, list = path.dataset.names.split('|'), line = /m(-?\d+) 0h(\d+)/g, found, i = 0;
@@ -68,7 +68,6 @@ function drawNames() {
   });
 }
 function draw() {
-  waiting = false;
   svg.setAttribute('viewBox', from + ' 0 ' + span + ' ' + 20 * rows);
   drawTicks();
   drawNames();
@@ -77,7 +76,7 @@ function show(start, length) {
   span = Math.min(full, Math.max(20, length));
   from = Math.min(full - span, Math.max(0, start));
   tip.hidden = true;
-  if (!waiting) { waiting = true; requestAnimationFrame(draw); }
+  draw();
 }
 function zoom(factor, at) {
   var length = Math.min(full, Math.max(20, span * factor));
