@@ -180,8 +180,8 @@ std::string timeline_html(const Timeline& timeline) {
   const Paths paths = paths_of(drawn, end);
   std::string html = fmt::format(
       "<p class=\"note\">{} from the first start to the last end; a row for each pipeline rank, "
-      "neighbouring micro-batches in two shades, transfers in the strip below. Replicas do the "
-      "same at the same time.",
+      "neighbouring micro-batches in two shades, transfers in the strip below. All devices of a "
+      "rank do the same at the same time.",
       format_seconds(timeline.end()));
   if (!drawn.gaps.empty()) {
     html += fmt::format(

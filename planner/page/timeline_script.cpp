@@ -22,8 +22,8 @@ svg.querySelectorAll('.slices').forEach(function (path) {
   }
 });
 function time(units, least) {
-  var s = units / full * end, scale = s >= 1 || s === 0 ? [1, ' s'] :
-      s >= 1e-3 ? [1e3, ' ms'] : [1e6, ' µs'],
+  var s = units / full * end, scale = s > 1 - 1e-9 || s === 0 ? [1, ' s'] :
+      s > 1e-3 - 1e-12 ? [1e3, ' ms'] : [1e6, ' µs'],
       digits = Math.ceil(-Math.log10(least / full * end * scale[0]) - 1e-9);
   return +(s * scale[0]).toFixed(Math.max(0, Math.min(9, digits))) + scale[1];
 }
