@@ -47,6 +47,12 @@ std::string differences(const Json& plan, const Json& best) {
   return html_text(fmt::format("{}", fmt::join(all, ", ")));
 }
 
+// What the difference costs, in a line of its own.
+std::string costs(const Json& plan) {
+  const Json& told = at(plan, {"against_best"});
+  return told.is_string() ? "<br><span class=\"note\">" + html_text(words(told)) + "</span>" : "";
+}
+
 const Json& best_plan(const Json& report) {
   static const Json none;
   const Json& plans = at(report, {"plans"});
@@ -146,7 +152,8 @@ std::string plans_section(const Json& report) {
         {seconds_figure(low), seconds_figure(high),
          known ? range_svg({low.get<double>(), time, high.get<double>()}, full, "interval") : "",
          gib_figure(at(plan, {"memory", "peak_bytes"})),
-         i == 0 ? "the plan above" : differences(at(plan, {"plan"}), at(plans.front(), {"plan"}))});
+         i == 0 ? "the plan above"
+                : differences(at(plan, {"plan"}), at(plans.front(), {"plan"})) + costs(plan)});
     table.rows.push_back(std::move(row));
   }
   std::string note = "<p class=\"note\">From, to: the 90 % interval of each plan alone.";

@@ -129,6 +129,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
     entry["probability_faster_than_best"] = i > 0 ? faster_than(best) : Json();
     entry["probability_faster_than_next"] =
         i + 1 < r.plans.size() ? faster_than(r.plans[i + 1]) : Json();
+    entry["against_best"] = i > 0 ? Json(difference(best, r.plans[i])) : Json();
     json["plans"].push_back(entry);
   }
   return costmodel::json_text(json);

@@ -23,8 +23,9 @@ TEST_CASE("the page of a search has every main figure of its JSON, and its sente
   }
   for (const auto& plan : found.json["plans"]) {
     check_figure(found.page, plan["time"]["iteration_s"]);
-    if (plan != found.json["plans"][0])
-      check_figure(found.page, plan["probability_faster_than_best"]);
+    if (plan == found.json["plans"][0]) continue;
+    check_figure(found.page, plan["probability_faster_than_best"]);
+    CHECK(has(found.page, plan["against_best"].get<std::string>()));
   }
   for (const auto& plan : found.json["front"]) check_figure(found.page, plan["headroom_bytes"]);
   check_figure(found.page, found.json["certificate"]["lower_bound_s"]);
