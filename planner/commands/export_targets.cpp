@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "planner/frameworks/export_bridge.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/report/json_report.hpp"
@@ -17,11 +18,24 @@ Exported to_megatron(const costmodel::Scenario& scenario, const costmodel::Paral
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
 }
 
+std::string fields_json(const std::vector<Override>& fields) {
+  Table table{{{"field", false}, {"value", false}}, {}};
+  for (const auto& field : fields) table.rows.push_back({field.field, field.value});
+  return rows_json(table);
+}
+
+Exported to_bridge(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  const BridgeExport exported = export_bridge(scenario, plan);
+  return {exported.script, fields_json(exported.overrides), exported.notes};
+}
+
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
-  static constexpr std::array<ExportTarget, 2> targets{
+  static constexpr std::array<ExportTarget, 3> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
+       {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
+        to_bridge},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed}}};
   return targets;

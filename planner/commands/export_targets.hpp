@@ -10,7 +10,7 @@
 namespace planner {
 
 // Of all rows, for the help of --to.
-inline constexpr std::string_view export_target_names = "megatron, deepspeed";
+inline constexpr std::string_view export_target_names = "megatron, megatron-bridge, deepspeed";
 
 struct ExportTarget {
   std::string_view name;    // of --to

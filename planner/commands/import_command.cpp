@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -67,10 +70,13 @@ CommandResult import_command(const Session& session) {
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
   }
   if (operands[0] == "hf") return import_hf(session, operands[1]);
-  if (operands[0] == "megatron" || operands[0] == "deepspeed")
+  static constexpr std::array<std::string_view, 4> jobs{"megatron", "megatron-bridge", "nemo",
+                                                        "deepspeed"};
+  if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
-                    "allowed: hf FILE, nccl-tests FILE, megatron FILE, deepspeed FILE");
+                    "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
+                    "FILE, deepspeed FILE");
 }
 
 }  // namespace planner

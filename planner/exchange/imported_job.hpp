@@ -11,10 +11,10 @@
 namespace planner {
 
 // What a file is: a scenario of ours, a Megatron-LM script, argument list or log, a
-// ds_config.json, a torchtitan TOML.
-enum class JobFormat { scenario, megatron, deepspeed, torchtitan };
-inline constexpr std::array<std::string_view, 4> job_format_names{"scenario", "megatron",
-                                                                  "deepspeed", "torchtitan"};
+// ds_config.json, a torchtitan TOML, fields of Megatron-Bridge or of a NeMo 2.x recipe.
+enum class JobFormat { scenario, megatron, deepspeed, torchtitan, bridge, nemo };
+inline constexpr std::array<std::string_view, 6> job_format_names{
+    "scenario", "megatron", "deepspeed", "torchtitan", "megatron-bridge", "nemo"};
 
 // What stands in a scenario where the file does not say a key that a prediction needs.
 inline constexpr std::string_view to_be_replaced = "REPLACE";

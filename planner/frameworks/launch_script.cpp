@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/plan/plan_text.hpp"
+#include "planner/frameworks/torchrun_script.hpp"
 
 namespace planner {
 
@@ -17,29 +17,6 @@ std::string line_of(const std::string& argument) {
   if (space == std::string::npos) return fmt::format("  {}\n", argument);
   return fmt::format("  {} {}\n", argument.substr(0, space),
                      costmodel::shell_word(argument.substr(space + 1)));
-}
-
-// A comment stays on its line, for any name.
-std::string comment(const std::string& text) {
-  return fmt::format("# {}\n", costmodel::printable(text));
-}
-
-std::string header(const MegatronExport& exported, const costmodel::Scenario& scenario,
-                   const costmodel::ParallelPlan& plan, std::int64_t nodes) {
-  std::string text = "#!/usr/bin/env bash\n";
-  text += comment(fmt::format("{} for Megatron-LM core 0.20, as shardplan planned it:",
-                              scenario.name.empty() ? "A plan" : scenario.name));
-  text += comment(costmodel::to_string(plan));
-  text += comment("Run it in a checkout of Megatron-LM" +
-                  (nodes > 1 ? fmt::format(" on each of the {} nodes,", nodes) : std::string(".")));
-  if (nodes > 1) {
-    text += comment(
-        "with MASTER_ADDR naming the first and NODE_RANK (or SLURM_NODEID) counting from 0.");
-  }
-  for (const auto& note : exported.notes) text += comment("Note: " + note);
-  text += "set -euo pipefail\n\n";
-  for (const auto& variable : exported.environment) text += fmt::format("export {}\n", variable);
-  return text;
 }
 
 // NullTokenizer counts an end-of-document token on top of --vocab-size.
@@ -54,21 +31,18 @@ std::string data_arguments(const costmodel::Scenario& scenario) {
 
 std::string launch_script(const MegatronExport& exported, const costmodel::Scenario& scenario,
                           const costmodel::ParallelPlan& plan) {
-  const std::int64_t per_node = std::min(scenario.cluster.devices_per_node, plan.devices());
-  const std::int64_t nodes = plan.devices() / per_node;
-  std::string text = header(exported, scenario, plan, nodes);
+  std::string text = script_head({.framework = "Megatron-LM core 0.20",
+                                  .where = "in a checkout of Megatron-LM",
+                                  .notes = exported.notes,
+                                  .environment = exported.environment},
+                                 scenario, plan);
   text += "\n# The plan.\nplan=(\n";
   for (const auto& argument : exported.arguments) text += line_of(argument);
   text += ")\n" + data_arguments(scenario);
   text += "\n# A short run that prints time and throughput of each iteration.\nrun=(\n";
   text += "  --train-iters 20\n  --lr 1.0e-4\n  --eval-interval 1000\n  --eval-iters 1\n";
   text += "  --log-interval 1\n  --log-throughput\n)\n\n";
-  text += fmt::format("torchrun --nproc-per-node {} --nnodes {} \\\n", per_node, nodes);
-  if (nodes > 1) {
-    text += "  --node-rank \"${NODE_RANK:-${SLURM_NODEID:?or NODE_RANK must be set}}\" \\\n";
-    text += "  --master-addr \"${MASTER_ADDR:?must name the first node}\" \\\n";
-    text += "  --master-port \"${MASTER_PORT:-29500}\" \\\n";
-  }
+  text += torchrun_command(scenario, plan);
   return text + "  pretrain_gpt.py \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
 }
 

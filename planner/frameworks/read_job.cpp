@@ -3,6 +3,7 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/json_import_deepspeed.hpp"
 #include "planner/frameworks/megatron_log.hpp"
 #include "planner/frameworks/megatron_script.hpp"
@@ -26,9 +27,12 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
   if (holds_megatron_flags(text)) return JobFormat::megatron;
   if (scenario) return JobFormat::scenario;
-  throw ConfigError({file, 0, 0}, "is no description of a job that is known here",
-                    "known: a scenario, a launch script, argument list or log of Megatron-LM, a "
-                    "ds_config.json");
+  if (holds_nemo_overrides(text)) return JobFormat::nemo;
+  if (holds_bridge_overrides(text)) return JobFormat::bridge;
+  throw ConfigError(
+      {file, 0, 0}, "is no description of a job that is known here",
+      "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
+      "of Megatron-Bridge or NeMo, a ds_config.json");
 }
 
 }  // namespace
@@ -41,6 +45,7 @@ ImportedJob read_job(const std::string& file) {
   const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
   const JobFormat format = format_of_text(text, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
+  if (format == JobFormat::bridge || format == JobFormat::nemo) return import_overrides(text, file);
   if (format == JobFormat::scenario) {
     ImportedJob job;
     job.scenario = costmodel::parse_yaml(text, file);

@@ -1,0 +1,130 @@
+#include "planner/frameworks/export_bridge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "costmodel/base/escape.hpp"
+#include "planner/frameworks/export_megatron.hpp"
+#include "planner/frameworks/torchrun_script.hpp"
+
+namespace planner {
+
+using costmodel::Precision;
+using costmodel::Scenario;
+
+namespace {
+
+// Hydra reads a comma or a bracket as its own grammar, but in lists and between quotes.
+std::string word_of(const Override& override) {
+  const bool list = override.value.starts_with('[');
+  const bool plain = override.value.find_first_of(",|(){} ") == std::string::npos;
+  const std::string value = list || plain ? override.value : "\"" + override.value + "\"";
+  return override.field + "=" + value;
+}
+
+std::string array_of(std::string_view name, const std::vector<Override>& overrides) {
+  std::string text = fmt::format("{}=(\n", name);
+  for (const auto& override : overrides)
+    text += fmt::format("  {}\n", costmodel::shell_word(word_of(override)));
+  return text + ")\n";
+}
+
+std::string_view dtype_of(Precision precision) {
+  if (precision == Precision::fp32) return "torch.float32";
+  return precision == Precision::fp16 ? "torch.float16" : "torch.bfloat16";
+}
+
+// What a command line cannot say: objects, and values of enumerations. A mixed precision recipe is
+// resolved after the overrides, which an object takes instead.
+std::string program(const Scenario& s, bool unfused) {
+  const bool mixed = s.model.experts > 0 && s.model.mixes_layers();
+  const bool latent = s.model.latent_attention();
+  std::string text = "import sys\n";
+  if (mixed) text += "from functools import partial\n";
+  text += "\nimport torch\n";
+  if (mixed) {
+    text += "from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec\n";
+  }
+  if (unfused) text += "from megatron.core.transformer.enums import AttnBackend\n";
+  text += "from megatron.bridge import recipes\n";
+  if (latent) text += "from megatron.bridge.models.mla_provider import MLAModelProvider\n";
+  text +=
+      "from megatron.bridge.training.gpt_step import forward_step\n"
+      "from megatron.bridge.training.mixed_precision import MixedPrecisionConfig\n"
+      "from megatron.bridge.training.pretrain import pretrain\n"
+      "from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides\n"
+      "\n"
+      "if __name__ == \"__main__\":\n"
+      "    cfg = recipes.vanilla_gpt_pretrain_config()\n";
+  if (latent) text += "    cfg.model = MLAModelProvider()\n";
+  text += fmt::format(
+      "    cfg.mixed_precision = MixedPrecisionConfig(params_dtype={0}, pipeline_dtype={0})\n",
+      dtype_of(s.training.precision));
+  if (mixed) {
+    text +=
+        "    cfg.model.transformer_layer_spec = partial(get_gpt_decoder_block_spec, "
+        "use_transformer_engine=True)\n";
+  }
+  text += "    cfg = process_config_with_overrides(cfg, cli_overrides=sys.argv[1:])\n";
+  if (unfused) text += "    cfg.model.attention_backend = AttnBackend.unfused\n";
+  return text + "    pretrain(config=cfg, forward_step_func=forward_step)\n";
+}
+
+// NullTokenizer counts an end-of-document token on top of its vocabulary.
+std::vector<Override> data_of(const Scenario& s) {
+  return {{"tokenizer.tokenizer_type", "NullTokenizer"},
+          {"tokenizer.vocab_size", fmt::format("{}", std::max<std::int64_t>(1, s.model.vocab - 1))},
+          {"model.vocab_size", fmt::format("{}", s.model.vocab)},
+          {"model.should_pad_vocab", "true"}};
+}
+
+std::vector<Override> run_of() {
+  return {{"train.train_iters", "20"},    {"validation.eval_interval", "1000"},
+          {"validation.eval_iters", "1"}, {"scheduler.lr_warmup_iters", "2"},
+          {"logger.log_interval", "1"},   {"logger.log_throughput", "true"},
+          {"checkpoint.save", "null"}};
+}
+
+void add_notes(const Scenario& s, const std::vector<std::string>& without,
+               std::vector<std::string>& notes) {
+  if (s.model.positions == costmodel::Positions::learned &&
+      s.model.max_positions != s.training.sequence) {
+    notes.push_back(
+        fmt::format("Megatron-Bridge keeps a learned position a token of the sequence, {}, not {}",
+                    s.training.sequence, s.model.max_positions));
+  }
+  for (const auto& argument : without)
+    notes.push_back(argument + " is not exported: Megatron-Bridge has no field of it");
+}
+
+}  // namespace
+
+BridgeExport export_bridge(const Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  const MegatronExport megatron = export_megatron(scenario, plan);
+  const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
+  BridgeExport out;
+  out.notes = megatron.notes;
+  add_notes(scenario, fields.without, out.notes);
+  const std::vector<Override> data = data_of(scenario), run = run_of();
+  for (const auto& part : {fields.list, data, run})
+    out.overrides.insert(out.overrides.end(), part.begin(), part.end());
+  out.script = script_head({.framework = "Megatron-Bridge 0.6",
+                            .where = "where Megatron-Bridge is installed",
+                            .notes = out.notes,
+                            .environment = megatron.environment},
+                           scenario, plan);
+  out.script += "\ncat > bridge_pretrain.py <<'PYTHON'\n" +
+                program(scenario, has_unfused_attention(megatron)) + "PYTHON\n";
+  out.script += "\n# The plan.\n" + array_of("plan", fields.list);
+  out.script += "\n# Made-up data, to measure time and memory; replace it to train.\n" +
+                array_of("data", data);
+  out.script += "\n# A short run that prints time and throughput of each iteration.\n" +
+                array_of("run", run) + "\n";
+  out.script += torchrun_command(scenario, plan);
+  out.script += "  bridge_pretrain.py \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
+  return out;
+}
+
+}  // namespace planner

@@ -1,0 +1,173 @@
+#include "planner/frameworks/export_overrides.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "planner/frameworks/override_words.hpp"
+
+namespace planner {
+
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+
+namespace {
+
+using Arguments = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::string_view backend_flag = "--attention-backend";
+constexpr std::string_view transfers_flag = "--no-overlap-p2p-communication";
+
+Arguments arguments_of(const MegatronExport& exported) {
+  Arguments all;
+  for (const auto& argument : exported.arguments) {
+    const std::size_t space = argument.find(' ');
+    all[argument.substr(0, space)] =
+        space == std::string::npos ? std::string() : argument.substr(space + 1);
+  }
+  return all;
+}
+
+std::string list_of(std::string words) {
+  std::ranges::replace(words, ' ', ',');
+  return "[" + words + "]";
+}
+
+// transformer_config.py takes a number or a list, no expression.
+std::string layers_with_experts_list(const costmodel::ModelSpec& model) {
+  std::string list;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    list += fmt::format("{}{}", layer > 0 ? "," : "", model.has_experts(layer) ? 1 : 0);
+  return "[" + list + "]";
+}
+
+class Fields {
+ public:
+  Fields(Arguments arguments, OverrideTarget target)
+      : arguments_(std::move(arguments)), bridge_(target == OverrideTarget::bridge) {}
+
+  void put(std::string_view field, std::string value) {
+    if (!field.empty() && written_.insert(std::string(field)).second)
+      out.list.push_back({std::string(field), std::move(value)});
+  }
+  void put(std::string_view bridge, std::string_view nemo, std::string value) {
+    put(bridge_ ? bridge : nemo, std::move(value));
+  }
+  bool has(std::string_view flag) const { return arguments_.contains(flag); }
+
+  void write_table() {
+    for (const auto& word : override_words()) {
+      if (word.form != OverrideForm::import_on && !field_of(word).empty()) write(word);
+    }
+  }
+
+  // Arguments that no row of this column says, but for those that are said otherwise.
+  void list_others() {
+    static constexpr std::array<std::string_view, 8> elsewhere{"--group-query-attention",
+                                                               "--swiglu",
+                                                               "--quick-geglu",
+                                                               "--squared-relu",
+                                                               "--max-position-embeddings",
+                                                               "--grad-reduce-in-bf16",
+                                                               "--bf16",
+                                                               "--fp16"};
+    for (const auto& argument : arguments_) {
+      const std::string& flag = argument.first;
+      const bool said = std::ranges::any_of(override_words(), [&](const OverrideWord& word) {
+        return word.flag == flag && word.form != OverrideForm::import_on && !field_of(word).empty();
+      });
+      if (said || std::ranges::find(elsewhere, flag) != elsewhere.end()) continue;
+      const std::string& value = argument.second;
+      out.without.push_back(fmt::format("{}{}{}", flag, value.empty() ? "" : " ", value));
+    }
+  }
+
+  OverrideExport out;
+
+ private:
+  std::string_view field_of(const OverrideWord& word) const {
+    return bridge_ ? word.bridge : word.nemo;
+  }
+
+  // Two flags may turn off one field.
+  bool said(std::string_view field) const {
+    return std::ranges::any_of(override_words(), [&](const OverrideWord& word) {
+      return field_of(word) == field && has(word.flag);
+    });
+  }
+
+  void write(const OverrideWord& word) {
+    const std::string_view field = field_of(word);
+    const bool on = said(field);
+    if (!on && !word.always) return;
+    const auto argument = arguments_.find(word.flag);
+    const std::string value = argument == arguments_.end() ? std::string() : argument->second;
+    switch (word.form) {
+      case OverrideForm::on: return put(field, on ? "true" : "false");
+      case OverrideForm::off: return put(field, on ? "false" : "true");
+      case OverrideForm::torch:
+        return put(field, value == "bf16" ? "torch.bfloat16" : "torch.float32");
+      case OverrideForm::list: return put(field, list_of(value));
+      case OverrideForm::value:
+      case OverrideForm::import_on: break;
+    }
+    if (!value.empty()) put(field, value);
+  }
+
+  Arguments arguments_;
+  bool bridge_;
+  std::set<std::string, std::less<>> written_;
+};
+
+void write_activation(Fields& fields) {
+  const bool gelu = fields.has("--quick-geglu");
+  const bool gated = fields.has("--swiglu") || gelu;
+  fields.put("model.gated_linear_unit", "model.config.gated_linear_unit", gated ? "true" : "false");
+  const std::string_view quick = "megatron.core.fusions.fused_bias_geglu.quick_gelu";
+  const std::string_view squared = "megatron.core.activations.squared_relu";
+  const std::string_view name = gelu                           ? quick
+                                : gated                        ? "torch.nn.functional.silu"
+                                : fields.has("--squared-relu") ? squared
+                                                               : "torch.nn.functional.gelu";
+  fields.put("model.activation_func", "model.config.activation_func", std::string(name));
+}
+
+}  // namespace
+
+bool has_unfused_attention(const MegatronExport& exported) {
+  return std::ranges::find(exported.arguments, std::string(backend_flag) + " unfused") !=
+         exported.arguments.end();
+}
+
+OverrideExport export_overrides(const MegatronExport& exported, const Scenario& scenario,
+                                const ParallelPlan& plan, OverrideTarget target) {
+  Arguments arguments = arguments_of(exported);
+  arguments.erase(arguments.find(backend_flag));
+  // Megatron-LM overlaps transfers of itself where stages are interleaved.
+  const bool serial = plan.vpp == 1 || arguments.contains(transfers_flag);
+  if (serial) arguments[std::string(transfers_flag)] = "";
+  if (arguments.contains("--moe-layer-freq"))
+    arguments["--moe-layer-freq"] = layers_with_experts_list(scenario.model);
+  Fields fields(std::move(arguments), target);
+  fields.write_table();
+  write_activation(fields);
+  if (scenario.training.precision == costmodel::Precision::fp32)
+    fields.put("mixed_precision.fp32", "", "true");
+  fields.put("model.batch_p2p_comm", "MegatronCommOverlapCallback.batch_p2p_comm",
+             serial ? "true" : "false");
+  if (scenario.model.latent_attention() && scenario.model.q_lora_rank == 0)
+    fields.put("model.q_lora_rank", "", "null");
+  if (fields.has("--cuda-graph-impl")) {
+    fields.put("model.use_te_rng_tracker", "", "true");
+    fields.put("rng.te_rng_tracker", "", "true");
+  }
+  fields.list_others();
+  return std::move(fields.out);
+}
+
+}  // namespace planner

@@ -1,0 +1,243 @@
+#include "planner/frameworks/import_overrides.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "costmodel/base/escape.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/override_words.hpp"
+#include "planner/frameworks/overrides_text.hpp"
+
+namespace planner {
+
+namespace {
+
+// "torch.nn.functional.silu" and "AttnBackend.unfused" end with what they mean.
+std::string last_part(const std::string& value) { return value.substr(value.rfind('.') + 1); }
+
+std::string written(const SetField& set) {
+  return costmodel::shortened(fmt::format("{}={}", set.field, fmt::join(set.values, ",")), 100);
+}
+
+class Translation {
+ public:
+  explicit Translation(const OverridesText& text) : text_(text) {
+    arguments.world_size = text.world_size;
+    arguments.per_node = text.per_node;
+  }
+
+  void translate() {
+    for (const auto& set : text_.fields) {
+      const auto rows = rows_of(set.field);
+      if (translate_special(set)) continue;
+      if (!rows.empty()) {
+        translate_row(*rows.front(), set);
+      } else if (!is_harmless_override(set.field)) {
+        left_out.push_back(written(set) + ": no key says it");
+      }
+    }
+    add_activation();
+    add_precision();
+    if (!last("model.num_query_groups", "model.config.num_query_groups").empty())
+      add("--group-query-attention", {}, {});
+    // Both keep a learned position a token.
+    if (const auto* sequence = arguments.find("--seq-length"))
+      add("--max-position-embeddings", sequence->values, sequence->mark);
+  }
+
+  MegatronArguments arguments;
+  std::vector<std::string> left_out;
+
+ private:
+  static std::vector<const OverrideWord*> rows_of(std::string_view field) {
+    std::vector<const OverrideWord*> rows;
+    for (const auto& word : override_words())
+      if (word.bridge == field || word.nemo == field) rows.push_back(&word);
+    return rows;
+  }
+
+  // The value that counts, of either framework's field; empty: not said, or null.
+  std::string last(std::string_view bridge, std::string_view nemo = "") const {
+    std::string value;
+    for (const auto& set : text_.fields) {
+      if (set.field == bridge || (!nemo.empty() && set.field == nemo))
+        value = set.values.empty() || set.values.front() == "null" ? "" : set.values.front();
+    }
+    return value;
+  }
+
+  void add(std::string_view flag, std::vector<std::string> values, const costmodel::Mark& mark,
+           const std::string& unknown = "") {
+    arguments.list.push_back({std::string(flag), std::move(values), mark, unknown});
+  }
+
+  void drop(std::string_view flag) {
+    std::erase_if(arguments.list, [&](const MegatronArgument& a) { return a.flag == flag; });
+  }
+
+  bool translate_special(const SetField& set) {
+    static const std::set<std::string_view> elsewhere{"model.gated_linear_unit",
+                                                      "model.activation_func",
+                                                      "model.config.gated_linear_unit",
+                                                      "model.config.activation_func",
+                                                      "model.batch_p2p_comm",
+                                                      "MegatronCommOverlapCallback.batch_p2p_comm",
+                                                      "model.use_te_rng_tracker",
+                                                      "trainer.strategy.use_te_rng_tracker",
+                                                      "mixed_precision",
+                                                      "trainer.plugins.precision",
+                                                      "model.bf16",
+                                                      "mixed_precision.fp32",
+                                                      "model.fp16"};
+    if (elsewhere.contains(set.field)) return true;
+    const bool vocabulary =
+        set.field == "model.vocab_size" || set.field == "model.config.vocab_size";
+    if (vocabulary && !last(set.field).empty())
+      add("--padded-vocab-size", set.values, set.mark, set.unknown);
+    return vocabulary;
+  }
+
+  // A switch that is set the other way takes back what came before.
+  void translate_row(const OverrideWord& word, const SetField& set) {
+    drop(word.flag);
+    const std::string value = set.values.empty() ? std::string() : set.values.front();
+    switch (word.form) {
+      case OverrideForm::on:
+      case OverrideForm::import_on: return add_switch(word, set, value == "true");
+      case OverrideForm::off: return add_switch(word, set, value == "false");
+      case OverrideForm::list:
+        if (value != "null" && !set.values.empty())
+          add(word.flag, set.values, set.mark, set.unknown);
+        return;
+      case OverrideForm::torch:
+        if (value != "null")
+          add(word.flag, {last_part(value) == "bfloat16" ? "bf16" : "fp32"}, set.mark, set.unknown);
+        return;
+      case OverrideForm::value: break;
+    }
+    if (value.empty() || value == "null") return;
+    if (set.values.size() > 1) {
+      add(word.flag, {fmt::format("[{}]", fmt::join(set.values, ","))}, set.mark, set.unknown);
+    } else {
+      const bool name = word.flag == "--attention-backend";
+      add(word.flag, {name ? last_part(value) : value}, set.mark, set.unknown);
+    }
+  }
+
+  void add_switch(const OverrideWord& word, const SetField& set, bool said) {
+    const std::string value = set.values.empty() ? std::string() : set.values.front();
+    if (said) add(word.flag, {}, set.mark);
+    if (value != "true" && value != "false" && value != "null") {
+      throw costmodel::ConfigError(
+          set.mark, fmt::format("{} is neither true nor false", costmodel::quote(written(set))),
+          "write true or false");
+    }
+  }
+
+  void add_activation() {
+    const bool gated = last("model.gated_linear_unit", "model.config.gated_linear_unit") == "true";
+    const std::string function =
+        last_part(last("model.activation_func", "model.config.activation_func"));
+    if (gated) {
+      add(function == "quick_gelu" || function == "gelu" ? "--quick-geglu" : "--swiglu", {}, {});
+    } else if (function == "squared_relu" || function == "relu2") {
+      add("--squared-relu", {}, {});
+    }
+  }
+
+  // The name of a recipe of precision, "bf16_with_mxfp8_mixed", or "bf16-mixed" of NeMo.
+  void add_named_precision(const std::string& name) {
+    const bool half = name.starts_with("fp16") || name.starts_with("16");
+    add(half ? "--fp16" : "--bf16", {}, {});
+    if (!half && arguments.find("--accumulate-allreduce-grads-in-fp32") == nullptr &&
+        last("trainer.plugins.grad_reduce_in_fp32").empty())
+      add("--accumulate-allreduce-grads-in-fp32", {}, {});
+    const bool mxfp8 = name.find("mxfp8") != std::string::npos;
+    if (name.find("fp8") == std::string::npos) return;
+    const bool delayed = name.find("delayed") != std::string::npos;
+    const bool blocks = name.find("subchannel") != std::string::npos;
+    add("--fp8-format", {mxfp8 ? "e4m3" : "hybrid"}, {});
+    add("--fp8-recipe",
+        {mxfp8     ? "mxfp8"
+         : delayed ? "delayed"
+         : blocks  ? "blockwise"
+                   : "tensorwise"},
+        {});
+    if (!blocks) add("--fp8-param-gather", {}, {});
+    if (mxfp8) add("--reuse-grad-buf-for-mxfp8-param-ag", {}, {});
+  }
+
+  void add_precision() {
+    const std::string name = last("mixed_precision", "trainer.plugins.precision");
+    const bool said = !last("mixed_precision.bf16").empty() ||
+                      !last("mixed_precision.fp16").empty() ||
+                      !last("mixed_precision.fp32").empty();
+    if (!name.empty() && name != "32") {
+      add_named_precision(name);
+    } else if (!said && name.empty()) {
+      add_named_precision("bf16_mixed");
+      arguments.notes.emplace_back("no override names a precision: bf16_mixed, as recipes have it");
+    }
+    const bool wide = arguments.find("--accumulate-allreduce-grads-in-fp32") != nullptr;
+    if (arguments.find("--bf16") != nullptr && !wide) add("--grad-reduce-in-bf16", {}, {});
+  }
+
+  const OverridesText& text_;
+};
+
+// A recipe brings its model: without sizes of one the scenario needs the name of ours.
+void replace_model(const OverridesText& text, ImportedJob& job) {
+  const bool sized = std::ranges::any_of(job.missing, [](const MissingKey& key) {
+    return key.key == "model.layers" || key.key == "model.hidden";
+  });
+  if (!sized) return;
+  costmodel::Value model;
+  model.set("base", costmodel::scalar_value(std::string(to_be_replaced)));
+  job.scenario.set("model", std::move(model));
+  std::erase_if(job.missing, [](const MissingKey& key) { return key.key.starts_with("model."); });
+  const std::string recipe =
+      text.recipe.empty() ? "the recipe" : "recipe " + costmodel::shortened(text.recipe);
+  job.missing.push_back({"model.base", fmt::format("the model is that of {}: --set model.base=NAME "
+                                                   "(see `shardplan list models`)",
+                                                   recipe)});
+}
+
+}  // namespace
+
+bool holds_bridge_overrides(const std::string& text) {
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"model.tensor_model_parallel_size", "model.num_layers=",
+                                         "train.micro_batch_size", "train.global_batch_size"},
+      [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+bool holds_nemo_overrides(const std::string& text) {
+  return text.find("trainer.strategy.") != std::string::npos;
+}
+
+ImportedJob import_overrides(const std::string& text, const std::string& file) {
+  const OverridesText read = read_overrides(text, file);
+  Translation translation(read);
+  translation.translate();
+  ImportedJob job = import_megatron(translation.arguments);
+  job.format = holds_nemo_overrides(text) ? JobFormat::nemo : JobFormat::bridge;
+  job.left_out.insert(job.left_out.end(), translation.left_out.begin(), translation.left_out.end());
+  replace_model(read, job);
+  if (!read.recipe.empty() && !read.recipe.starts_with("vanilla_gpt")) {
+    job.notes.push_back(
+        fmt::format("what no override says, {} says, which is not known here: Megatron Core's "
+                    "defaults stand instead",
+                    costmodel::shortened(read.recipe)));
+  }
+  if (read.branches) {
+    job.notes.emplace_back(
+        "the script has conditions or loops: every branch is read, and the last value counts");
+  }
+  return job;
+}
+
+}  // namespace planner

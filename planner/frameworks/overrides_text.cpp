@@ -1,0 +1,169 @@
+#include "planner/frameworks/overrides_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+#include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/launcher_words.hpp"
+
+namespace planner {
+
+using costmodel::Mark;
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t from = text.find_first_not_of(blanks);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
+}
+
+bool is_field_letter(char c) {
+  const auto letter = static_cast<unsigned char>(c);
+  return std::isalnum(letter) != 0 || c == '_' || c == '.';
+}
+
+// "model.num_layers", and the names of whole sections that are set to a word.
+bool is_field(std::string_view text) {
+  static constexpr std::array<std::string_view, 24> sections{
+      "model",        "train",      "optimizer",
+      "ddp",          "dataset",    "mixed_precision",
+      "scheduler",    "checkpoint", "dist",
+      "comm_overlap", "logger",     "tokenizer",
+      "rng",          "profiling",  "validation",
+      "env_vars",     "peft",       "rerun_state_machine",
+      "trainer",      "data",       "optim",
+      "log",          "resume",     "MegatronCommOverlapCallback"};
+  if (!std::ranges::all_of(text, is_field_letter)) return false;
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return text == "mixed_precision";
+  return dot + 1 < text.size() &&
+         std::ranges::find(sections, text.substr(0, dot)) != sections.end();
+}
+
+bool is_quoted(std::string_view text) {
+  return text.size() > 1 && (text.front() == '"' || text.front() == '\'') &&
+         text.back() == text.front();
+}
+
+// Hydra and Python write the same constants with other capitals.
+std::string item_of(std::string_view text) {
+  text = trimmed(text);
+  if (is_quoted(text)) return std::string(text.substr(1, text.size() - 2));
+  std::string item(text);
+  if (item == "True" || item == "False" || item == "None" || item == "Null")
+    item.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(item.front())));
+  return item == "none" ? "null" : item;
+}
+
+std::vector<std::string> values_of(std::string_view text) {
+  text = trimmed(text);
+  if (is_quoted(text) || !text.starts_with('[') || !text.ends_with(']')) return {item_of(text)};
+  std::vector<std::string> items;
+  std::istringstream list(std::string(text.substr(1, text.size() - 2)));
+  for (std::string item; std::getline(list, item, ',');) items.push_back(item_of(item));
+  return items;
+}
+
+// "model.num_layers=8" of a command line, "+model.x=1" for a field that is added.
+bool read_word(const ShellWord& word, OverridesText& out) {
+  std::string_view text = word.text;
+  while (text.starts_with('+')) text.remove_prefix(1);
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || !is_field(text.substr(0, equals))) return false;
+  out.fields.push_back({std::string(text.substr(0, equals)), values_of(text.substr(equals + 1)),
+                        word.mark, word.unknown});
+  return true;
+}
+
+// A comment of Python ends a line, but in quotes.
+std::string_view without_comment(std::string_view line) {
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quote == 0 && line[i] == '#') return line.substr(0, i);
+    if (line[i] == '"' || line[i] == '\'') {
+      if (quote == 0) {
+        quote = line[i];
+      } else if (quote == line[i]) {
+        quote = 0;
+      }
+    }
+  }
+  return line;
+}
+
+// "recipe = llm.llama3_8b.pretrain_recipe(" and "cfg = recipes.llama3_8b_pretrain_config()".
+std::string recipe_of(std::string_view value) {
+  const std::size_t call = value.find('(');
+  std::string_view name = value.substr(0, call);
+  if (name.ends_with(".pretrain_recipe")) name = name.substr(0, name.rfind('.'));
+  name = name.substr(name.rfind('.') + 1);
+  return call == std::string_view::npos ? "" : std::string(name);
+}
+
+// "    cfg.model.num_layers = 8", whatever the object is called.
+void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
+  line = trimmed(without_comment(line));
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos || line.substr(equals).starts_with("==")) return;
+  const std::string_view name = trimmed(line.substr(0, equals));
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  if (!std::ranges::all_of(name, is_field_letter)) return;
+  const bool recipe = value.find("pretrain_") != std::string_view::npos;
+  if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
+    out.recipe = recipe_of(value);
+    return;
+  }
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || equals + 1 == line.size() || line[equals - 1] != ' ') return;
+  const std::string_view field = name.substr(dot + 1);
+  if (is_field(field) && value.find('(') == std::string_view::npos)
+    out.fields.push_back({std::string(field), values_of(value), mark, ""});
+}
+
+void read_python(const std::string& text, const std::string& file, OverridesText& out) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) read_line(line, {file, ++number, 1}, out);
+}
+
+// The words of the last command that sets fields; those before the first are its launcher.
+void read_commands(const ShellScript& script, OverridesText& out) {
+  ShellWords launcher;
+  for (const auto& words : script.commands) {
+    OverridesText found;
+    ShellWords before;
+    for (auto word = words.begin(); word != words.end(); ++word) {
+      if (word->text == "--recipe" && std::next(word) != words.end())
+        found.recipe = std::next(word)->text;
+      if (!read_word(*word, found) && found.fields.empty()) before.push_back(*word);
+    }
+    const bool program = std::ranges::any_of(
+        before, [](const ShellWord& word) { return word.text.ends_with(".py"); });
+    if (found.fields.empty() && !program) continue;
+    launcher = before;
+    if (!found.recipe.empty()) out.recipe = found.recipe;
+    out.fields.insert(out.fields.end(), found.fields.begin(), found.fields.end());
+  }
+  const Launched launched = launched_by(script, launcher);
+  out.world_size = launched.world_size;
+  out.per_node = launched.per_node;
+  out.branches = script.branches;
+}
+
+}  // namespace
+
+OverridesText read_overrides(const std::string& text, const std::string& file) {
+  OverridesText out;
+  read_python(text, file, out);
+  if (!file.ends_with(".py")) read_commands(read_shell(text, file), out);
+  return out;
+}
+
+}  // namespace planner

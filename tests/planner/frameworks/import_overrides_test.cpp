@@ -1,0 +1,103 @@
+// Overrides of Megatron-Bridge as scenarios; and plans that are exported and come back the same.
+#include "planner/frameworks/import_overrides.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "costmodel/base/error.hpp"
+#include "planner/frameworks/export_bridge.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/planner/support/round_trips.hpp"
+
+namespace import_overrides_test {
+
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+using planner::ImportedJob;
+
+namespace {
+
+Scenario scenario_of(ImportedJob job, const std::string& cluster) {
+  planner::set_cluster(job, cluster);
+  CHECK(job.missing.empty());
+  return scenarios::read(to_yaml(job));
+}
+
+// Neither framework keeps more learned positions than tokens.
+Scenario shortened(Scenario in) {
+  if (in.model.positions == costmodel::Positions::learned)
+    in.model.max_positions = in.training.sequence;
+  return in;
+}
+
+void check_bridge(const Scenario& in, const ParallelPlan& plan, const std::string& cluster) {
+  const auto exported = planner::export_bridge(in, plan);
+  REQUIRE(planner::holds_bridge_overrides(exported.script));
+  const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
+  CHECK(job.format == planner::JobFormat::bridge);
+  CHECK_MESSAGE(job.left_out.empty(), (job.left_out.empty() ? "" : job.left_out.front()));
+  round_trips::check_same(shortened(in), scenario_of(job, cluster), plan);
+}
+
+constexpr const char* overrides =
+    "torchrun --nproc_per_node=8 --nnodes=2 scripts/training/run_recipe.py "
+    "--recipe llama3_8b_pretrain_config \\\n"
+    "  'model.tensor_model_parallel_size=2' +model.sequence_parallel=True \\\n"
+    "  train.global_batch_size=64 train.micro_batch_size=1 dataset.seq_length=8192 \\\n"
+    "  mixed_precision=bf16_with_fp8_current_scaling_mixed optimizer.lr=1e-4 \\\n"
+    "  model.recompute_granularity=selective 'model.recompute_modules=[core_attn,mlp]' \\\n"
+    "  model.window_size=128\n";
+
+}  // namespace
+
+TEST_CASE("overrides of a recipe become a scenario; the model is the recipe's") {
+  ImportedJob job = planner::import_overrides(overrides, "x.sh");
+  REQUIRE(job.left_out.size() == 1);
+  CHECK(job.left_out.front() == "model.window_size=128: no key says it");
+  REQUIRE(job.missing.size() == 2);
+  CHECK(job.missing[0].key == "cluster.base");
+  CHECK(job.missing[1].key == "model.base");
+  CHECK(fixtures::contains(job.missing[1].remedy, "recipe llama3_8b_pretrain_config"));
+  planner::set_key(job, "model.base=llama-3-8b", {});
+  const Scenario s = scenario_of(job, "dgx-h100");
+  const ParallelPlan plan = resolve_plan(s);
+  CHECK(s.training.precision == costmodel::Precision::fp8);
+  CHECK(s.training.sequence == 8192);
+  CHECK(plan.tp == 2);
+  CHECK(plan.dp == 8);
+  CHECK(plan.sequence_parallel);
+  CHECK(plan.recompute.modules != 0);
+}
+
+TEST_CASE("Python that sets fields is read too") {
+  const ImportedJob job = planner::import_overrides(
+      "cfg = recipes.llama3_70b_pretrain_config()\n"
+      "cfg.model.tensor_model_parallel_size = 4  # of 8\n"
+      "cfg.model.sequence_parallel = True\n"
+      "cfg.train.micro_batch_size = 2\n"
+      "cfg.train.global_batch_size = 128\n",
+      "x.py");
+  const costmodel::Value* plan = job.scenario.find("plan");
+  REQUIRE(plan != nullptr);
+  CHECK(plan->find("tp")->text == "4");
+  CHECK(plan->find("micro_batch")->text == "2");
+  CHECK(fixtures::contains(job.missing.back().remedy, "llama3_70b_pretrain_config"));
+}
+
+TEST_CASE("a switch that is neither true nor false is refused where it stands") {
+  CHECK_THROWS_WITH_AS(
+      planner::import_overrides("run.py \\\n model.sequence_parallel=yes\n", "x.sh"),
+      "x.sh:2:2: 'model.sequence_parallel=yes' is neither true nor false; write true or false",
+      costmodel::ConfigError);
+}
+
+TEST_CASE("200 random plans that Megatron-Bridge takes come back from their scripts") {
+  const auto accepts = [](const Scenario& in, const ParallelPlan& plan) {
+    return planner::megatron_violations(in, plan).empty();
+  };
+  CHECK(round_trips::of_random_plans(200, accepts, check_bridge) == 200);
+}
+
+}  // namespace import_overrides_test
