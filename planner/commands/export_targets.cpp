@@ -3,6 +3,7 @@
 #include <array>
 
 #include "planner/frameworks/export_bridge.hpp"
+#include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/report/json_report.hpp"
@@ -24,18 +25,27 @@ std::string fields_json(const std::vector<Override>& fields) {
   return rows_json(table);
 }
 
-Exported to_bridge(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
-  const BridgeExport exported = export_bridge(scenario, plan);
+Exported to_fields(const OverridesScript& exported) {
   return {exported.script, fields_json(exported.overrides), exported.notes};
+}
+
+Exported to_bridge(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  return to_fields(export_bridge(scenario, plan));
+}
+
+Exported to_nemo(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  return to_fields(export_nemo(scenario, plan));
 }
 
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
-  static constexpr std::array<ExportTarget, 3> targets{
+  static constexpr std::array<ExportTarget, 4> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
         to_bridge},
+       {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
+        to_nemo},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed}}};
   return targets;

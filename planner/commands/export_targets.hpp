@@ -10,7 +10,8 @@
 namespace planner {
 
 // Of all rows, for the help of --to.
-inline constexpr std::string_view export_target_names = "megatron, megatron-bridge, deepspeed";
+inline constexpr std::string_view export_target_names =
+    "megatron, megatron-bridge, nemo, deepspeed";
 
 struct ExportTarget {
   std::string_view name;    // of --to

@@ -101,10 +101,10 @@ void add_notes(const Scenario& s, const std::vector<std::string>& without,
 
 }  // namespace
 
-BridgeExport export_bridge(const Scenario& scenario, const costmodel::ParallelPlan& plan) {
+OverridesScript export_bridge(const Scenario& scenario, const costmodel::ParallelPlan& plan) {
   const MegatronExport megatron = export_megatron(scenario, plan);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
-  BridgeExport out;
+  OverridesScript out;
   out.notes = megatron.notes;
   add_notes(scenario, fields.without, out.notes);
   const std::vector<Override> data = data_of(scenario), run = run_of();

@@ -3,23 +3,15 @@
 // NVIDIA-NeMo/Megatron-Bridge; recipes/gpt/h100/vanilla_gpt.py, commit 0cabbd55).
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/frameworks/export_overrides.hpp"
 
 namespace planner {
 
-struct BridgeExport {
-  std::string script;  // bash: writes a Python program and starts it on every device
-  std::vector<Override> overrides;
-  std::vector<std::string> notes;
-};
-
-// Throws costmodel::ConfigError when Megatron Core would reject the plan.
-BridgeExport export_bridge(const costmodel::Scenario& scenario,
-                           const costmodel::ParallelPlan& plan);
+// The script writes a Python program and starts it on every device. Throws costmodel::ConfigError
+// when Megatron Core would reject the plan.
+OverridesScript export_bridge(const costmodel::Scenario& scenario,
+                              const costmodel::ParallelPlan& plan);
 
 }  // namespace planner

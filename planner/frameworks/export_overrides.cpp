@@ -166,6 +166,9 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
     fields.put("model.use_te_rng_tracker", "", "true");
     fields.put("rng.te_rng_tracker", "", "true");
   }
+  // The recipe of NeMo has virtual stages of its own.
+  fields.put("", "trainer.strategy.virtual_pipeline_model_parallel_size", "null");
+  fields.put("", "trainer.strategy.context_parallel_size", "1");
   fields.list_others();
   return std::move(fields.out);
 }

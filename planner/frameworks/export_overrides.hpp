@@ -24,6 +24,13 @@ struct OverrideExport {
   std::vector<std::string> without;  // arguments that have no field
 };
 
+// What an export of fields writes.
+struct OverridesScript {
+  std::string script;  // bash
+  std::vector<Override> overrides;
+  std::vector<std::string> notes;
+};
+
 // Of what export_megatron() made of the plan. --attention-backend is a value of an enumeration,
 // which a word cannot say: has_unfused_attention() tells it.
 OverrideExport export_overrides(const MegatronExport& exported, const costmodel::Scenario& scenario,

@@ -92,6 +92,11 @@ class Translation {
                                                       "trainer.plugins.precision",
                                                       "model.bf16",
                                                       "mixed_precision.fp32",
+                                                      "trainer.plugins.params_dtype",
+                                                      "trainer.plugins.pipeline_dtype",
+                                                      "trainer.strategy.pipeline_dtype",
+                                                      "optim.config.bf16",
+                                                      "optim.config.fp16",
                                                       "model.fp16"};
     if (elsewhere.contains(set.field)) return true;
     const bool vocabulary =

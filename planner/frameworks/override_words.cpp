@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 117> override_table{{
+constexpr std::array<OverrideWord, 119> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -52,7 +52,7 @@ constexpr std::array<OverrideWord, 117> override_table{{
     {"--num-experts", "model.num_moe_experts", "model.config.num_moe_experts"},
     {"--moe-router-topk", "model.moe_router_topk", "model.config.moe_router_topk"},
     {"--moe-ffn-hidden-size", "model.moe_ffn_hidden_size", "model.config.moe_ffn_hidden_size"},
-    {"--moe-layer-freq", "model.moe_layer_freq", "model.config.moe_layer_freq"},
+    {"--moe-layer-freq", "model.moe_layer_freq", ""},
     {"--moe-shared-expert-intermediate-size", "model.moe_shared_expert_intermediate_size",
      "model.config.moe_shared_expert_intermediate_size"},
     {"--moe-grouped-gemm", "model.moe_grouped_gemm", "model.config.moe_grouped_gemm",
@@ -156,6 +156,10 @@ constexpr std::array<OverrideWord, 117> override_table{{
     {"--overlap-param-gather", "optimizer.overlap_param_gather", "", OverrideForm::on, true},
     {"--tp-comm-overlap", "model.tp_comm_overlap", "MegatronCommOverlapCallback.tp_comm_overlap",
      OverrideForm::on, true},
+    {"--overlap-grad-reduce", "", "MegatronCommOverlapCallback.overlap_grad_reduce",
+     OverrideForm::on, true},
+    {"--overlap-param-gather", "", "MegatronCommOverlapCallback.overlap_param_gather",
+     OverrideForm::on, true},
     {"--overlap-grad-reduce", "comm_overlap.overlap_grad_reduce", "", OverrideForm::import_on},
     {"--overlap-param-gather", "comm_overlap.overlap_param_gather", "", OverrideForm::import_on},
     {"--tp-comm-overlap", "comm_overlap.tp_comm_overlap", "", OverrideForm::import_on},
@@ -181,7 +185,7 @@ constexpr std::array<OverrideWord, 117> override_table{{
 }};
 
 // Sections, and fields of the others.
-constexpr std::array<std::string_view, 39> harmless_fields{"scheduler.",
+constexpr std::array<std::string_view, 40> harmless_fields{"scheduler.",
                                                            "logger.",
                                                            "checkpoint.",
                                                            "rng.",
@@ -194,6 +198,7 @@ constexpr std::array<std::string_view, 39> harmless_fields{"scheduler.",
                                                            "dataset.",
                                                            "data.num_",
                                                            "data.tokenizer",
+                                                           "model.tokenizer",
                                                            "data.paths",
                                                            "trainer.max_steps",
                                                            "trainer.limit_",

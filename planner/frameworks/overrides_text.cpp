@@ -1,8 +1,11 @@
 #include "planner/frameworks/overrides_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <iterator>
 #include <sstream>
 #include <string_view>
@@ -107,6 +110,34 @@ std::string recipe_of(std::string_view value) {
   return call == std::string_view::npos ? "" : std::string(name);
 }
 
+// What NeMo says by the arguments of objects: "run.Config(MegatronCommOverlapCallback,
+// tp_comm_overlap=True)", and the vocabulary of its null tokenizer, which counts an end-of-document
+// token on top.
+bool read_call(std::string_view line, const Mark& mark, OverridesText& out) {
+  static constexpr std::string_view callback = "MegatronCommOverlapCallback";
+  static constexpr std::string_view tokenizer = "get_nmt_tokenizer";
+  const bool overlap = line.find(callback) != std::string_view::npos;
+  const bool vocabulary = line.find(tokenizer) != std::string_view::npos &&
+                          line.find("\"null\"") != std::string_view::npos;
+  if (!overlap && !vocabulary) return false;
+  std::istringstream arguments{std::string(line.substr(0, line.find_last_of(')')))};
+  for (std::string argument; std::getline(arguments, argument, ',');) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name(trimmed(std::string_view(argument).substr(0, equals)));
+    std::string value = item_of(std::string_view(argument).substr(equals + 1));
+    while (value.ends_with(')')) value.pop_back();
+    if (overlap && std::ranges::all_of(name, is_field_letter)) {
+      out.fields.push_back({fmt::format("{}.{}", callback, name), {value}, mark, ""});
+    } else if (vocabulary && name == "vocab_size") {
+      const std::int64_t size = std::strtoll(value.c_str(), nullptr, 10);
+      if (size > 0)
+        out.fields.push_back({"model.config.vocab_size", {fmt::format("{}", size + 1)}, mark, ""});
+    }
+  }
+  return true;
+}
+
 // "    cfg.model.num_layers = 8", whatever the object is called.
 void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(without_comment(line));
@@ -114,7 +145,7 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   if (equals == std::string_view::npos || line.substr(equals).starts_with("==")) return;
   const std::string_view name = trimmed(line.substr(0, equals));
   const std::string_view value = trimmed(line.substr(equals + 1));
-  if (!std::ranges::all_of(name, is_field_letter)) return;
+  if (read_call(line, mark, out) || !std::ranges::all_of(name, is_field_letter)) return;
   const bool recipe = value.find("pretrain_") != std::string_view::npos;
   if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
     out.recipe = recipe_of(value);

@@ -21,7 +21,7 @@ using fixtures::contains;
 
 namespace {
 
-std::string value_of(const planner::BridgeExport& exported, const std::string& field) {
+std::string value_of(const planner::OverridesScript& exported, const std::string& field) {
   for (const auto& override : exported.overrides)
     if (override.field == field) return override.value;
   return "absent";

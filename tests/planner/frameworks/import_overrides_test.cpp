@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "planner/frameworks/export_bridge.hpp"
+#include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/planner/support/round_trips.hpp"
@@ -37,6 +38,15 @@ void check_bridge(const Scenario& in, const ParallelPlan& plan, const std::strin
   REQUIRE(planner::holds_bridge_overrides(exported.script));
   const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
   CHECK(job.format == planner::JobFormat::bridge);
+  CHECK_MESSAGE(job.left_out.empty(), (job.left_out.empty() ? "" : job.left_out.front()));
+  round_trips::check_same(shortened(in), scenario_of(job, cluster), plan);
+}
+
+void check_nemo(const Scenario& in, const ParallelPlan& plan, const std::string& cluster) {
+  const auto exported = planner::export_nemo(in, plan);
+  REQUIRE(planner::holds_nemo_overrides(exported.script));
+  const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
+  CHECK(job.format == planner::JobFormat::nemo);
   CHECK_MESSAGE(job.left_out.empty(), (job.left_out.empty() ? "" : job.left_out.front()));
   round_trips::check_same(shortened(in), scenario_of(job, cluster), plan);
 }
@@ -98,6 +108,13 @@ TEST_CASE("200 random plans that Megatron-Bridge takes come back from their scri
     return planner::megatron_violations(in, plan).empty();
   };
   CHECK(round_trips::of_random_plans(200, accepts, check_bridge) == 200);
+}
+
+TEST_CASE("200 random plans that NeMo 2.x takes come back from their scripts") {
+  const auto accepts = [](const Scenario& in, const ParallelPlan& plan) {
+    return planner::nemo_violations(in, plan).empty();
+  };
+  CHECK(round_trips::of_random_plans(200, accepts, check_nemo) == 200);
 }
 
 }  // namespace import_overrides_test

@@ -10,11 +10,13 @@ namespace override_words_test {
 
 TEST_CASE("every flag is Megatron-LM's and every field is listed") {
   const auto bridge = field_lists::read("bridge_keys.txt");
+  const auto nemo = field_lists::read("nemo_keys.txt");
   for (const auto& word : planner::override_words()) {
     CAPTURE(word.flag);
     CAPTURE(word.bridge);
     CHECK(planner::is_megatron_flag(word.flag));
     if (!word.bridge.empty()) CHECK(bridge.contains(std::string(word.bridge)));
+    if (!word.nemo.empty()) CHECK_MESSAGE(nemo.contains(std::string(word.nemo)), word.nemo);
   }
 }
 

@@ -1,0 +1,185 @@
+#include "planner/frameworks/export_nemo.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "planner/exchange/exported.hpp"
+#include "planner/frameworks/export_megatron.hpp"
+#include "planner/frameworks/megatron_rules.hpp"
+#include "planner/frameworks/torchrun_script.hpp"
+
+namespace planner {
+
+using costmodel::ParallelPlan;
+using costmodel::Precision;
+using costmodel::Scenario;
+
+namespace {
+
+constexpr std::string_view callback_prefix = "MegatronCommOverlapCallback.";
+
+// Arguments that change numbers, and neither time nor memory.
+bool is_costless(const std::string& argument) {
+  return argument.starts_with("--use-rope-scaling") ||
+         argument.starts_with("--rope-scaling-factor");
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.e+-") == std::string::npos;
+}
+
+std::string python_of(const std::string& value) {
+  if (value == "true") return "True";
+  if (value == "false") return "False";
+  if (value == "null") return "None";
+  const bool name = value.starts_with("torch.") || value.starts_with("megatron.");
+  if (name || is_number(value)) return value;
+  if (!value.starts_with('[')) return "\"" + value + "\"";
+  std::string list;
+  std::istringstream items(value.substr(1, value.size() - 2));
+  for (std::string item; std::getline(items, item, ',');)
+    list += (list.empty() ? "" : ", ") + python_of(item);
+  return "[" + list + "]";
+}
+
+// The plugin of precision, whose fields overwrite those of model and optimizer.
+std::vector<Override> precision_of(const Scenario& s, const ParallelPlan& plan) {
+  const bool full = s.training.precision == Precision::fp32;
+  const bool half = s.training.precision == Precision::fp16;
+  const std::string type = full ? "torch.float32" : half ? "torch.float16" : "torch.bfloat16";
+  std::vector<Override> fields{{"trainer.plugins.precision", full   ? "32"
+                                                             : half ? "16-mixed"
+                                                                    : "bf16-mixed"},
+                               {"trainer.plugins.params_dtype", type},
+                               {"trainer.plugins.pipeline_dtype", type},
+                               {"optim.config.bf16", full || half ? "false" : "true"},
+                               {"optim.config.fp16", half ? "true" : "false"}};
+  if (plan.pp > 1) fields.push_back({"trainer.strategy.pipeline_dtype", type});
+  return fields;
+}
+
+std::vector<Override> run_of_nemo() {
+  return {{"trainer.max_steps", "20"},
+          {"trainer.limit_val_batches", "0"},
+          {"trainer.val_check_interval", "20"},
+          {"trainer.log_every_n_steps", "1"},
+          {"optim.lr_scheduler.warmup_steps", "2"}};
+}
+
+std::string assignments(const std::vector<Override>& fields) {
+  std::string text;
+  for (const auto& field : fields) {
+    if (!field.field.starts_with(callback_prefix)) {
+      const bool word = field.field == "trainer.plugins.precision";
+      text += fmt::format("    recipe.{} = {}\n", field.field,
+                          word ? "\"" + field.value + "\"" : python_of(field.value));
+    }
+  }
+  return text;
+}
+
+// The callback sets the overlaps of model, optimizer and gradients.
+std::string callback_line(const std::vector<Override>& fields) {
+  std::string text = "    recipe.trainer.callbacks.append(run.Config(MegatronCommOverlapCallback";
+  for (const auto& field : fields) {
+    if (field.field.starts_with(callback_prefix)) {
+      text += fmt::format(", {}={}", field.field.substr(callback_prefix.size()),
+                          python_of(field.value));
+    }
+  }
+  return text + "))\n";
+}
+
+std::string imports_of(const std::vector<Override>& fields, bool unfused) {
+  std::string text = "import nemo_run as run\nimport torch\n";
+  for (const auto& field : fields) {
+    if (field.value.starts_with("megatron."))
+      text += fmt::format("import {}\n", field.value.substr(0, field.value.rfind('.')));
+  }
+  if (unfused) text += "from megatron.core.transformer.enums import AttnBackend\n";
+  return text +
+         "from nemo.collections import llm\n"
+         "from nemo.collections.nlp.modules.common.tokenizer_utils import get_nmt_tokenizer\n"
+         "from nemo.lightning.pytorch.callbacks.megatron_comm_overlap import "
+         "MegatronCommOverlapCallback\n";
+}
+
+std::string program_of(const Scenario& s, const ParallelPlan& plan,
+                       const std::vector<Override>& fields, bool unfused) {
+  const std::int64_t each = std::min(s.cluster.devices_per_node, plan.devices());
+  std::string text = imports_of(fields, unfused) + "\nif __name__ == \"__main__\":\n";
+  text += fmt::format(
+      "    recipe = llm.gpt3_175b.pretrain_recipe(name=\"plan\", num_nodes={}, "
+      "num_gpus_per_node={})\n",
+      plan.devices() / each, each);
+  text += assignments(fields);
+  if (unfused) text += "    recipe.model.config.attention_backend = AttnBackend.unfused\n";
+  text += callback_line(fields);
+  text += fmt::format(
+      "    recipe.data.tokenizer = run.Config(get_nmt_tokenizer, library=\"null\", "
+      "model_name=\"NullTokenizer\", vocab_size={})\n",
+      std::max<std::int64_t>(1, s.model.vocab - 1));
+  return text +
+         "    recipe.model.tokenizer = recipe.data.tokenizer\n"
+         "    run.run(recipe, direct=True)\n";
+}
+
+void add_learned_positions(const Scenario& s, std::vector<std::string>& notes) {
+  const std::int64_t tokens = s.training.sequence;
+  if (s.model.positions != costmodel::Positions::learned || s.model.max_positions == tokens) return;
+  notes.push_back(fmt::format("NeMo keeps a learned position a token of the sequence, {}, not {}",
+                              tokens, s.model.max_positions));
+}
+
+}  // namespace
+
+std::vector<costmodel::Violation> nemo_violations(const Scenario& scenario,
+                                                  const ParallelPlan& plan) {
+  std::vector<costmodel::Violation> found = megatron_violations(scenario, plan);
+  if (!found.empty()) return found;
+  const MegatronExport megatron = export_megatron(scenario, plan);
+  const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
+  for (const auto& argument : fields.without) {
+    if (is_costless(argument)) continue;
+    found.push_back({"plan", fmt::format("NeMo 2.x has no field of {}", argument),
+                     "export to megatron-bridge or megatron"});
+  }
+  const bool counted =
+      costmodel::uneven_split(plan, scenario.model) != costmodel::UnevenSplit::none;
+  if (plan.vpp > 1 && plan.stage_layers.empty() && counted) {
+    found.push_back({"vpp", "NeMo 2.x: layers must be divisible by pp x vpp",
+                     "set vpp: 1, or export to megatron-bridge"});
+  }
+  return found;
+}
+
+OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) {
+  refuse_first(nemo_violations(scenario, plan), scenario);
+  const MegatronExport megatron = export_megatron(scenario, plan);
+  const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
+  OverridesScript out;
+  out.overrides = fields.list;
+  for (const auto& part : {precision_of(scenario, plan), run_of_nemo()})
+    out.overrides.insert(out.overrides.end(), part.begin(), part.end());
+  out.notes = megatron.notes;
+  out.notes.emplace_back("NeMo 3 has no language models: there, export to megatron-bridge");
+  add_learned_positions(scenario, out.notes);
+  for (const auto& argument : fields.without)
+    out.notes.push_back(argument + " is not exported: it changes neither time nor memory");
+  out.script = script_head({.framework = "NeMo 2.x",
+                            .where = "in a container of NeMo 2.x",
+                            .notes = out.notes,
+                            .environment = megatron.environment},
+                           scenario, plan);
+  out.script += "\ncat > nemo_pretrain.py <<'PYTHON'\n" +
+                program_of(scenario, plan, out.overrides, has_unfused_attention(megatron)) +
+                "PYTHON\n\n" + torchrun_command(scenario, plan) + "  nemo_pretrain.py \"$@\"\n";
+  return out;
+}
+
+}  // namespace planner
