@@ -156,6 +156,7 @@ const std::vector<CommandRow> command_rows{
       .formats = "text json",
       .summary = "the plan as a framework's own configuration and launch",
       .examples = {"shardplan export my.yaml --to megatron --out launch.sh",
+                   "shardplan export my.yaml --to megatron-bridge --launcher slurm --out job.sh",
                    "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
      export_command},
     {{.name = "list",

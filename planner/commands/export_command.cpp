@@ -7,6 +7,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/frameworks/launcher.hpp"
 
 namespace planner {
 
@@ -36,7 +37,11 @@ CommandResult export_command(const Session& session) {
   const auto settled = settled_plan(s);
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;
-  const Exported exported = target.exported(s, plan);
+  Exported exported = target.exported(s, plan);
+  const std::string& name = session.options.launcher;
+  const Launcher launcher = name.empty() ? Launcher::torchrun : launcher_of(name);
+  exported.text = with_launcher(exported.text, launcher, s, plan);
+  if (!launcher_note(launcher).empty()) exported.notes.emplace_back(launcher_note(launcher));
   Evaluator evaluator = evaluator_of(s);
   CommandResult result;
   result.warnings = plan_warnings(session.options, s, evaluator.estimate(plan));

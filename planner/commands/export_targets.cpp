@@ -6,6 +6,7 @@
 #include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
+#include "planner/frameworks/launcher.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
@@ -17,6 +18,19 @@ Exported to_megatron(const costmodel::Scenario& scenario, const costmodel::Paral
   Table table{{{"argument", false}}, {}};
   for (const auto& argument : exported.arguments) table.rows.push_back({argument});
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
+}
+
+Exported to_slurm(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  Exported exported = to_megatron(scenario, plan);
+  exported.text = with_launcher(exported.text, Launcher::slurm, scenario, plan);
+  return exported;
+}
+
+Exported to_kubernetes(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  Exported exported = to_megatron(scenario, plan);
+  exported.text = with_launcher(exported.text, Launcher::kubernetes, scenario, plan);
+  exported.notes.emplace_back(launcher_note(Launcher::kubernetes));
+  return exported;
 }
 
 std::string fields_json(const std::vector<Override>& fields) {
@@ -40,14 +54,16 @@ Exported to_nemo(const costmodel::Scenario& scenario, const costmodel::ParallelP
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
-  static constexpr std::array<ExportTarget, 4> targets{
+  static constexpr std::array<ExportTarget, 6> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
         to_bridge},
        {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
         to_nemo},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
-        export_deepspeed}}};
+        export_deepspeed},
+       {"slurm", "a batch script of pretrain_gpt.py; its arguments", to_slurm},
+       {"kubernetes", "a Job of pretrain_gpt.py; its arguments", to_kubernetes}}};
   return targets;
 }
 

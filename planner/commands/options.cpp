@@ -170,6 +170,13 @@ const std::vector<FlagRow> flag_rows{
      &Options::write_schedule},
     {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
      &Options::to},
+    {{.name = "launcher",
+      .value = "NAME",
+      .help = "what starts the exported script on its nodes: torchrun (the default), slurm, "
+              "kubernetes",
+      .only_for = "export",
+      .words = "torchrun slurm kubernetes"},
+     &Options::launcher},
     {{.name = "cluster",
       .value = "NAME",
       .help = "the devices of an imported job, which its file does not name",

@@ -25,6 +25,7 @@ struct Options {
   std::string placement;
   std::string page;
   std::string to;
+  std::string launcher;         // of an exported script; empty: torchrun
   std::string cluster;          // of an imported job; empty: not said
   double fail_above = 0;        // per cent; 0: never
   int top = 0;                  // 0: the scenario's

@@ -115,7 +115,7 @@ OverridesScript export_bridge(const Scenario& scenario, const costmodel::Paralle
                             .notes = out.notes,
                             .environment = megatron.environment},
                            scenario, plan);
-  out.script += "\ncat > bridge_pretrain.py <<'PYTHON'\n" +
+  out.script += "\nprogram=$(mktemp --suffix=.py)\ncat > \"$program\" <<'PYTHON'\n" +
                 program(scenario, has_unfused_attention(megatron)) + "PYTHON\n";
   out.script += "\n# The plan.\n" + array_of("plan", fields.list);
   out.script += "\n# Made-up data, to measure time and memory; replace it to train.\n" +
@@ -123,7 +123,7 @@ OverridesScript export_bridge(const Scenario& scenario, const costmodel::Paralle
   out.script += "\n# A short run that prints time and throughput of each iteration.\n" +
                 array_of("run", run) + "\n";
   out.script += torchrun_command(scenario, plan);
-  out.script += "  bridge_pretrain.py \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
+  out.script += "  \"$program\" \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
   return out;
 }
 

@@ -176,9 +176,9 @@ OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) 
                             .notes = out.notes,
                             .environment = megatron.environment},
                            scenario, plan);
-  out.script += "\ncat > nemo_pretrain.py <<'PYTHON'\n" +
+  out.script += "\nprogram=$(mktemp --suffix=.py)\ncat > \"$program\" <<'PYTHON'\n" +
                 program_of(scenario, plan, out.overrides, has_unfused_attention(megatron)) +
-                "PYTHON\n\n" + torchrun_command(scenario, plan) + "  nemo_pretrain.py \"$@\"\n";
+                "PYTHON\n\n" + torchrun_command(scenario, plan) + "  \"$program\" \"$@\"\n";
   return out;
 }
 

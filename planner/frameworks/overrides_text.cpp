@@ -175,8 +175,9 @@ void read_commands(const ShellScript& script, OverridesText& out) {
         found.recipe = std::next(word)->text;
       if (!read_word(*word, found) && found.fields.empty()) before.push_back(*word);
     }
-    const bool program = std::ranges::any_of(
-        before, [](const ShellWord& word) { return word.text.ends_with(".py"); });
+    const bool program = std::ranges::any_of(before, [](const ShellWord& word) {
+      return word.text.ends_with(".py") || word.text == "torchrun";
+    });
     if (found.fields.empty() && !program) continue;
     launcher = before;
     if (!found.recipe.empty()) out.recipe = found.recipe;

@@ -5,6 +5,7 @@
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/json_import_deepspeed.hpp"
+#include "planner/frameworks/launcher.hpp"
 #include "planner/frameworks/megatron_log.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 
@@ -35,14 +36,18 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
       "of Megatron-Bridge or NeMo, a ds_config.json");
 }
 
-}  // namespace
-
-JobFormat format_of(const std::string& file) {
-  return format_of_text(costmodel::read_file(file, costmodel::measurement_limits), file);
+// The text, or the script that it brings to Kubernetes.
+std::string script_in(const std::string& file) {
+  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+  return script_of_job(text, file).value_or(text);
 }
 
+}  // namespace
+
+JobFormat format_of(const std::string& file) { return format_of_text(script_in(file), file); }
+
 ImportedJob read_job(const std::string& file) {
-  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+  const std::string text = script_in(file);
   const JobFormat format = format_of_text(text, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
   if (format == JobFormat::bridge || format == JobFormat::nemo) return import_overrides(text, file);

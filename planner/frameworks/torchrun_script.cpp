@@ -33,10 +33,7 @@ std::string script_head(const ScriptHead& head, const costmodel::Scenario& scena
   text += shell_comment(
       "Run it " + head.where +
       (nodes > 1 ? fmt::format(" on each of the {} nodes,", nodes) : std::string(".")));
-  if (nodes > 1) {
-    text += shell_comment(
-        "with MASTER_ADDR naming the first and NODE_RANK (or SLURM_NODEID) counting from 0.");
-  }
+  if (nodes > 1) text += rendezvous_comment;
   for (const auto& note : head.notes) text += shell_comment("Note: " + note);
   text += "set -euo pipefail\n\n";
   for (const auto& variable : head.environment) text += fmt::format("export {}\n", variable);

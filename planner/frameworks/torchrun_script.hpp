@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/plan/parallel_plan.hpp"
@@ -18,6 +19,10 @@ struct ScriptHead {
   std::vector<std::string> notes;
   std::vector<std::string> environment;  // "NAME=value"
 };
+
+// Says what a node must be told, where there are several.
+inline constexpr std::string_view rendezvous_comment =
+    "# with MASTER_ADDR naming the first and NODE_RANK (or SLURM_NODEID) counting from 0.\n";
 
 // From the first line to the exported environment.
 std::string script_head(const ScriptHead& head, const costmodel::Scenario& scenario,

@@ -6,11 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "planner/frameworks/megatron_rules.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
-#include "tests/planner/support/field_lists.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
-#include "tests/planner/support/round_trips.hpp"
 #include "tests/run_program.hpp"
 
 namespace export_bridge_test {
@@ -28,21 +25,6 @@ std::string value_of(const planner::OverridesScript& exported, const std::string
 }
 
 }  // namespace
-
-TEST_CASE("every field of 200 random plans is one that Megatron-Bridge has, set once") {
-  const auto known = field_lists::read("bridge_keys.txt");
-  const auto accepts = [](const Scenario& in, const ParallelPlan& plan) {
-    return planner::megatron_violations(in, plan).empty();
-  };
-  const auto check = [&](const Scenario& in, const ParallelPlan& plan, const std::string&) {
-    std::set<std::string> seen;
-    for (const auto& override : planner::export_bridge(in, plan).overrides) {
-      CHECK_MESSAGE(known.contains(override.field), override.field);
-      CHECK_MESSAGE(seen.insert(override.field).second, override.field);
-    }
-  };
-  CHECK(round_trips::of_random_plans(200, accepts, check) == 200);
-}
 
 TEST_CASE("what a recipe may say otherwise is said either way") {
   const Scenario s = megatron::tiny_llama();

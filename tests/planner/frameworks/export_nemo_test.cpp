@@ -4,13 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <set>
 #include <string>
 
 #include "tests/costmodel/support/fixtures.hpp"
-#include "tests/planner/support/field_lists.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
-#include "tests/planner/support/round_trips.hpp"
 #include "tests/run_program.hpp"
 
 namespace export_nemo_test {
@@ -18,21 +15,6 @@ namespace export_nemo_test {
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
 using fixtures::contains;
-
-TEST_CASE("every field of 200 random plans is one that NeMo 2.x has, set once") {
-  const auto known = field_lists::read("nemo_keys.txt");
-  const auto accepts = [](const Scenario& in, const ParallelPlan& plan) {
-    return planner::nemo_violations(in, plan).empty();
-  };
-  const auto check = [&](const Scenario& in, const ParallelPlan& plan, const std::string&) {
-    std::set<std::string> seen;
-    for (const auto& field : planner::export_nemo(in, plan).overrides) {
-      CHECK_MESSAGE(known.contains(field.field), field.field);
-      CHECK_MESSAGE(seen.insert(field.field).second, field.field);
-    }
-  };
-  CHECK(round_trips::of_random_plans(200, accepts, check) == 200);
-}
 
 TEST_CASE("a Python program in a script that bash reads") {
   const auto out = planner::export_nemo(megatron::tiny_llama(), megatron::small_plan());

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <set>
 #include <string>
 
 #include "costmodel/base/error.hpp"
@@ -10,6 +12,7 @@
 #include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/planner/support/field_lists.hpp"
 #include "tests/planner/support/round_trips.hpp"
 
 namespace import_overrides_test {
@@ -33,8 +36,20 @@ Scenario shortened(Scenario in) {
   return in;
 }
 
+// Every field is one that the framework has, set once.
+void check_fields(const planner::OverridesScript& exported, const std::string& list) {
+  static std::map<std::string, std::set<std::string>> lists;
+  if (!lists.contains(list)) lists[list] = field_lists::read(list);
+  std::set<std::string> seen;
+  for (const auto& field : exported.overrides) {
+    CHECK_MESSAGE(lists[list].contains(field.field), field.field);
+    CHECK_MESSAGE(seen.insert(field.field).second, field.field);
+  }
+}
+
 void check_bridge(const Scenario& in, const ParallelPlan& plan, const std::string& cluster) {
   const auto exported = planner::export_bridge(in, plan);
+  check_fields(exported, "bridge_keys.txt");
   REQUIRE(planner::holds_bridge_overrides(exported.script));
   const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
   CHECK(job.format == planner::JobFormat::bridge);
@@ -44,6 +59,7 @@ void check_bridge(const Scenario& in, const ParallelPlan& plan, const std::strin
 
 void check_nemo(const Scenario& in, const ParallelPlan& plan, const std::string& cluster) {
   const auto exported = planner::export_nemo(in, plan);
+  check_fields(exported, "nemo_keys.txt");
   REQUIRE(planner::holds_nemo_overrides(exported.script));
   const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
   CHECK(job.format == planner::JobFormat::nemo);
