@@ -9,10 +9,12 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "planner/exchange/json_imported.hpp"
+#include "planner/frameworks/import_machine.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/logs/nccl_tests.hpp"
 #include "planner/report/json_report.hpp"
@@ -41,6 +43,17 @@ CommandResult import_hf(const Session& session, const std::string& file) {
   return {0, rows_json(row), {}};
 }
 
+CommandResult finished(const Session& session, ImportedJob job) {
+  if (!session.options.cluster.empty()) set_cluster(job, session.options.cluster);
+  for (const auto& assignment : session.options.assignments)
+    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
+  CommandResult result{0, {}, {}};
+  for (const auto& key : job.missing)
+    result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));
+  result.text = session.options.format == Format::json ? to_json(job) : to_yaml(job);
+  return result;
+}
+
 // A job's own format may be named, or found out.
 CommandResult import_job(const Session& session, const std::string& format,
                          const std::string& file) {
@@ -50,15 +63,7 @@ CommandResult import_job(const Session& session, const std::string& format,
         {file, 0, 0}, fmt::format("holds nothing of {}", format),
         fmt::format("it looks like: {}", job_format_names[static_cast<std::size_t>(found)]));
   }
-  ImportedJob job = read_job(file);
-  if (!session.options.cluster.empty()) set_cluster(job, session.options.cluster);
-  for (const auto& assignment : session.options.assignments)
-    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
-  CommandResult result{0, {}, {}};
-  for (const auto& key : job.missing)
-    result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));
-  result.text = session.options.format == Format::json ? to_json(job) : to_yaml(job);
-  return result;
+  return finished(session, read_job(file));
 }
 
 }  // namespace
@@ -70,13 +75,18 @@ CommandResult import_command(const Session& session) {
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
   }
   if (operands[0] == "hf") return import_hf(session, operands[1]);
+  if (operands[0] == "topo" || operands[0] == "slurm") {
+    const std::string text = costmodel::read_file(operands[1], costmodel::measurement_limits);
+    return finished(session, operands[0] == "topo" ? import_topology(text, operands[1])
+                                                   : import_slurm(text, operands[1]));
+  }
   static constexpr std::array<std::string_view, 4> jobs{"megatron", "megatron-bridge", "nemo",
                                                         "deepspeed"};
   if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
                     "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
-                    "FILE, deepspeed FILE");
+                    "FILE, deepspeed FILE, topo FILE, slurm FILE");
 }
 
 }  // namespace planner

@@ -57,11 +57,24 @@ constexpr std::array<std::string_view, 4> node_flags{"--nnodes", "--num_nodes", 
 constexpr std::array<std::string_view, 5> process_flags{
     "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--ntasks-per-node", "--gpus-per-node"};
 
+// "SLURM_GPUS_PER_NODE=h100:8" ends with the number.
 std::int64_t variable_of(const ShellScript& script, const char* name) {
   const auto found = script.variables.find(name);
-  const bool one = found != script.variables.end() && found->second.size() == 1;
-  return one ? whole(found->second.front().text) : 0;
+  if (found == script.variables.end() || found->second.size() != 1) return 0;
+  const std::string_view text = found->second.front().text;
+  return whole(text.substr(text.rfind(':') + 1));
 }
+
+// What Slurm sets in a job's environment (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
+std::int64_t first_of(const ShellScript& script, std::span<const char* const> names) {
+  for (const char* name : names)
+    if (const std::int64_t value = variable_of(script, name); value > 0) return value;
+  return 0;
+}
+
+constexpr std::array<const char*, 2> node_variables{"SLURM_JOB_NUM_NODES", "SLURM_NNODES"};
+constexpr std::array<const char*, 3> gpu_variables{"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",
+                                                   "SLURM_NTASKS_PER_NODE"};
 
 }  // namespace
 
@@ -79,6 +92,8 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
   const bool torchrun = each > 0;
   if (nodes == 0) nodes = number_of(batch, node_flags);
   if (each == 0) each = number_of(batch, process_flags);
+  if (nodes == 0) nodes = first_of(script, node_variables);
+  if (each == 0) each = first_of(script, gpu_variables);
   // One task a node starts the processes of its GPUs.
   if (each <= 1 && !torchrun) each = std::max(each, gpus_of(batch));
   out.per_node = each;

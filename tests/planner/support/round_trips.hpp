@@ -78,6 +78,9 @@ inline int of_random_plans(int count, const Accepts& accepts, const Check& check
   for (std::uint32_t seed = 1; accepted < count && seed < 40'000; ++seed) {
     random_scenario::Draw draw(seed);
     const auto drawn = random_scenario::draw_scenario(draw);
+    // Models of other programs than Megatron-LM's for GPT, whose reading takes longest.
+    const auto is = [&](const char* kind) { return drawn.model.find(kind) != std::string::npos; };
+    if (is("t5") || is("mamba") || is("hybrid")) continue;
     try {
       const Scenario in = scenarios::read(drawn.yaml());
       const ParallelPlan plan = resolve_plan(in);
