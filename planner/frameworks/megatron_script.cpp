@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "planner/exchange/shell_script.hpp"
@@ -42,16 +43,28 @@ struct Command {
   ShellWords launcher, arguments;
 };
 
-// The last command that runs a Python program with flags; else all words are a list of arguments.
+// Whether words size a model: a script may convert checkpoints or start a tool afterwards.
+bool is_training(const ShellWords& words) {
+  return std::ranges::any_of(words, [](const ShellWord& word) {
+    return word.text.starts_with("--num-layers") ||
+           word.text.starts_with("--tensor-model-parallel-size");
+  });
+}
+
+// The last command that runs a Python program with the sizes of a model, else with any flags; else
+// all words are a list of arguments.
 Command command_of(const ShellScript& script) {
-  Command all;
+  Command any, all;
   for (auto at = script.commands.rbegin(); at != script.commands.rend(); ++at) {
     const ShellWords words = split_again(*at);
     const std::size_t program = program_of(words);
     if (program == words.size()) continue;
     const auto middle = words.begin() + static_cast<std::ptrdiff_t>(program);
-    return {ShellWords(words.begin(), middle), ShellWords(middle + 1, words.end())};
+    Command found{ShellWords(words.begin(), middle), ShellWords(middle + 1, words.end())};
+    if (is_training(found.arguments)) return found;
+    if (any.arguments.empty()) any = std::move(found);
   }
+  if (!any.arguments.empty()) return any;
   for (const auto& words : script.commands)
     all.arguments.insert(all.arguments.end(), words.begin(), words.end());
   return all;

@@ -10,8 +10,9 @@ namespace planner {
 // Whether the text names the layers of a model, or its tensor parallel size, as Megatron-LM does.
 bool holds_megatron_flags(const std::string& text);
 
-// The words behind the last Python program that is run with flags; in a list without a program, all
-// of them. Throws costmodel::ConfigError when the script cannot be read.
+// The words behind the last Python program that is run with a model's sizes, else with any flags;
+// in a list without a program, all of them. Throws costmodel::ConfigError when the script cannot be
+// read.
 MegatronArguments read_megatron_script(const std::string& text, const std::string& file);
 
 }  // namespace planner

@@ -53,4 +53,14 @@ TEST_CASE("short options and GPUs of #SBATCH lines size the job") {
             .world_size == 2);
 }
 
+TEST_CASE("a converter after the training is not the training") {
+  const auto out = read_megatron_script(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --bf16\n"
+      "python tools/checkpoint/convert.py --loader mcore --saver mcore\n",
+      "x");
+  CHECK(out.find("--num-layers") != nullptr);
+  CHECK(out.find("--loader") == nullptr);
+  CHECK(out.world_size == 8);
+}
+
 }  // namespace megatron_script_test
