@@ -38,6 +38,10 @@ void read_experts_model(MegatronImport& in, std::int64_t ffn) {
 void read_expert_layers(MegatronImport& in, std::int64_t layers) {
   const MegatronArgument* a = in.find("--moe-layer-freq");
   if (a == nullptr || layers < 1 || layers > 100'000) return;
+  if (!a->unknown.empty()) {
+    return in.leave_out("--moe-layer-freq",
+                        "the script does not say its value: every layer is taken to have experts");
+  }
   std::string pattern = in.text("--moe-layer-freq");
   if (a->values.size() > 1) pattern = fmt::format("[{}]", fmt::join(a->values, ","));
   const auto sparse = layers_with_experts(pattern, static_cast<int>(layers));

@@ -122,7 +122,11 @@ int read_stages(MegatronImport& in) {
     in.refuse("--pipeline-model-parallel-size",
               fmt::format("makes {} stages of {} layers", std::int64_t{pp} * vpp, layers));
   }
-  if (in.has("--pipeline-model-parallel-layout")) {
+  const MegatronArgument* layout = in.find("--pipeline-model-parallel-layout");
+  if (layout != nullptr && !layout->unknown.empty()) {
+    in.leave_out("--pipeline-model-parallel-layout",
+                 "the script does not say its value: stages are taken as even");
+  } else if (layout != nullptr) {
     const auto cells = layers_of_layout(in.text("--pipeline-model-parallel-layout"));
     if (!cells || cells->size() % static_cast<std::size_t>(pp) != 0)
       in.refuse("--pipeline-model-parallel-layout", fmt::format("is no layout of {} ranks", pp));

@@ -65,6 +65,17 @@ TEST_CASE("a launch script becomes a scenario; what no key says is named") {
   CHECK(plan.sequence_parallel);
 }
 
+TEST_CASE("patterns that a script takes from outside are left out, not refused") {
+  const ImportedJob job = of_script(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 \\\n"
+      "  --num-attention-heads 8 --num-experts 4 --moe-layer-freq $FREQ \\\n"
+      "  --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"$LAYOUT\"\n");
+  REQUIRE(job.left_out.size() == 2);
+  CHECK(job.left_out[0].find("every layer is taken to have experts") != std::string::npos);
+  CHECK(job.left_out[1].find("stages are taken as even") != std::string::npos);
+  CHECK(job.scenario.find("plan")->find("stage_layers") == nullptr);
+}
+
 TEST_CASE("a log becomes a scenario") {
   const ImportedJob job =
       planner::import_megatron(planner::read_megatron_log(megatron_runs::log, "x.log"));
