@@ -26,6 +26,7 @@ constexpr std::array units{
     Unit{"ns", Dimension::time, 1e-9},
     Unit{"min", Dimension::time, 60},
     Unit{"h", Dimension::time, 3600},
+    Unit{"d", Dimension::time, 86400},
     Unit{"B", Dimension::size, 1},
     Unit{"kB", Dimension::size, 1e3},
     Unit{"MB", Dimension::size, 1e6},
@@ -134,6 +135,20 @@ ParsedQuantity parse_quantity(std::string_view raw, Dimension dimension) {
   return {{}, fmt::format("{} has the unknown unit {}", quote(trimmed(raw)), quote(unit))};
 }
 
+std::optional<double> parse_count(std::string_view raw) {
+  std::string text(trimmed(raw));
+  std::erase(text, ',');
+  constexpr std::string_view names = "kMBT";
+  double factor = 1;
+  if (const auto at = text.empty() ? names.npos : names.find(text.back()); at != names.npos) {
+    factor = std::pow(1000.0, static_cast<double>(at + 1));
+    text.pop_back();
+  }
+  const auto parsed = parse_quantity(text, Dimension::count);
+  if (!parsed.value) return std::nullopt;
+  return *parsed.value * factor;
+}
+
 std::string format_seconds(Seconds t) {
   const double s = std::abs(t.value);
   if (s == 0) return "0 s";
@@ -142,6 +157,14 @@ std::string format_seconds(Seconds t) {
   if (s < 9999.5) return fmt::format("{:.4g} s", t.value);
   if (s < 1e6) return fmt::format("{:.0f} s", t.value);
   return fmt::format("{:.4g} days", t.value / 86400);
+}
+
+std::string format_span(Seconds t) {
+  constexpr double minute = 60, hour = 60 * minute, day = 24 * hour;
+  if (t.value >= 2 * day) return fmt::format("{:.3g} days", t.value / day);
+  if (t.value >= 2 * hour) return fmt::format("{:.3g} h", t.value / hour);
+  if (t.value >= 2 * minute) return fmt::format("{:.3g} min", t.value / minute);
+  return format_seconds(t);
 }
 
 std::string format_bytes(Bytes b) {

@@ -28,7 +28,12 @@ struct ParsedQuantity {
 // Parses "80 GiB", or a bare number in the base unit. A unit of another dimension is an error.
 ParsedQuantity parse_quantity(std::string_view text, Dimension dimension);
 
+// Parses "15T", "300 B", "1.5e12" or "15,000": a plain number, or thousands, millions, billions or
+// trillions (k, M, B, T) of it. Nothing for what is no such number.
+std::optional<double> parse_count(std::string_view text);
+
 std::string format_seconds(Seconds t);           // "34.72 s", "12.3 ms", "4.5 us"
+std::string format_span(Seconds t);              // the same, from minutes on "2.5 min", "3.1 h"
 std::string format_bytes(Bytes b);               // "71.4 GiB"
 std::string format_gib(Bytes b);                 // "71.4" (GiB, for table columns)
 std::string format_flops(Flops f);               // "231.9 GFLOP"

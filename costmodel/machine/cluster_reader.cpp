@@ -115,6 +115,47 @@ const Keys<C>& blocking_rows() {
   return keys;
 }
 
+const Keys<Operation>& price_rows() {
+  using O = Operation;
+  static const auto keys = key::rows<O>(
+      key::source<O>(),
+      key::required(key::number<O>("usd_per_device_hour", &O::usd_per_device_hour, 1e-4, 1e4,
+                                   "what a device costs an hour, its part of the node and the "
+                                   "network included")),
+      key::text<O>("date", &O::price_date, "when that was the price"));
+  return keys;
+}
+
+const Keys<Operation>& node_power_rows() {
+  using O = Operation;
+  static const auto keys =
+      key::rows<O>(key::source<O>(),
+                   key::required(key::number<O>("watts_per_device", &O::watts_per_device, 1, 1e6,
+                                                "a device's share of a node at full load")));
+  return keys;
+}
+
+const Keys<Operation>& failure_rows() {
+  using O = Operation;
+  constexpr double century = 876'600;  // hours
+  static const auto keys =
+      key::rows<O>(key::source<O>(),
+                   key::number<O>("device_hours", &O::device_hours_per_failure, 1, 100 * century,
+                                  "hours of all devices for each failure that stops a job"),
+                   key::number<O>("restart_s", &O::restart, 0, 1e6,
+                                  "from a failure until the job reads its checkpoint"));
+  return keys;
+}
+
+const Keys<Operation>& storage_rows() {
+  using O = Operation;
+  static const auto keys = key::rows<O>(
+      key::source<O>(),
+      key::required(key::number<O>("bytes_per_s_per_device", &O::storage, 1e3, 1e12,
+                                   "a device's share while all write or read a checkpoint")));
+  return keys;
+}
+
 const Keys<C>& cluster_rows() {
   static const Keys<C> keys = joined<C>(
       key::rows<C>(
@@ -139,6 +180,10 @@ const Keys<C>& cluster_rows() {
 const Keys<C>& common_cluster_rows() {
   static const auto keys = key::rows<C>(key::text<C>("title", &C::title, "for people"),
                                         key::map<C>("straggler", std::identity{}, straggler_rows()),
+                                        key::map<C>("price", &C::operation, price_rows()),
+                                        key::map<C>("power", &C::operation, node_power_rows()),
+                                        key::map<C>("failures", &C::operation, failure_rows()),
+                                        key::map<C>("storage", &C::operation, storage_rows()),
                                         key::source<C>(), key::note<C>("notes", "for people"));
   return keys;
 }

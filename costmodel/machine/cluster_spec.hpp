@@ -50,6 +50,7 @@ struct DeviceSpec {
   BytesPerSecond host_bandwidth;  // to host memory, one direction; 0: unknown
   double idle_boost = 0;  // a device that is idle for a fraction f of the time takes only 1 - f ·
                           // this of its time for the rest: its clock rises under the power limit
+  double watts = 0;       // power limit of the device; 0: unknown
   Seconds kernel_launch;  // host time per kernel; back-to-back kernels are never faster
   Seconds graph_kernel_launch;      // the same when replayed from a CUDA graph; 0: unknown
   std::vector<RateTable> measured;  // measured operators, used in place of the formulas
@@ -97,6 +98,16 @@ struct Tier {
   BytesPerSecond reached(int size) const;
 };
 
+// What a run on a cluster costs, and what interrupts it. 0, or empty: unknown.
+struct Operation {
+  double usd_per_device_hour = 0;
+  std::string price_date;               // when that was the price
+  double watts_per_device = 0;          // its share of a node at full load, all parts of the node
+  double device_hours_per_failure = 0;  // of failures that stop a job: all devices' hours over them
+  Seconds restart;         // from a failure until training goes on, less reading the checkpoint
+  BytesPerSecond storage;  // a device's share while all write, and while all read, a checkpoint
+};
+
 // Most tiers of a cluster.
 inline constexpr std::size_t most_tiers = 6;
 
@@ -110,6 +121,7 @@ struct ClusterSpec {
       0;                   // each doubling of the nodes lengthens an iteration by this fraction
   Seconds launch_blocked;  // idle time after each kernel in jobs that set CUDA_LAUNCH_BLOCKING: the
                            // host launches a kernel only after it has seen the previous one end
+  Operation operation;
   std::vector<Tier> tiers;        // `devices` strictly ascending; the last holds the entire cluster
   std::vector<Tier> known_tiers;  // as written, before they were fitted to `devices`
   std::vector<std::string> assumed;

@@ -137,7 +137,8 @@ const Keys<D>& power_rows() {
       key::required_source<D>(),
       key::number<D>("idle_boost", &D::idle_boost, 0, 0.9,
                      "idle for a fraction f of the time, it takes 1 - f x this of its time for the "
-                     "rest"));
+                     "rest"),
+      key::number<D>("watts", &D::watts, 1, 1e6, "power limit of a device"));
   return keys;
 }
 

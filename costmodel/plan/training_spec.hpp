@@ -29,6 +29,7 @@ struct TrainingSpec {
   double expert_imbalance = 1;      // rows of the fullest rank relative to the mean
   bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
                                     // kernel each
+  double run_tokens = 0;            // of the whole training run; 0: not said
   StackSpec stack;
   Overlap overlap;
   std::vector<std::string> assumed;  // keys that the scenario omits

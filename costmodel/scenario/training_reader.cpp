@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/key.hpp"
 #include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
@@ -82,6 +84,24 @@ Key<T> or_none(Key<T> row) {
   });
 }
 
+// Tokens of the whole run, as people write them.
+Key<T> run_tokens_row() {
+  return key::special<T>(
+      "tokens", key::said("a number, also as 300B or 15T"),
+      "tokens of the whole training run, whose days are then told", [](MapReader& reader, T& t) {
+        const auto text = reader.text("tokens");
+        if (!text) return;
+        const auto count = parse_count(*text);
+        constexpr double most = 1e18;
+        if (!count || *count < 1 || *count > most) {
+          throw ConfigError(reader.mark_of("tokens"),
+                            fmt::format("tokens: {} is not a number of tokens", quote(*text)),
+                            "write one from 1 to 1e18, as 300B or 15T");
+        }
+        t.run_tokens = *count;
+      });
+}
+
 // What follows the stack: the precisions of gradients, of attention, of gathered weights and of
 // the optimizer's moments, and how many rows experts compute.
 const Keys<T>& further_rows() {
@@ -110,7 +130,7 @@ const Keys<T>& further_rows() {
                    "rows kept of such buffers are copied to a pool"),
       key::flag<T>("fused_grouped_mlp", &T::fused_grouped_mlp,
                    "both products of the experts and what lies between are one kernel each"),
-      key::map<T>("overlap", &T::overlap, overlap_keys()));
+      run_tokens_row(), key::map<T>("overlap", &T::overlap, overlap_keys()));
   return keys;
 }
 

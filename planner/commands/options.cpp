@@ -53,6 +53,25 @@ void read_format(Options& options, const std::string& text) {
   options.format = static_cast<Format>(at - format_names.begin());
 }
 
+void read_deadline(Options& options, const std::string& text) {
+  const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::time);
+  const bool unit = text.find_first_not_of("0123456789.") != std::string::npos;
+  if (!parsed.value || *parsed.value <= 0 || !unit) {
+    usage(fmt::format("--deadline {} is not a time", costmodel::shortened(text)),
+          "example: --deadline 30d, or 12h");
+  }
+  options.limits.days = *parsed.value / 86'400;
+}
+
+void read_budget(Options& options, const std::string& text) {
+  const auto parsed = costmodel::parse_count(text);
+  if (!parsed || *parsed <= 0) {
+    usage(fmt::format("--budget {} is not a number of dollars", costmodel::shortened(text)),
+          "example: --budget 2M");
+  }
+  options.limits.usd = *parsed;
+}
+
 // A flag, and where its value goes.
 struct FlagRow {
   Flag flag;
@@ -85,6 +104,23 @@ const std::vector<FlagRow> flag_rows{
      [](Options& options, const std::string& text) {
        options.top = read_number("top", "plans", text);
      }},
+    {{.name = "tokens",
+      .value = "N",
+      .help = "of the whole training run, as 300B or 15T: its days, device hours and cost",
+      .only_for = "plan evaluate"},
+     [](Options& options, const std::string& text) {
+       options.assignments.push_back("training.tokens=" + text);
+     }},
+    {{.name = "deadline",
+      .value = "TIME",
+      .help = "of the run (30d, 12h): the fewest of the cluster's devices that keep it",
+      .only_for = "plan"},
+     &read_deadline},
+    {{.name = "budget",
+      .value = "DOLLARS",
+      .help = "of the run (2M): the number of devices for which it costs least, within that",
+      .only_for = "plan"},
+     &read_budget},
     {{.name = "reproducible",
       .help = "leave out what the search took, so that equal answers are equal reports",
       .only_for = "plan"},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/cli/command_line.hpp"
+#include "planner/search/device_ladder.hpp"
 
 namespace planner {
 
@@ -29,6 +30,7 @@ struct Options {
   std::string cluster;          // of an imported job; empty: not said
   double fail_above = 0;        // per cent; 0: never
   int top = 0;                  // 0: the scenario's
+  RunLimits limits;             // --deadline, --budget
   bool reproducible = false;    // no wall-clock time in the report
   bool front = false;           // the memory front too
   std::string strategy;         // empty: the usual one

@@ -9,8 +9,10 @@
 
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/progress.hpp"
+#include "planner/report/json_ladder.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/ladder_report.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
@@ -153,9 +155,60 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   return result;
 }
 
+// What --deadline and --budget must know.
+void require_run(const Scenario& s, const RunLimits& limits) {
+  const auto wrong = [](const char* what, const char* remedy) {
+    throw ConfigError({}, std::string("shardplan: ") + what, remedy);
+  };
+  if (s.training.run_tokens == 0)
+    wrong("--deadline and --budget are of a run of so many tokens", "add --tokens 15T");
+  if (!stages_alike(s)) {
+    wrong("--deadline and --budget are of stages that are alike on devices of one kind",
+          "leave out plan.stages and cluster.groups");
+  }
+  if (limits.usd > 0 && s.cluster.operation.usd_per_device_hour == 0) {
+    wrong("--budget needs to know what a device costs an hour, which the cluster does not say",
+          "add --set cluster.price.usd_per_device_hour=2.50, or what you pay");
+  }
+}
+
+// --deadline, --budget: first how many devices, then the plan for those.
+CommandResult plan_devices(const Session& session) {
+  const RunLimits& limits = session.options.limits;
+  const Scenario s = load(session);
+  require_offered(s);
+  require_run(s, limits);
+  const Interruption interruption;
+  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  const Stopwatch watch;
+  Progress progress(watch, 0, told, interruption.poll());
+  const DeviceLadder ladder = device_ladder(s, limits, progress.expired());
+  const bool json = session.options.format == Format::json;
+  if (!ladder.chosen) {
+    CommandResult result =
+        json ? CommandResult{no_answer, ladder_json(ladder, limits, s), {}}
+             : unanswered(session, ladder_report(ladder, limits, s, session.style));
+    if (ladder.interrupted) interruption.tell("plan: " + interruption.text(), result);
+    return result;
+  }
+  Options options = session.options;
+  options.limits = {};
+  options.assignments.push_back(
+      fmt::format("cluster.devices={}", ladder.rungs[*ladder.chosen].devices));
+  CommandResult result = plan_command(Session{options, session.style, session.path});
+  if (result.text.empty()) return result;
+  if (json) {
+    result.text = with_ladder(result.text, ladder, limits, s);
+  } else if (is_for_people(session.options)) {
+    result.text = ladder_report(ladder, limits, s, session.style) + result.text;
+  }
+  return result;
+}
+
 }  // namespace
 
 CommandResult plan_command(const Session& session) {
+  if (session.options.limits.any()) return plan_devices(session);
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
   require_offered(s);

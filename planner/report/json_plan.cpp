@@ -23,6 +23,34 @@ Json told_plan(const costmodel::Estimate& e) {
   return plan;
 }
 
+namespace {
+
+Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json goodput_json(const costmodel::Goodput& g) {
+  return {{"fraction", g.fraction},
+          {"between_failures_s", g.between_failures.value},
+          {"checkpoint_bytes", g.checkpoint.value},
+          {"checkpoint_s", g.write.value},
+          {"checkpoint_every_s", g.every.value},
+          {"restart_s", g.restart.value},
+          {"assumed", g.assumed}};
+}
+
+}  // namespace
+
+Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
+  return {{"tokens", tokens},
+          {"iterations", run.iterations},
+          {"days", run.days},
+          {"interval_days", {run.days_low, run.days_high}},
+          {"days_with_failures", run.days_with_failures},
+          {"device_hours", run.device_hours},
+          {"usd", known(run.usd)},
+          {"price_date", run.price_date},
+          {"megawatt_hours", known(run.megawatt_hours)}};
+}
+
 Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
   Json json{{"scenario", s.name},
             {"plan", told_plan(e)},
@@ -34,6 +62,10 @@ Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s)
             {"parameters", e.parameters},
             {"notes", e.notes}};
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
+  const auto goodput = costmodel::goodput(e, s.cluster, s.training);
+  const auto run = training_run(e, goodput, s.cluster, s.training);
+  if (run || s.cluster.devices > costmodel::few_failures) json["goodput"] = goodput_json(goodput);
+  if (run) json["training_run"] = training_run_json(*run, s.training.run_tokens);
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/training_run.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {
@@ -11,6 +12,9 @@ namespace planner {
 // costmodel::plan_json; but for a plan with `stages`, each key that a stage can have (tp, cp,
 // cp_comm, ep, etp, recompute, zero) holds the common value of all stages, or null.
 nlohmann::ordered_json told_plan(const costmodel::Estimate& estimate);
+
+// Days, device hours, cost (null: no price known) and energy of a whole run.
+nlohmann::ordered_json training_run_json(const costmodel::TrainingRun& run, double tokens);
 
 // What `evaluate` prints of a plan, an entry of `plan`'s plans.
 nlohmann::ordered_json evaluation_json(const costmodel::Estimate& estimate,

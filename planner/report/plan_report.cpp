@@ -7,6 +7,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/training_run.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_text.hpp"
@@ -55,6 +56,53 @@ std::string fits_text(const Estimate& e, const ReportStyle& style) {
   if (left >= tight) return style.style.good("fits");
   return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
          " (search.memory_margin keeps some free)";
+}
+
+// What failures leave of the time, where they matter or the run's days are told.
+std::string goodput_text(const costmodel::Goodput& g) {
+  return fmt::format(
+      "{:.1f} % of the time: a failure every {}, {} of checkpoint written in {} every "
+      "{}, {} to go on",
+      100 * g.fraction, format_span(g.between_failures), format_bytes(g.checkpoint),
+      format_seconds(g.write), format_span(g.every), format_span(g.restart));
+}
+
+std::string run_text(const costmodel::TrainingRun& run, double tokens) {
+  return fmt::format("{} tokens in {} days ({} to {}), {} with failures; {} device hours",
+                     costmodel::format_count(tokens), rounded(run.days), rounded(run.days_low),
+                     rounded(run.days_high), rounded(run.days_with_failures),
+                     costmodel::format_count(run.device_hours));
+}
+
+std::string cost_text(const costmodel::TrainingRun& run) {
+  const std::string energy =
+      run.megawatt_hours ? fmt::format("   at most {} MWh", rounded(*run.megawatt_hours)) : "";
+  if (!run.usd) {
+    return "unknown: say --set cluster.price.usd_per_device_hour=2.50, or what you pay" + energy;
+  }
+  const std::string date =
+      run.price_date.empty() ? "" : fmt::format(" (price of {})", run.price_date);
+  return fmt::format("{} dollars{}{}", costmodel::format_count(*run.usd), date, energy);
+}
+
+// The estimate's notes, and those of the goodput where it is told.
+std::vector<std::string> assumptions(const Estimate& e, const Scenario& s) {
+  std::vector<std::string> all = e.notes;
+  if (s.training.run_tokens == 0 && s.cluster.devices <= costmodel::few_failures) return all;
+  const auto goodput = costmodel::goodput(e, s.cluster, s.training);
+  for (const auto& sentence : goodput.assumed) all.push_back("Failures: " + sentence);
+  return all;
+}
+
+// The lines of the whole run.
+std::string run_facts(const Estimate& e, const Scenario& s, const ReportStyle& style) {
+  const auto goodput = costmodel::goodput(e, s.cluster, s.training);
+  const auto run = training_run(e, goodput, s.cluster, s.training);
+  if (!run && s.cluster.devices <= costmodel::few_failures) return "";
+  std::string text = fact("Goodput", goodput_text(goodput), style);
+  if (!run) return text;
+  text += fact("Run", run_text(*run, s.training.run_tokens), style);
+  return text + fact("Cost", escaped(cost_text(*run), style), style);
 }
 
 }  // namespace
@@ -120,6 +168,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
                            format_bytes(e.capacity), fits_text(e, style)),
                style);
+  text += run_facts(e, s, style);
   text += section_title(
       fmt::format("Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of "
                   "the slowest stage's work)",
@@ -134,9 +183,10 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
     text += section_title("Sent by each device of a stage in one iteration", style);
     text += section_table(traffic, style);
   }
-  if (!e.notes.empty()) {
+  const auto assumed = assumptions(e, s);
+  if (!assumed.empty()) {
     text += section_title("Assumed", style);
-    for (const auto& note : e.notes) text += bullet(note, style);
+    for (const auto& note : assumed) text += bullet(note, style);
   }
   return text;
 }

@@ -148,9 +148,15 @@ void check_communication(const Json& communication, const Json& plan) {
 }
 
 void check_evaluation(const Json& e, double global_batch, double sequence) {
-  CHECK(keys_of(e) == std::vector<std::string>{"scenario", "plan", "time", "bubble_fraction",
-                                               "throughput", "memory", "communication",
-                                               "parameters", "notes"});
+  std::vector<std::string> keys{"scenario",        "plan",       "time",
+                                "bubble_fraction", "throughput", "memory",
+                                "communication",   "parameters", "notes"};
+  if (e["plan"]["devices"] > 512) {
+    keys.emplace_back("goodput");
+    CHECK(e["goodput"]["fraction"] > 0);
+    CHECK(e["goodput"]["fraction"] < 1);
+  }
+  CHECK(keys_of(e) == keys);
   CHECK(e["scenario"].is_string());
   check_plan_keys(e["plan"]);
   check_close(e["plan"]["micro_batches"].get<double>() * e["plan"]["dp"].get<double>() *

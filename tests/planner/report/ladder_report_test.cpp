@@ -1,0 +1,32 @@
+#include "planner/report/ladder_report.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/planner/support/device_runs.hpp"
+
+TEST_CASE("A ladder's report begins with the verdict, and has a row for each number tried") {
+  const auto s = device_runs::priced();
+  const planner::RunLimits limits{.days = 60, .usd = 0};
+  const auto ladder = planner::device_ladder(s, limits);
+  REQUIRE(ladder.chosen);
+  const auto& chosen = ladder.rungs[*ladder.chosen];
+  const std::string verdict = ladder_verdict(ladder, limits, s);
+  CHECK(verdict.starts_with("The fewest of those tried that train 100 B tokens in 60.0 days: " +
+                            std::to_string(chosen.devices) + " devices take "));
+  const auto table = ladder_table(ladder);
+  REQUIRE(table.rows.size() == ladder.rungs.size());
+  for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+  CHECK(table.rows[*ladder.chosen][5] == "yes: chosen");
+  const std::string report = ladder_report(ladder, limits, s, {});
+  CHECK(report.starts_with(verdict));
+  CHECK(report.find("dollars") != std::string::npos);
+}
+
+TEST_CASE("A ladder without an answer tells the soonest") {
+  const auto s = device_runs::priced();
+  const planner::RunLimits limits{.days = 0.5, .usd = 0};
+  const auto ladder = planner::device_ladder(s, limits);
+  const std::string verdict = ladder_verdict(ladder, limits, s);
+  CHECK(verdict.starts_with("No number of devices up to 64 trains 100 B tokens in 0.5 days: "));
+  CHECK(verdict.find("the soonest") != std::string::npos);
+}

@@ -1,0 +1,72 @@
+#include "planner/search/device_ladder.hpp"
+
+#include <doctest/doctest.h>
+
+#include "planner/search/grid_search.hpp"
+#include "tests/planner/support/device_runs.hpp"
+
+namespace device_ladder_test {
+
+using planner::device_ladder;
+
+namespace {
+
+// The days of the best plan on so many devices; 0: there is none.
+double days_on(std::int64_t devices) {
+  auto s = device_runs::priced();
+  s.cluster = resized(s.cluster, devices);
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto found = planner::search(s, evaluator);
+  if (found.plans.empty()) return 0;
+  const auto goodput = costmodel::goodput(found.plans.front(), s.cluster, s.training);
+  return training_run(found.plans.front(), goodput, s.cluster, s.training)->days_with_failures;
+}
+
+}  // namespace
+
+TEST_CASE("A deadline gets the fewest whole nodes that keep it") {
+  const auto s = device_runs::priced();
+  for (const std::int64_t enough : {16, 24, 32, 64}) {
+    const double days = days_on(enough) * 1.0001;
+    const auto ladder = device_ladder(s, {.days = days, .usd = 0});
+    REQUIRE(ladder.chosen);
+    const std::int64_t chosen = ladder.rungs[*ladder.chosen].devices;
+    CHECK(chosen <= enough);
+    CHECK(ladder.rungs[*ladder.chosen].run.days_with_failures <= days);
+    for (std::int64_t n = 8; n < chosen; n += 8) {
+      const double longer = days_on(n);
+      CHECK((longer == 0 || longer > days));
+    }
+  }
+}
+
+TEST_CASE("A deadline that no number keeps chooses none, and all that might were tried") {
+  const auto s = device_runs::priced();
+  const auto ladder = device_ladder(s, {.days = days_on(64) / 2, .usd = 0});
+  CHECK_FALSE(ladder.chosen);
+  REQUIRE_FALSE(ladder.rungs.empty());
+  CHECK(ladder.rungs.back().devices == 64);
+}
+
+TEST_CASE("A budget gets the cheapest of all numbers tried, within the deadline too") {
+  const auto s = device_runs::priced();
+  const auto all = device_ladder(s, {.days = 0, .usd = 1e9});
+  REQUIRE(all.chosen);
+  const double least = *all.rungs[*all.chosen].run.usd;
+  for (const auto& rung : all.rungs)
+    if (rung.best) CHECK(*rung.run.usd >= least);
+  CHECK_FALSE(device_ladder(s, {.days = 0, .usd = least / 2}).chosen);
+  const double days = days_on(64) * 1.0001;
+  const auto soon = device_ladder(s, {.days = days, .usd = 1e9});
+  REQUIRE(soon.chosen);
+  CHECK(soon.rungs[*soon.chosen].run.days_with_failures <= days);
+}
+
+TEST_CASE("A ladder that is stopped says so") {
+  const auto ladder =
+      device_ladder(device_runs::priced(), {.days = 30, .usd = 0}, [] { return true; });
+  CHECK(ladder.interrupted);
+  CHECK_FALSE(ladder.chosen);
+}
+
+}  // namespace device_ladder_test
