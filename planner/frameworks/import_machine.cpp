@@ -67,9 +67,10 @@ Matrix read_matrix(const std::string& text, const std::string& file) {
     const auto words = words_in(line);
     const bool gpu = !words.empty() && words.front().starts_with("GPU");
     if (columns == 0) {
-      if (gpu)
+      if (gpu) {
         columns = static_cast<std::size_t>(std::ranges::count_if(
             words, [](const auto& word) { return word.starts_with("GPU") && word.size() > 3; }));
+      }
       continue;
     }
     if (words.size() <= columns || !is_path(words[1])) continue;
@@ -162,9 +163,10 @@ class ClusterFile {
 };
 
 std::string remedy_of(const Matrix& matrix, std::size_t path) {
-  if (path > 0)
+  if (path > 0) {
     return fmt::format("bandwidth and latency a device of paths {}, which the matrix does not say",
                        paths[path]);
+  }
   return fmt::format(
       "bandwidth and latency of {} links a pair of devices: 25 GB/s a link and direction for "
       "NVLink "
