@@ -88,8 +88,15 @@ nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
   if (found.plans.empty() || !found.interrupted.empty()) return {};
   const double bound = found.lower_bound.value;
-  return {{"lower_bound_s", bound},
-          {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+  const LeastBound& held = found.held_by;
+  Json certificate{{"lower_bound_s", bound},
+                   {"gap_pct", 100 * (found.plans.front().iteration.value / bound - 1)}};
+  if (held.sequences > 0) {
+    certificate["held_by"] = {{"stages", {held.least_stages, held.most_stages}},
+                              {"sequences", held.sequences},
+                              {"groups", held.order}};
+  }
+  return certificate;
 }
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {

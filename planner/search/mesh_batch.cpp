@@ -92,6 +92,13 @@ Seconds MeshBatchSearch::bound_of_open() const {
   return least;
 }
 
+// Nothing more is looked for in the branch.
+void MeshBatchSearch::close(const Branch& branch) {
+  if (branch.bound >= result_.bound) return;
+  result_.bound = branch.bound;
+  result_.held_by = {sequences_, branch.stages.least, branch.stages.most, orders_[branch.order]};
+}
+
 // The branch with the least bound comes first, until that is above the best plan.
 MeshBatch MeshBatchSearch::run(Seconds best) {
   best_ = min(best_, best);
@@ -103,7 +110,7 @@ MeshBatch MeshBatchSearch::run(Seconds best) {
     const Branch branch = open_.back();
     open_.pop_back();
     if (branch.bound.value > best_.value * (1 - close_enough) || !settle(branch)) {
-      result_.bound = min(result_.bound, branch.bound);
+      close(branch);
       break;
     }
   }
@@ -138,7 +145,7 @@ bool MeshBatchSearch::settle(Branch branch) {
                             : longest;  // and more
   branch.bound = max(branch.bound, bound);
   if (!found.complete || found.stages.empty() || !splits) {
-    result_.bound = min(result_.bound, branch.bound);
+    close(branch);
     return true;
   }
   const auto root = static_cast<int>(std::sqrt(static_cast<double>(all.least) * all.most));

@@ -22,10 +22,18 @@ namespace planner {
 // The orders of the device groups along the pipeline to try.
 using GroupOrders = std::vector<std::vector<int>>;
 
+// The pipelines whose bound is the least: what keeps a gap open.
+struct LeastBound {
+  std::int64_t sequences = 0;  // of a micro-batch; 0: none was bounded by a cut
+  int least_stages = 1, most_stages = 1;
+  std::vector<int> order;  // of the groups
+};
+
 struct MeshBatch {
   std::vector<Ranked> plans;  // valid, fitting and simulated; unique, in the order found
   std::string reason;         // why the first order without a cut had none
   costmodel::Seconds bound;   // of all plans of this size; infinite when there is none
+  LeastBound held_by;         // which of them
   std::uint64_t priced = 0;   // stages priced
   std::uint64_t sliced = 0;   // cuts
   std::uint64_t simulated = 0;
@@ -63,6 +71,7 @@ class MeshBatchSearch {
   bool out_of_time();
   bool price();
   costmodel::Seconds bound_of_open() const;
+  void close(const Branch& branch);
   bool settle(Branch branch);
   bool depends_on(const StageCounts& stages) const;
   Problems in_pipelines(const Branch& branch) const;

@@ -119,7 +119,10 @@ class MeshSearcher {
     result_.simulated += batch.simulated;
     result_.ruled_out += batch.ruled_out ? 1 : 0;
     result_.expired = result_.expired || batch.expired;
-    result_.lower_bound = min(result_.lower_bound, batch.bound);
+    if (batch.bound < result_.lower_bound) {
+      result_.lower_bound = batch.bound;
+      result_.held_by = std::move(batch.held_by);
+    }
     if (result_.reason.empty()) result_.reason = batch.reason;
     for (Ranked& plan : batch.plans) {
       plan.order = started_.size();

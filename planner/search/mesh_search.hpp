@@ -23,6 +23,7 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/mesh_batch.hpp"
 #include "planner/search/replica_search.hpp"
 #include "planner/solvers/tolerances.hpp"
 
@@ -32,6 +33,7 @@ struct MeshSearch {
   std::vector<costmodel::Estimate> plans;  // best first; empty when there is none
   std::string reason;                      // why there is none
   costmodel::Seconds lower_bound;          // of all plans in this search's space
+  LeastBound held_by;                      // the pipelines whose bound that is
   std::uint64_t orders = 0;                // orders of the groups
   std::uint64_t batches = 0;               // micro-batch sizes
   std::uint64_t ruled_out = 0;             // those pruned by their first bounds

@@ -107,6 +107,13 @@ TEST_CASE("an H100 beside an A100 gets the layers that its speed earns") {
   CHECK(given < 1.5 * earned);  // the A100s have the loss besides
   CHECK(best.fits());
   CHECK(found.lower_bound < best.iteration);
+  // What keeps the gap open are pipelines of this search: through both groups, with whole
+  // micro-batches.
+  CHECK(found.held_by.order.size() == 2);
+  CHECK(found.held_by.least_stages >= 2);
+  CHECK(found.held_by.least_stages <= found.held_by.most_stages);
+  REQUIRE(found.held_by.sequences > 0);
+  CHECK(s.training.global_batch % found.held_by.sequences == 0);
   // Against the same plan with its layers dealt out evenly.
   ParallelPlan even = best.plan;
   even.stage_layers.assign(even.stages.size(), 32 / even.pp);
