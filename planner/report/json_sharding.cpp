@@ -1,7 +1,9 @@
 #include "planner/report/json_sharding.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "planner/report/json_plan.hpp"
 #include "planner/sharding/known_schemes.hpp"
 
 namespace planner {
@@ -58,9 +60,31 @@ Json hand_json(const StageSharding& s) {
           {"fits", s.hand.price.bytes <= s.graph.problem.memory_limit}};
 }
 
+// What the sharding amounts to; null where no plan that the scenario allows cuts the stage so.
+Json as_plan_json(const ShardedStage& stage) {
+  Json json = Json::object();
+  if (stage.as_plan) {
+    Json unlike = Json::array();
+    for (const std::size_t node : stage.as_plan->unlike) {
+      const Json name = stage.sharding.graph.site(node).node.name();
+      if (std::find(unlike.begin(), unlike.end(), name) == unlike.end()) unlike.push_back(name);
+    }
+    json = {{"plan", told_plan(*stage.estimate)},
+            {"iteration_s", stage.estimate->iteration.value},
+            {"peak_bytes", stage.estimate->peak.value},
+            {"fits", stage.fits},
+            {"leads_ranking", stage.better},
+            {"cut_otherwise", unlike},
+            {"cut_otherwise_gain_s", stage.as_plan->unlike_gain.value}};
+  }
+  if (stage.refused) json["refused"] = stage.reason;
+  return json.empty() ? Json() : json;
+}
+
 }  // namespace
 
-Json sharding_json(const StageSharding& s) {
+Json sharding_json(const ShardedStage& stage) {
+  const StageSharding& s = stage.sharding;
   const DeviceMesh& mesh = s.graph.spec.mesh;
   const bool found = !s.found.choice.empty();
   Json json{{"mesh", {mesh.size(0), mesh.size(1)}},
@@ -72,6 +96,7 @@ Json sharding_json(const StageSharding& s) {
             {"plans_own", hand_json(s)}};
   if (!found) json["reason"] = s.found.reason;
   json["layers"] = found ? layers_json(s) : Json::array();
+  json["as_plan"] = as_plan_json(stage);
   return json;
 }
 

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "planner/sharding/stage_sharding.hpp"
+#include "planner/search/sharded_stage.hpp"
 
 namespace planner {
 
-nlohmann::ordered_json sharding_json(const StageSharding& sharding);
+nlohmann::ordered_json sharding_json(const ShardedStage& stage);
 
 }  // namespace planner

@@ -194,10 +194,11 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
 namespace {
 
 // The sharding found: a summary, then operator by operator.
-std::string sharding_text(const StageSharding& s, const ReportStyle& style) {
+std::string sharding_text(const ShardedStage& s, const ReportStyle& style) {
   std::string text = section_title("Sharding inside a stage", style);
-  for (const auto& sentence : sharding_sentences(s)) text += bullet(sentence, style);
-  if (!s.found.choice.empty()) text += section_table(sharding_table(s), style);
+  for (const auto& sentence : sharding_sentences(s.sharding)) text += bullet(sentence, style);
+  for (const auto& sentence : as_plan_sentences(s)) text += bullet(sentence, style);
+  if (!s.sharding.found.choice.empty()) text += section_table(sharding_table(s.sharding), style);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/sharding/known_schemes.hpp"
 
 namespace planner {
@@ -68,13 +69,62 @@ std::vector<std::string> sharding_sentences(const StageSharding& s) {
       lines.push_back((once ? name : layers + name) + ".");
     }
   }
-  lines.push_back(fmt::format(
-      "The stage takes {} an iteration, nothing hidden, and {} for states and kept activations of "
-      "{} that are there.",
-      format_seconds(Seconds(s.found.seconds)), format_bytes(Bytes(s.found.bytes)),
-      format_bytes(Bytes(s.graph.problem.memory_limit))));
+  lines.push_back(
+      fmt::format("The stage takes {} an iteration, with what the stack leaves exposed of "
+                  "communication, and {} "
+                  "for states and kept activations of {} that are there.",
+                  format_seconds(Seconds(s.found.seconds)), format_bytes(Bytes(s.found.bytes)),
+                  format_bytes(Bytes(s.graph.problem.memory_limit))));
   lines.push_back(compared(s));
   lines.push_back(proved(s.found));
+  return lines;
+}
+
+namespace {
+
+// "token embedding (rows over axis 1) and 3 more".
+std::string told_unlike(const StageSharding& s, const std::vector<std::size_t>& nodes) {
+  const std::size_t first = nodes.front();
+  const std::string text =
+      fmt::format("{} ({})", s.graph.site(first).node.name(),
+                  to_string(s.graph.strategy(first, s.found.choice), s.graph.spec.mesh));
+  return nodes.size() == 1 ? text : fmt::format("{} and {} more", text, nodes.size() - 1);
+}
+
+// What the plan cuts otherwise than the integer program, and what that is worth.
+std::string unlike_sentence(const ShardedStage& s) {
+  const double gain = s.as_plan->unlike_gain.value;
+  const std::string worth =
+      gain >= 0
+          ? fmt::format("worth {} an iteration", format_seconds(Seconds(gain)))
+          : fmt::format("{} more an iteration, for less memory", format_seconds(Seconds(-gain)));
+  const std::string what = told_unlike(s.sharding, s.as_plan->unlike);
+  if (s.refused) return fmt::format("It does not cut {}: {} by the program's prices.", what, worth);
+  return fmt::format("No plan has words for {}: {} by the program's prices.", what, worth);
+}
+
+}  // namespace
+
+std::vector<std::string> as_plan_sentences(const ShardedStage& s) {
+  std::vector<std::string> lines;
+  if (s.sharding.found.choice.empty()) return lines;
+  if (s.refused) {
+    lines.push_back(fmt::format("Nearest to it is {}, which cannot be: {}.",
+                                to_string(s.refused->plan), s.reason));
+  }
+  if (!s.as_plan) {
+    lines.emplace_back("No plan that the scenario and its stack allow cuts the stage so.");
+    return lines;
+  }
+  const costmodel::Estimate& e = *s.estimate;
+  const char* const verdict = s.better ? "; it leads the ranking" : s.fits ? "" : ": too much";
+  lines.push_back(
+      s.same ? "As a plan it is the one above."
+             : fmt::format("As a plan it is {}: {} an iteration as `evaluate` prices it, {} on the "
+                           "fullest device{}.",
+                           to_string(e.plan), format_seconds(e.iteration), format_bytes(e.peak),
+                           verdict));
+  if (!s.as_plan->unlike.empty()) lines.push_back(unlike_sentence(s));
   return lines;
 }
 

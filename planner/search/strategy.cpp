@@ -32,6 +32,25 @@ void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& 
   all.found.lower_bound = min(all.found.lower_bound, all.meshes->lower_bound);
 }
 
+// The integer program for the ranking's plans, best first. What it finds enters the ranking as a
+// plan where that is faster.
+void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
+                   const std::function<bool()>& stopped, Strategies& all) {
+  std::vector<Estimate>& ranked = all.found.plans;
+  for (const Estimate& plan : all.layouts->plans) {
+    if (!plan.plan.even() || (all.sharded > 0 && stopped())) continue;
+    ShardedStage found = shard_plan(s, plan, evaluator, stopped);
+    ++all.sharded;
+    const bool ahead = found.better && found.estimate->iteration < ranked.front().iteration;
+    if (ahead) {
+      ranked.insert(ranked.begin(), *found.estimate);
+      all.found.lower_bound = min(all.found.lower_bound, found.estimate->iteration);
+    }
+    if (ahead || !all.sharding) all.sharding = std::move(found);
+  }
+  if (ranked.size() > at(s.search.top)) ranked.erase(ranked.begin() + s.search.top, ranked.end());
+}
+
 }  // namespace
 
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
@@ -54,9 +73,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     add_own_sizes(scenario, threads, stopped, all);
   const bool cut = interrupted && interrupted();
   if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || cut) return all;
-  const Estimate& best = all.layouts->plans.front();
-  all.sharding = shard_stage(critical_stage(best, memory_limit(scenario), evaluator), best.plan,
-                             evaluator, stopped);
+  add_shardings(scenario, evaluator, stopped, all);
   return all;
 }
 

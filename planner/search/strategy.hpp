@@ -11,7 +11,7 @@
 #include "planner/search/grid_search.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/mesh_search.hpp"
-#include "planner/sharding/stage_sharding.hpp"
+#include "planner/search/sharded_stage.hpp"
 
 namespace planner {
 
@@ -20,7 +20,8 @@ struct Strategies {
   std::vector<costmodel::Estimate> even;  // the grid's plans, best first
   std::optional<LayoutSearch> layouts;    // but for grid
   std::optional<MeshSearch> meshes;       // for sizes and all; its plans are below layouts' best
-  std::optional<StageSharding> sharding;  // for all: the critical stage of layouts' best plan
+  std::optional<ShardedStage> sharding;   // for all: the critical stage of layouts' best plan
+  int sharded = 0;                        // plans of the ranking whose stages were sharded so
   bool two_stacks = false;                // encoder-decoder model: no `sharding`
   std::string interrupted;  // by which signal, told by the command; then nothing is proved
 };
@@ -43,8 +44,9 @@ Reach usual_reach(const costmodel::Scenario& scenario);
 
 // Runs the grid search; with `layouts` the layout search too, which starts from the grid's result;
 // with `sizes` also the search over stages with sizes of their own, whose plans must be below that;
-// with `all` also the sharding search on the best plan's mesh. All searches poll `interrupted`, and
-// all but the grid search `expired`: no time limit cuts the grid short.
+// with `all` also the sharding search on the mesh of every plan of the ranking; a plan that this
+// amounts to enters the ranking where it is faster. All searches poll `interrupted`, and all but
+// the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {},

@@ -19,6 +19,7 @@ DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::Clu
   const costmodel::Mesh mesh(plan);
   if (plan.tp == 1 && plan.ep > 1 && plan.cp == 1 && plan.dp % plan.ep == 0)
     return device_mesh(plan.dp / plan.ep, plan.ep, cluster);
+  if (plan.tp == 1 && plan.cp > 1 && plan.dp > 1) return device_mesh(plan.dp, plan.cp, cluster);
   const auto tensor = mesh.layout(costmodel::Axis::tensor, cluster);
   const auto replicas = mesh.replica_layout(cluster);
   const std::int64_t between = std::min(tensor.stride, replicas.stride);

@@ -23,6 +23,7 @@ struct DeviceMesh {
 DeviceMesh device_mesh(int outer, int inner, const costmodel::ClusterSpec& cluster);
 // The mesh of one stage of a plan: axis 0 has its data and context ranks, axis 1 its tensor ranks.
 // With tp 1, cp 1 and ep > 1 axis 1 has the expert-parallel ranks and axis 0 the other data ranks.
+// With tp 1, cp > 1 and dp > 1 axis 1 has the context ranks.
 DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::ClusterSpec& cluster);
 
 // How an axis shards a tensor. whole: replicated. rows: its tokens (complete sequences or parts of

@@ -11,14 +11,16 @@ using costmodel::Site;
 namespace {
 
 // How an axis splits a part of a layer: its first product, its core and its last product.
-enum class Scheme { replicated, batch, tensor, sequence, ulysses, expert, other };
+enum class Scheme { replicated, batch, tensor, sequence, ulysses, ring, expert, other };
 
 Scheme scheme_of(Split first, Split core, Split last) {
   const bool inner = last == Split::inner || last == Split::inner_scattered;
   if (first == Split::whole && last == Split::whole) return Scheme::replicated;
   if (first == Split::experts && last == Split::experts) return Scheme::expert;
   if (first == Split::rows && last == Split::rows)
-    return core == Split::channels ? Scheme::ulysses : Scheme::batch;
+    return core == Split::channels ? Scheme::ulysses
+           : core == Split::ring   ? Scheme::ring
+                                   : Scheme::batch;
   if (first == Split::gathered_columns && inner) return Scheme::sequence;
   if (first == Split::columns && inner)
     return last == Split::inner ? Scheme::tensor : Scheme::sequence;
@@ -39,6 +41,11 @@ std::string words(Scheme scheme, int axis) {
     case Scheme::ulysses:
       return fmt::format(
           "tokens over axis {}, in attention heads, all-to-all between = DeepSpeed-Ulysses", axis);
+    case Scheme::ring:
+      return fmt::format(
+          "tokens over axis {}, keys and values around a ring = ring attention (context "
+          "parallelism)",
+          axis);
     case Scheme::expert: return fmt::format("experts over axis {} = expert parallelism", axis);
     case Scheme::other: break;
   }

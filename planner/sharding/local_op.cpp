@@ -28,6 +28,13 @@ struct Cutter {
   bool rows_or_channels(std::int64_t& tokens, std::int64_t& columns) const {
     return rows(tokens) || (split == Split::channels && divide(columns, n));
   }
+  // Each rank has its part of the queries of every sequence, and meets all keys block by block.
+  bool ring(costmodel::FlashAttention& o) const {
+    if (o.cross || o.blocks > 1) return false;
+    o.keys = o.s;
+    o.blocks = n;
+    return divide(o.s, n);
+  }
   // Rows of the attention core: (sequence, head, token), or (sequence, head).
   bool core(std::int64_t& count) const { return (sequences() || heads()) && divide(count, n); }
 
@@ -54,6 +61,7 @@ struct Cutter {
   bool operator()(costmodel::Softmax& o) const { return core(o.rows); }
   bool operator()(costmodel::FlashAttention& o) const {
     if (sequences()) return divide(o.sequences, n);
+    if (split == Split::ring) return ring(o);
     // Fewer key heads than ranks: each rank has a copy.
     return heads() && divide(o.heads, n) &&
            (divide(o.kv_heads, n) || (n % o.kv_heads == 0 && (o.kv_heads = 1) == 1));

@@ -16,7 +16,9 @@ namespace planner {
 // row-parallel, Shoeybi et al. 2019, arXiv:1909.08053, section 3). gathered_columns: columns after
 // an all-gather of the input's tokens; inner_scattered: inner with the sum reduce-scattered by
 // tokens (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2). For a token table, `columns`
-// splits the hidden vector and `inner` the vocabulary. experts: the experts of a mixture.
+// splits the hidden vector and `inner` the vocabulary. experts: the experts of a mixture. ring: the
+// queries of fused attention, by tokens of a sequence; keys and values travel around the ranks
+// (ring attention, Liu et al. 2023, arXiv:2310.01889).
 enum class Split {
   whole,
   rows,
@@ -25,11 +27,12 @@ enum class Split {
   gathered_columns,
   inner,
   inner_scattered,
-  experts
+  experts,
+  ring
 };
-inline constexpr std::array<std::string_view, 8> split_names{
+inline constexpr std::array<std::string_view, 9> split_names{
     "replicated", "rows",  "channels", "columns", "columns of gathered rows",
-    "inner",      "inner", "experts"};
+    "inner",      "inner", "experts",  "ring"};
 inline constexpr std::array all_splits{Split::whole,
                                        Split::rows,
                                        Split::channels,
@@ -37,7 +40,8 @@ inline constexpr std::array all_splits{Split::whole,
                                        Split::gathered_columns,
                                        Split::inner,
                                        Split::inner_scattered,
-                                       Split::experts};
+                                       Split::experts,
+                                       Split::ring};
 
 // An operator and what its fields do not contain: the number of sequences and heads in its rows.
 struct LocalOp {

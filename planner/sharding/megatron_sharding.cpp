@@ -12,17 +12,6 @@ namespace {
 using costmodel::Site;
 using costmodel::Visitor;
 
-// The experts' grid on the mesh, as splits of their products; empty if it does not consist of
-// complete axes.
-std::optional<std::array<Split, 2>> expert_splits(const costmodel::ParallelPlan& plan,
-                                                  const DeviceMesh& mesh) {
-  if (plan.etp != 1) return std::nullopt;
-  if (plan.ep == 1) return std::array{Split::rows, Split::rows};
-  if (plan.ep == mesh.devices()) return std::array{Split::experts, Split::experts};
-  if (plan.ep == mesh.size(1)) return std::array{Split::rows, Split::experts};
-  return std::nullopt;
-}
-
 bool is_row_parallel(Site site) {
   return site == Site::attention_projection || site == Site::mlp_down || site == Site::scan_out;
 }
@@ -90,38 +79,80 @@ bool between_tokens(const OperatorSite& site) {
   return std::holds_alternative<costmodel::Permute>(site.node.op);
 }
 
+// How an axis splits an operator under a plan's use of it.
+Split axis_split(const OperatorSite& site, const AxisUses& uses, std::size_t a) {
+  const bool core = std::holds_alternative<costmodel::FlashAttention>(site.node.op);
+  switch (uses.use[a]) {
+    case AxisUse::data: return Split::rows;
+    case AxisUse::ring: return core ? Split::ring : Split::rows;
+    case AxisUse::heads: return core ? Split::channels : Split::rows;
+    case AxisUse::tensor: break;
+  }
+  return tensor_split(site, uses.sequence_parallel ? Split::rows : Split::whole);
+}
+
+std::array<Split, 2> splits_of(const OperatorSite& site, const AxisUses& uses) {
+  std::array<Split, 2> splits{};
+  const bool experts = of_experts(site) && !between_tokens(site);
+  for (std::size_t a = 0; a < 2; ++a) {
+    if (experts) {
+      splits[a] = uses.experts[a] ? Split::experts : Split::rows;
+    } else {
+      splits[a] = axis_split(site, uses, a);
+    }
+  }
+  return splits;
+}
+
+// The layout in which the stage before hands over its output.
+TensorLayout input_of(const AxisUses& uses, const DeviceMesh& mesh) {
+  TensorLayout layout{};
+  for (std::size_t a = 0; a < 2; ++a) {
+    const bool whole = uses.use[a] == AxisUse::tensor && !uses.sequence_parallel;
+    layout[a] = whole || mesh.size(static_cast<int>(a)) == 1 ? Cut::whole : Cut::rows;
+  }
+  return layout;
+}
+
 }  // namespace
 
-HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPlan& plan) {
+UsesOfPlan uses_of(const costmodel::ParallelPlan& plan, const DeviceMesh& mesh) {
+  AxisUses uses;
+  uses.zero = plan.zero;
+  uses.sequence_parallel = plan.sequence_parallel;
+  if (plan.tp > 1) uses.use[1] = AxisUse::tensor;
+  if (plan.cp > 1) {
+    const std::size_t axis = mesh.size(1) == plan.cp && plan.tp == 1 ? 1 : 0;
+    if (mesh.size(static_cast<int>(axis)) != plan.cp)
+      return {uses, "the context-parallel ranks are no axis of the mesh"};
+    if (plan.cp_comm == costmodel::ContextExchange::all_gather)
+      return {uses, "gathering all keys and values is none of the strategies"};
+    uses.use[axis] =
+        plan.cp_comm == costmodel::ContextExchange::p2p ? AxisUse::ring : AxisUse::heads;
+  }
+  if (plan.ep == 1 && plan.etp == 1) return {uses, ""};
+  const bool all = plan.ep == mesh.devices(), inner = plan.ep == mesh.size(1);
+  uses.experts = {all, all || inner};
+  if (plan.etp > 1 || !(all || inner)) return {uses, "the experts' ranks are no axis of the mesh"};
+  return {uses, ""};
+}
+
+HandSharding hand_sharding(const StageGraph& graph, const AxisUses& uses) {
   HandSharding hand;
   const DeviceMesh& mesh = graph.spec.mesh;
-  if (plan.cp > 1) {
-    hand.reason = "context parallelism is none of the strategies";
-    return hand;
-  }
-  const auto experts = expert_splits(plan, mesh);
-  const Split tokens = plan.sequence_parallel || plan.tp == 1 ? Split::rows : Split::whole;
   if (graph.has_input) {
-    const TensorLayout input{mesh.size(0) > 1 ? Cut::rows : Cut::whole,
-                             tokens == Split::rows && mesh.size(1) > 1 ? Cut::rows : Cut::whole};
-    const auto at = std::find(graph.input_layouts.begin(), graph.input_layouts.end(), input);
+    const auto at =
+        std::find(graph.input_layouts.begin(), graph.input_layouts.end(), input_of(uses, mesh));
     hand.choice.push_back(static_cast<int>(at - graph.input_layouts.begin()));
     if (at == graph.input_layouts.end()) hand.reason = "the stage's input cannot be cut so";
   }
   for (std::size_t v = 0; v < graph.nodes.size() && hand.reason.empty(); ++v) {
     const OperatorSite& site = graph.site(v);
-    // Without tensor ranks the inner axis, if any, has data ranks too.
-    std::array split{Split::rows, plan.tp > 1 ? tensor_split(site, tokens) : Split::rows};
-    if (of_experts(site) && !between_tokens(site)) {
-      if (!experts) hand.reason = "the experts' ranks are no axis of the mesh";
-      if (experts) split = *experts;
-    }
     const auto& node = graph.nodes[v];
     const auto& kind = graph.kinds[static_cast<std::size_t>(node.kind)];
-    const int found =
-        find(kind.strategies[static_cast<std::size_t>(node.site)], split, plan.zero, mesh);
-    if (found < 0 && hand.reason.empty())
-      hand.reason = fmt::format("{} cannot be cut so", site.node.name());
+    const int found = find(kind.strategies[static_cast<std::size_t>(node.site)],
+                           splits_of(site, uses), uses.zero, mesh);
+    if (found < 0) hand.reason = fmt::format("{} cannot be cut so", site.node.name());
     hand.choice.push_back(found);
   }
   if (hand.reason.empty()) {
@@ -130,6 +161,14 @@ HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPla
     hand.choice.clear();
   }
   return hand;
+}
+
+HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPlan& plan) {
+  const UsesOfPlan own = uses_of(plan, graph.spec.mesh);
+  if (own.reason.empty()) return hand_sharding(graph, own.uses);
+  HandSharding none;
+  none.reason = own.reason;
+  return none;
 }
 
 }  // namespace planner

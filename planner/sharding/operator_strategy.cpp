@@ -6,6 +6,7 @@
 
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/layer_cost.hpp"
+#include "planner/sharding/exposure.hpp"
 
 namespace planner {
 
@@ -21,6 +22,7 @@ Cut input_cut(Split split) {
     case Split::whole:
     case Split::columns: return Cut::whole;
     case Split::rows:
+    case Split::ring:
     case Split::gathered_columns: return Cut::rows;
     case Split::channels:
     case Split::inner:
@@ -35,6 +37,7 @@ Cut output_cut(Split split, const costmodel::Op& op) {
     case Split::whole:
     case Split::inner: return Cut::whole;
     case Split::rows:
+    case Split::ring:
     case Split::inner_scattered: return Cut::rows;
     case Split::channels:  // a row's loss is a number
       return std::holds_alternative<costmodel::CrossEntropy>(op) ? Cut::whole : Cut::columns;
@@ -64,30 +67,85 @@ void append(std::vector<Exchange>& to, const std::vector<Exchange>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The operator's own communication per micro-batch.
-void add_exchanges(const OperatorSite& site, const LocalOp& local, OperatorStrategy& s,
-                   const MeshPrices& mesh) {
-  const Bytes in = site.inputs.empty() ? Bytes(0) : site.inputs.front();
-  const auto gathered = with(s.input, s.split, Split::gathered_columns, Cut::whole);
-  const auto again = resharding(in, s.input, gathered, mesh);
-  append(s.forward, again);
-  auto sums = with(s.output, s.split, Split::inner, Cut::partial);
-  sums = with(sums, s.split, Split::inner_scattered, Cut::partial);
-  append(s.forward, resharding(site.output, sums, s.output, mesh));
-  if (const auto* loss = std::get_if<costmodel::CrossEntropy>(&local.op)) {
+// The device time of a product's pass, beside which its collectives may run; 0 for other operators.
+Seconds window_of(const LocalOp& local, Pass pass, const StagePrices& prices) {
+  if (!std::holds_alternative<costmodel::Linear>(local.op)) return Seconds(0);
+  return device_time(local.op, pass, prices.pricing.cluster->device, prices.pricing.precision);
+}
+
+// The operator's own communication in one micro-batch: what it exchanges and, of that, the exposed
+// seconds of each pass.
+class OwnExchanges {
+ public:
+  OwnExchanges(const OperatorSite& site, const LocalOp& local, const StagePrices& prices,
+               OperatorStrategy& strategy)
+      : local_(local), prices_(prices), s_(strategy) {
+    const Bytes in = site.inputs.empty() ? Bytes(0) : site.inputs.front();
+    const MeshPrices& mesh = prices.mesh;
+    const auto gathered = with(s_.input, s_.split, Split::gathered_columns, Cut::whole);
+    const auto again = resharding(in, s_.input, gathered, mesh);
+    auto sums = with(s_.output, s_.split, Split::inner, Cut::partial);
+    sums = with(sums, s_.split, Split::inner_scattered, Cut::partial);
+    const auto whole = with(s_.output, s_.split, Split::inner_scattered, Cut::whole);
+    const auto partial = with(s_.input, s_.split, Split::gathered_columns, Cut::partial);
+    forward_with(again);
+    forward_with(resharding(site.output, sums, s_.output, mesh));
+    add_loss();
+    add_ring();
+    backward_with(resharding(site.output, s_.output, whole, mesh), Pass::input_gradient, false);
+    backward_with(again, Pass::input_gradient, true);  // for the weight gradient
+    backward_with(resharding(in, partial, s_.input, mesh), Pass::weight_gradient, true);
+  }
+  Seconds forward() const { return forward_; }
+  Seconds backward() const { return backward_; }
+
+ private:
+  void forward_with(const std::vector<Exchange>& exchanges) {
+    append(s_.forward, exchanges);
+    const Seconds window = window_of(local_, Pass::forward, prices_);
+    forward_ += exposed_by_product(exchanges, window, false, prices_);
+  }
+  void backward_with(const std::vector<Exchange>& exchanges, Pass beside, bool independent) {
+    append(s_.backward, exchanges);
+    const Seconds window = window_of(local_, beside, prices_);
+    backward_ += exposed_by_product(exchanges, window, independent, prices_);
+  }
+  // A row's maximum, its exponential sum, and the logit of its target.
+  void add_loss() {
+    const auto* loss = std::get_if<costmodel::CrossEntropy>(&local_.op);
+    if (loss == nullptr) return;
     for (int a = 0; a < 2; ++a) {
-      if (s.split[static_cast<std::size_t>(a)] != Split::channels) continue;
-      // A row's maximum, its exponential sum, and the logit of its target.
-      const Exchange row{CollectiveKind::all_reduce, a, Bytes(static_cast<double>(loss->rows) * 4)};
-      s.forward.insert(s.forward.end(), 3, row);
+      if (s_.split[static_cast<std::size_t>(a)] != Split::channels) continue;
+      const Bytes row(static_cast<double>(loss->rows) * 4);
+      forward_with(std::vector<Exchange>(3, {CollectiveKind::all_reduce, a, row}));
     }
   }
-  const auto whole = with(s.output, s.split, Split::inner_scattered, Cut::whole);
-  append(s.backward, resharding(site.output, s.output, whole, mesh));
-  append(s.backward, again);  // for the weight gradient
-  const auto partial = with(s.input, s.split, Split::gathered_columns, Cut::partial);
-  append(s.backward, resharding(in, partial, s.input, mesh));
-}
+  // Keys and values of all ranks pass by; backward their gradients too.
+  void add_ring() {
+    const auto* attention = std::get_if<costmodel::FlashAttention>(&local_.op);
+    for (int a = 0; attention != nullptr && a < 2; ++a) {
+      if (s_.split[static_cast<std::size_t>(a)] != Split::ring) continue;
+      const auto rows = static_cast<double>(attention->sequences * attention->key_count());
+      const auto columns =
+          static_cast<double>(attention->kv_heads * (attention->head_dim + attention->value_dim()));
+      const double element = storage_bytes(prices_.pricing.precision);
+      const auto pass = [&](double times, Pass which) {
+        const Exchange ring{CollectiveKind::ring, a, Bytes(rows * columns * element * times)};
+        (which == Pass::forward ? s_.forward : s_.backward).push_back(ring);
+        const Seconds window = device_time(local_.op, which, prices_.pricing.cluster->device,
+                                           prices_.pricing.precision);
+        return exposed_by_ring(ring, window, prices_);
+      };
+      forward_ += pass(1, Pass::forward);
+      backward_ += pass(2, Pass::input_gradient);
+    }
+  }
+
+  const LocalOp& local_;
+  const StagePrices& prices_;
+  OperatorStrategy& s_;
+  Seconds forward_, backward_;
+};
 
 // Device time of one micro-batch.
 Seconds compute_time(const OperatorSite& site, const LocalOp& local, const OperatorStrategy& s,
@@ -124,10 +182,11 @@ Sharing sharing_of(const std::array<Split, 2>& split, const DeviceMesh& mesh) {
   return sharing;
 }
 
-// An operator's share of the price of a message with the weights of `operators` operators.
-Seconds shared_time(CollectiveKind kind, int axis, Bytes bytes, double operators,
-                    const MeshPrices& mesh) {
-  return bytes.value > 0 ? mesh.time({kind, axis, bytes * operators}) / operators : Seconds(0);
+// An operator's share of what is exposed of a message with the weights of `operators` operators.
+Seconds shared_time(const Exchange& own, int zero, double operators, const StagePrices& p) {
+  if (own.message.value <= 0) return Seconds(0);
+  const Seconds alone = p.mesh.time({own.kind, own.axis, own.message * operators});
+  return exposed_by_passes(own.kind, zero, alone, p) / operators;
 }
 
 // Weights, gradients and optimizer states: their bytes, their collectives, the optimizer's time.
@@ -148,7 +207,7 @@ void add_weights(const LocalOp& local, OperatorStrategy& s, const StagePrices& p
   const auto m = static_cast<double>(p.micro_batches);
   const auto add = [&](CollectiveKind kind, Bytes bytes, double times, double operators) {
     s.ending.push_back({kind, sharing.axis, bytes});
-    s.communication += shared_time(kind, sharing.axis, bytes, operators, p.mesh) * times;
+    s.communication += shared_time(s.ending.back(), s.zero, operators, p) * times;
   };
   const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
   switch (s.zero) {
@@ -170,10 +229,11 @@ OperatorStrategy strategy_of(const OperatorSite& site, const LocalOp& local,
     s.output[a] = output_cut(split[a], local.op);
     if (split[a] == Split::columns) s.gradient[a] = Cut::partial;
   }
-  add_exchanges(site, local, s, p.mesh);
+  const OwnExchanges own(site, local, p, s);
+  s.weight_gradient = window_of(local, Pass::weight_gradient, p);
   const auto m = static_cast<double>(p.micro_batches);
   s.compute = compute_time(site, local, s, p) * m;
-  s.communication = (p.mesh.time(s.forward) * (site.again ? 2 : 1) + p.mesh.time(s.backward)) * m;
+  s.communication = (own.forward() * (site.again ? 2 : 1) + own.backward()) * m;
   add_weights(local, s, p);
   for (const KeptTensor& kept : site.kept) {
     const TensorLayout layout = kept.input < 0 ? s.output : input_layout(site, s, kept.input);

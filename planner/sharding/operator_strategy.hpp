@@ -1,10 +1,10 @@
 // The strategies of one operator on a mesh: how each axis splits it, where weights, gradients and
 // optimizer states are stored, the required collectives, and the cost per device and iteration.
 //
-// As in Alpa, communication counts in full (no overlap), and kernel launches count nothing, because
-// they belong to a layer, not to an operator. Ranks with the same weights combine the reductions
-// and gathers of many operators in one message (per layer within a micro-batch, per stage at its
-// end), so an operator pays its share of such a message.
+// Communication counts as far as the cost model leaves it exposed (exposure.hpp). Kernel launches
+// count nothing, as in Alpa, because they belong to a layer, not to an operator. Ranks with the
+// same weights combine the reductions and gathers of many operators in one message (per layer
+// within a micro-batch, per stage at its end), so an operator pays its share of such a message.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,11 @@ struct StagePrices {
   costmodel::Pricing pricing, pricing_zero3;
   double slowdown = 1;  // factor for devices that compute concurrently
   std::int64_t micro_batches = 1;
-  double in_flight = 1;        // micro-batches in flight
-  double layer_operators = 1;  // with weights, per message in a micro-batch
-  double stage_operators = 1;  // and at the end of the iteration
+  double in_flight = 1;                  // micro-batches in flight
+  double layer_operators = 1;            // with weights, per message in a micro-batch
+  double stage_operators = 1;            // and at the end of the iteration
+  double layers = 1;                     // of the stage
+  costmodel::Seconds forward, backward;  // a micro-batch's passes over the stage; 0: nothing beside
 };
 
 // A tensor kept for backward, in the layout of an input (by index) or of the output (-1).
@@ -57,7 +59,8 @@ struct OperatorStrategy {
   std::vector<Exchange> forward, backward;     // per micro-batch
   std::vector<Exchange> ending;  // once per iteration, with ZeRO-2 and 3 also per micro-batch:
                                  // weights and their gradients
-  costmodel::Seconds compute, communication, optimizer;  // per iteration
+  costmodel::Seconds compute, communication, optimizer;  // per iteration; communication: exposed
+  costmodel::Seconds weight_gradient;  // of a product, per micro-batch: what a sum runs beside
   costmodel::Bytes states, activations;
   ShardingChoice choice() const {
     return {(compute + communication + optimizer).value, (states + activations).value};

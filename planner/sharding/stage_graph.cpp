@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "costmodel/estimate/layer_mix.hpp"
+#include "planner/sharding/exposure.hpp"
 #include "planner/solvers/tolerances.hpp"
 
 namespace planner {
@@ -128,12 +129,20 @@ StagePrices prices_of(const StageSpec& spec, const costmodel::Evaluator& evaluat
     p.slowdown = slowdown_together(cluster.device, static_cast<double>(together));
   p.micro_batches = spec.micro_batches;
   p.in_flight = spec.in_flight;
+  p.layers = std::max(1.0, static_cast<double>(spec.layers.size()));
+  p.forward = spec.forward;
+  p.backward = spec.backward;
   double all = 0;
   for (const StageLayer& layer : spec.layers)
     all += weighted_operators(evaluator.op_list(layer.kind, whole));
   p.stage_operators = std::max(1.0, all);
   p.layer_operators = std::max(1.0, all / static_cast<double>(spec.layers.size()));
   return p;
+}
+
+// Whether it leaves the gradient of its input as partial sums: column-parallel.
+bool sums_gradient(const OperatorStrategy& s) {
+  return std::find(s.gradient.begin(), s.gradient.end(), Cut::partial) != s.gradient.end();
 }
 
 class Builder {
@@ -216,14 +225,16 @@ class Builder {
     return layouts;
   }
 
-  // Seconds per iteration for a triple of layouts: resharding the tensor, and its gradient back.
+  // Seconds per iteration for a triple of layouts: resharding the tensor, and its gradient back,
+  // which may run beside `window` seconds of a weight gradient.
   double moving(Bytes bytes, const TensorLayout& from, const TensorLayout& to,
-                const TensorLayout& gradient, bool again) {
-    const auto key = std::tuple(bytes.value, from, to, gradient, again);
+                const TensorLayout& gradient, bool again, costmodel::Seconds window) {
+    const auto key = std::tuple(bytes.value, from, to, gradient, again, window.value);
     const auto found = moved_.find(key);
     if (found != moved_.end()) return found->second;
     const auto there = prices_.mesh.time(resharding(bytes, from, to, prices_.mesh));
-    const auto back = prices_.mesh.time(resharding(bytes, gradient, from, prices_.mesh));
+    const auto back = exposed_by_product(resharding(bytes, gradient, from, prices_.mesh), window,
+                                         window.value > 0, prices_);
     const double seconds =
         (there * (again ? 2 : 1) + back).value * static_cast<double>(prices_.micro_batches);
     return moved_.emplace(key, seconds).first->second;
@@ -239,7 +250,8 @@ class Builder {
       for (const TensorLayout& layout : layouts_of(from)) {
         for (const OperatorStrategy& s : k.strategies[at(site)]) {
           table.push_back(moving(reader.inputs[at(input)], layout, input_layout(reader, s, input),
-                                 gradient_layout(reader, s, input), reader.again));
+                                 gradient_layout(reader, s, input), reader.again,
+                                 sums_gradient(s) ? s.weight_gradient : costmodel::Seconds(0)));
         }
       }
       found = tables_.emplace(key, std::move(table)).first;
@@ -250,7 +262,8 @@ class Builder {
   StagePrices prices_;
   StageGraph graph_;
   Origin before_;
-  std::map<std::tuple<double, TensorLayout, TensorLayout, TensorLayout, bool>, double> moved_;
+  std::map<std::tuple<double, TensorLayout, TensorLayout, TensorLayout, bool, double>, double>
+      moved_;
   std::map<std::tuple<int, int, int, int, int>, std::vector<double>> tables_;
 };
 
@@ -281,6 +294,11 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
   spec.micro_batch = plan.micro_batch * plan.dp;
   spec.micro_batches = estimate.micro_batches;
   spec.in_flight = estimate.memory[at(rank)].in_flight_micro_batches;
+  for (int v = 0; v < plan.vpp; ++v) {
+    const auto k = at(costmodel::stage_of(plan.schedule, plan.pp, v, rank));
+    spec.forward += estimate.stage_forward[k];
+    spec.backward += estimate.stage_backward[k];
+  }
   const costmodel::StageRows stages = evaluator.cost(plan).stages;
   Bytes working;
   const auto add = [&](LayerKind kind, Recomputed what, int count) {

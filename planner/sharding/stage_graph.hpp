@@ -26,6 +26,8 @@ struct StageSpec {
   std::int64_t micro_batches = 1;
   double in_flight = 1;     // micro-batches in flight
   costmodel::Bytes memory;  // per device, for states and kept activations
+  // A micro-batch's passes over the stage, beside which collectives of weights run; 0: nothing.
+  costmodel::Seconds forward, backward;
 };
 
 // The operators of identical layers, with their strategies.

@@ -130,7 +130,8 @@ TEST_CASE("a large layer on one node with NVLink: Megatron's split is found, and
     CHECK(found.hand.reason == "");
     CHECK(contains(names(found), "attention and MLP: column then row over axis 1"));
     CHECK(contains(names(found), "= Megatron tensor parallelism"));
-    CHECK(found.found.seconds > found.hand.price.seconds * 0.8);  // it knows no wonders
+    // It knows no wonders: what it gains is communication hidden beside products.
+    CHECK(found.found.seconds > found.hand.price.seconds * 0.7);
   }
   // Whole: each device does all of it.
   const auto alone = sharded(s, stage(s, LayerKind::block, 2, 1, 1, 1));

@@ -1,0 +1,83 @@
+#include "planner/sharding/exposure.hpp"
+
+namespace planner {
+
+using costmodel::CollectiveKind;
+using costmodel::Seconds;
+
+namespace {
+
+// User buffers live in one NVLink domain: not in a group that crosses the outermost tier of a
+// larger network.
+bool in_one_domain(int axis, const MeshPrices& prices) {
+  const auto& group =
+      axis == 2 ? prices.mesh.whole : prices.mesh.axis[static_cast<std::size_t>(axis)];
+  const std::size_t tiers = prices.cluster->tiers.size();
+  return tiers == 1 || group.outermost() + 1 < static_cast<int>(tiers);
+}
+
+int ranks_of(int axis, const DeviceMesh& mesh) {
+  return axis == 2 ? mesh.devices() : mesh.size(axis);
+}
+
+}  // namespace
+
+Seconds exposed_by_product(const std::vector<Exchange>& exchanges, Seconds window, bool independent,
+                           const StagePrices& prices) {
+  const costmodel::Pricing& pricing = prices.pricing;
+  const bool pieces = pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp;
+  Seconds sum;
+  for (const Exchange& e : exchanges) {
+    const Seconds alone = prices.mesh.time(e);
+    const bool cut = pieces && e.kind != CollectiveKind::all_reduce &&
+                     e.kind != CollectiveKind::all_to_all && in_one_domain(e.axis, prices.mesh);
+    if (independent && pricing.backward_tp_overlap) {
+      sum += costmodel::exposed_beside(alone, window);
+    } else {
+      sum += cut ? costmodel::exposed_pipelined(alone, window, ranks_of(e.axis, prices.mesh.mesh))
+                 : alone;
+    }
+  }
+  return sum;
+}
+
+Seconds exposed_by_ring(const Exchange& ring, Seconds window, const StagePrices& prices) {
+  const int transfers = ranks_of(ring.axis, prices.mesh.mesh) - 1;
+  return costmodel::exposed_ring(prices.mesh.time(ring), window, transfers);
+}
+
+namespace {
+
+// In every micro-batch, not once an iteration.
+bool in_micro_batches(CollectiveKind kind, int zero) {
+  return zero == 3 || (zero == 2 && kind != CollectiveKind::all_gather);
+}
+
+bool is_hidden(CollectiveKind kind, int zero, const StagePrices& prices) {
+  const costmodel::TrainingSpec& training = *prices.training;
+  const bool gather = kind == CollectiveKind::all_gather;
+  if (in_micro_batches(kind, zero))
+    return training.stack.zero.prefetch || (!gather && training.overlap.overlap_grad_reduce);
+  if (gather) return training.overlap.overlap_param_gather;
+  const bool queued =
+      training.stack.collectives.one_collective_queue && prices.mesh.mesh.size(1) > 1;
+  return training.overlap.overlap_grad_reduce && !queued;
+}
+
+}  // namespace
+
+Seconds exposed_by_passes(CollectiveKind kind, int zero, Seconds alone, const StagePrices& prices) {
+  if (prices.forward.value <= 0 || !is_hidden(kind, zero, prices)) return alone;
+  const Seconds first = alone / prices.layers;
+  if (!in_micro_batches(kind, zero)) {
+    const Seconds window = kind == CollectiveKind::all_gather ? prices.forward : prices.backward;
+    return first + costmodel::exposed_beside(alone - first, window);
+  }
+  // In the backward of ZeRO-3, which takes two forwards, a gather and a scatter share the window.
+  const Seconds window = (zero == 3 ? prices.forward : prices.backward) / prices.layers;
+  const double slowdown = prices.training->stack.zero.slowdown;
+  return first +
+         costmodel::exposed_beside(alone, window, slowdown) * ((prices.layers - 1) / prices.layers);
+}
+
+}  // namespace planner
