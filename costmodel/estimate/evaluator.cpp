@@ -10,6 +10,7 @@
 #include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/estimate/memory.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/estimate/unlike_stages.hpp"
@@ -216,6 +217,13 @@ PipelineTimeline Evaluator::timeline_alone(const ParallelPlan& plan) {
   }
   PipelineTimeline alone;
   alone.timeline = simulate_timeline(program_of(plan, c.micro_batches), c.times);
+  if (by_stage(plan, on_.cluster)) {
+    alone.timeline.memory = memory_over_time(c.ranks);
+  } else {
+    const ParallelPlan real = as_run(plan);
+    alone.timeline.memory =
+        memory_over_time(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
+  }
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan, on_);
   alone.end = ending(c, run, terms);

@@ -313,6 +313,45 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights
   return ranks;
 }
 
+namespace {
+
+const LayerCost& offloaded_layer(const PlanInputs& in) { return *in.layers.kinds.front().whole; }
+
+Bytes offloaded(const PlanInputs& in, const Offload& offload) {
+  return offloaded_layer(in).footprint.kept * static_cast<double>(offload.layers);
+}
+
+}  // namespace
+
+std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& cost) {
+  const double reserved = 1 + in.on.training.stack.memory.fragmentation;
+  const std::vector<StageBytes> rows = stage_bytes(in);
+  std::vector<RankMemory> all;
+  for (std::size_t r = 0; r < cost.ranks.size(); ++r) {
+    const RankChunks chunks(in, rows, r);
+    RankMemory& own = all.emplace_back();
+    own.standing = cost.ranks[r].memory.total() - chunks.held().bytes * reserved;
+    for (int v = 0; v < in.plan.vpp; ++v)
+      own.chunks.push_back({chunks.of(v).kept * reserved, chunks.of(v).pending * reserved});
+  }
+  if (cost.offload.layers > 0) {  // it is the only micro-batch of the only rank
+    const Bytes away = offloaded(in, cost.offload) * reserved;
+    all.front().standing += away;
+    all.front().chunks.front().kept -= away;
+  }
+  return all;
+}
+
+std::vector<RankMemory> memory_over_time(std::span<const RankRow> ranks) {
+  std::vector<RankMemory> all;
+  for (const RankRow& rank : ranks) {
+    const StageMemory& memory = rank.memory;
+    all.push_back(
+        {memory.total() - memory.each * memory.in_flight_micro_batches, {{memory.each, {}}}});
+  }
+  return all;
+}
+
 HeldShares held_shares(const PlanInputs& in) {
   HeldShares shares;
   if (!splits_backward(in.plan.schedule)) return shares;
@@ -329,12 +368,6 @@ HeldShares held_shares(const PlanInputs& in) {
   }
   return shares;
 }
-
-namespace {
-
-const LayerCost& offloaded_layer(const PlanInputs& in) { return *in.layers.kinds.front().whole; }
-
-}  // namespace
 
 Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
   const StackMemory& stack = in.on.training.stack.memory;

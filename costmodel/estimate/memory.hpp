@@ -6,6 +6,7 @@
 
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
+#include "costmodel/schedule/timeline.hpp"
 
 namespace costmodel {
 
@@ -15,6 +16,11 @@ namespace costmodel {
 std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> spent);
+
+// How the memory of each rank of a plan without own sizes of stages changes with what is in flight.
+std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& cost);
+// The same for stages with sizes of their own, with one chunk each.
+std::vector<RankMemory> memory_over_time(std::span<const RankRow> ranks);
 
 // What a micro-batch holds on a virtual stage as a share of what it holds on its rank, for a
 // schedule that splits the backward; else empty.

@@ -187,6 +187,7 @@ Timeline timeline_together(const ParallelPlan& plan, Evaluator& whole) {
       event.rank += first_stage;
       all.events.push_back(std::move(event));
     }
+    append(all.memory, alone[i].timeline.memory);
     add_steps(alone[i], end, first_stage, all);
   }
   for (int r = 0; r < plan.pp && pipelines.across().value > 0; ++r) {

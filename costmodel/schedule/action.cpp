@@ -21,6 +21,16 @@ std::string to_text(const Action& action) {
                      action.micro_batch);
 }
 
+std::string in_words(const Action& action, bool split) {
+  static constexpr std::array<std::string_view, words.size()> long_words{
+      "forward",        "backward",          "send activations", "receive activations",
+      "send gradients", "receive gradients", "weight gradient"};
+  const bool input = split && action.kind == ActionKind::backward;
+  return fmt::format("{} {} of stage {}",
+                     input ? "input gradient" : long_words[static_cast<std::size_t>(action.kind)],
+                     action.micro_batch, action.stage);
+}
+
 std::optional<ActionText> split_action(std::string_view text) {
   const auto letter = text.find_first_not_of("0123456789");
   const auto digits = text.find_last_not_of("0123456789");

@@ -32,6 +32,9 @@ using ActionsByRank = std::vector<Actions>;
 // F, B, W, SEND_F, RECV_F, SEND_B, RECV_B: PyTorch's words, but for B, which is the input gradient
 // where there are weight gradients, W.
 std::string to_text(const Action& action);
+// "forward 3 of stage 2", "send gradients 3 of stage 2": the field's words. `split`: a backward is
+// the input gradient only.
+std::string in_words(const Action& action, bool split);
 // Nothing when the text is no action, or a number too large for an int.
 std::optional<Action> parse_action(std::string_view text);
 

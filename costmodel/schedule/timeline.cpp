@@ -4,21 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
-
-#include "costmodel/base/escape.hpp"
 
 namespace costmodel {
 
-namespace {
-
-constexpr std::array<std::string_view, 4> stream_names{"compute", "pipeline transfer",
-                                                       "data parallel", "optimizer"};
-
-std::string_view name_of(Stream stream) { return stream_names[static_cast<std::size_t>(stream)]; }
-
-}  // namespace
+std::string_view name_of(Stream stream) {
+  static constexpr std::array<std::string_view, stream_count> names{"compute", "pipeline transfer",
+                                                                    "data parallel", "optimizer"};
+  return names[static_cast<std::size_t>(stream)];
+}
 
 Seconds Timeline::end() const {
   Seconds last;
@@ -81,47 +75,6 @@ std::string to_chart(const Timeline& timeline, int columns) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) text += fmt::format("{:>4} |{}|\n", r, rows[r]);
   return text;
-}
-
-namespace {
-
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-}  // namespace
-
-std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration) {
-  std::string text = "{\"traceEvents\":[\n";
-  for (int rank = 0; rank < timeline.ranks; ++rank) {
-    text += fmt::format(
-        R"({{"name":"process_name","ph":"M","pid":{0},"args":{{"name":"pipeline rank {0}"}}}},)"
-        "\n",
-        rank);
-    text += fmt::format(
-        R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}},)"
-        "\n",
-        rank);
-    for (std::size_t s = 0; s < stream_names.size(); ++s) {
-      text += fmt::format(
-          R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}},)"
-          "\n",
-          rank, s, stream_names[s]);
-    }
-  }
-  for (std::size_t i = 0; i < timeline.events.size(); ++i) {
-    const Event& e = timeline.events[i];
-    text += fmt::format(
-        R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}}}{})"
-        "\n",
-        json_string(e.name), name_of(e.stream), e.start.value * 1e6, (e.end - e.start).value * 1e6,
-        e.rank, static_cast<int>(e.stream), i + 1 < timeline.events.size() ? "," : "");
-  }
-  if (timeline.events.empty() && text.ends_with(",\n")) text.erase(text.size() - 2, 1);
-  return text + fmt::format(
-                    "],\"displayTimeUnit\":\"ms\",\"iteration_s\":{},"
-                    "\"bubble_fraction\":{}}}\n",
-                    json_number(iteration.time.value), json_number(iteration.bubble_fraction));
 }
 
 }  // namespace costmodel

@@ -1,8 +1,9 @@
 // A timeline of events. The simulator and every execution engine emit it, so the same functions
-// compare, draw and trace predicted and measured runs.
+// compare and draw predicted and measured runs.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/base/units.hpp"
@@ -11,6 +12,8 @@
 namespace costmodel {
 
 enum class Stream { compute, pipeline_transfer, data_parallel, optimizer };
+inline constexpr int stream_count = 4;
+std::string_view name_of(Stream stream);  // "pipeline transfer"
 
 struct Event {
   int rank = 0;  // pipeline rank
@@ -20,9 +23,20 @@ struct Event {
   Seconds end;
 };
 
+// What a device of a pipeline rank holds over time.
+struct RankMemory {
+  struct Chunk {
+    Bytes kept;     // for a micro-batch, from its forward to its backward
+    Bytes pending;  // after that, until its weight gradient, where these are separate actions
+  };
+  Bytes standing;  // whatever is in flight
+  std::vector<Chunk> chunks;
+};
+
 struct Timeline {
   int ranks = 0;
-  std::vector<Event> events;  // sorted by rank, then by start
+  std::vector<Event> events;            // sorted by rank, then by start
+  std::vector<RankMemory> memory = {};  // by rank; empty: not known
   Seconds end() const;
 };
 
@@ -40,15 +54,5 @@ std::string to_text(const Timeline& timeline);
 // The compute stream as letters, one row per rank, `columns` wide: f forward, B backward (or input
 // gradient), w weight gradient, d gradient reduction, o optimizer, '.' idle.
 std::string to_chart(const Timeline& timeline, int columns);
-
-// What is known of an iteration beside its events.
-struct IterationFigures {
-  Seconds time;  // where ranks do not synchronise it is shorter than the timeline
-  double bubble_fraction = 0;
-};
-
-// Chrome trace JSON (for Perfetto): one process per rank, one thread per stream, complete events in
-// microseconds; beside them iteration_s and bubble_fraction, which viewers ignore.
-std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration);
 
 }  // namespace costmodel

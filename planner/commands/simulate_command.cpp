@@ -9,7 +9,7 @@
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
-#include "costmodel/schedule/timeline.hpp"
+#include "costmodel/schedule/chrome_trace.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
@@ -71,6 +71,8 @@ CommandResult simulate_command(const Session& session) {
     write_file(session.options.trace, to_chrome_trace(timeline, figures));
     result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
+    const std::string left_out = untraced_ranks(timeline);
+    if (!left_out.empty()) result.warnings.push_back(left_out);
   }
   if (!session.options.write_schedule.empty()) {
     result.warnings.push_back(written_schedule(session.options.write_schedule, plan, evaluator));

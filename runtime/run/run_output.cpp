@@ -6,6 +6,7 @@
 
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/schedule/chrome_trace.hpp"
 #include "runtime/run/json_run.hpp"
 #include "runtime/run/run_report.hpp"
 
@@ -21,7 +22,11 @@ std::string trace_of(const RunSummary& measured) {
 
 void write_report(const RunResult& result, const costmodel::Scenario& scenario,
                   const OutputOptions& options) {
-  if (!options.trace.empty()) costmodel::write_file(options.trace, trace_of(result.measured));
+  if (!options.trace.empty()) {
+    costmodel::write_file(options.trace, trace_of(result.measured));
+    const std::string left_out = untraced_ranks(result.measured.timeline);
+    if (!left_out.empty()) fmt::print(stderr, "shardplan run: {}\n", left_out);
+  }
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
   if (!options.out.empty()) return costmodel::write_file(options.out, text);
   costmodel::write_standard_output(text);

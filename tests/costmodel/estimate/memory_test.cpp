@@ -1,12 +1,17 @@
 // Memory of a stage against the published closed forms: ZeRO's states, activations kept in flight.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/plan_rules.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "costmodel/schedule/chrome_trace.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
 namespace memory_test {
@@ -96,6 +101,62 @@ TEST_CASE("equal shares written out hold what equal shares hold") {
       CHECK(relative_error(written[r].memory.activations.value,
                            shared[r].memory.activations.value) <= 1e-12);
       CHECK(written[r].memory.in_flight_micro_batches == shared[r].memory.in_flight_micro_batches);
+    }
+  }
+}
+
+namespace {
+
+// By rank: the most that a trace's counters say.
+struct Counted {
+  std::vector<double> in_flight, bytes;
+};
+
+Counted counted(const Timeline& timeline) {
+  Counted most{std::vector<double>(static_cast<std::size_t>(timeline.ranks)), {}};
+  most.bytes = most.in_flight;
+  const auto trace = nlohmann::json::parse(to_chrome_trace(timeline, {}));
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "C") continue;
+    const auto rank = event.at("pid").get<std::size_t>();
+    const bool flies = event.at("name") == "in flight";
+    const auto& args = event.at("args");
+    double& held = flies ? most.in_flight[rank] : most.bytes[rank];
+    held = std::max(held, flies ? args.at("micro-batches").get<double>()
+                                : args.at("GiB").get<double>() * (1 << 30));
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("the counters of a trace peak at what the ledger says") {
+  const auto model = fixtures::gpt(cases[0]);
+  for (std::size_t i = 0; i < schedule_names().size(); ++i) {
+    ParallelPlan plan;
+    plan.schedule = static_cast<ScheduleKind>(i);
+    plan.pp = 4;
+    plan.vpp = row_of(plan.schedule).fewest_chunks;
+    CAPTURE(to_string(plan));
+    TrainingSpec training = fixtures::training(16, 512);
+    training.stack.offers.zero_bubble = true;
+    training.overlap.pp_overlap = true;
+    const auto machines = fixtures::cluster(4);
+    REQUIRE(is_valid(plan, model, machines, training));
+    Evaluator evaluator(model, machines, training);
+    const Estimate e = evaluator.estimate(plan);
+    const Counted most = counted(evaluator.timeline(plan));
+    for (std::size_t r = 0; r < e.memory.size(); ++r) {
+      CAPTURE(r);
+      const StageMemory& ledger = e.memory[r];
+      if (splits_backward(
+              plan.schedule)) {  // the ledger has the limit that the schedule is made for
+        CHECK(most.bytes[r] <= ledger.total().value + 0.6);
+        CHECK(most.bytes[r] > (ledger.total() - ledger.activations).value);
+        continue;
+      }
+      CHECK(relative_error(most.in_flight[r], ledger.in_flight_micro_batches) <= 1e-12);
+      CHECK(std::abs(most.bytes[r] - ledger.total().value) <= 0.6);  // whole bytes
     }
   }
 }

@@ -1,14 +1,11 @@
-// Timelines as text, chart and trace. The text of one small run of each schedule is pinned in
+// Timelines as text and chart. The text of one small run of each schedule is pinned in
 // tests/golden.
 #include "costmodel/schedule/timeline.hpp"
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "costmodel/schedule/simulator.hpp"
 #include "costmodel/schedule/zero_bubble.hpp"
-#include "tests/costmodel/support/fixtures.hpp"
 #include "tests/golden.hpp"
 
 namespace timeline_test {
@@ -86,27 +83,6 @@ TEST_CASE("a chart has a row a rank, as wide as asked, idle where nothing runs")
       run(ScheduleKind::gpipe, 2, 1, 1, 0);  // 0F0 0-1, 1F0 1-2, 1B0 2-4.5, 0B0 4.5-6.5
   CHECK(to_chart(timeline, 13) == "   0 |ff.......BBBB|\n   1 |..ffBBBBB....|\n");
   CHECK(to_chart(Timeline{1, {}}, 3) == "   0 |...|\n");
-}
-
-TEST_CASE("the trace is JSON with every event once") {
-  Timeline timeline = run(ScheduleKind::one_f_one_b, 2, 1, 3);
-  timeline.events.push_back(
-      {0, Stream::optimizer, "with \"quotes\" and \\", Seconds(20), Seconds(21)});
-  for (const Timeline& t : {timeline, Timeline{1, {}}}) {
-    const auto trace = nlohmann::json::parse(to_chrome_trace(t, {Seconds(21.5), 0.25}));
-    CHECK(trace.at("iteration_s") == 21.5);
-    CHECK(trace.at("bubble_fraction") == 0.25);
-    std::size_t complete = 0;
-    for (const auto& event : trace.at("traceEvents")) {
-      if (event.at("ph") != "X") continue;
-      const Event& e = t.events[complete++];
-      CHECK(event.at("pid") == e.rank);
-      CHECK(event.at("tid") == static_cast<int>(e.stream));
-      CHECK(fixtures::relative_error(event.at("ts"), e.start.value * 1e6) <= 1e-9);
-      CHECK(fixtures::relative_error(event.at("dur"), (e.end - e.start).value * 1e6) <= 1e-9);
-    }
-    CHECK(complete == t.events.size());
-  }
 }
 
 }  // namespace timeline_test

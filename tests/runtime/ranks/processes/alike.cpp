@@ -56,7 +56,7 @@ bool reduced_beside(const json& trace) {
     if (event.at("name") == "gradient reduction")
       first[rank] = std::min(first.try_emplace(rank, start).first->second, start);
     const std::string name = event.at("name");
-    if (name.find('B') != std::string::npos && event.at("cat") == "compute")
+    if (name.starts_with("backward"))
       last_backward[rank] = std::max(last_backward[rank], start + event.at("dur").get<double>());
   }
   expect(!first.empty() && first.size() == last_backward.size(),

@@ -1,0 +1,309 @@
+#include "costmodel/schedule/chrome_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <tuple>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/schedule/action.hpp"
+
+namespace costmodel {
+
+namespace {
+
+using Nanoseconds = std::int64_t;
+
+// Endless times are those of an input that nothing can run.
+Nanoseconds nanoseconds(Seconds time) {
+  constexpr double most = 4e18;
+  return std::isnan(time.value) ? 0 : std::llround(std::clamp(time.value * 1e9, -most, most));
+}
+
+std::string as_microseconds(Nanoseconds time) {
+  const Nanoseconds size = std::abs(time);
+  return fmt::format("{}{}.{:03}", time < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+struct Slice {
+  const Event* event = nullptr;
+  std::optional<Action> action;
+  Nanoseconds start = 0, end = 0;
+  int lane = 0;  // of several for the events of a stream that overlap
+  int thread() const { return static_cast<int>(event->stream) + stream_count * lane; }
+};
+
+// Each on the first lane of its stream that is free. Those of a rank, sorted by stream and start.
+void place_on_lanes(std::vector<Slice>& slices) {
+  std::vector<Nanoseconds> busy_until;
+  const Event* before = nullptr;
+  for (Slice& slice : slices) {
+    if (before == nullptr || before->rank != slice.event->rank ||
+        before->stream != slice.event->stream)
+      busy_until.clear();
+    before = slice.event;
+    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
+                                   [&slice](Nanoseconds busy) { return busy <= slice.start; });
+    slice.lane = static_cast<int>(free - busy_until.begin());
+    if (free == busy_until.end()) {
+      busy_until.push_back(slice.end);
+    } else {
+      *free = slice.end;
+    }
+  }
+}
+
+// By rank, stream and start.
+std::vector<Slice> slices_of(const Timeline& timeline) {
+  std::vector<Slice> slices;
+  for (const Event& event : timeline.events) {
+    if (event.rank >= most_traced_ranks) continue;
+    slices.push_back({&event, parse_action(event.name), nanoseconds(event.start),
+                      std::max(nanoseconds(event.start), nanoseconds(event.end))});
+  }
+  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return std::tuple(a.event->rank, a.event->stream, a.start, a.end) <
+           std::tuple(b.event->rank, b.event->stream, b.start, b.end);
+  });
+  place_on_lanes(slices);
+  return slices;
+}
+
+bool computed(const Slice& slice) { return slice.event->stream == Stream::compute && slice.action; }
+
+// The pipeline of each rank: one begins at a rank with stage 0. They do not send to one another.
+std::vector<int> pipelines_by_rank(const std::vector<Slice>& slices, int ranks) {
+  std::vector<int> pipeline(static_cast<std::size_t>(std::max(ranks, 0)), 0);
+  for (const Slice& slice : slices) {
+    if (computed(slice) && slice.action->stage == 0)
+      pipeline[static_cast<std::size_t>(slice.event->rank)] = 1;
+  }
+  for (std::size_t r = 1; r < pipeline.size(); ++r) pipeline[r] += pipeline[r - 1];
+  return pipeline;
+}
+
+std::string json_value(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+// Lines of a JSON array.
+class TraceLines {
+ public:
+  void add(const std::string& event) {
+    text_ += text_.empty() ? "" : ",\n";
+    text_ += event;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void add_metadata(int pid, std::optional<int> tid, std::string_view what, const std::string& value,
+                  TraceLines& lines) {
+  lines.add(fmt::format(R"({{"name":"{}","ph":"M","pid":{}{},"args":{{{}}}}})", what, pid,
+                        tid ? fmt::format(",\"tid\":{}", *tid) : "", value));
+}
+
+void add_names(const std::vector<Slice>& slices, int ranks, TraceLines& lines) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    add_metadata(rank, {}, "process_name", fmt::format(R"("name":"pipeline rank {}")", rank),
+                 lines);
+    add_metadata(rank, {}, "process_sort_index", fmt::format(R"("sort_index":{})", rank), lines);
+  }
+  std::vector<std::pair<int, const Slice*>> threads;  // rank, and a slice of each
+  for (const Slice& slice : slices) {
+    const int rank = slice.event->rank;
+    const bool known = std::any_of(threads.rbegin(), threads.rend(), [&](const auto& thread) {
+      return thread.first == rank && thread.second->thread() == slice.thread();
+    });
+    if (known) continue;
+    threads.emplace_back(rank, &slice);
+    const std::string number = slice.lane > 0 ? fmt::format(" ({})", slice.lane + 1) : "";
+    add_metadata(rank, slice.thread(), "thread_name",
+                 fmt::format(R"("name":"{}{}")", name_of(slice.event->stream), number), lines);
+    // Lanes of a stream below one another: a stream has far fewer.
+    constexpr int most_lanes = 1000;
+    const int place = most_lanes * static_cast<int>(slice.event->stream) + slice.lane;
+    add_metadata(rank, slice.thread(), "thread_sort_index",
+                 fmt::format(R"("sort_index":{})", place), lines);
+  }
+}
+
+void add_slices(const std::vector<Slice>& slices, TraceLines& lines) {
+  const bool split = std::any_of(slices.begin(), slices.end(), [](const Slice& slice) {
+    return slice.action && slice.action->kind == ActionKind::weight_gradient;
+  });
+  for (const Slice& slice : slices) {
+    const std::string name = slice.action ? in_words(*slice.action, split) : slice.event->name;
+    lines.add(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{}}})",
+                          json_string(name), name_of(slice.event->stream),
+                          as_microseconds(slice.start), as_microseconds(slice.end - slice.start),
+                          slice.event->rank, slice.thread()));
+  }
+}
+
+// The computation that a transfer's result is for, or that a slice is: pipeline, whether backward,
+// stage, micro-batch.
+using Purpose = std::tuple<int, bool, int, int>;
+
+std::optional<Purpose> purpose_of(const Slice& slice, int pipeline) {
+  if (!slice.action) return {};
+  const auto& [kind, stage, micro_batch] = *slice.action;
+  switch (kind) {
+    case ActionKind::forward: return Purpose{pipeline, false, stage, micro_batch};
+    case ActionKind::backward: return Purpose{pipeline, true, stage, micro_batch};
+    case ActionKind::send_forward: return Purpose{pipeline, false, stage + 1, micro_batch};
+    case ActionKind::send_backward: return Purpose{pipeline, true, stage - 1, micro_batch};
+    case ActionKind::recv_forward:
+    case ActionKind::recv_backward:
+    case ActionKind::weight_gradient: return {};
+  }
+  return {};
+}
+
+void add_arrow(const Slice& send, const Slice& use, int id, TraceLines& lines) {
+  const bool forward = send.action->kind == ActionKind::send_forward;
+  const auto end = [&](const Slice& at, std::string_view phase) {
+    lines.add(
+        fmt::format(R"({{"name":"{}","cat":"transfer","ph":{},"id":{},"ts":{},"pid":{},"tid":{}}})",
+                    forward ? "activations" : "gradients", phase, id, as_microseconds(at.start),
+                    at.event->rank, at.thread()));
+  };
+  end(send, R"("s")");
+  end(use, R"("f","bp":"e")");  // bound to the slice that begins there, not to the next one
+}
+
+// Measured on clocks that differ, a result may be used before it is sent: no arrow then.
+void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipelines,
+                TraceLines& lines) {
+  const auto pipeline_of = [&](const Slice& slice) {
+    return pipelines[static_cast<std::size_t>(slice.event->rank)];
+  };
+  std::vector<std::pair<Purpose, const Slice*>> uses;
+  for (const Slice& slice : slices) {
+    if (!computed(slice)) continue;
+    if (const auto purpose = purpose_of(slice, pipeline_of(slice)))
+      uses.emplace_back(*purpose, &slice);
+  }
+  std::sort(uses.begin(), uses.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  int id = 0;
+  for (const Slice& slice : slices) {
+    if (computed(slice)) continue;
+    const auto purpose = purpose_of(slice, pipeline_of(slice));
+    if (!purpose) continue;
+    const auto use = std::lower_bound(uses.begin(), uses.end(), *purpose,
+                                      [](const auto& a, const Purpose& b) { return a.first < b; });
+    if (use == uses.end() || use->first != *purpose || use->second->start < slice.start) continue;
+    add_arrow(slice, *use->second, ++id, lines);
+  }
+}
+
+// What a rank holds from a moment on.
+struct Step {
+  Nanoseconds at = 0;
+  int chunks = 0;  // in flight: forward begun, backward not ended
+  Bytes held;      // for them and for weight gradients to come
+};
+
+// The changes of a rank, at each moment one; `first` to `last` are its slices.
+std::vector<Step> steps_of(const Slice* first, const Slice* last, const std::vector<int>& stages,
+                           const RankMemory& memory) {
+  std::vector<Step> changes;
+  for (const Slice* slice = first; slice != last; ++slice) {
+    if (!computed(*slice)) continue;
+    const auto chunk = std::lower_bound(stages.begin(), stages.end(), slice->action->stage);
+    const auto index = static_cast<std::size_t>(chunk - stages.begin());
+    const auto [kept, pending] =
+        index < memory.chunks.size() ? memory.chunks[index] : RankMemory::Chunk{};
+    switch (slice->action->kind) {
+      case ActionKind::forward: changes.push_back({slice->start, 1, kept}); break;
+      case ActionKind::backward: changes.push_back({slice->end, -1, pending - kept}); break;
+      case ActionKind::weight_gradient: changes.push_back({slice->end, 0, -1 * pending}); break;
+      case ActionKind::send_forward:
+      case ActionKind::recv_forward:
+      case ActionKind::send_backward:
+      case ActionKind::recv_backward: break;
+    }
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Step& a, const Step& b) { return a.at < b.at; });
+  std::vector<Step> steps{{}};
+  for (const Step& change : changes) {
+    const Step next{change.at, steps.back().chunks + change.chunks,
+                    steps.back().held + change.held};
+    if (steps.back().at == change.at) {
+      steps.back() = next;
+    } else {
+      steps.push_back(next);
+    }
+  }
+  return steps;
+}
+
+// The stages of a rank in ascending order: its chunks.
+std::vector<int> stages_of(const Slice* first, const Slice* last) {
+  std::vector<int> stages;
+  for (const Slice* slice = first; slice != last; ++slice)
+    if (computed(*slice)) stages.push_back(slice->action->stage);
+  std::sort(stages.begin(), stages.end());
+  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
+  return stages;
+}
+
+void add_counters(const std::vector<Slice>& slices, const std::vector<RankMemory>& memory,
+                  TraceLines& lines) {
+  const auto count = [&lines](int rank, Nanoseconds at, std::string_view name,
+                              std::string_view unit, double value) {
+    lines.add(fmt::format(R"({{"name":"{}","ph":"C","ts":{},"pid":{},"args":{{"{}":{}}}}})", name,
+                          as_microseconds(at), rank, unit, json_value(value)));
+  };
+  const Slice* const all = slices.data();
+  for (std::size_t from = 0, to = 0; from < slices.size(); from = to) {
+    const int rank = slices[from].event->rank;
+    while (to < slices.size() && slices[to].event->rank == rank) ++to;
+    const std::vector<int> stages = stages_of(all + from, all + to);
+    const bool known = static_cast<std::size_t>(rank) < memory.size();
+    const RankMemory& own = known ? memory[static_cast<std::size_t>(rank)] : RankMemory{};
+    if (stages.empty()) continue;
+    for (const Step& step : steps_of(all + from, all + to, stages, own)) {
+      count(rank, step.at, "in flight", "micro-batches",
+            static_cast<double>(step.chunks) / static_cast<double>(stages.size()));
+      if (!known) continue;
+      const double bytes = std::round((own.standing + step.held).value);  // whole ones
+      count(rank, step.at, "memory", "GiB", bytes / (1 << 30));
+    }
+  }
+}
+
+}  // namespace
+
+std::string untraced_ranks(const Timeline& timeline) {
+  if (timeline.ranks <= most_traced_ranks) return "";
+  return fmt::format("the trace shows pipeline ranks 0 to {} of {}", most_traced_ranks - 1,
+                     timeline.ranks);
+}
+
+std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration) {
+  const std::vector<Slice> slices = slices_of(timeline);
+  const int ranks = std::min(timeline.ranks, most_traced_ranks);
+  TraceLines lines;
+  add_names(slices, ranks, lines);
+  add_slices(slices, lines);
+  add_arrows(slices, pipelines_by_rank(slices, ranks), lines);
+  add_counters(slices, timeline.memory, lines);
+  const std::string left_out = untraced_ranks(timeline);
+  return fmt::format(
+      "{{\"traceEvents\":[\n{}\n],\"displayTimeUnit\":\"ms\",\"iteration_s\":{},"
+      "\"bubble_fraction\":{}{}}}\n",
+      lines.text(), json_value(iteration.time.value), json_value(iteration.bubble_fraction),
+      left_out.empty() ? "" : fmt::format(R"(,"otherData":{{"note":{}}})", json_string(left_out)));
+}
+
+}  // namespace costmodel
