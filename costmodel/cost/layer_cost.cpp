@@ -77,7 +77,7 @@ Bytes message_of(const Step& step, const OpList& list) {
 
 // The product that overlaps with a collective, if the framework supports it.
 Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
-  if (step.partner == nullptr) return alone;
+  if (step.partner == nullptr || pricing.overlap.nothing_hidden) return alone;
   const Seconds window =
       device_time(step.partner->op, step.partner_pass, pricing.cluster->device, pricing.precision);
   if (step.collective == CollectiveKind::ring)
@@ -172,7 +172,8 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     add_step(step, list, pricing, cost);
     if (step.node->region == Region::shared_experts) shared += cost.compute - before;
   }
-  if (pricing.shared_expert_overlap) cost.ep_comm = exposed_beside(cost.ep_comm, shared);
+  if (pricing.shared_expert_overlap && !pricing.overlap.nothing_hidden)
+    cost.ep_comm = exposed_beside(cost.ep_comm, shared);
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
   wait_for_host(cost, cost.kernels * pricing.kernel_launch +

@@ -82,13 +82,13 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   return sum;
 }
 
-Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
-                       const Waiting& waiting, const StackHost& host) {
+Breakdown micro_batch_parts(const PlanCost& c, const ParallelPlan& plan, std::size_t rank,
+                            const StackHost& host) {
   Breakdown b;
   const auto m = static_cast<double>(c.micro_batches);
   for (int v = 0; v < plan.vpp; ++v) {
-    const auto k = static_cast<std::size_t>(
-        stage_of(plan.schedule, plan.pp, v, static_cast<int>(end.critical)));
+    const auto k =
+        static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank)));
     b.compute += m * (c.stages[k].forward.compute + c.stages[k].backward.compute);
     b.recompute += m * c.stages[k].recompute.compute;
     b.tp_comm += m * (c.stages[k].forward.tp_comm + c.stages[k].backward.tp_comm +
@@ -100,7 +100,13 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
     b.dp_comm += m * (c.stages[k].zero_forward + c.stages[k].zero_backward);
     b.other += m * host.micro_batch;
   }
-  b.other += m * c.offload.exposed();
+  return b;
+}
+
+Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
+                       const Waiting& waiting, const StackHost& host) {
+  Breakdown b = micro_batch_parts(c, plan, end.critical, host);
+  b.other += static_cast<double>(c.micro_batches) * c.offload.exposed();
   b.other += host.iteration + end.waiting;
   b.dp_comm += c.ranks[end.critical].after.gradient_exposed + end.gather;
   if (c.sums_table(end.critical)) b.dp_comm += c.tables.time;

@@ -17,6 +17,11 @@ struct Waiting {
   Seconds transfers, imbalance;
 };
 
+// What a rank spends on the micro-batches of an iteration: its computation, exposed communication
+// of layers and ZeRO's, and the host's time for each.
+Breakdown micro_batch_parts(const PlanCost& cost, const ParallelPlan& plan, std::size_t rank,
+                            const StackHost& host);
+
 // The breakdown of the critical rank. What is left of its waiting is the bubble.
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
                        const Waiting& waiting, const StackHost& host);

@@ -80,8 +80,10 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
            in_buckets(kind, experts, bucket, in.expert_replicas, cluster);
   };
   // Overlaps with one micro-batch's pass, except the last bucket (one layer's part).
-  const auto exposed = [layers = pass.layers](Seconds time, Seconds window, bool overlap) {
-    return overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window) : time;
+  const bool hides = !training.overlap.nothing_hidden;
+  const auto exposed = [layers = pass.layers, hides](Seconds time, Seconds window, bool overlap) {
+    return hides && overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window)
+                            : time;
   };
   AfterPipeline after;
   if (zero < 2) {

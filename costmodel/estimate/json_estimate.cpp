@@ -144,6 +144,12 @@ Json time_json(const Estimate& e) {
             {"other_s", b.other.value}}}};
 }
 
+Json hidden_json(const HiddenTime& hidden) {
+  return {{"tp_comm_s", hidden.tp_comm.value}, {"cp_comm_s", hidden.cp_comm.value},
+          {"ep_comm_s", hidden.ep_comm.value}, {"pp_comm_s", hidden.pp_comm.value},
+          {"dp_comm_s", hidden.dp_comm.value}, {"offload_s", hidden.offload.value}};
+}
+
 Json throughput_json(const Estimate& e, const ClusterSpec& cluster) {
   return {{"tokens_per_s", e.tokens_per_s},
           {"tokens_per_s_per_device", e.tokens_per_s / static_cast<double>(cluster.devices)},

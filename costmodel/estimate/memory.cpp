@@ -387,14 +387,17 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
   // A layer's activations are sent while the next layer is computed, and fetched likewise.
   const Seconds transfer = block.footprint.kept / link;
   const auto layers = static_cast<double>(offload.layers);
-  offload.forward = layers * max(Seconds(0), transfer - block.forward.time());
-  offload.backward = layers * max(Seconds(0), transfer - block.backward.time());
+  const auto exposed = [&](Seconds window) {
+    return in.on.training.overlap.nothing_hidden ? transfer : max(Seconds(0), transfer - window);
+  };
+  offload.forward = layers * exposed(block.forward.time());
+  offload.backward = layers * exposed(block.backward.time());
   return offload;
 }
 
 StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory) {
   if (offload.layers == 0) return memory;
-  const Bytes away = offloaded_layer(in).footprint.kept * static_cast<double>(offload.layers);
+  const Bytes away = offloaded(in, offload);
   memory.activations -= away;
   memory.buffers -= away * in.on.training.stack.memory.fragmentation;
   return memory;

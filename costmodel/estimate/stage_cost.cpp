@@ -115,6 +115,7 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
 void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const ParallelPlan& plan = in.plan;
   if (!plan.experts.overlap || in.on.model.experts == 0) return;
+  if (in.on.training.overlap.nothing_hidden) return;
   const double p = plan.pp, v = plan.vpp;
   const double alone =
       std::min(1.0, ((p - 1) * 2 + (v - 1) * p + 1) / (static_cast<double>(in.micro_batches) * v));
@@ -205,9 +206,10 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
       sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training));
   const Seconds forward = row.forward.time() / layers;
   const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
-  const bool prefetch = training.stack.zero.prefetch;
+  const bool hides = !training.overlap.nothing_hidden;
+  const bool prefetch = hides && training.stack.zero.prefetch;
   const double beside = training.stack.zero.slowdown;
-  const bool overlap = training.overlap.overlap_grad_reduce || prefetch;
+  const bool overlap = hides && (training.overlap.overlap_grad_reduce || prefetch);
   const Seconds first = gather;  // the first layer's gather has nothing before it
   row.zero_forward =
       prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;

@@ -39,6 +39,9 @@ struct Overlap {
   // The parts of a layer that graphs of their own replay, when cuda_graph is off (Megatron-LM,
   // cuda_graph_scope: attn, mlp, moe_router with moe_preprocess). Experts are in none.
   bool graph_attention = false, graph_mlp = false, graph_router = false;
+  // No setting of a framework: communication counts in full, as if nothing else ran beside it
+  // (estimate/hidden_time).
+  bool nothing_hidden = false;
 };
 
 // Which operators are one kernel, and how fast its kernels are. Read where operators are listed and

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/svg_bar.hpp"
@@ -40,6 +41,9 @@ constexpr std::array time_parts{
     Part{"imbalance_s", "imbalance", "wait for slower stages"},
     Part{"optimizer_s", "optimizer", "optimizer"},
     Part{"other_s", "other", "other: the framework's own time, slow nodes"}};
+
+// Only hidden, it has a part of its own.
+constexpr Part offload{"offload_s", "other", "activations to and from host memory"};
 
 constexpr std::array memory_parts{Part{"weights_bytes", "weights", "weights"},
                                   Part{"gradients_bytes", "gradients", "gradients"},
@@ -156,22 +160,73 @@ std::string time_bar(const Json& e, double full) {
 
 std::string time_legend() { return legend_of(time_parts); }
 
-std::string time_section(const Json& e) {
-  const Json& parts = at(e, {"time", "breakdown"});
-  const double whole = number_at(e, {"time", "iteration_s"});
-  if (!parts.is_object() || !(whole > 0)) return "";
-  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
-  for (const Part& part : time_parts) {
-    const double time = number_at(parts, {part.key});
-    if (time == 0) continue;
-    table.rows.push_back({swatch(part.colour) + html_text(part.name),
-                          seconds_figure(parts[part.key]), percent(time, whole)});
+namespace {
+
+struct HiddenPart {
+  const Part* part;
+  double time;
+};
+
+std::vector<HiddenPart> hidden_parts(const Json& e) {
+  std::vector<HiddenPart> all;
+  const auto add = [&](const Part& part) {
+    const double time = number_at(e, {"time", "hidden", part.key});
+    if (time > 0) all.push_back({&part, time});
+  };
+  for (const Part& part : time_parts) add(part);
+  add(offload);
+  return all;
+}
+
+std::string hidden_bar(const std::vector<HiddenPart>& parts, double full) {
+  std::vector<BarPart> bar;
+  for (const auto& [part, time] : parts) {
+    bar.push_back({part->colour, time,
+                   fmt::format("{}, hidden: {}", part->name,
+                               costmodel::format_seconds(costmodel::Seconds(time))),
+                   true});
   }
-  return section("Where the time goes",
-                 "<p class=\"note\">Of the stage that ends last: what is hidden behind "
-                 "computation does not count, so the parts add up to the iteration.</p>\n"
-                 "<div class=\"large\">" +
-                     time_bar(e, whole) + "</div>\n" + table_of_html(table));
+  return bar_svg(bar, full, 0, "communication that is hidden");
+}
+
+Table time_table(const Json& e, bool hides) {
+  const Json &exposed = at(e, {"time", "breakdown"}), &hidden = at(e, {"time", "hidden"});
+  const double whole = number_at(e, {"time", "iteration_s"});
+  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
+  if (hides) table.columns.push_back({"hidden"});
+  const auto add = [&](const Part& part) {
+    const double time = number_at(exposed, {part.key}), beside = number_at(hidden, {part.key});
+    if (time == 0 && !(beside > 0)) return;
+    auto& row = table.rows.emplace_back(std::vector{swatch(part.colour) + html_text(part.name)});
+    row.push_back(time == 0 ? "" : seconds_figure(exposed[part.key]));
+    row.push_back(time == 0 ? "" : percent(time, whole));
+    if (hides) row.push_back(beside > 0 ? seconds_figure(hidden[part.key]) : "");
+  };
+  for (const Part& part : time_parts) add(part);
+  add(offload);
+  return table;
+}
+
+}  // namespace
+
+std::string time_section(const Json& e) {
+  const double whole = number_at(e, {"time", "iteration_s"});
+  if (!at(e, {"time", "breakdown"}).is_object() || !(whole > 0)) return "";
+  const std::vector<HiddenPart> hidden = hidden_parts(e);
+  double beside = 0;
+  for (const HiddenPart& part : hidden) beside += part.time;
+  const double full = std::max(whole, beside);
+  std::string html =
+      "<p class=\"note\">Of the stage that ends last: what is hidden behind computation does not "
+      "count, so the parts add up to the iteration.";
+  if (!hidden.empty()) {
+    html +=
+        " Hatched, on the same scale: communication that runs while the stage computes or waits "
+        "anyway, and adds nothing; with nothing to hide it, it would take as much more.";
+  }
+  html += "</p>\n<div class=\"large\">" + time_bar(e, full) + "</div>\n";
+  if (!hidden.empty()) html += "<div class=\"beside\">" + hidden_bar(hidden, full) + "</div>\n";
+  return section("Where the time goes", html + table_of_html(time_table(e, !hidden.empty())));
 }
 
 namespace {

@@ -39,8 +39,11 @@ std::string bar_svg(const std::vector<BarPart>& parts, double full, double limit
   for (const BarPart& part : parts) {
     if (!(part.size > 0)) continue;
     const double from = place(sum, full), to = place(sum += part.size, full);
-    svg += box(part.colour, from, to, "height=\"10\">") + "<title>" +
-           costmodel::html_text(part.hover) + "</title></rect>";
+    const std::string title = "<title>" + costmodel::html_text(part.hover) + "</title>";
+    // A dashed line as wide as the bar is high: upright stripes, however the page stretches them.
+    svg += part.hatched ? fmt::format("<path class=\"{} hatched\" d=\"M{:.2f} 5H{:.2f}\">{}</path>",
+                                      part.colour, from, to, title)
+                        : box(part.colour, from, to, "height=\"10\">") + title + "</rect>";
   }
   if (limit > 0) {
     const double at = place(limit, full);

@@ -12,6 +12,7 @@ struct BarPart {
   std::string_view colour;  // a class: "compute", "weights"
   double size = 0;          // of any unit, at least 0
   std::string hover;        // text
+  bool hatched = false;     // instead of solid
 };
 
 // The parts side by side; `full` is what the whole width stands for. `limit`: a line there, none at

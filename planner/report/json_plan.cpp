@@ -61,6 +61,8 @@ Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s)
             {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  json["time"]["hidden"] = costmodel::hidden_json(costmodel::hidden_time(e, evaluator));
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);

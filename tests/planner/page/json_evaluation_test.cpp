@@ -26,6 +26,23 @@ TEST_CASE("evaluate, unlike stages and replicas have pages too") {
   }
 }
 
+TEST_CASE("communication that is hidden is hatched, and has a column; none where nothing is") {
+  const Scratch scratch;
+  const Both some = both(
+      "evaluate llama-3-8b-a100-h100 --set cluster=dgx-h100 --set cluster.devices=16 "
+      "--set training.stack=megatron-core-2025 --set training.overlap.overlap_grad_reduce=true "
+      "--set plan={dp:\t16,micro_batch:\t1,zero:\t1}",
+      scratch);
+  CHECK(some.json["time"]["hidden"]["dp_comm_s"] > 0);
+  check_evaluation(some.page, some.json);
+  CHECK(has(some.page, "class=\"dp hatched\""));
+  CHECK(has(some.page, ">hidden</th>"));
+  const Both none = both("evaluate tiny-gpt-cpu --set plan={tp:\t1}", scratch);
+  for (const auto& time : none.json["time"]["hidden"]) CHECK(time == 0);
+  CHECK_FALSE(has(none.page, " hatched\""));
+  CHECK_FALSE(has(none.page, ">hidden</th>"));
+}
+
 TEST_CASE("a plan for 16,384 devices has a page of less than 2 MB") {
   const Scratch scratch;
   const Both large = both(

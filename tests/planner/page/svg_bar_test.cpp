@@ -22,6 +22,12 @@ TEST_CASE("parts lie side by side, to scale, none of size 0") {
   CHECK(has(svg, "<path class=\"limit\" d=\"M750.00 0V10\"/>"));
 }
 
+TEST_CASE("a hatched part is a dashed line of its size") {
+  const std::string svg = planner::bar_svg({{"tp", 1, "a"}, {"dp", 1, "b", true}}, 4, 0, "parts");
+  CHECK(has(svg, "<path class=\"dp hatched\" d=\"M250.00 5H500.00\"><title>b</title></path>"));
+  CHECK(has(svg, "<rect class=\"tp\""));
+}
+
 TEST_CASE("what is beyond the axis, or not a number, stays inside the picture") {
   const std::string svg = planner::bar_svg({{"tp", 1e300, ""}}, 1, 0, "");
   CHECK(has(svg, "width=\"1000.00\""));

@@ -71,7 +71,10 @@ void check_plan_keys(const Json& plan) {
 
 void check_time(const Json& time, const Json& plan) {
   CHECK(keys_of(time) == std::vector<std::string>{"iteration_s", "interval_s", "forward_s",
-                                                  "backward_s", "stages", "breakdown"});
+                                                  "backward_s", "stages", "breakdown", "hidden"});
+  check_numbers(time["hidden"],
+                {"tp_comm_s", "cp_comm_s", "ep_comm_s", "pp_comm_s", "dp_comm_s", "offload_s"});
+  for (const auto& hidden : time["hidden"]) CHECK(hidden >= 0);
   const double iteration = time["iteration_s"];
   CHECK(iteration > 0);
   REQUIRE(time["interval_s"].size() == 2);

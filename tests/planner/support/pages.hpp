@@ -97,6 +97,7 @@ inline void check_evaluation(const std::string& page, const nlohmann::ordered_js
   check_figure(page, e["time"]["iteration_s"]);
   check_numbers(page, e["time"]["interval_s"]);
   check_numbers(page, e["time"]["breakdown"]);
+  check_numbers(page, e["time"]["hidden"]);
   for (const char* list : {"time", "memory"})
     for (const auto& stage : e[list]["stages"]) check_numbers(page, stage);
   for (const char* key : {"tokens_per_s", "model_tflops_per_device", "mfu", "hfu"})
