@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -70,14 +71,15 @@ std::vector<std::string> files_of(const std::string& operand, const costmodel::C
   return files;
 }
 
-// The command of the scenario, if it has one. What is wrong with the file is told by the command.
-std::string own_command(const std::string& file) {
+// The command of the scenario, if it has one: "" where it is no text. What is wrong with the file
+// is told by the command.
+std::optional<std::string> own_command(const std::string& file) {
   try {
     const costmodel::Value root = costmodel::load_yaml(file);
     const costmodel::Value* own = root.find("command");
-    return own == nullptr ? "" : own->text;
+    return own == nullptr ? std::nullopt : std::optional(own->text);
   } catch (const ConfigError&) {
-    return "";
+    return {};
   }
 }
 
@@ -136,8 +138,8 @@ std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const
     for (const auto& found : files_of(operand, path)) {
       const std::string file = fs::absolute(found).lexically_normal().string();
       if (!seen.insert(file).second) continue;
-      const std::string own = own_command(file);
-      BatchJob job{name_of(file, 0), file, costmodel::split_words(own.empty() ? usual : own), {}};
+      const std::string command = own_command(file).value_or(usual);
+      BatchJob job{name_of(file, 0), file, costmodel::split_words(command), {}};
       if (std::ranges::find(reserved, job.name) != reserved.end()) job.name = name_of(file, 1);
       job.fault = fault_of(job.words);
       jobs.push_back(std::move(job));

@@ -103,6 +103,8 @@ std::string index_row(const std::string& name, const std::string& command, JobSt
     take_plan(json.at("plans").at(json.at("best").get<std::size_t>()), row);
   } else if (json.contains("time") && json.contains("throughput")) {
     take_plan(json, row);
+  } else if (json.contains("traceEvents")) {
+    row["iteration_s"] = json.at("iteration_s");
   } else if (json.contains("obstacles") && !json.at("obstacles").empty()) {
     row["message"] = json.at("obstacles").at(0);
   }

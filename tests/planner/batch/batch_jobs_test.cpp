@@ -57,6 +57,11 @@ TEST_CASE("an operand that names nothing, and commands that are no batch's") {
   scratch.write("x.yaml", "model: y\n");
   CHECK(doctest::String(batch_jobs({folder}, "run", {}).front().fault.c_str()) ==
         doctest::Contains("'run': not a command of a batch; allowed: plan, "));
+  for (const char* no_words : {"[evaluate, x]", "{evaluate: x}", "\"\""}) {
+    scratch.write("x.yaml", std::string("model: y\ncommand: ") + no_words + "\n");
+    CHECK(doctest::String(batch_jobs({folder}, "plan", {}).front().fault.c_str()) ==
+          doctest::Contains("'': not a command of a batch"));
+  }
 }
 
 }  // namespace batch_jobs_test

@@ -47,6 +47,11 @@ TEST_CASE("a row has the fastest point of a sweep that fits") {
   CHECK(row["plan"] == "fastest of 3 points: tp 2");
 }
 
+TEST_CASE("of a simulation the row has the time") {
+  const std::string trace = R"({"traceEvents": [], "iteration_s": 2.5, "bubble_fraction": 0})";
+  CHECK(json::parse(index_row("x", "simulate", JobState::done, trace, ""))["iteration_s"] == 2.5);
+}
+
 TEST_CASE("what has no figures has a message") {
   const std::string none = R"({"best": null, "plans": [], "obstacles": ["too large"]})";
   const std::string row = index_row("x", "plan", JobState::no_plan, none, "");
