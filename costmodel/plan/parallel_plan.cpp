@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -185,8 +186,24 @@ std::vector<int> stage_counts(const ModelSpec& model) {
   return counts;
 }
 
+// What of them is a multiple of pp, where chunks were asked for.
+std::string chunk_counts(const ParallelPlan& p, std::span<const int> stage_counts) {
+  std::vector<int> chunks;
+  for (const int stages : stage_counts)
+    if (stages % p.pp == 0) chunks.push_back(stages / p.pp);
+  if (p.vpp == 1 || chunks.empty()) return "";
+  return fmt::format(" (with pp {}: vpp {})", p.pp, fmt::join(chunks, ", "));
+}
+
+// Of the stacks that divide layers evenly, and take no list.
+std::string no_lists(const StackSpec& stack) {
+  return stack.offers.any_layers() || stack.name.empty()
+             ? ""
+             : fmt::format(", which {} has no setting for", stack.name);
+}
+
 std::string example_layout(const ModelSpec& model, std::int64_t stages) {
-  constexpr std::int64_t readable = 16;
+  constexpr std::int64_t readable = 24;
   const auto layout = stages <= readable ? rest_on_last(model.layers, stages) : std::vector<int>();
   return layout.empty() ? "" : fmt::format(", such as [{}]", fmt::join(layout, ", "));
 }
@@ -205,8 +222,10 @@ void check_stages(const ParallelPlan& p, const ModelSpec& model, const TrainingS
                              model.layers, p.pp, p.vpp, stages);
         },
         [&] {
-          return fmt::format("choose pp x vpp among {}, or give stage_layers{}",
-                             fmt::join(stage_counts(model), ", "), example_layout(model, stages));
+          const std::vector<int> counts = stage_counts(model);
+          return fmt::format("choose pp x vpp among {}{}, or give stage_layers{}{}",
+                             fmt::join(counts, ", "), chunk_counts(p, counts),
+                             example_layout(model, stages), no_lists(training.stack));
         });
   } else {
     const std::int64_t sum =
