@@ -38,7 +38,7 @@ Json certificate_json(const Strategies& all) {
           {"gap_pct", 100 * (r.plans.front().iteration / r.lower_bound - 1)}};
 }
 
-Json strategies_json(const Strategies& all) {
+Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
   const auto told = [](const Estimate& e) {
@@ -60,7 +60,7 @@ Json strategies_json(const Strategies& all) {
                       {"effort", l.effort},
                       {"effort_ran_out", l.spent},
                       {"time_ran_out", l.expired && !l.spent}};
-  json["notes"] = strategy_sentences(all);
+  json["notes"] = strategy_sentences(all, stack);
   if (all.sharding) json["sharding"] = sharding_json(*all.sharding);
   return json;
 }
@@ -114,7 +114,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
             {"interrupted", !all.interrupted.empty()}};
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
   json["reasons"] = reasons(best);
-  if (all.layouts) json["strategies"] = strategies_json(all);
+  if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {
     Json row{{"knob", step.knob},

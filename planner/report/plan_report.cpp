@@ -250,7 +250,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
     text += section_title("One step away from the best", style);
     text += section_table(step_table(steps, best), style);
   }
-  const auto sentences = strategy_sentences(all);
+  const auto sentences = strategy_sentences(all, s.training.stack);
   if (!sentences.empty()) text += section_title("Even stages and others", style);
   for (const auto& sentence : sentences) text += bullet(sentence, style);
   if (all.sharding) text += sharding_text(*all.sharding, style);

@@ -98,8 +98,14 @@ std::string margin_sentence(const costmodel::Scenario& s) {
 
 namespace {
 
+// Whether the stack lists the layers of stages by Megatron Core's flag or field.
+bool has_megatron_layouts(const costmodel::StackSpec& stack) {
+  return stack.offers.stage_lists && stack.framework.find("Megatron") != std::string::npos;
+}
+
 // What searching layouts has found, beside even stages.
-void add_layouts(const Strategies& all, std::vector<std::string>& lines) {
+void add_layouts(const Strategies& all, const costmodel::StackSpec& stack,
+                 std::vector<std::string>& lines) {
   const LayoutSearch& l = *all.layouts;
   const Estimate* even = all.even.empty() ? nullptr : &all.even.front();
   const Estimate* best = l.plans.empty() ? nullptr : &l.plans.front();
@@ -109,7 +115,8 @@ void add_layouts(const Strategies& all, std::vector<std::string>& lines) {
     if (even != nullptr) lines.push_back(told("Even stages", *even));
     if (best != nullptr) lines.push_back(told("Stages of any layout", *best));
     if (even != nullptr && best != nullptr) lines.push_back(compared(*even, *best));
-    if (best != nullptr && has_uneven_stages(best->plan) && !all.two_stacks) {
+    if (best != nullptr && has_uneven_stages(best->plan) && !all.two_stacks &&
+        has_megatron_layouts(stack)) {
       lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
                                   pipeline_layout(best->plan)));
     }
@@ -129,11 +136,12 @@ void add_layouts(const Strategies& all, std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> strategy_sentences(const Strategies& all) {
+std::vector<std::string> strategy_sentences(const Strategies& all,
+                                            const costmodel::StackSpec& stack) {
   std::vector<std::string> lines;
   if (!all.layouts) return lines;
   const LayoutSearch& l = *all.layouts;
-  if (l.families > 0) add_layouts(all, lines);
+  if (l.families > 0) add_layouts(all, stack, lines);
   if (all.two_stacks && all.meshes) {
     lines.push_back(
         "Inside a stage the plan's own sharding stays: other strategies for the operators of an "

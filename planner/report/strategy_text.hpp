@@ -10,7 +10,8 @@ namespace planner {
 
 // One sentence per line: the best plan with even stages and with any layout, where and why they
 // differ, what was searched and what is proved. Empty when only the grid was searched.
-std::vector<std::string> strategy_sentences(const Strategies& strategies);
+std::vector<std::string> strategy_sentences(const Strategies& strategies,
+                                            const costmodel::StackSpec& stack);
 
 // What a search over even stages leaves out and another strategy tries; "" where there is nothing.
 std::string left_out(const Strategies& all, const costmodel::Scenario& scenario);

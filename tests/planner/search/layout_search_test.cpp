@@ -72,10 +72,14 @@ TEST_CASE("an uneven layout beats even stages, and is written in Megatron-LM's w
   if (!all.even.empty()) CHECK(best.iteration < all.even.front().iteration);
   CHECK(planner::megatron_violations(s, best.plan).empty());
   bool told = false;
-  for (const auto& line : strategy_sentences(all))
+  for (const auto& line : strategy_sentences(all, s.training.stack))
     told |= line.find("--pipeline-model-parallel-layout " + planner::pipeline_layout(best.plan)) !=
             std::string::npos;
   CHECK(told);
+  auto other = s.training.stack;  // lists stages in words of its own
+  other.framework = "torchtitan, PyTorch FSDP2";
+  for (const auto& line : strategy_sentences(all, other))
+    CHECK(line.find("Megatron") == std::string::npos);
 }
 
 TEST_CASE("the search over layouts gives the same for any number of threads") {

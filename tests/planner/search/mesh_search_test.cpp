@@ -178,7 +178,7 @@ TEST_CASE("strategy alpa tells stages with sizes of their own beside its layouts
   const auto all = planner::run_strategies(read(yaml), planner::Reach::all, 1, {});
   REQUIRE(all.meshes);
   REQUIRE(!all.meshes->plans.empty());
-  const auto lines = planner::strategy_sentences(all);
+  const auto lines = planner::strategy_sentences(all, {});
   const auto told = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
     return fixtures::contains(line, "Stages with sizes and recomputation of their own: ");
   });

@@ -94,8 +94,8 @@ TEST_CASE("a search that has spent its effort ends alike for any number of threa
   CHECK(one.layouts->effort < whole.layouts->effort);
   CHECK(one.found.lower_bound <= whole.found.plans.front().iteration);
   CHECK(one.found.plans.front().iteration >= whole.found.plans.front().iteration);
-  CHECK(tells(strategy_sentences(one), "The usual effort was spent"));
-  CHECK_FALSE(tells(strategy_sentences(whole), "effort was spent"));
+  CHECK(tells(strategy_sentences(one, {}), "The usual effort was spent"));
+  CHECK_FALSE(tells(strategy_sentences(whole, {}), "effort was spent"));
   for (const int threads : {2, 3}) {
     const auto several = run_strategies(s, Reach::layouts, threads, {}, {}, part);
     REQUIRE(several.found.plans.size() == one.found.plans.size());
