@@ -58,6 +58,12 @@ double slowdown_together(const DeviceSpec& device, double devices) {
   return device.together.empty() ? 1 : below.slowdown * devices / below.devices;
 }
 
+double pace_together(const DeviceSpec& device, double devices) {
+  for (const auto& here : device.together)
+    if (devices <= here.devices) return here.pace;
+  return device.together.empty() ? 0 : device.together.back().pace;
+}
+
 DeviceSpec at_pace(DeviceSpec device, double pace) {
   const bool said =
       !device.together.empty() && std::all_of(device.together.begin(), device.together.end(),

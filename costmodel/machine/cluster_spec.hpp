@@ -147,6 +147,10 @@ double straggler_factor(const ClusterSpec& cluster);
 // largest count, where devices take turns.
 double slowdown_together(const DeviceSpec& device, double devices);
 
+// The pace at which that was measured, of the row for as many devices, or the next more; 0:
+// unknown.
+double pace_together(const DeviceSpec& device, double devices);
+
 // The same device when its cores run `pace` times slower than at the measurement of `measured`,
 // time-slicing included: each `slowdown` is scaled from its recorded pace to this one, and the
 // remaining contention is kept. Unchanged when a Together::pace is unknown.

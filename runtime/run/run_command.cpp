@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/devices/graph_rules.hpp"
@@ -142,10 +143,11 @@ void predict_at_pace(Scenario scenario, RunResult& result) {
   const double pace = result.measured.pace;
   auto& device = scenario.cluster.device;
   if (pace == 0 || device.together.empty()) return;
+  const auto ranks = static_cast<double>(ranks_on_a_node(scenario.cluster));
   result.notes.push_back(
       fmt::format("at its pace: operators took {:.2f} times as long as in the "
                   "profile's tables; when it was measured, {:.2f} times",
-                  pace, device.together.front().pace));
+                  pace, pace_together(device, ranks)));
   device = costmodel::at_pace(device, pace);
   Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   result.at_pace = evaluator.estimate(result.plan);

@@ -95,6 +95,9 @@ TEST_CASE("another pace leaves what ranks share beside their cores") {
   const auto device = written_and_read();
   CHECK(device.yardstick == Seconds(5e-6));
   CHECK(device.together.back().pace == doctest::Approx(1.2).epsilon(1e-4));
+  CHECK(costmodel::pace_together(device, 1) == doctest::Approx(1.1).epsilon(1e-4));
+  CHECK(costmodel::pace_together(device, 2) == doctest::Approx(1.2).epsilon(1e-4));
+  CHECK(costmodel::pace_together(device, 8) == doctest::Approx(1.2).epsilon(1e-4));
   const auto slow = costmodel::at_pace(device, 2);
   CHECK(costmodel::slowdown_together(slow, 1) == doctest::Approx(2 * 1.2 / 1.1).epsilon(1e-4));
   CHECK(costmodel::slowdown_together(slow, 2) == doctest::Approx(2 * 1.5 / 1.2).epsilon(1e-4));
