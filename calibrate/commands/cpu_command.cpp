@@ -53,6 +53,12 @@ void run_tasks(const std::vector<Task>& tasks, Seconds time, PartFile& part, con
   }
 }
 
+std::string longer_than_asked(Seconds asked, Seconds took) {
+  if (took <= 1.1 * asked) return "";
+  return fmt::format("; {:.0f} s were asked for, but every point is measured once, however long",
+                     asked.value);
+}
+
 std::string calibrate_cpu(const CpuRequest& request) {
   const Machine machine = this_machine();
   const Ranks ranks = request.ranks.value_or(Ranks{.count = machine.cores});
@@ -61,11 +67,10 @@ std::string calibrate_cpu(const CpuRequest& request) {
   for (const Record& r : part.records())
     if (r.op == "yardstick") set_pace_reference(r.time.median);
   const Clock clock = wall_clock();
-  const Seconds begin = clock();
-  run_tasks(tasks, Seconds(60 * request.minutes), part, clock,
-            [&](std::size_t done, const std::string& name, double left) {
-              if (request.progress) request.progress(done, tasks.size(), name, left);
-            });
+  const Seconds begin = clock(), asked(60 * request.minutes);
+  run_tasks(tasks, asked, part, clock, [&](std::size_t done, const std::string& name, double left) {
+    if (request.progress) request.progress(done, tasks.size(), name, left);
+  });
   const auto device = device_profile(part.records(), machine, request.command);
   costmodel::write_file(request.out, to_yaml(device));
   if (!request.cluster_out.empty()) {
@@ -74,9 +79,10 @@ std::string calibrate_cpu(const CpuRequest& request) {
     costmodel::write_file(request.cluster_out, to_yaml(cluster));
   }
   part.remove();
-  return fmt::format("{} measurements of {} ({} taken up) in {:.0f} s; products by {}\n",
-                     part.records().size(), machine.processor, part.taken_up(),
-                     (clock() - begin).value, machine.products);
+  const Seconds took = clock() - begin;
+  return fmt::format("{} measurements of {} ({} taken up) in {:.0f} s{}; products by {}\n",
+                     part.records().size(), machine.processor, part.taken_up(), took.value,
+                     longer_than_asked(asked, took), machine.products);
 }
 
 }  // namespace calibrate

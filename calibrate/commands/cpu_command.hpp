@@ -20,6 +20,9 @@ struct CpuRequest {
   std::function<void(std::size_t, std::size_t, const std::string&, double)> progress;
 };
 
+// "; 60 s were asked for, ..." where a calibration took a tenth longer; else "".
+std::string longer_than_asked(costmodel::Seconds asked, costmodel::Seconds took);
+
 // Runs the tasks missing in `part`, each for its share of the remaining time.
 void run_tasks(const std::vector<Task>& tasks, costmodel::Seconds time, PartFile& part,
                const Clock& clock,

@@ -106,4 +106,10 @@ TEST_CASE("tasks share the time by what they say, those that are done left out")
   CHECK(part.records().size() == 4);
 }
 
+TEST_CASE("a calibration that took longer than asked says so") {
+  CHECK(longer_than_asked(Seconds(60), Seconds(64)) == "");
+  CHECK(longer_than_asked(Seconds(60), Seconds(106)) ==
+        "; 60 s were asked for, but every point is measured once, however long");
+}
+
 }  // namespace records_test
