@@ -16,10 +16,11 @@ enum class CollectiveKind {
   scatter,
   gather,
   send,
-  ring  // each rank's block travels around the ring: size - 1 neighbour transfers
+  ring,   // each rank's block travels around the ring: size - 1 neighbour transfers
+  reduce  // the sum of all ranks' values, on one of them
 };
-inline constexpr std::array<std::string_view, 10> collective_names{
-    "none",      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-    "broadcast", "scatter",    "gather",     "send",           "ring"};
+inline constexpr std::array<std::string_view, 11> collective_names{
+    "none",    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
+    "scatter", "gather",     "send",       "ring",           "reduce"};
 
 }  // namespace costmodel

@@ -35,67 +35,139 @@ Seconds fixed_of(const GroupLayout& group, const ClusterSpec& cluster) {
   return outermost < 0 ? Seconds(0) : cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
 }
 
-// The measured time, if one tier connects all ranks and no inner tier does.
-std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const GroupLayout& group,
-                                   const ClusterSpec& cluster) {
-  const int tier = group.outermost();
-  if (tier < 0 || group.fan[static_cast<std::size_t>(tier)] != group.size) return std::nullopt;
-  const auto& tables = cluster.tiers[static_cast<std::size_t>(tier)].measured;
-  return measured_collective(tables, kind, message, group.size);
+// Adds up the terms that `visit_terms` tells: the slowest transfer, and every hop.
+template <class VisitTerms>
+Seconds time_of(VisitTerms visit_terms, const GroupLayout& group, const ClusterSpec& cluster) {
+  Seconds transfer, latency;
+  visit_terms([&](const TierTerm& term) {
+    transfer = max(transfer, term.carried / term.rate);
+    latency += term.hops * cluster.tiers[term.tier].latency;
+  });
+  return fixed_of(group, cluster) + latency + transfer;
 }
 
 // `sent` bytes travel over every edge of the ring, in `laps` laps.
-Seconds ring_time(Bytes sent, double laps, const GroupLayout& group, const ClusterSpec& cluster) {
-  Seconds transfer, latency;
-  for_each_tier(group, [&](std::size_t i, double rails, double hops, int fan) {
-    const Tier& tier = cluster.tiers[i];
-    transfer = max(transfer, sent / (tier.reached(fan) * rails));
-    latency += laps * hops * tier.latency;
-  });
-  return fixed_of(group, cluster) + latency + transfer;
+auto ring_terms(Bytes sent, double laps, const GroupLayout& group, const ClusterSpec& cluster) {
+  return [=, &group, &cluster](auto visit) {
+    for_each_tier(group, [&](std::size_t i, double rails, double hops, int fan) {
+      visit(TierTerm{i, sent, cluster.tiers[i].reached(fan) * rails, laps * hops});
+    });
+  };
 }
 
-Seconds tree_time(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
-  Seconds transfer, latency;
-  for_each_tier(group, [&](std::size_t i, double rails, double, int fan) {
-    const Tier& tier = cluster.tiers[i];
-    // Inside a node the tree is a chain: each member sends all pieces up and down except its own.
-    // Outside, the message goes up once and down once.
-    const double share = i == 0 ? 2 * (fan - 1.0) / fan : 2;
-    transfer = max(transfer, share * message / (tier.reached(fan) * rails));
-    latency += 2 * (i == 0 ? fan - 1.0 : rounds(fan)) * tier.latency;
-  });
-  return fixed_of(group, cluster) + latency + transfer;
+// Inside a node the tree is a chain: each member sends all pieces up and down except its own.
+// Outside, the message goes up once and down once.
+auto tree_terms(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
+  return [=, &group, &cluster](auto visit) {
+    for_each_tier(group, [&](std::size_t i, double rails, double, int fan) {
+      const double share = i == 0 ? 2 * (fan - 1.0) / fan : 2;
+      visit(TierTerm{i, share * message, cluster.tiers[i].reached(fan) * rails,
+                     2 * (i == 0 ? fan - 1.0 : rounds(fan))});
+    });
+  };
 }
 
 // Pairwise exchange: traffic out of a unit of tier i-1 uses every rank's own link of tier i.
-Seconds exchange_time(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
-  Seconds transfer, latency;
-  const double n = group.size;
-  double inside = 1;
-  for (std::size_t i = 0; i < group.tiers; ++i) {
-    if (group.fan[i] > 1) {
-      const double here = inside * group.fan[i];
-      const double leaving = i + 1 < group.tiers && group.outermost() > static_cast<int>(i)
-                                 ? here - inside
-                                 : n - inside;
-      const Tier& tier = cluster.tiers[i];
-      transfer = max(transfer, message * (leaving / n) / tier.reached(group.fan[i]));
-      latency += rounds(group.fan[i]) * tier.latency;
+auto exchange_terms(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
+  return [=, &group, &cluster](auto visit) {
+    const double n = group.size;
+    double inside = 1;
+    for (std::size_t i = 0; i < group.tiers; ++i) {
+      if (group.fan[i] > 1) {
+        const double here = inside * group.fan[i];
+        const double leaving = i + 1 < group.tiers && group.outermost() > static_cast<int>(i)
+                                   ? here - inside
+                                   : n - inside;
+        visit(TierTerm{i, message * (leaving / n), cluster.tiers[i].reached(group.fan[i]),
+                       rounds(group.fan[i])});
+      }
+      inside *= group.fan[i];
     }
-    inside *= group.fan[i];
-  }
-  return fixed_of(group, cluster) + latency + transfer;
+  };
 }
 
-Seconds broadcast_time(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
-  Seconds transfer, latency;
-  for_each_tier(group, [&](std::size_t i, double, double, int fan) {
-    const Tier& tier = cluster.tiers[i];
-    transfer = max(transfer, message / tier.reached(fan));
-    latency += rounds(fan) * tier.latency;
-  });
-  return fixed_of(group, cluster) + latency + transfer;
+// One rank's link carries all of it at every tier, down a binomial tree.
+auto root_terms(Bytes sent, const GroupLayout& group, const ClusterSpec& cluster) {
+  return [=, &group, &cluster](auto visit) {
+    for_each_tier(group, [&](std::size_t i, double, double, int fan) {
+      visit(TierTerm{i, sent, cluster.tiers[i].reached(fan), rounds(fan)});
+    });
+  };
+}
+
+// Rate of a point-to-point transfer while `senders` devices of one unit of the tier below send.
+BytesPerSecond transfer_rate(std::size_t tier, std::int64_t senders, const ClusterSpec& cluster) {
+  const Tier& t = cluster.tiers[tier];
+  if (tier == 0) return t.reached(2);  // a pair of one unit
+  double bandwidth = t.bandwidth.value;
+  if (t.single > t.bandwidth) {
+    const auto unit = static_cast<double>(cluster.tiers[tier - 1].devices);
+    bandwidth =
+        std::min(t.single.value, bandwidth * unit / std::min(unit, static_cast<double>(senders)));
+  }
+  return BytesPerSecond(bandwidth * t.efficiency);
+}
+
+auto transfer_terms(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
+  return [=, &cluster](auto visit) {
+    const auto tier = static_cast<std::size_t>(group.outermost());
+    visit(TierTerm{tier, message, transfer_rate(tier, 1, cluster), 1});
+  };
+}
+
+// Calls `use` with what visits the terms of any kind but `ring`.
+template <class Use>
+auto with_terms(CollectiveKind kind, Bytes message, const GroupLayout& group,
+                const ClusterSpec& cluster, Algorithm algorithm, Use use) {
+  const Bytes sent = collective_bytes(kind, message, group.size);
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return algorithm == Algorithm::tree ? use(tree_terms(message, group, cluster))
+                                          : use(ring_terms(sent, 2, group, cluster));
+    case CollectiveKind::all_to_all: return use(exchange_terms(message, group, cluster));
+    case CollectiveKind::scatter:
+    case CollectiveKind::gather: return use(root_terms(sent, group, cluster));
+    case CollectiveKind::send: return use(transfer_terms(message, group, cluster));
+    case CollectiveKind::none:
+    case CollectiveKind::ring:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce: break;
+  }
+  return use(ring_terms(sent, 1, group, cluster));
+}
+
+// The units of the innermost tier that the group crosses, and the group of one rank of each.
+struct Levels {
+  GroupLayout inside, between;
+};
+Levels levels_of(const GroupLayout& group) {
+  Levels levels{group, group};
+  std::size_t inner = 0;
+  while (inner < group.tiers && group.fan[inner] <= 1) ++inner;
+  levels.inside.size = group.fan[inner];
+  for (std::size_t i = 0; i < group.tiers; ++i)
+    (i == inner ? levels.between : levels.inside).fan[i] = 1;
+  levels.between.size = static_cast<int>(ceil_div(group.size, levels.inside.size));
+  levels.between.stride = group.stride * levels.inside.size;
+  return levels;
+}
+
+CollectiveTerms hierarchical_terms(Bytes message, const GroupLayout& group,
+                                   const ClusterSpec& cluster) {
+  using enum CollectiveKind;
+  const auto [inside, between] = levels_of(group);
+  CollectiveTerms all = collective_terms(reduce_scatter, message, inside, cluster, Algorithm::ring);
+  const auto add = [&all](const CollectiveTerms& phase) {
+    all.fixed = all.fixed + phase.fixed;
+    all.time = all.time + phase.time;
+    all.tiers.insert(all.tiers.end(), phase.tiers.begin(), phase.tiers.end());
+  };
+  // All ranks of a unit do so at once, each over its own link: a ring of one rank a unit each.
+  add(collective_terms(all_reduce, message / inside.size, between, cluster, Algorithm::ring));
+  add(collective_terms(all_gather, message, inside, cluster, Algorithm::ring));
+  return all;
 }
 
 }  // namespace
@@ -111,45 +183,81 @@ Bytes collective_bytes(CollectiveKind kind, Bytes message, int ranks) {
     case CollectiveKind::ring:
     case CollectiveKind::scatter:
     case CollectiveKind::gather: return others * message;
-    case CollectiveKind::broadcast: return ranks > 1 ? message : Bytes(0);
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce: return ranks > 1 ? message : Bytes(0);
     case CollectiveKind::send: return message;
   }
   return Bytes(0);
 }
 
+CollectiveTerms collective_terms(CollectiveKind kind, Bytes message, const GroupLayout& group,
+                                 const ClusterSpec& cluster, Algorithm algorithm) {
+  SHARDPLAN_CHECK(kind != CollectiveKind::none && kind != CollectiveKind::ring);
+  if (group.size == 1 || message.value == 0) return {};
+  if (algorithm == Algorithm::hierarchical && kind == CollectiveKind::all_reduce)
+    return hierarchical_terms(message, group, cluster);
+  CollectiveTerms terms{fixed_of(group, cluster), {}, {}};
+  with_terms(kind, message, group, cluster, algorithm, [&](auto visit_terms) {
+    visit_terms([&](const TierTerm& term) { terms.tiers.push_back(term); });
+    terms.time = time_of(visit_terms, group, cluster);
+  });
+  return terms;
+}
+
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster, Algorithm algorithm) {
   if (group.size == 1 || message.value == 0) return Seconds(0);
-  const Bytes sent = collective_bytes(kind, message, group.size);
+  if (algorithm == Algorithm::hierarchical && kind == CollectiveKind::all_reduce)
+    return hierarchical_terms(message, group, cluster).time;
   switch (kind) {
     case CollectiveKind::none: return Seconds(0);
-    case CollectiveKind::all_reduce:
-      return algorithm == Algorithm::tree ? tree_time(message, group, cluster)
-                                          : ring_time(sent, 2, group, cluster);
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter: return ring_time(sent, 1, group, cluster);
-    case CollectiveKind::all_to_all: return exchange_time(message, group, cluster);
-    case CollectiveKind::broadcast: return broadcast_time(message, group, cluster);
-    case CollectiveKind::scatter:
-    case CollectiveKind::gather:
-      return broadcast_time(sent, group, cluster);  // the root's link carries all of it
     case CollectiveKind::send:
       return transfer_time(message, static_cast<std::size_t>(group.outermost()), 1, cluster);
     case CollectiveKind::ring:  // one of the rings' ranks in a unit sends out of it at a time
       return (group.size - 1) * transfer_time(message / group.size,
                                               static_cast<std::size_t>(group.outermost()),
                                               group.stride, cluster);
+    default:
+      return with_terms(kind, message, group, cluster, algorithm,
+                        [&](auto visit_terms) { return time_of(visit_terms, group, cluster); });
   }
-  return Seconds(0);
 }
 
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster) {
   if (group.size == 1 || message.value == 0) return Seconds(0);
-  if (const auto measured = as_measured(kind, message, group, cluster)) return *measured;
+  if (const auto measured = measured_collective_time(kind, message, group, cluster))
+    return *measured;
   const Seconds ring = collective_time(kind, message, group, cluster, Algorithm::ring);
   if (kind != CollectiveKind::all_reduce) return ring;
   return min(ring, collective_time(kind, message, group, cluster, Algorithm::tree));
+}
+
+std::optional<Seconds> measured_collective_time(CollectiveKind kind, Bytes message,
+                                                const GroupLayout& group,
+                                                const ClusterSpec& cluster) {
+  const int tier = group.outermost();
+  if (tier < 0 || group.fan[static_cast<std::size_t>(tier)] != group.size) return std::nullopt;
+  const auto& tables = cluster.tiers[static_cast<std::size_t>(tier)].measured;
+  return measured_collective(tables, kind, message, group.size);
+}
+
+double bus_bandwidth_factor(CollectiveKind kind, int ranks) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  switch (kind) {
+    case CollectiveKind::all_reduce: return 2 * others;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::scatter:
+    case CollectiveKind::gather: return others;
+    case CollectiveKind::none:
+    case CollectiveKind::ring:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::send: return 1;
+  }
+  return 1;
 }
 
 Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
@@ -160,14 +268,7 @@ Seconds transfer_time(Bytes message, std::size_t tier, std::int64_t senders,
     if (const auto time = measured_collective(t.measured, CollectiveKind::send, message, 2))
       return *time;
   }
-  if (tier == 0) return t.fixed + t.latency + message / t.reached(2);  // a pair of one unit
-  double bandwidth = t.bandwidth.value;
-  if (t.single > t.bandwidth) {
-    const auto unit = static_cast<double>(cluster.tiers[tier - 1].devices);
-    bandwidth =
-        std::min(t.single.value, bandwidth * unit / std::min(unit, static_cast<double>(senders)));
-  }
-  return t.fixed + t.latency + message / BytesPerSecond(bandwidth * t.efficiency);
+  return t.fixed + t.latency + message / transfer_rate(tier, senders, cluster);
 }
 
 void Traffic::add(CollectiveKind kind, Bytes bytes) {
@@ -180,6 +281,7 @@ void Traffic::add(CollectiveKind kind, Bytes bytes) {
     case CollectiveKind::scatter: reduce_scatter += bytes; break;
     case CollectiveKind::all_to_all: all_to_all += bytes; break;
     case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
     case CollectiveKind::ring:
     case CollectiveKind::send: send += bytes; break;
   }

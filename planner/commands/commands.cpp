@@ -8,11 +8,13 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "planner/commands/batch_command.hpp"
+#include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/explain_command.hpp"
 #include "planner/commands/explain_job_command.hpp"
 #include "planner/commands/export_command.hpp"
+#include "planner/commands/groups_command.hpp"
 #include "planner/commands/import_command.hpp"
 #include "planner/commands/listing.hpp"
 #include "planner/commands/plan_command.hpp"
@@ -113,6 +115,28 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan simulate my.yaml --trace trace.json",
                    "shardplan simulate my.yaml --set plan.schedule=gpipe"}},
      simulate_command},
+    {{.name = "groups",
+      .operands = "[SCENARIO]",
+      .least = 0,
+      .most = 1,
+      .formats = "text json csv md",
+      .summary = "which ranks form which groups, as Megatron-LM or vLLM make them",
+      .examples = {"shardplan groups --tp 2 --pp 4 --dp 2",
+                   "shardplan groups my.yaml --set plan.rank_order=tp-cp-ep-pp-dp",
+                   "shardplan groups --tp 4 --pp 2 --layout vllm --format json"}},
+     groups_command},
+    {{.name = "collective",
+      .operands = "PRIMITIVE|all",
+      .least = 1,
+      .most = 1,
+      .formats = "text json csv md",
+      .summary = "the price of one primitive (broadcast, scatter, gather, reduce, all-reduce, "
+                 "all-gather, reduce-scatter, all-to-all, send): time, bus bandwidth, formula",
+      .examples = {"shardplan collective all-reduce --bytes 1GiB --ranks 64 --cluster dgx-h100",
+                   "shardplan collective all-gather --bytes 8:8GiB:2 --ranks 8 --cluster dgx-a100",
+                   "shardplan collective all --bytes 64MiB --ranks 16 --stride 8 --cluster "
+                   "dgx-h100 --format csv"}},
+     collective_command},
     {{.name = "validate",
       .operands = "EVIDENCE ...",
       .least = 1,

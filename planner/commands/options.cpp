@@ -21,6 +21,8 @@ using costmodel::Flag;
 
 namespace {
 
+constexpr int most_group_size = 1'000'000;
+
 constexpr std::array<std::string_view, 7> format_names{"text", "json", "yaml", "csv",
                                                        "md",   "html", "svg"};
 
@@ -46,6 +48,19 @@ double read_positive(const char* flag, const char* what, const std::string& text
           fmt::format("example: --{} 12", flag));
   }
   return *parsed.value;
+}
+
+// Reads a parallel size into a field of Options::sizes.
+template <int GroupSizes::*Field>
+void read_size(Options& options, const std::string& text) {
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const int n = digits && text.size() <= 7 ? std::stoi(text) : 0;
+  if (n < 1 || n > most_group_size) {
+    usage(fmt::format("{} is no parallel size", costmodel::shortened(text)),
+          fmt::format("--tp, --pp, --dp, --cp, --ep and --etp take 1 to {}",
+                      costmodel::format_integer(most_group_size)));
+  }
+  options.sizes.*Field = n;
 }
 
 void read_format(Options& options, const std::string& text) {
@@ -215,9 +230,55 @@ const std::vector<FlagRow> flag_rows{
      &Options::launcher},
     {{.name = "cluster",
       .value = "NAME",
-      .help = "the devices of an imported job, which its file does not name",
-      .only_for = "import explain-job"},
+      .help = "the devices of an imported job, which its file does not name; of groups and "
+              "collective",
+      .only_for = "import explain-job groups collective"},
      &Options::cluster},
+    {{.name = "tp", .value = "N", .help = "tensor parallel size", .only_for = "groups"},
+     &read_size<&GroupSizes::tp>},
+    {{.name = "pp", .value = "N", .help = "pipeline parallel size", .only_for = "groups"},
+     &read_size<&GroupSizes::pp>},
+    {{.name = "dp", .value = "N", .help = "data parallel size", .only_for = "groups"},
+     &read_size<&GroupSizes::dp>},
+    {{.name = "cp", .value = "N", .help = "context parallel size", .only_for = "groups"},
+     &read_size<&GroupSizes::cp>},
+    {{.name = "ep", .value = "N", .help = "expert parallel size", .only_for = "groups"},
+     &read_size<&GroupSizes::ep>},
+    {{.name = "etp",
+      .value = "N",
+      .help = "tensor parallel size inside an expert (default: tp, as in Megatron-LM)",
+      .only_for = "groups"},
+     &read_size<&GroupSizes::etp>},
+    {{.name = "layout",
+      .value = "NAME",
+      .help = "whose groups: megatron (default) or vllm",
+      .only_for = "groups",
+      .words = "megatron vllm"},
+     &Options::layout},
+    {{.name = "order",
+      .value = "AXES",
+      .help = "of the ranks, the fastest axis first (default tp-cp-ep-dp-pp)",
+      .only_for = "groups"},
+     &Options::order},
+    {{.name = "bytes",
+      .value = "SIZE",
+      .help = "of the message, or FROM:TO:FACTOR, as 8:8GiB:2",
+      .only_for = "collective"},
+     &Options::bytes},
+    {{.name = "ranks",
+      .value = "N",
+      .help = "of the group (default: all of the cluster)",
+      .only_for = "collective"},
+     &Options::ranks},
+    {{.name = "stride",
+      .value = "N",
+      .help = "how many ranks its neighbours are apart (default 1)",
+      .only_for = "collective"},
+     &Options::stride},
+    {{.name = "table",
+      .help = "a row a size, from 8 B to 8 GiB, as nccl-tests prints them",
+      .only_for = "collective"},
+     &Options::table},
     {{.name = "fail-above",
       .value = "PCT",
       .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "

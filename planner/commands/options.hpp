@@ -12,6 +12,12 @@ namespace planner {
 
 enum class Format { text, json, yaml, csv, md, html, svg };
 
+// Parallel sizes on the command line; 0: not given.
+struct GroupSizes {
+  int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, etp = 0;
+  bool any() const { return (tp | pp | dp | cp | ep | etp) != 0; }
+};
+
 struct Options {
   std::string command;
   std::vector<std::string> operands;
@@ -45,6 +51,12 @@ struct Options {
   bool fits_constants() const {
     return !fit.empty() || leave_one_source_out || !write_residuals.empty();
   }
+  GroupSizes sizes;           // of `groups`
+  std::string layout;         // of `groups`; empty: Megatron-LM's
+  std::string order;          // of the ranks; empty: the default
+  std::string bytes;          // of `collective`: SIZE or FROM:TO:FACTOR
+  std::string ranks, stride;  // of `collective`; empty: all of the cluster, neighbours
+  bool table = false;         // of `collective`: the usual sizes
   std::string list_inputs;    // a file; empty: none
   std::string folder;         // --out of batch
   std::string command_words;  // --command of batch

@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_mesh.hpp"
@@ -30,6 +33,22 @@ Scenario load(const Session& session) {
 }
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
+
+costmodel::ClusterSpec cluster_named(const Session& session, const std::string& name,
+                                     std::int64_t devices) {
+  const auto resolved =
+      costmodel::resolve_config(session.path, "clusters", costmodel::scalar_value(name));
+  const costmodel::Value* device = resolved.value.find("device");
+  if (device == nullptr) {
+    throw costmodel::ConfigError(costmodel::mark_of_argument("--cluster", name),
+                                 "has not one kind of devices",
+                                 "name a cluster that has; `shardplan list clusters` shows them");
+  }
+  const auto kind = costmodel::resolve_config(session.path, "devices", *device);
+  costmodel::ClusterSpec cluster = costmodel::read_cluster(
+      resolved.value, resolved.name, costmodel::read_device(kind.value, kind.name));
+  return devices > 0 ? resized(cluster, devices) : cluster;
+}
 
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   costmodel::Value root = loaded(session.path, file_of(session));

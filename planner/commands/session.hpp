@@ -1,6 +1,7 @@
 // Input and output of a command, and functions that several commands share.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/options.hpp"
@@ -43,6 +45,11 @@ std::string file_of(const Session& session);
 costmodel::Scenario load(const Session& session);
 
 costmodel::Evaluator evaluator_of(const costmodel::Scenario& scenario);
+
+// A cluster of one kind of devices by its name in configs/, with so many devices (0: as its file
+// says, or as its last tier joins). Throws ConfigError.
+costmodel::ClusterSpec cluster_named(const Session& session, const std::string& name,
+                                     std::int64_t devices);
 
 // The scenario as YAML with the plan written out; it can be loaded again.
 std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan& plan);

@@ -41,6 +41,7 @@ void TrafficCount::add(CollectiveKind kind, std::size_t bytes) {
     case CollectiveKind::scatter: reduce_scatter += more; break;
     case CollectiveKind::all_to_all: all_to_all += more; break;
     case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
     case CollectiveKind::ring:
     case CollectiveKind::send: send += more; break;
   }

@@ -16,7 +16,7 @@ namespace {
 
 using enum CollectiveKind;
 constexpr CollectiveKind kinds[] = {all_reduce, all_gather, reduce_scatter, all_to_all,
-                                    broadcast,  scatter,    gather};
+                                    broadcast,  scatter,    gather,         reduce};
 
 }  // namespace
 
@@ -270,6 +270,73 @@ TEST_CASE("a group smaller than its unit has the links among its devices") {
   CHECK(gather(64) == sixty_four);
   CHECK(relative_error(transfer_time(Bytes(1e9), 0, 1, cluster).value,
                        20e-6 + 1.5e-6 + 1e9 / 20e9) <= 1e-12);
+}
+
+TEST_CASE("the terms of a price add up to it, for every primitive, size and group") {
+  const ClusterSpec cluster = fixtures::cluster(1024);
+  for (const auto kind : {all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, scatter,
+                          gather, reduce, send}) {
+    for (const std::int64_t stride : {1, 4, 8, 16}) {
+      for (const int n : {2, 3, 8, 64}) {
+        const GroupLayout group = layout_of(n, stride, cluster);
+        for (const auto algorithm : {Algorithm::ring, Algorithm::tree}) {
+          const auto terms = collective_terms(kind, Bytes(1e8), group, cluster, algorithm);
+          double latency = 0, transfer = 0;
+          for (const TierTerm& term : terms.tiers) {
+            latency += term.hops * cluster.tiers[term.tier].latency.value;
+            transfer = std::max(transfer, (term.carried / term.rate).value);
+          }
+          const double time = collective_time(kind, Bytes(1e8), group, cluster, algorithm).value;
+          CHECK(relative_error(terms.fixed.value + latency + transfer, time) <= 1e-12);
+          CHECK(relative_error(terms.time.value, time) <= 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("bus bandwidth is nccl-tests': what the links would show if they were the limit") {
+  for (const int n : {2, 8, 100}) {
+    const double others = static_cast<double>(n - 1) / n;
+    CHECK(bus_bandwidth_factor(all_reduce, n) == 2 * others);
+    for (const auto kind : {all_gather, reduce_scatter, all_to_all, scatter, gather})
+      CHECK(bus_bandwidth_factor(kind, n) == others);
+    for (const auto kind : {broadcast, reduce, send}) CHECK(bus_bandwidth_factor(kind, n) == 1);
+  }
+  // Within a node of equal links a large message shows the link's rate, whatever the primitive.
+  const ClusterSpec cluster = fixtures::cluster(64);  // 300 GB/s at 0.8
+  const GroupLayout node = layout_of(8, 1, cluster);
+  for (const auto kind : kinds) {
+    const double time = collective_time(kind, Bytes(1e13), node, cluster).value;
+    CHECK(relative_error(1e13 / time * bus_bandwidth_factor(kind, 8), 240e9) <= 1e-4);
+  }
+}
+
+TEST_CASE("broadcast and reduce go around the ring once") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  const GroupLayout all = layout_of(64, 1, cluster);
+  for (const auto kind : {broadcast, reduce}) {
+    CHECK(relative_error(collective_time(kind, Bytes(1e9), all, cluster).value,
+                         40e-6 + 56 * 1.5e-6 + 7 * 5e-6 + 1e9 / (8 * 25e9 * 0.9)) <= 1e-12);
+  }
+}
+
+TEST_CASE("a hierarchical all-reduce, by hand") {
+  const ClusterSpec cluster = fixtures::cluster(64);  // 8 nodes of 8
+  const auto time = [&](double bytes, Algorithm algorithm) {
+    return collective_time(all_reduce, Bytes(bytes), layout_of(64, 1, cluster), cluster, algorithm)
+        .value;
+  };
+  const double inside = 20e-6 + 7 * 1.5e-6 + 7.0 / 8 * 1e9 / 240e9;
+  const double between = 40e-6 + 2 * 7 * 5e-6 + 2 * 7.0 / 8 * 1e9 / 8 / (25e9 * 0.9);
+  CHECK(relative_error(time(1e9, Algorithm::hierarchical), 2 * inside + between) <= 1e-12);
+  // It sends less between nodes than the ring, waits for the nodes' links besides, and hops less.
+  CHECK(time(1e9, Algorithm::hierarchical) > time(1e9, Algorithm::ring));
+  CHECK(time(1e4, Algorithm::hierarchical) < time(1e4, Algorithm::ring));
+  // In one node there is nothing between.
+  CHECK(collective_time(all_reduce, Bytes(1e9), layout_of(8, 1, cluster), cluster,
+                        Algorithm::hierarchical)
+            .value == doctest::Approx(2 * inside));
 }
 
 }  // namespace collective_test

@@ -1,0 +1,121 @@
+#include "planner/commands/groups_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/process_groups.hpp"
+#include "planner/commands/plan_warnings.hpp"
+#include "planner/report/groups_report.hpp"
+#include "planner/report/json_groups.hpp"
+
+namespace planner {
+
+using costmodel::ClusterSpec;
+using costmodel::ConfigError;
+using costmodel::ParallelPlan;
+using costmodel::RankLayout;
+
+namespace {
+
+// More would be gigabytes of text.
+constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
+
+RankLayout layout_of(const Options& options) {
+  const auto* const at = std::ranges::find(costmodel::rank_layout_names, options.layout);
+  return options.layout.empty()
+             ? RankLayout::megatron
+             : static_cast<RankLayout>(at - costmodel::rank_layout_names.begin());
+}
+
+void check_flags(const Session& session, RankLayout layout) {
+  const Options& options = session.options;
+  const bool scenario = !options.operands.empty();
+  if (!scenario && !options.sizes.any()) {
+    throw ConfigError({}, "shardplan: groups lacks a scenario or sizes",
+                      "example: shardplan groups --tp 2 --pp 4 --dp 2");
+  }
+  if (scenario && (options.sizes.any() || !options.order.empty() || !options.cluster.empty())) {
+    throw ConfigError({}, "shardplan: groups takes sizes, --order and --cluster or a scenario",
+                      "change the scenario's with --set plan.tp=2");
+  }
+  if (!scenario && !options.assignments.empty()) {
+    throw ConfigError({}, "shardplan: --set changes a scenario, and groups has none",
+                      "give the sizes as --tp, --pp, --dp, --cp, --ep, --etp");
+  }
+  if (layout != RankLayout::vllm) return;
+  if (!options.order.empty())
+    throw ConfigError({}, "shardplan: vLLM has one order of the ranks", "leave --order out");
+  if (options.sizes.etp > 0)
+    throw ConfigError({}, "shardplan: vLLM's experts are not split further", "leave --etp out");
+}
+
+ParallelPlan plan_of(const Options& options) {
+  const auto given = [](int size) { return std::max(size, 1); };
+  const GroupSizes& sizes = options.sizes;
+  ParallelPlan plan;
+  plan.tp = given(sizes.tp);
+  plan.pp = given(sizes.pp);
+  plan.dp = given(sizes.dp);
+  plan.cp = given(sizes.cp);
+  plan.ep = given(sizes.ep);
+  plan.etp = sizes.etp > 0 ? sizes.etp : plan.tp;
+  if (options.order.empty()) return plan;
+  if (!costmodel::Mesh::valid_order(options.order)) {
+    throw ConfigError(costmodel::mark_of_argument("--order", options.order),
+                      "is not an order of the axes",
+                      "allowed: tp, cp, ep, dp, pp in any order, between dashes");
+  }
+  plan.rank_order = options.order;
+  return plan;
+}
+
+void check_plan(const ParallelPlan& plan, RankLayout layout) {
+  if (!plan.even()) {
+    throw ConfigError({}, "shardplan: the plan's stages or replicas have groups of their own",
+                      "`evaluate --placement FILE` writes the place of every rank");
+  }
+  if (plan.devices() > most_ranks) {
+    throw ConfigError({}, "shardplan: these are too many ranks to list",
+                      fmt::format("allowed: up to {}", costmodel::format_integer(most_ranks)));
+  }
+  const auto fault = group_fault(plan, layout);
+  if (!fault.reason.empty()) throw ConfigError({}, "shardplan: " + fault.reason, fault.remedy);
+}
+
+std::string text_of(const Session& session, const GroupsOf& of) {
+  switch (session.options.format) {
+    case Format::json: return groups_json(of);
+    case Format::csv: return to_csv(groups_rows(of));
+    default: return groups_report(of, session.style);
+  }
+}
+
+}  // namespace
+
+CommandResult groups_command(const Session& session) {
+  const RankLayout layout = layout_of(session.options);
+  check_flags(session, layout);
+  if (session.options.operands.empty()) {
+    const ParallelPlan plan = plan_of(session.options);
+    check_plan(plan, layout);
+    std::optional<ClusterSpec> cluster;
+    if (!session.options.cluster.empty())
+      cluster = cluster_named(session, session.options.cluster, plan.devices());
+    return {0, text_of(session, {plan, layout, cluster ? &*cluster : nullptr}), {}};
+  }
+  costmodel::Scenario s = load(session);
+  const auto settled = settled_plan(s);
+  if (!settled) return without_plan(session, s);
+  ParallelPlan plan = settled->plan;
+  if (s.model.experts == 0) plan.etp = plan.tp;  // Megatron-LM's expert grid is then the other one
+  check_plan(plan, layout);
+  return {0, text_of(session, {plan, layout, &s.cluster}), note_lines(settled->notes)};
+}
+
+}  // namespace planner

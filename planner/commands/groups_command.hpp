@@ -1,0 +1,11 @@
+// `shardplan groups`.
+#pragma once
+
+#include "planner/commands/session.hpp"
+
+namespace planner {
+
+// Of a scenario's plan, or of sizes alone. Throws ConfigError.
+CommandResult groups_command(const Session& session);
+
+}  // namespace planner
