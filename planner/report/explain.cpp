@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -12,9 +13,11 @@
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/closed_form.hpp"
+#include "planner/report/explain_exchanges.hpp"
 #include "planner/report/explain_operators.hpp"
 #include "planner/report/explain_replicas.hpp"
 #include "planner/report/explain_stages.hpp"
+#include "planner/report/explain_textbook.hpp"
 
 namespace planner {
 
@@ -271,6 +274,13 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
     }
   }
   flop_rows(e, s, rows);
+  if (!e.meshes.empty() || is_listed(e.plan.schedule)) return rows;
+  for (const auto explained : {textbook, other_exchanges}) {
+    for (const Explained& row : explained(e, s, evaluator)) {
+      rows.group(row.group);
+      rows.add(row.symbol, row.value, row.from);
+    }
+  }
   return rows;
 }
 
@@ -290,6 +300,18 @@ Table group_table(const Table& all, const std::string& group) {
   }
   return t;
 }
+
+struct GroupTitle {
+  const char* group;
+  const char* title;
+};
+constexpr std::array textbook_titles{
+    GroupTitle{"corollaries", "Three corollaries of an even pipeline"},
+    GroupTitle{"choice of b", "The choice of b"},
+    GroupTitle{"ZeRO", "What ZeRO leaves of a parameter"},
+    GroupTitle{"trade-offs", "One size against another, on as many devices"},
+    GroupTitle{"gradients otherwise", "Gradients summed otherwise"},
+    GroupTitle{"tensor parallel alone", "In a tensor group beside the layers' collectives"}};
 
 // What several pipelines share.
 Table groups_table(const costmodel::PlacedPipelines& pipelines) {
@@ -350,6 +372,10 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
   for (std::size_t k = 0; k < e.meshes.size(); ++k)
     text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));
   text += title("FLOPs") + table(group_table(all, "FLOPs"));
+  for (const auto& [group, name] : textbook_titles) {
+    const Table rows = group_table(all, group);
+    if (!rows.rows.empty()) text += title(name) + table(rows);
+  }
   std::string sum;
   for (const Share& share : shares(e))
     sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", format_seconds(share.time), share.name);
