@@ -110,6 +110,16 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("choose micro_batch among {}",
                            divisors_text(training.global_batch / p.dp));
       });
+  rules.require(
+      !training.stack.offers.batch_by_pipeline || training.global_batch % p.pp == 0, "pp",
+      [&] {
+        return fmt::format("{} takes no global_batch {} that is not a multiple of pp {}",
+                           training.stack.name, training.global_batch, p.pp);
+      },
+      [&] {
+        return fmt::format("choose pp among {}, or another global_batch",
+                           divisors_text(training.global_batch));
+      });
   // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
   const std::int64_t rounds = std::min<std::int64_t>(
       std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));

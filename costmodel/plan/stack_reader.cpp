@@ -172,7 +172,9 @@ const Keys<Offers>& offered_keys() {
                    "offers any contiguous partition of the layers into stages"),
       key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"),
       key::flag<O>("stage_sizes", &O::stage_sizes,
-                   "offers stages with tensor and data parallel sizes of their own"));
+                   "offers stages with tensor and data parallel sizes of their own"),
+      key::flag<O>("batch_by_pipeline", &O::batch_by_pipeline,
+                   "refuses a global batch that is no multiple of the pipeline parallel size"));
   return keys;
 }
 

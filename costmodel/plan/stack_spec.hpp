@@ -160,6 +160,8 @@ struct StackOffers {
   bool stage_sizes = false;      // stages with tensor and data parallel sizes of their own
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
+  bool batch_by_pipeline =
+      false;  // refuses a global batch that is no multiple of the pipeline size
 
   bool any_layers() const { return uneven_stages || stage_lists; }
 };

@@ -33,14 +33,23 @@ CommandResult import_hf(const Session& session, const std::string& file) {
   const auto model = costmodel::read_model(costmodel::from_hf_config(config),
                                            std::filesystem::path(file).stem().string());
   const costmodel::Value map = to_value(model);
-  if (session.options.format != Format::json) return {0, to_yaml(map), {}};
+  std::vector<std::string> notes;
+  if (const costmodel::Value* slices = config.find("pretraining_tp");
+      slices != nullptr && slices->text != "1") {
+    notes.push_back(fmt::format(
+        "note: pretraining_tp {}: transformers then cuts each product of a layer into as many "
+        "slices on one device, to sum in the order of a tensor parallel training; the same "
+        "products, smaller: nothing is gained, and the model here is the same",
+        costmodel::quote(slices->text)));
+  }
+  if (session.options.format != Format::json) return {0, to_yaml(map), notes};
   Table row;
   row.rows.emplace_back();
   for (const auto& entry : map.entries) {
     row.columns.push_back({entry.key});
     row.rows.front().push_back(entry.value.text);
   }
-  return {0, rows_json(row), {}};
+  return {0, rows_json(row), notes};
 }
 
 CommandResult finished(const Session& session, ImportedJob job) {

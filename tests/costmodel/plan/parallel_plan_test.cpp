@@ -51,6 +51,17 @@ TEST_CASE("a stage's layers by kind are those of its own place in the model") {
   CHECK(layer_mix(sparse, 2, 5, {Recomputation::full, 0}) == LayerMix{2, 3, 2, 3});
 }
 
+TEST_CASE("a stack may ask for a global batch that is a multiple of the pipeline size") {
+  ParallelPlan plan;
+  plan.pp = 3;
+  TrainingSpec training = fixtures::training(64, 1024);
+  CHECK(first_key(plan, training) == "");
+  training.stack.offers.batch_by_pipeline = true;
+  CHECK(first_key(plan, training) == "pp");
+  training.global_batch = 63;
+  CHECK(first_key(plan, training) == "");
+}
+
 TEST_CASE("each rule is broken alone, at its key") {
   ParallelPlan plan;
   CHECK(first_key(plan) == "");
