@@ -84,6 +84,9 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 }  // namespace
 
 CommandResult compare_command(const Session& session) {
+  for (const auto& operand : session.options.operands)  // an input is no output
+    loaded(session.path, costmodel::scenario_file(operand, session.path));
+  require_outputs(session.options);
   std::vector<Compared> columns;
   std::vector<std::string> notes;
   for (const Asked& column : columns_of(session.options))

@@ -1,5 +1,6 @@
 #include "planner/commands/evaluate_command.hpp"
 
+#include "planner/commands/plan_extras.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/report/json_report.hpp"
 
@@ -19,14 +20,16 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result;
   result.warnings = memory_warnings(estimate);
-  result.page = page_of(
-      session, s, [&] { return estimate_json(estimate, s); }, &plan);
+  const PlanExtras extras = extras_of(session, s, estimate);
+  const auto json = [&] { return with_extras(estimate_json(estimate, s), extras, s); };
+  result.page = page_of(session, s, json, &plan);
   if (session.options.format == Format::json) {
-    result.text = estimate_json(estimate, s);
+    result.text = json();
   } else if (session.options.format == Format::yaml) {
     result.text = scenario_yaml(session, plan);
   } else {
-    result.text = heading(s, session.style) + plan_report(estimate, s, session.style);
+    result.text = heading(s, session.style) + plan_report(estimate, s, session.style) +
+                  extras_report(extras, s, session.style);
   }
   return result;
 }

@@ -165,9 +165,20 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "force", .help = "do again what is done and unchanged", .only_for = "batch"},
      &Options::force},
     {{.name = "front",
-      .help = "also the fastest even plans that need less memory (text, json, md, html)",
+      .help = "also the fastest even plans that need less memory, fewer devices or less money "
+              "(text, json, md, html)",
       .only_for = "plan"},
      &Options::front},
+    {{.name = "sensitivity",
+      .help = "also which input the answer hangs on, each moved by its own uncertainty, and where "
+              "the best plan changes (text, json, md, html)",
+      .only_for = "plan evaluate"},
+     &Options::sensitivity},
+    {{.name = "upgrades",
+      .help = "also what faster links, more memory, more or other devices buy, the plan searched "
+              "again for each (text, json, md, html)",
+      .only_for = "plan"},
+     &Options::upgrades},
     {{.name = "strategy",
       .value = "NAME",
       .help =
@@ -201,6 +212,11 @@ const std::vector<FlagRow> flag_rows{
       .only_for = "sweep",
       .repeatable = true},
      &Options::over},
+    {{.name = "weak",
+      .help = "with --over cluster.devices: the batch grows with them, from the scenario's at the "
+              "first (weak scaling)",
+      .only_for = "sweep"},
+     &Options::weak},
     {{.name = "with",
       .value = "KEY=VALUE",
       .help = "another column: the first scenario with this, or with several of them between "
@@ -354,14 +370,22 @@ void check_comparison(const CommandLine& line, const Options& options) {
   }
 }
 
+// Checks the options that add a part to the report.
+void check_parts(const CommandLine& line, const Options& options) {
+  for (const char* flag : {"front", "sensitivity", "upgrades"}) {
+    if (!line.has(flag)) continue;
+    if (options.format == Format::yaml || options.format == Format::csv) {
+      usage(fmt::format("--{} does not go with --format {}", flag, line.word("format")),
+            "allowed: text, json, md, html");
+    }
+    if (options.strategy == "meshes") {
+      usage(fmt::format("--{} does not go with --strategy meshes", flag), "leave one of them out");
+    }
+  }
+}
+
 // Checks the options of `plan`'s search and its limits.
 void check_search(const CommandLine& line, const Options& options) {
-  if (options.front && (options.format == Format::yaml || options.format == Format::csv)) {
-    usage(fmt::format("--front does not go with --format {}", line.word("format")),
-          "allowed: text, json, md, html");
-  }
-  if (options.front && options.strategy == "meshes")
-    usage("--front does not go with --strategy meshes", "leave one of them out");
   if (options.strategy != "grid") return;
   for (const char* flag : {"time-limit", "threads"}) {
     if (line.has(flag))
@@ -388,6 +412,7 @@ Options parse_command_line(const costmodel::Program& program, int count,
     return options;
   }
   for (const FlagRow& row : flag_rows) put(options, row, line);
+  check_parts(line, options);
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
   if (options.command == "batch") {

@@ -27,18 +27,20 @@ struct Options {
   std::vector<std::string> assignments;  // --set
   std::vector<std::string> over;         // --over
   std::vector<std::string> with;         // --with
+  bool weak = false;                     // the batch grows with the devices swept
   std::string trace;
   std::string write_schedule;
   std::string placement;
   std::string page;
   std::string to;
-  std::string launcher;         // of an exported script; empty: torchrun
-  std::string cluster;          // of an imported job; empty: not said
-  double fail_above = 0;        // per cent; 0: never
-  int top = 0;                  // 0: the scenario's
-  RunLimits limits;             // --deadline, --budget
-  bool reproducible = false;    // no wall-clock time in the report
-  bool front = false;           // the memory front too
+  std::string launcher;       // of an exported script; empty: torchrun
+  std::string cluster;        // of an imported job; empty: not said
+  double fail_above = 0;      // per cent; 0: never
+  int top = 0;                // 0: the scenario's
+  RunLimits limits;           // --deadline, --budget
+  bool reproducible = false;  // no wall-clock time in the report
+  bool front = false;         // the fronts of memory, devices and cost too
+  bool sensitivity = false, upgrades = false;
   std::string strategy;         // empty: the usual one
   double time_limit = 0;        // seconds; 0: none
   int threads = 0;              // 0: one per core

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "planner/commands/interruption.hpp"
+#include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
 #include "planner/report/json_ladder.hpp"
 #include "planner/report/json_mesh.hpp"
@@ -16,7 +17,6 @@
 #include "planner/report/mesh_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
-#include "planner/search/memory_front.hpp"
 #include "planner/search/replica_plan.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -89,22 +89,22 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
   return result;
 }
 
-// What --front asks for, of even stages.
-std::vector<costmodel::Estimate> front_of(const Session& session, const Scenario& s,
-                                          const Strategies& all, const Interruption& interruption) {
-  if (!session.options.front || all.even.empty()) return {};
-  return memory_front(s, all.even.front(), interruption.poll());
-}
+// Makes more of the report's JSON; empty: nothing more.
+using MoreJson = std::function<std::string(const std::string&)>;
 
 // The report in the requested format.
 CommandResult answered(const Session& session, const Scenario& s, const Strategies& all,
-                       const std::vector<costmodel::Estimate>& front, const Stopwatch& watch) {
+                       const PlanExtras& extras, const Stopwatch& watch, const MoreJson& more) {
   const SearchResult& found = all.found;
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
   const costmodel::ParallelPlan& best = found.plans.front().plan;
-  const auto json = [&] { return search_json(all, steps, s, wall_time(session, watch), front); };
+  const auto json = [&] {
+    const std::string report =
+        with_extras(search_json(all, steps, s, wall_time(session, watch), extras.front), extras, s);
+    return more ? more(report) : report;
+  };
   CommandResult result;
   result.page = page_of(session, s, json, &best);
   switch (session.options.format) {
@@ -115,7 +115,9 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
     case Format::text:
     case Format::svg:
     case Format::md:
-      result.text = search_report(all, steps, s, wall_time(session, watch), session.style, front);
+      result.text =
+          search_report(all, steps, s, wall_time(session, watch), session.style, extras.front) +
+          extras_report(extras, s, session.style);
   }
   return result;
 }
@@ -123,7 +125,7 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
 // The search over stages that are alike in their sizes.
 CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
                          int threads, const std::function<bool()>& expired,
-                         const Interruption& interruption) {
+                         const Interruption& interruption, const MoreJson& more) {
   const std::string& strategy = session.options.strategy;
   const Reach reach = strategy.empty()        ? usual_reach(s)
                       : strategy == "grid"    ? Reach::even
@@ -131,18 +133,18 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
                                               : Reach::all;
   const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
   Strategies all = run_strategies(s, reach, threads, expired, interruption.poll(), effort);
-  const auto front = front_of(session, s, all, interruption);
+  const PlanExtras extras = extras_of(session, s, all, threads, interruption.poll());
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   if (!all.interrupted.empty()) {
     all.sharding.reset();
     CommandResult result = all.found.plans.empty()
                                ? stopped(session, s, all, wall_time(session, watch))
-                               : answered(session, s, all, front, watch);
+                               : answered(session, s, all, extras, watch, more);
     interruption.tell("plan: " + planner::interruption(all), result);
     return result;
   }
-  if (!all.found.plans.empty()) return answered(session, s, all, front, watch);
+  if (!all.found.plans.empty()) return answered(session, s, all, extras, watch, more);
   if (all.layouts && all.layouts->expired && !all.layouts->spent)
     return stopped(session, s, all, wall_time(session, watch));
   CommandResult result =
@@ -172,6 +174,8 @@ void require_run(const Scenario& s, const RunLimits& limits) {
   }
 }
 
+CommandResult plan_for(const Session& session, const MoreJson& more);
+
 // --deadline, --budget: first how many devices, then the plan for those.
 CommandResult plan_devices(const Session& session) {
   const RunLimits& limits = session.options.limits;
@@ -188,6 +192,7 @@ CommandResult plan_devices(const Session& session) {
     CommandResult result =
         json ? CommandResult{no_answer, ladder_json(ladder, limits, s), {}}
              : unanswered(session, ladder_report(ladder, limits, s, session.style));
+    result.page = page_of(session, s, [&] { return ladder_json(ladder, limits, s); });
     if (ladder.interrupted) interruption.tell("plan: " + interruption.text(), result);
     return result;
   }
@@ -195,20 +200,30 @@ CommandResult plan_devices(const Session& session) {
   options.limits = {};
   options.assignments.push_back(
       fmt::format("cluster.devices={}", ladder.rungs[*ladder.chosen].devices));
-  CommandResult result = plan_command(Session{options, session.style, session.path});
-  if (result.text.empty()) return result;
-  if (json) {
-    result.text = with_ladder(result.text, ladder, limits, s);
-  } else if (is_for_people(session.options)) {
+  const auto more = [&](const std::string& report) {
+    return with_ladder(report, ladder, limits, s);
+  };
+  CommandResult result = plan_for(Session{options, session.style, session.path}, more);
+  if (!result.text.empty() && is_for_people(session.options)) {
     result.text = ladder_report(ladder, limits, s, session.style) + result.text;
   }
   return result;
 }
 
-}  // namespace
+// What adds a part to the report must know.
+void require_alike(const Options& options, const Scenario& s) {
+  if (stages_alike(s)) return;
+  for (const auto& [asked, flag] :
+       {std::pair(options.front, "--front"), std::pair(options.sensitivity, "--sensitivity"),
+        std::pair(options.upgrades, "--upgrades")}) {
+    if (!asked) continue;
+    throw ConfigError(
+        {}, fmt::format("shardplan: {} is of stages that are alike on devices of one kind", flag),
+        "leave it out");
+  }
+}
 
-CommandResult plan_command(const Session& session) {
-  if (session.options.limits.any()) return plan_devices(session);
+CommandResult plan_for(const Session& session, const MoreJson& more) {
   Scenario s = load(session);
   if (session.options.top > 0) s.search.top = session.options.top;
   require_offered(s);
@@ -220,13 +235,16 @@ CommandResult plan_command(const Session& session) {
   const int threads = session.options.threads > 0
                           ? session.options.threads
                           : static_cast<int>(std::thread::hardware_concurrency());
-  if (session.options.front && !stages_alike(s)) {
-    throw ConfigError({}, "shardplan: --front is of stages that are alike on devices of one kind",
-                      "leave it out");
-  }
+  require_alike(session.options, s);
   if (session.options.strategy == "meshes" || !stages_alike(s))
     return plan_meshes(session, s, watch, threads, expired, interruption);
-  return plan_alike(session, s, watch, threads, expired, interruption);
+  return plan_alike(session, s, watch, threads, expired, interruption, more);
+}
+
+}  // namespace
+
+CommandResult plan_command(const Session& session) {
+  return session.options.limits.any() ? plan_devices(session) : plan_for(session, {});
 }
 
 }  // namespace planner

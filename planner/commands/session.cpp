@@ -26,10 +26,14 @@ std::string file_of(const Session& session) {
 Scenario load(const Session& session) {
   const Options& options = session.options;
   Scenario scenario = load_scenario(file_of(session), session.path, options.assignments);
+  require_outputs(options);
+  return scenario;
+}
+
+void require_outputs(const Options& options) {
   for (const auto& file :
        {options.out, options.placement, options.page, options.trace, options.write_schedule})
     if (!file.empty()) costmodel::require_writable(file);
-  return scenario;
 }
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }

@@ -44,6 +44,9 @@ struct Session {
 std::string file_of(const Session& session);
 costmodel::Scenario load(const Session& session);
 
+// Throws ConfigError when a file that the command is to write cannot be written, or is an input.
+void require_outputs(const Options& options);
+
 costmodel::Evaluator evaluator_of(const costmodel::Scenario& scenario);
 
 // A cluster of one kind of devices by its name in configs/, with so many devices (0: as its file

@@ -5,9 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
@@ -17,6 +24,7 @@
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/scaling.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -54,11 +62,13 @@ namespace {
 struct Point {
   std::vector<std::string> cells;  // those of `titles`, and the error
   std::string plan;
-  bool searched = false;  // keys of it were left to the search
+  bool searched = false;     // keys of it were left to the search
+  ScalingPoint scales = {};  // where devices are swept
 };
 
 constexpr std::array titles{"dp",  "m",      "iteration_s", "tokens_per_s",
                             "mfu", "bubble", "peak_gib",    "fits"};
+constexpr std::string_view devices_path = "cluster.devices", batch_path = "training.global_batch";
 
 Point failed(const std::string& why, bool searched) {
   std::vector<std::string> cells(titles.size());
@@ -72,12 +82,15 @@ Point result_of(const Scenario& scenario) {
   if (!settled) return failed(no_valid_choice, searched);
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   const Estimate e = evaluator.estimate(settled->plan);
-  return {{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
-           fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
-           fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
-           fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false", ""},
-          to_string(e.plan),
-          searched};
+  Point point{{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
+               fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
+               fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
+               fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false", ""},
+              to_string(e.plan),
+              searched};
+  point.scales.devices = scenario.cluster.devices;
+  if (e.fits()) point.scales.tokens_per_s = e.tokens_per_s;
+  return point;
 }
 
 std::vector<Axis> axes_of(const Options& options) {
@@ -117,22 +130,122 @@ std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
   return row;
 }
 
-// The table, with the column of plans where `tell_plans`.
+bool has_axis(const std::vector<Axis>& axes, std::string_view path) {
+  return std::ranges::find(axes, path, &Axis::path) != axes.end();
+}
+
+// Speed-up and efficiency of the points that differ in devices alone.
+void scale(const std::vector<Axis>& axes, const std::vector<std::vector<std::string>>& values,
+           std::vector<Point>& points) {
+  const auto devices = std::ranges::find(axes, devices_path, &Axis::path) - axes.begin();
+  std::map<std::vector<std::string>, std::vector<std::size_t>> curves;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    auto others = values[i];
+    others.erase(others.begin() + devices);
+    curves[others].push_back(i);
+  }
+  for (const auto& [others, members] : curves) {
+    std::vector<ScalingPoint> curve;
+    for (const std::size_t i : members) curve.push_back(points[i].scales);
+    fill_scaling(curve);
+    for (std::size_t i = 0; i < members.size(); ++i) points[members[i]].scales = curve[i];
+  }
+}
+
+std::vector<std::string> scaling_cells(const ScalingPoint& point) {
+  if (!point.speedup) return {"", "", ""};
+  return {fmt::format("{:.4f}", *point.speedup), fmt::format("{:.4f}", *point.efficiency),
+          point.knee ? "true" : "false"};
+}
+
+// The table, with the column of plans where `tell_plans`. Its dp is the plan's, unless it is swept:
+// then the axis tells it.
 Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std::string>>& values,
                const std::vector<Point>& points, bool tell_plans) {
   Table table;
+  const bool scales = has_axis(axes, devices_path);
+  const std::size_t first = has_axis(axes, "plan.dp") ? 1 : 0;
   for (const Axis& axis : axes)
     table.columns.push_back({axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path});
-  for (const auto* title : titles) table.columns.push_back({title});
+  for (std::size_t i = first; i < titles.size(); ++i) table.columns.push_back({titles.at(i)});
+  if (scales)
+    for (const char* title : {"speedup", "efficiency", "knee"}) table.columns.push_back({title});
   if (tell_plans) table.columns.push_back({"plan", false});
   table.columns.push_back({"error", false});
   for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto& cells = points[i].cells;
     std::vector<std::string> row = values[i];
-    row.insert(row.end(), points[i].cells.begin(), points[i].cells.end());
-    if (tell_plans) row.insert(row.end() - 1, points[i].plan);
+    row.insert(row.end(), cells.begin() + static_cast<std::ptrdiff_t>(first), cells.end() - 1);
+    if (scales) std::ranges::copy(scaling_cells(points[i].scales), std::back_inserter(row));
+    if (tell_plans) row.push_back(points[i].plan);
+    row.push_back(cells.back());
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+// --weak: the batch of the scenario belongs to the first number of devices.
+class WeakScaling {
+ public:
+  WeakScaling(const std::vector<Axis>& axes, const costmodel::Value& root, bool weak) {
+    if (!weak) return;
+    const auto devices = std::ranges::find(axes, devices_path, &Axis::path);
+    if (devices == axes.end()) {
+      throw ConfigError({}, "shardplan: --weak lets the batch grow with the devices",
+                        "add --over cluster.devices=8,16,32");
+    }
+    if (has_axis(axes, batch_path)) {
+      throw ConfigError({}, "shardplan: --weak sets training.global_batch, which is swept",
+                        "leave one of them out");
+    }
+    const costmodel::Value* training = root.find("training");
+    const costmodel::Value* batch = training == nullptr ? nullptr : training->find("global_batch");
+    batch_ = batch == nullptr ? std::nullopt : costmodel::parse_count(batch->text);
+    first_ = costmodel::parse_count(devices->values.front());
+    at_ = devices - axes.begin();
+  }
+  // Sets the batch of a point with those values.
+  void place(const std::vector<std::string>& values, costmodel::Value& value) const {
+    if (!batch_ || !first_) return;  // reading the scenario tells what is wrong
+    const std::string& written = values[static_cast<std::size_t>(at_)];
+    const auto devices = costmodel::parse_count(written);
+    if (!devices) return;
+    const double batch = *batch_ * *devices / *first_;
+    if (batch != std::floor(batch) || batch < 1) {
+      throw ConfigError(mark_of_argument("--weak", written),
+                        fmt::format("the batch would be {:g} sequences on {} devices", batch,
+                                    costmodel::shortened(written)),
+                        "begin with a number of devices that divides the batch and the others");
+    }
+    assign_path(value, fmt::format("{}={:.0f}", batch_path, batch),
+                mark_of_argument("--weak", written));
+  }
+
+ private:
+  std::optional<double> batch_, first_;
+  std::ptrdiff_t at_ = 0;
+};
+
+// What a reader must know of a curve over devices.
+std::string knee_note(const std::vector<Point>& points) {
+  std::vector<std::string> knees;
+  for (const Point& point : points) {
+    if (!point.scales.knee) continue;
+    knees.push_back(fmt::format("{} devices ({:.0f} % parallel efficiency)",
+                                costmodel::format_integer(point.scales.devices),
+                                100 * *point.scales.efficiency));
+  }
+  const bool any = std::ranges::any_of(
+      points, [](const Point& point) { return point.scales.speedup.has_value(); });
+  if (!any) return "";
+  if (knees.empty()) {
+    return "no knee among these numbers of devices: efficiency times speed-up is greatest at the "
+           "most of them, or too few have a plan that fits";
+  }
+  return fmt::format(
+      "the knee, where efficiency times speed-up is greatest (Eager, Zahorjan and Lazowska 1989): "
+      "{}",
+      fmt::join(knees, ", "));
 }
 
 }  // namespace
@@ -145,6 +258,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   costmodel::Value root = loaded(path, file);
   for (const auto& assignment : options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
+  const WeakScaling weak(axes, root, options.weak);
   std::vector<std::vector<std::string>> values;
   std::vector<Point> points;
   std::size_t unreadable = 0;
@@ -153,6 +267,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
     values.push_back(place(axes, i, value));
     bool readable = false, searched = false;
     try {
+      weak.place(values.back(), value);
       const Scenario scenario = costmodel::read_scenario(value, file, path);
       readable = true;
       searched = !scenario.plan.automatic.empty();
@@ -166,6 +281,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   const bool searched =
       std::any_of(points.begin(), points.end(), [](const Point& point) { return point.searched; });
   const bool given = has_plan(root);
+  if (has_axis(axes, devices_path)) scale(axes, values, points);
   Swept swept{table_of(axes, values, points, searched || !given), {}};
   if (searched) {
     swept.notes.emplace_back(
@@ -176,6 +292,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
         "the scenario has no plan: what is not swept takes its default, and the column `plan` has "
         "the result. To search every point: --set plan=auto");
   }
+  if (const auto note = knee_note(points); !note.empty()) swept.notes.push_back(note);
   return swept;
 }
 
@@ -185,8 +302,11 @@ bool any_answer(const Table& swept) {
 }
 
 CommandResult sweep_command(const Session& session) {
+  const std::string file = file_of(session);
+  loaded(session.path, file);  // an input is no output
+  require_outputs(session.options);
   const Interruption interruption;
-  const Swept swept = sweep(file_of(session), session.path, session.options, interruption.poll());
+  const Swept swept = sweep(file, session.path, session.options, interruption.poll());
   const Table& points = swept.table;
   CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
                        note_lines(swept.notes)};

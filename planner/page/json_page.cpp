@@ -12,9 +12,11 @@
 #include "planner/page/json_columns.hpp"
 #include "planner/page/json_evaluation.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_machines.hpp"
 #include "planner/page/json_points.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_search.hpp"
+#include "planner/page/json_tornado.hpp"
 #include "planner/page/page_style.hpp"
 #include "planner/page/timeline_picture.hpp"
 #include "planner/report/html_table.hpp"
@@ -27,7 +29,7 @@ namespace {
 using costmodel::html_text;
 
 // Keys that have a section, of a search and of an evaluated plan.
-constexpr std::array<std::string_view, 22> known_keys{"scenario",
+constexpr std::array<std::string_view, 26> known_keys{"scenario",
                                                       "searched",
                                                       "best",
                                                       "certificate",
@@ -48,7 +50,11 @@ constexpr std::array<std::string_view, 22> known_keys{"scenario",
                                                       "memory",
                                                       "communication",
                                                       "bubble_fraction",
-                                                      "probability_faster_than_best"};
+                                                      "probability_faster_than_best",
+                                                      "device_front",
+                                                      "sensitivity",
+                                                      "upgrades",
+                                                      "devices"};
 
 // What no section shows.
 std::string other_keys(const Json& report) {
@@ -106,10 +112,12 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
   if (how.ends_with('\n')) how.pop_back();
   std::string html =
       lead_of(verdict_html(best) + (report.is_object() ? proof_html(report) : std::string()), how);
-  html += tiles_html(best) + failure_sections(report) + plan_section(best) + time_section(best) +
+  html += ladder_section(report) + tiles_html(best) + failure_sections(report) +
+          plan_section(best) + time_section(best) +
           section("The schedule", timeline_html(timeline)) + memory_section(best) +
           reasons_section(report) + steps_section(report) + plans_section(report) +
-          front_section(report) + traffic_section(best) + search_section(report) +
+          front_section(report) + device_front_section(report) + sensitivity_section(report) +
+          upgrades_section(report) + traffic_section(best) + search_section(report) +
           other_keys(report);
   const std::string notes = best.is_object() ? sentences(at(best, {"notes"})) : "";
   html += section("Assumptions and sources", notes + sources(scenario));

@@ -11,6 +11,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_curves.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/svg_bar.hpp"
@@ -22,7 +23,8 @@ namespace {
 
 using costmodel::html_text;
 
-// The keys of a point that are results; before them stand those that are swept, and dp.
+// The keys of a point that are results, the last of devices that are swept; before them stand those
+// that are swept, and dp.
 struct Result {
   std::string_view key;
   const char* title;
@@ -33,7 +35,9 @@ constexpr std::array results{Result{"m", "micro-batches", &count_figure},
                              Result{"tokens_per_s", "tokens/s", &count_figure},
                              Result{"mfu", "MFU", &share_figure},
                              Result{"bubble", "bubble", &share_figure},
-                             Result{"peak_gib", "GiB", &count_figure}};
+                             Result{"peak_gib", "GiB", &count_figure},
+                             Result{"speedup", "speed-up", &count_figure},
+                             Result{"efficiency", "efficiency", &share_figure}};
 
 bool is_sweep(const Json& report) {
   return report.is_array() && !report.empty() && std::ranges::all_of(report, [](const Json& point) {
@@ -94,7 +98,11 @@ std::string points_section(const Json& report) {
   const auto keys = swept_keys(report.front());
   Table table;
   for (const auto& key : keys) table.columns.push_back({key});
+  const auto told = [&](const Result& result) {
+    return report.front().contains(std::string(result.key));
+  };
   for (const Result& result : results) {
+    if (!told(result)) continue;
     table.columns.push_back({result.title});
     if (result.key == "iteration_s") table.columns.push_back({"", false});
   }
@@ -106,6 +114,7 @@ std::string points_section(const Json& report) {
     auto& row = table.rows.emplace_back();
     for (const auto& key : keys) row.push_back(html_text(words(at(point, {key.c_str()}))));
     for (const Result& result : results) {
+      if (!told(result)) continue;
       const std::string shown = result.shown(at(point, {result.key.data()}));
       const bool time = result.key == "iteration_s";
       row.push_back(time && &point == best ? "<b>" + shown + "</b>" : shown);
@@ -116,12 +125,14 @@ std::string points_section(const Json& report) {
         row.push_back(bar_svg({{colour, time_of(point), "time"}}, full, 0, "time"));
       }
     }
-    if (plans) row.push_back(html_text(words(at(point, {"plan"}))));
+    if (plans) {
+      row.push_back("<span class=\"told\">" + html_text(words(at(point, {"plan"}))) + "</span>");
+    }
     row.push_back(verdict_cell(point));
   }
   std::string note = "<p class=\"note\">Grey bars: does not fit. Green: the fastest that fits.";
   if (report.size() > most) note += fmt::format(" The first {} points; the JSON has all.", most);
-  return section("Every point", note + "</p>\n" + table_of_html(table));
+  return curves_section(report) + section("Every point", note + "</p>\n" + table_of_html(table));
 }
 
 }  // namespace planner

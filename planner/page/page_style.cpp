@@ -45,6 +45,27 @@ td .bar{width:170px}td:last-child:not(.r){min-width:11em}
 align-items:center;font-size:13px;font-variant-numeric:tabular-nums}
 .rows span:nth-child(3n+1),.rows span:nth-child(3n){color:var(--dim)}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin:10px 0 0;color:var(--dim);font-size:13px}
+.chart,.heat{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:0 8px;margin:0 0 14px;
+font-size:12px;color:var(--dim);font-variant-numeric:tabular-nums}
+.chart figcaption,.heat figcaption{grid-column:1/3;margin-bottom:6px}
+.chart svg{display:block;width:100%;height:240px;overflow:visible}
+.chart .up{position:relative;min-width:5.2em}
+.chart .up span{position:absolute;right:0;transform:translateY(50%);white-space:nowrap}
+.chart .across{grid-column:2;position:relative;height:22px;margin-top:4px}
+.chart .across span{position:absolute;transform:translateX(-50%);white-space:nowrap}
+.chart .title,.heat .title{grid-column:2;text-align:center}
+.grid{stroke:var(--line);stroke-width:1;fill:none;vector-effect:non-scaling-stroke}
+.line{stroke:var(--c);stroke-width:2;fill:none;vector-effect:non-scaling-stroke}
+.dot{stroke:var(--c);stroke-width:8;stroke-linecap:round;fill:none;vector-effect:non-scaling-stroke}
+.dot.marked{stroke-width:15}
+.heat .left{display:grid;grid-auto-rows:1fr;align-items:center;text-align:right}
+.heat .cells{position:relative;border:1px solid var(--line)}
+.heat svg{position:absolute;inset:0;width:100%;height:100%}
+.heat .words{position:absolute;inset:0;grid-auto-rows:1fr;align-items:center;color:var(--ink);
+pointer-events:none}
+.heat .words,.heat .below{display:grid;grid-template-columns:repeat(var(--across),minmax(0,1fr));
+text-align:center}.heat .below{grid-column:2;margin-top:4px}
+.heat span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(210px,1fr));gap:2px 24px;margin:0}
 .facts div{display:flex;justify-content:space-between;gap:12px;border-bottom:1px solid var(--line)}
 .facts dt{color:var(--dim)}.facts dd{margin:0;text-align:right;max-width:75%;overflow-wrap:break-word;
@@ -53,6 +74,7 @@ font-variant-numeric:tabular-nums}
 .tiles{grid-template-columns:repeat(auto-fit,minmax(155px,1fr))}.tile b{font-size:22px}
 section p{margin:0 0 10px}section ul{margin:0;padding-left:20px}section li{overflow-wrap:anywhere}
 details details,section details{margin-top:10px}section details summary{font-size:14px}
+.told{display:inline-block;min-width:13em}
 .note{color:var(--dim);font-size:13px}.bad{color:var(--bad)}.good{color:var(--good)}
 h1{overflow-wrap:anywhere}.verdict{font-size:17px;margin:0 0 6px}.verdict b{font-weight:650}
 a{color:inherit}summary:focus-visible,a:focus-visible{outline:2px solid #0072b2;outline-offset:2px}

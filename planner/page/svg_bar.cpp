@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/base/escape.hpp"
 
@@ -57,6 +58,17 @@ std::string range_svg(const Range& range, double full, const std::string& label)
   return opening(label) +
          box("span", place(range.low, full), place(range.high, full), "y=\"3\" height=\"4\"/>") +
          box("point", std::max(0.0, at - 7), std::min(width, at + 7), "height=\"10\"/>") + "</svg>";
+}
+
+std::string tornado_svg(double down, double up, double full, const std::string& label) {
+  constexpr double middle = width / 2;
+  const auto half = [&](std::string_view colour, double change, const char* vertical) {
+    const double end = middle + (change < 0 ? -0.5 : 0.5) * place(std::abs(change), full);
+    return box(colour, std::min(middle, end), std::max(middle, end), vertical);
+  };
+  return opening(label) + half("backward", down, "height=\"5\"/>") +
+         half("forward", up, "y=\"5\" height=\"5\"/>") +
+         fmt::format("<path class=\"limit\" d=\"M{} 0V10\"/>", middle) + "</svg>";
 }
 
 std::string swatch(std::string_view colour) { return fmt::format("<i class=\"{}\"></i>", colour); }

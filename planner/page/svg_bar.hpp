@@ -27,6 +27,10 @@ struct Range {
 // An interval with its value, on an axis from 0 to `full`.
 std::string range_svg(const Range& range, double full, const std::string& label);
 
+// What two moves of a number do, relatively: downwards (the upper half) and upwards, from the
+// middle to either side; `full` is what half of the width stands for.
+std::string tornado_svg(double down, double up, double full, const std::string& label);
+
 // The square of a colour, for tables and legends.
 std::string swatch(std::string_view colour);
 

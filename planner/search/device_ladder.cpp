@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "planner/search/device_front.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
@@ -61,19 +62,6 @@ class Climb {
   DeviceLadder ladder_;
 };
 
-// 1, 2, 3, 4, 6, 8, 12 ... nodes, and all devices.
-std::vector<std::int64_t> counts(const costmodel::ClusterSpec& cluster, std::int64_t node) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t n = 1; n < std::min(node, cluster.devices); n *= 2) all.push_back(n);
-  for (std::int64_t n = node; n < cluster.devices; n *= 2) {
-    all.push_back(n);
-    const std::int64_t between = n / node * 3 / 2 * node;
-    if (between > n && between < cluster.devices) all.push_back(between);
-  }
-  all.push_back(cluster.devices);
-  return all;
-}
-
 // The most devices that cannot end in time even if all computed the model at their peak.
 std::int64_t hopeless(const Scenario& s, double days) {
   if (days == 0) return 0;
@@ -94,7 +82,7 @@ DeviceLadder device_ladder(const Scenario& s, const RunLimits& limits,
   const bool fewest = limits.usd == 0;
   const std::int64_t node = std::min(s.cluster.devices_per_node, s.cluster.devices);
   std::int64_t below = fewest ? hopeless(s, limits.days) : 0, enough = 0;
-  for (const std::int64_t n : counts(s.cluster, node)) {
+  for (const std::int64_t n : device_counts(s.cluster)) {
     if (n <= below && n != s.cluster.devices) continue;
     const bool keeps = climb.keep(n);
     if (climb.over()) break;

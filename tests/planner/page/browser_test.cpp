@@ -69,8 +69,10 @@ TEST_CASE("in Chromium the page logs nothing, and keys, buttons and pointer work
     return;
   }
   for (const char* command :
-       {"plan tiny-gpt-cpu --reproducible", "evaluate gpt3-175b-selene",
-        "sweep tiny-gpt-cpu --over micro_batch=1,2", "compare tiny-gpt-cpu --with plan=auto"}) {
+       {"plan tiny-gpt-cpu --reproducible --sensitivity --upgrades --front",
+        "evaluate gpt3-175b-selene", "sweep tiny-gpt-cpu --over micro_batch=1,2",
+        "sweep tiny-gpt-cpu --over micro_batch=1,2 --over recompute=none,full",
+        "compare tiny-gpt-cpu --with plan=auto"}) {
     CAPTURE(command);
     const auto made = program::run(
         program::words_of(std::string(command) + " --quiet --format html --out page.html"),

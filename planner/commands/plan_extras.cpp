@@ -1,0 +1,89 @@
+#include "planner/commands/plan_extras.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include "costmodel/machine/device_reader.hpp"
+#include "planner/accuracy/fitted_constants.hpp"
+#include "planner/report/device_front_report.hpp"
+#include "planner/report/json_parts.hpp"
+#include "planner/report/sensitivity_report.hpp"
+#include "planner/report/upgrade_report.hpp"
+#include "planner/search/memory_front.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::Scenario;
+
+namespace {
+
+// The devices that the configurations offer.
+std::vector<costmodel::DeviceSpec> known_devices(const costmodel::ConfigPath& path) {
+  std::vector<costmodel::DeviceSpec> all;
+  for (const std::string& name : config_names(path, "devices")) {
+    const auto device = resolve_config(path, "devices", costmodel::scalar_value(name));
+    all.push_back(costmodel::read_device(device.value, device.name));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path) {
+  std::vector<StatedSpread> all;
+  for (const auto& directory : path.directories) {
+    const auto file = std::filesystem::path(directory) / "fit.yaml";
+    std::error_code status;
+    if (!std::filesystem::is_regular_file(file, status)) continue;
+    for (const FittedConstant& c : read_constants(file.string(), path))
+      all.push_back({c.files, c.key, c.low, c.high, c.spread});
+    break;
+  }
+  return all;
+}
+
+PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies& all, int threads,
+                     const std::function<bool()>& stopped) {
+  PlanExtras extras;
+  const Options& options = session.options;
+  if (all.even.empty()) return extras;
+  const Estimate& even = all.even.front();
+  if (options.front) {
+    extras.front = memory_front(s, even, stopped);
+    extras.devices = device_front(s, extras.front, threads, stopped);
+  }
+  if (options.sensitivity) {
+    extras.sensitivity = sensitivity_of_search(s, all.found.plans.front(), even,
+                                               stated_spreads(session.path), threads, stopped);
+  }
+  if (options.upgrades)
+    extras.upgrades = upgrade_gains(s, even, known_devices(session.path), threads, stopped);
+  return extras;
+}
+
+PlanExtras extras_of(const Session& session, const Scenario& s, const Estimate& plan) {
+  PlanExtras extras;
+  if (session.options.sensitivity)
+    extras.sensitivity = sensitivity(s, plan, stated_spreads(session.path));
+  return extras;
+}
+
+std::string with_extras(const std::string& report_json, const PlanExtras& extras,
+                        const Scenario& s) {
+  std::string json = report_json;
+  if (extras.devices) json = with_device_front(json, *extras.devices, s);
+  if (extras.sensitivity) json = with_sensitivity(json, *extras.sensitivity);
+  if (extras.upgrades) json = with_upgrades(json, *extras.upgrades, s);
+  return json;
+}
+
+std::string extras_report(const PlanExtras& extras, const Scenario& s, const ReportStyle& style) {
+  std::string text;
+  if (extras.devices) text += device_front_report(*extras.devices, s, style);
+  if (extras.sensitivity) text += sensitivity_report(*extras.sensitivity, style);
+  if (extras.upgrades) text += upgrade_report(*extras.upgrades, s, style);
+  return text;
+}
+
+}  // namespace planner

@@ -1,0 +1,43 @@
+// What plan and evaluate add to their report where a flag asks for it: --front, --sensitivity,
+// --upgrades.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/commands/session.hpp"
+#include "planner/diagnosis/sensitivity.hpp"
+#include "planner/diagnosis/upgrades.hpp"
+#include "planner/search/device_front.hpp"
+#include "planner/search/strategy.hpp"
+
+namespace planner {
+
+struct PlanExtras {
+  std::vector<costmodel::Estimate> front;  // --front: by memory
+  std::optional<DeviceFront> devices;      // --front: by devices and cost
+  std::optional<Sensitivity> sensitivity;
+  std::optional<UpgradeGains> upgrades;
+};
+
+// Spreads of the numbers in configurations that a fit.yaml on the path states; none without one.
+// Throws ConfigError for a faulty one.
+std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path);
+
+// What the flags ask for, of a search's result. Nothing without a plan of even stages.
+PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
+                     const Strategies& all, int threads, const std::function<bool()>& stopped);
+// The same of one plan.
+PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
+                     const costmodel::Estimate& plan);
+
+// The report's JSON with them, under the keys "device_front", "sensitivity", "upgrades"; and what
+// follows it in text. The front by memory is in the report already.
+std::string with_extras(const std::string& report_json, const PlanExtras& extras,
+                        const costmodel::Scenario& scenario);
+std::string extras_report(const PlanExtras& extras, const costmodel::Scenario& scenario,
+                          const ReportStyle& style);
+
+}  // namespace planner

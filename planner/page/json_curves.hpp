@@ -1,0 +1,18 @@
+// A sweep as charts: a curve over one key, a heat map over two; "" for any other report.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace planner {
+
+// The keys of a sweep's points that are swept, in their order.
+std::vector<std::string> swept_axes(const nlohmann::ordered_json& points);
+
+// Over cluster.devices tokens per second and parallel efficiency, the knee drawn larger; over
+// another key the iteration; over two keys the iteration as a heat map. Points without an answer
+// are gaps.
+std::string curves_section(const nlohmann::ordered_json& points);
+
+}  // namespace planner

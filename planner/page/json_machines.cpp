@@ -1,0 +1,210 @@
+#include "planner/page/json_machines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/svg_bar.hpp"
+#include "planner/page/svg_chart.hpp"
+#include "planner/report/html_table.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+std::string plain_figure(const Json& number) {
+  return figure(number, [](double n) { return fmt::format("{:.3f}", n); });
+}
+
+std::string money_figure(const Json& number) {
+  return figure(number, [](double n) { return costmodel::format_count(n); });
+}
+
+std::string days_figure(const Json& number) {
+  return figure(number, [](double days) { return fmt::format("{:.1f}", days); });
+}
+
+// "" for a null.
+std::string told(const Json& number, std::string (*shown)(const Json&)) {
+  return number.is_null() ? "" : shown(number);
+}
+
+std::string sizes_of(const Json& plan) {
+  if (!plan.is_object()) return "none fits";
+  std::string text;
+  for (const auto& [key, letter] : {std::pair("tp", "t"), std::pair("pp", "p"),
+                                    std::pair("dp", "d"), std::pair("micro_batch", "b")})
+    text += fmt::format("{}{} {}", text.empty() ? "" : " · ", letter, words(at(plan, {key})));
+  for (const auto& [key, letter] :
+       {std::pair("cp", "c"), std::pair("ep", "e"), std::pair("vpp", "v")}) {
+    if (number_at(plan, {key}) > 1) text += fmt::format(" · {} {}", letter, words(at(plan, {key})));
+  }
+  if (number_at(plan, {"zero"}) > 0) text += " · ZeRO " + words(at(plan, {"zero"}));
+  const std::string recompute = words(at(plan, {"recompute"}));
+  if (!recompute.empty() && recompute != "none") text += " · recompute " + recompute;
+  return html_text(text);
+}
+
+std::string device_text(double n) { return costmodel::format_integer(std::llround(n)); }
+
+// A line of (devices, `key`) over the objects of a list.
+ChartLine line_of(const Json& rows, const char* colour, const char* name, const char* key,
+                  std::string (*shown)(double)) {
+  ChartLine line{.colour = colour, .name = name, .points = {}};
+  for (const Json& row : rows) {
+    const Json& value = at(row, {key});
+    ChartPoint point{.x = number_at(row, {"devices"}), .y = std::nullopt, .hover = ""};
+    if (value.is_number()) {
+      point.y = value.get<double>();
+      point.hover = fmt::format("{} devices: {}", device_text(point.x), shown(*point.y));
+    }
+    line.points.push_back(point);
+  }
+  return line;
+}
+
+Chart over_devices(const std::string& label, const std::string& y_title,
+                   std::string (*y_text)(double), std::vector<ChartLine> lines) {
+  Chart chart{.label = label,
+              .x_title = "devices",
+              .y_title = y_title,
+              .x_names = {},
+              .x_values = {},
+              .y_text = y_text,
+              .lines = std::move(lines)};
+  for (const ChartPoint& point : chart.lines.front().points) {
+    if (!chart.x_values.empty() && chart.x_values.back() == point.x) continue;
+    chart.x_values.push_back(point.x);
+    chart.x_names.push_back(device_text(point.x));
+  }
+  return chart;
+}
+
+std::string tokens_text(double n) { return costmodel::format_count(n) + " tokens/s"; }
+std::string hours_text(double h) { return fmt::format("{:.4g} device hours", h); }
+std::string days_text(double days) { return fmt::format("{:.1f} days", days); }
+
+}  // namespace
+
+std::string upgrades_section(const Json& report) {
+  const Json& found = at(report, {"upgrades"});
+  const Json& gains = at(found, {"gains"});
+  if (!gains.is_array()) return "";
+  double full = 0;
+  for (const Json& gain : gains) full = std::max(full, std::abs(number_at(gain, {"speedup"}) - 1));
+  Table table{{{"upgrade", false},
+               {"devices"},
+               {"iteration"},
+               {"speed-up"},
+               {"", false},
+               {"over cost"},
+               {"pays up to"},
+               {"$ a device hour"},
+               {"plan", false}},
+              {}};
+  for (const Json& gain : gains) {
+    const bool any = at(gain, {"speedup"}).is_number();
+    const double change = any ? number_at(gain, {"speedup"}) - 1 : 0;
+    table.rows.push_back(
+        {html_text(words(at(gain, {"upgrade"}))), count_figure(at(gain, {"devices"})),
+         told(at(gain, {"iteration_s"}), seconds_figure), told(at(gain, {"speedup"}), plain_figure),
+         any ? bar_svg({{change < 0 ? "bubble" : "reduction", std::abs(change), "speed-up"}}, full,
+                       0, "speed-up")
+             : "",
+         told(at(gain, {"speedup_per_cost"}), plain_figure),
+         told(at(gain, {"pays_up_to"}), plain_figure),
+         told(at(gain, {"pays_up_to_usd_per_device_hour"}), plain_figure),
+         at(gain, {"same_plan"}) == Json(true) ? "the same" : sizes_of(at(gain, {"plan"}))});
+  }
+  return section("What an upgrade buys",
+                 table_of_html(table) + sentences(at(found, {"sentences"})));
+}
+
+std::string device_front_section(const Json& report) {
+  const Json& found = at(report, {"device_front"});
+  const Json& points = at(found, {"points"});
+  if (!points.is_array() || points.empty()) return "";
+  Json front = Json::array(), rest = Json::array();
+  for (const Json& point : points)
+    (at(point, {"on_front"}) == Json(true) ? front : rest).push_back(point);
+  const auto lines = [&](const char* key, std::string (*shown)(double)) {
+    std::vector<ChartLine> all{line_of(front, "reduction", "on the front", key, shown)};
+    all.front().joined = false;
+    if (!rest.empty()) {
+      all.push_back(line_of(rest, "bubble", "beaten in all", key, shown));
+      all.back().joined = false;
+    }
+    return all;
+  };
+  std::string html =
+      chart_html(over_devices("tokens a second over devices", "tokens/s", &costmodel::format_count,
+                              lines("tokens_per_s", &tokens_text)));
+  html +=
+      chart_html(over_devices("device hours over devices", "device hours a billion tokens",
+                              &device_text, lines("device_hours_per_billion_tokens", &hours_text)));
+  const bool priced = !at(found, {"usd_per_device_hour"}).is_null();
+  Table table{{{"devices"}, {"iteration"}, {"tokens/s"}, {"device hours a B tokens"}}, {}};
+  if (priced) table.columns.push_back({"$ a B tokens"});
+  for (const char* title : {"GiB", "free"}) table.columns.push_back({title});
+  table.columns.push_back({"plan", false});
+  for (const Json& point : front) {
+    auto& row = table.rows.emplace_back(std::vector<std::string>{
+        count_figure(at(point, {"devices"})), seconds_figure(at(point, {"iteration_s"})),
+        count_figure(at(point, {"tokens_per_s"})),
+        count_figure(at(point, {"device_hours_per_billion_tokens"}))});
+    if (priced) row.push_back(money_figure(at(point, {"usd_per_billion_tokens"})));
+    row.insert(row.end(),
+               {gib_figure(at(point, {"peak_bytes"})), gib_figure(at(point, {"headroom_bytes"})),
+                sizes_of(at(point, {"plan"}))});
+  }
+  return section("Time against devices, cost and memory",
+                 html + table_of_html(table) + sentences(at(found, {"sentences"})));
+}
+
+std::string ladder_section(const Json& report) {
+  const Json& found = at(report, {"devices"});
+  const Json& tried = at(found, {"tried"});
+  if (!tried.is_array() || tried.empty()) return "";
+  Json days = Json::array();
+  Table table{{{"devices"},
+               {"iteration"},
+               {"days with failures"},
+               {"device hours"},
+               {"$"},
+               {"", false},
+               {"plan", false}},
+              {}};
+  const Json& chosen = at(found, {"chosen"});
+  for (const Json& rung : tried) {
+    const bool is_chosen = at(rung, {"devices"}) == chosen;
+    days.push_back({{"devices", at(rung, {"devices"})},
+                    {"days", at(rung, {"training_run", "days_with_failures"})}});
+    table.rows.push_back({count_figure(at(rung, {"devices"})),
+                          told(at(rung, {"iteration_s"}), seconds_figure),
+                          told(at(rung, {"training_run", "days_with_failures"}), days_figure),
+                          told(at(rung, {"training_run", "device_hours"}), money_figure),
+                          told(at(rung, {"training_run", "usd"}), money_figure),
+                          is_chosen                                  ? "<b>chosen</b>"
+                          : at(rung, {"keeps_limits"}) == Json(true) ? "keeps it"
+                                                                     : "",
+                          sizes_of(at(rung, {"plan"}))});
+  }
+  ChartLine line = line_of(days, "reduction", "days", "days", &days_text);
+  line.joined = false;
+  for (ChartPoint& point : line.points) point.marked = chosen == Json(std::llround(point.x));
+  const std::string chart =
+      chart_html(over_devices("days over devices", "days with failures",
+                              [](double d) { return fmt::format("{:g}", d); }, {line}));
+  return section("Numbers of devices tried", "<p>" + html_text(words(at(found, {"verdict"}))) +
+                                                 "</p>\n" + chart + table_of_html(table));
+}
+
+}  // namespace planner

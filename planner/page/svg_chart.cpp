@@ -1,0 +1,170 @@
+#include "planner/page/svg_chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/escape.hpp"
+#include "planner/page/svg_bar.hpp"
+
+namespace planner {
+
+namespace {
+
+using costmodel::html_text;
+
+constexpr double chart_width = 1000,
+                 chart_height = 400;  // units of the picture; the page stretches them
+
+// The next of 1, 2, 2.5, 5 times a power of ten, for ticks.
+double nice_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double step : {1.0, 2.0, 2.5, 5.0}) {
+    if (step * power >= least * (1 - 1e-9)) return step * power;
+  }
+  return 10 * power;
+}
+
+class Axes {
+ public:
+  explicit Axes(const Chart& chart) {
+    for (const ChartLine& line : chart.lines) {
+      for (const ChartPoint& point : line.points) {
+        if (point.y) top_ = std::max(top_, *point.y);
+        all_x_.push_back(point.x);
+      }
+    }
+    if (all_x_.empty() || !(top_ > 0) || !std::isfinite(top_)) return;
+    constexpr double ticks = 4;
+    step_ = nice_step(top_ / ticks);
+    top_ = step_ * std::ceil(top_ / step_ * (1 - 1e-9));
+    const auto [least, most] = std::ranges::minmax(all_x_);
+    constexpr double wide = 8;
+    log_ = least > 0 && most >= wide * least;
+    from_ = scaled(least);
+    to_ = scaled(most);
+  }
+  bool any() const { return step_ > 0; }
+  double step() const { return step_; }
+  double top() const { return top_; }
+  // From 0 to 1, with room at both sides.
+  double across(double x) const {
+    constexpr double room = 0.04;
+    if (!(to_ > from_)) return 0.5;
+    return room + (1 - 2 * room) * (scaled(x) - from_) / (to_ - from_);
+  }
+  double up(double y) const { return std::clamp(y / top_, 0.0, 1.0); }
+
+ private:
+  double scaled(double x) const { return log_ ? std::log(x) : x; }
+
+  std::vector<double> all_x_;
+  double top_ = 0, step_ = 0, from_ = 0, to_ = 0;
+  bool log_ = false;
+};
+
+std::string line_svg(const ChartLine& line, const Axes& axes) {
+  std::string path, dots;
+  bool on = false;
+  for (const ChartPoint& point : line.points) {
+    if (!point.y) {
+      on = false;
+      continue;
+    }
+    const double x = chart_width * axes.across(point.x), y = chart_height * (1 - axes.up(*point.y));
+    path += fmt::format("{}{:.1f} {:.1f}", on ? "L" : "M", x, y);
+    on = true;
+    dots += fmt::format("<path class=\"dot{} {}\" d=\"M{:.1f} {:.1f}h0\"><title>{}</title></path>",
+                        point.marked ? " marked" : "", line.colour, x, y, html_text(point.hover));
+  }
+  if (!line.joined || path.empty()) return dots;
+  return fmt::format("<path class=\"line {}\" d=\"{}\"/>", line.colour, path) + dots;
+}
+
+std::string y_ticks(const Chart& chart, const Axes& axes, std::string& grid) {
+  std::string html;
+  for (double y = 0; y <= axes.top() * (1 + 1e-9); y += axes.step()) {
+    html += fmt::format("<span style=\"bottom:{:.1f}%\">{}</span>", 100 * axes.up(y),
+                        html_text(chart.y_text(y)));
+    grid += fmt::format("M0 {:.1f}H{}", chart_height * (1 - axes.up(y)), chart_width);
+  }
+  return html;
+}
+
+std::string x_ticks(const Chart& chart, const Axes& axes) {
+  constexpr double apart = 0.1;  // of the width: closer ones are left out
+  std::string html;
+  double last = -1;
+  for (std::size_t i = 0; i < chart.x_values.size(); ++i) {
+    const double at = axes.across(chart.x_values[i]);
+    if (at - last < apart) continue;
+    last = at;
+    html += fmt::format("<span style=\"left:{:.1f}%\">{}</span>", 100 * at,
+                        html_text(chart.x_names[i]));
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string chart_html(const Chart& chart) {
+  const Axes axes(chart);
+  if (!axes.any()) return "";
+  std::string grid, lines, legend;
+  const std::string ticks = y_ticks(chart, axes, grid);
+  for (const ChartLine& line : chart.lines) {
+    lines += line_svg(line, axes);
+    if (chart.lines.size() > 1)
+      legend += "<span>" + swatch(line.colour) + html_text(line.name) + "</span>";
+  }
+  if (!legend.empty()) legend = "<div class=\"legend\">" + legend + "</div>\n";
+  return fmt::format(
+      "<figure class=\"chart\"><figcaption>{}</figcaption>\n<div class=\"up\">{}</div>"
+      "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">"
+      "<path class=\"grid\" d=\"{}\"/>{}</svg>\n<div class=\"across\">{}</div>"
+      "<div class=\"title\">{}</div></figure>\n{}",
+      html_text(chart.y_title), ticks, chart_width, chart_height, html_text(chart.label), grid,
+      lines, x_ticks(chart, axes), html_text(chart.x_title), legend);
+}
+
+std::string heat_map_html(const HeatMap& map) {
+  double least = INFINITY, most = 0;
+  for (const auto& row : map.cells) {
+    for (const HeatCell& cell : row) {
+      if (!cell.value || cell.grey) continue;
+      least = std::min(least, *cell.value);
+      most = std::max(most, *cell.value);
+    }
+  }
+  const double w = chart_width / static_cast<double>(std::max<std::size_t>(1, map.columns.size()));
+  const double h = chart_height / static_cast<double>(std::max<std::size_t>(1, map.rows.size()));
+  std::string boxes, words, left, below;
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    left += "<span>" + html_text(map.rows[r]) + "</span>";
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      const HeatCell& cell = map.cells[r][c];
+      words += "<span>" + html_text(cell.shown) + "</span>";
+      if (!cell.value) continue;
+      const double dark = cell.grey ? 1 : most > least ? (most - *cell.value) / (most - least) : 1;
+      boxes += fmt::format(
+          "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+          "fill-opacity=\"{:.3f}\"><title>{}</title></rect>",
+          cell.grey ? "bubble" : "reduction", w * static_cast<double>(c),
+          h * static_cast<double>(r), w, h, cell.grey ? 0.4 : 0.08 + 0.6 * dark,
+          html_text(cell.hover));
+    }
+  }
+  for (const auto& column : map.columns) below += "<span>" + html_text(column) + "</span>";
+  return fmt::format(
+      "<figure class=\"heat\"><figcaption>{}</figcaption>\n<div class=\"left\">{}</div>"
+      "<div class=\"cells\" style=\"--across:{};height:{}px\"><svg viewBox=\"0 0 {} {}\" "
+      "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">{}</svg>"
+      "<div class=\"words\">{}</div></div>\n<div class=\"below\" style=\"--across:{}\">{}</div>"
+      "<div class=\"title\">{}</div></figure>\n",
+      html_text(map.row_title), left, map.columns.size(), 34 * map.rows.size(), chart_width,
+      chart_height, html_text(map.label), boxes, words, map.columns.size(), below,
+      html_text(map.column_title));
+}
+
+}  // namespace planner

@@ -1,0 +1,36 @@
+// Parts of a report in JSON that are there where they are asked for: what the answer hangs on, what
+// upgrades buy, the front over devices.
+#pragma once
+
+#include <string>
+
+#include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/sensitivity.hpp"
+#include "planner/diagnosis/upgrades.hpp"
+#include "planner/search/device_front.hpp"
+
+namespace planner {
+
+// Each returns the JSON of a report with one more key at its end.
+
+// "sensitivity": {"iteration_s", "searched", "interrupted", "inputs": [...], "without_effect":
+// [...], "sentences"}. Each input: "key", "name", "unit", "value", "low", "high", "spread", "from",
+// "iteration_low_s", "iteration_high_s", "effect"; of a search also "below" and "above", null where
+// the best plan stays: {"value", "inside", "fits", "loss", "plan" (null: none fits)}.
+std::string with_sensitivity(const std::string& report_json, const Sensitivity& found);
+
+// "upgrades": {"iteration_s" (without), "interrupted", "gains": [...], "sentences"}. Each gain:
+// "upgrade", "kind" (link, memory, domain, devices, device), "devices", "iteration_s" (null: none
+// fits), "speedup", "speedup_per_cost" (null where the cost is not known), "pays_up_to" (times the
+// price without), "pays_up_to_usd_per_device_hour" (null without a price), "same_plan", "plan".
+std::string with_upgrades(const std::string& report_json, const UpgradeGains& found,
+                          const costmodel::Scenario& scenario);
+
+// "device_front": {"usd_per_device_hour" (null: not said), "interrupted", "points": [...],
+// "sentences"}. Each point: "devices", "iteration_s", "tokens_per_s",
+// "device_hours_per_billion_tokens", "usd_per_billion_tokens" (null without a price), "peak_bytes",
+// "headroom_bytes", "on_front", "plan".
+std::string with_device_front(const std::string& report_json, const DeviceFront& front,
+                              const costmodel::Scenario& scenario);
+
+}  // namespace planner
