@@ -83,7 +83,7 @@ EvidenceRun read_run(const Value& map) {
   return run;
 }
 
-void read_evidence(const std::string& file, std::vector<EvidenceRun>& runs) {
+void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
   const Value root = costmodel::load_yaml(file, costmodel::measurement_limits);
   costmodel::MapReader reader(root, "evidence");
   for (const auto* key : {"source", "notes"}) reader.optional(key);
@@ -91,17 +91,27 @@ void read_evidence(const std::string& file, std::vector<EvidenceRun>& runs) {
   const Value& list = reader.required("runs");
   reader.finish();
   for (const Value& run : list.items) {
-    runs.push_back(read_run(defaults != nullptr ? merged(*defaults, run) : run));
-    runs.back().source = fs::path(file).stem().string();
+    runs.push_back(
+        {fs::path(file).stem().string(), defaults != nullptr ? merged(*defaults, run) : run});
   }
 }
 
 }  // namespace
 
+std::vector<WrittenRun> written_runs(const std::vector<std::string>& operands,
+                                     std::vector<std::string>* left_out) {
+  std::vector<WrittenRun> all;
+  for (const auto& file : evidence_files(operands, left_out)) read_written(file, all);
+  return all;
+}
+
 std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands,
                                             std::vector<std::string>* left_out) {
   std::vector<EvidenceRun> all;
-  for (const auto& file : evidence_files(operands, left_out)) read_evidence(file, all);
+  for (const WrittenRun& written : written_runs(operands, left_out)) {
+    all.push_back(read_run(written.run));
+    all.back().source = written.source;
+  }
   return all;
 }
 

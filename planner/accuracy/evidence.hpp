@@ -26,6 +26,16 @@ struct EvidenceRun {
   std::string contradicted;  // how its source's own figures contradict each other, if they do
 };
 
+// A run as it is written, merged with the file's `defaults`.
+struct WrittenRun {
+  std::string source;  // stem of the file
+  costmodel::Value run;
+};
+
+// The runs of evidence files, of training or of serving; folders as below.
+std::vector<WrittenRun> written_runs(const std::vector<std::string>& operands,
+                                     std::vector<std::string>* left_out = nullptr);
+
 // Reads evidence files. A folder stands for its *.yaml files that have runs, sorted by name, not
 // recursively; `left_out` receives the names of its other files. Throws ConfigError for bad files.
 std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& operands,

@@ -21,6 +21,7 @@ BEGIN {
   row("costmodel/operators", "base model plan")
   row("costmodel/cost", "base machine plan operators")
   row("costmodel/estimate", "base model machine schedule plan operators cost")
+  row("costmodel/serving", "base config model machine plan scenario operators cost")
 
   row("planner/solvers", "costmodel/base")
   row("planner/logs", "costmodel/*")
@@ -33,6 +34,7 @@ BEGIN {
   row("planner/page", "report costmodel/*")
   row("planner/batch", "report costmodel/*")
   row("planner/accuracy", "report search solvers costmodel/*")
+  row("planner/serving", "report frameworks exchange accuracy costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
   row("runtime/cpu", "costmodel/base costmodel/model costmodel/operators")

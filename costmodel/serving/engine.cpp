@@ -1,0 +1,200 @@
+#include "costmodel/serving/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace costmodel {
+
+const Keys<ServingLimits>& limit_keys() {
+  using L = ServingLimits;
+  static const auto keys = key::rows<L>(
+      key::whole<L>("max_num_seqs", &L::max_num_seqs, {1, 65'536},
+                    "requests that a replica runs at the same time"),
+      key::whole<L>("max_num_batched_tokens", &L::max_num_batched_tokens, {1, 4'194'304},
+                    "tokens of a step that prefills"),
+      key::flag<L>("chunked_prefill", &L::chunked_prefill,
+                   "prompts are cut into chunks, and decode runs beside them"),
+      key::number<L>("gpu_memory_utilization", &L::gpu_memory_utilization, 0.05, 1,
+                     "part of the device's memory that a replica uses"),
+      key::whole<L>("block_size", &L::block_size, {1, 1024}, "tokens of a block of the cache"));
+  return keys;
+}
+
+const std::array<ConstantRow, constant_count>& constant_rows() {
+  using C = EngineConstants;
+  static const std::array<ConstantRow, constant_count> rows{{
+      {"kernel_s", [](const C& c) { return c.kernel.value; },
+       [](C& c, double x) { c.kernel = Seconds(x); }, 0.3},
+      {"memory_share", [](const C& c) { return c.memory_share; },
+       [](C& c, double x) { c.memory_share = x; }, 0.08},
+      {"cache_share", [](const C& c) { return c.cache_share; },
+       [](C& c, double x) { c.cache_share = x; }, 0.15},
+      {"product_factor", [](const C& c) { return c.product_factor; },
+       [](C& c, double x) { c.product_factor = x; }, 0.12},
+      {"expert_factor", [](const C& c) { return c.expert_factor; },
+       [](C& c, double x) { c.expert_factor = x; }, 0.4},
+      {"expert_layer_s", [](const C& c) { return c.expert_layer.value; },
+       [](C& c, double x) { c.expert_layer = Seconds(x); }, 0.7},
+      {"host_step_s", [](const C& c) { return c.host_step.value; },
+       [](C& c, double x) { c.host_step = Seconds(x); }, 0.5},
+      {"host_sequence_s", [](const C& c) { return c.host_sequence.value; },
+       [](C& c, double x) { c.host_sequence = Seconds(x); }, 0.5},
+      {"request_s", [](const C& c) { return c.request.value; },
+       [](C& c, double x) { c.request = Seconds(x); }, 0.5},
+  }};
+  return rows;
+}
+
+namespace {
+
+const Keys<EngineConstants>& constant_keys() {
+  using C = EngineConstants;
+  static const auto keys = key::rows<C>(
+      key::number<C>("kernel_s", &C::kernel, 0.0, 1e-3, "time that each kernel adds"),
+      key::number<C>("memory_share", &C::memory_share, 0.05, 1.0,
+                     "of the device's bandwidth, that reading weights reaches"),
+      key::number<C>("cache_share", &C::cache_share, 0.05, 1.0,
+                     "of the device's bandwidth, that reading keys and values reaches"),
+      key::number<C>("product_factor", &C::product_factor, 0.05, 2.0,
+                     "rate of large products relative to the device's"),
+      key::number<C>("expert_factor", &C::expert_factor, 0.05, 2.0,
+                     "rate of the products of experts relative to others'"),
+      key::number<C>("expert_layer_s", &C::expert_layer, 0.0, 1e-1,
+                     "time that a layer of experts adds: choice, sorting, sums"),
+      key::number<C>("host_step_s", &C::host_step, 0.0, 1.0, "host time of a step"),
+      key::number<C>("host_sequence_s", &C::host_sequence, 0.0, 0.1,
+                     "host time of each sequence of a step"),
+      key::number<C>("request_s", &C::request, 0.0, 10.0,
+                     "time of a request outside the steps"));
+  return keys;
+}
+
+const Keys<EngineSpec>& engine_rows() {
+  using E = EngineSpec;
+  static const auto own = key::rows<E>(
+      key::text<E>("title", &E::title, "for people"),
+      key::text<E>("engine", &E::family, "vllm, sglang, tensorrt-llm, ..."),
+      key::remark<E>("version", "the release that this describes"),
+      key::flag<E>("host_overlap", &E::host_overlap,
+                   "the host prepares a step while the device does the one before"),
+      key::number<E>("grouped_cache", &E::grouped_cache, 0.05, 1.0,
+                     "rate of reading the cache of grouped heads relative to cache_share"),
+      key::number<E>("custom_all_reduce_s", &E::custom_all_reduce, 0.0, 1e-2,
+                     "start of the engine's own all-reduce inside a node; 0: none"),
+      key::number<E>("custom_all_reduce_most", &E::custom_most, 0.0, 1e9,
+                     "the largest message that it takes"),
+      key::number<E>("context_bytes", &E::context, 0.0, 1e11,
+                     "memory outside weights, cache and activations"),
+      key::flag<E>("reserves_output", &E::reserves_output,
+                   "a request is admitted only when its whole output has room"),
+      key::map<E>("limits", &E::limits, limit_keys()), key::source<E>());
+  static const auto all = joined<E>(own, key::of_part<E>(&E::prior, constant_keys()));
+  return all;
+}
+
+void read_devices(const Value& devices, const std::string& device, EngineConstants& constants) {
+  for (const auto& entry : devices.entries) {
+    EngineConstants other = constants;
+    MapReader reader(entry.value, "devices." + entry.key);
+    read_keys(reader, constant_keys(), other);
+    reader.optional("source");
+    reader.finish();
+    if (entry.key == device) constants = other;
+  }
+}
+
+constexpr std::array<std::string_view, 4> interval_names{"output_tokens_per_s", "tpot_s", "ttft_s",
+                                                         "e2e_s"};
+
+std::array<double, constant_count> read_factors(const Value& map) {
+  MapReader reader(map, "factors");
+  std::array<double, constant_count> factors{};
+  for (std::size_t i = 0; i < constant_count; ++i)
+    factors[i] = reader.number(constant_rows()[i].name, Dimension::count, 1e-3, 1e3).value_or(1);
+  reader.finish();
+  return factors;
+}
+
+ServingFit read_fit(const Value& root) {
+  ServingFit fit;
+  MapReader reader(root, "serving fit");
+  for (const auto& entry : reader.required("factors").entries)
+    fit.factors[entry.key] = read_factors(entry.value);
+  MapReader intervals(reader.required("intervals"), "intervals");
+  for (std::size_t i = 0; i < interval_names.size(); ++i) {
+    MapReader one(intervals.required(interval_names[i]), "interval");
+    fit.intervals[i] = {one.required_number("low", Dimension::count, 1e-3, 1),
+                        one.required_number("high", Dimension::count, 1, 1e3)};
+    one.finish();
+  }
+  intervals.finish();
+  fit.basis = reader.text("basis").value_or("");
+  reader.optional("source");
+  reader.finish();
+  return fit;
+}
+
+}  // namespace
+
+EngineConstants fitted(const EngineConstants& prior, const ServingFit& fit,
+                       const std::string& family, const std::string& device) {
+  EngineConstants constants = prior;
+  for (const std::string& name : {std::string("shared"), family, device}) {
+    const auto at = fit.factors.find(name);
+    if (at == fit.factors.end()) continue;
+    for (std::size_t i = 0; i < constant_count; ++i) {
+      const ConstantRow& row = constant_rows()[i];
+      row.set(constants, row.get(constants) * at->second[i]);
+    }
+  }
+  constants.memory_share = std::min(constants.memory_share, 0.95);
+  constants.cache_share = std::min(constants.cache_share, 0.95);
+  return constants;
+}
+
+ServingFit find_serving_fit(const ConfigPath& path) {
+  for (const std::string& directory : path.directories) {
+    const std::string file = directory + "/serving_fit.yaml";
+    std::error_code fault;
+    if (std::filesystem::is_regular_file(file, fault)) return read_fit(loaded(path, file));
+  }
+  return {};
+}
+
+Value to_value(const ServingFit& fit) {
+  const auto number = [](double x) { return scalar_value(fmt::format("{:.4g}", x)); };
+  Value factors, intervals, root;
+  for (const auto& [name, values] : fit.factors) {
+    Value map;
+    for (std::size_t i = 0; i < constant_count; ++i) {
+      if (values[i] != 1) map.set(std::string(constant_rows()[i].name), number(values[i]));
+    }
+    factors.set(name, map);
+  }
+  for (std::size_t i = 0; i < interval_names.size(); ++i) {
+    Value map;
+    map.set("low", number(fit.intervals[i][0]));
+    map.set("high", number(fit.intervals[i][1]));
+    intervals.set(std::string(interval_names[i]), map);
+  }
+  root.set("factors", factors);
+  root.set("intervals", intervals);
+  root.set("basis", scalar_value(fit.basis));
+  return root;
+}
+
+EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device) {
+  EngineSpec engine;
+  engine.name = name;
+  MapReader reader(map, "engine");
+  read_keys(reader, engine_rows(), engine);
+  if (const Value* devices = reader.optional("devices"))
+    read_devices(*devices, device, engine.prior);
+  reader.finish();
+  engine.constants = engine.prior;
+  return engine;
+}
+
+}  // namespace costmodel

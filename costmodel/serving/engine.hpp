@@ -1,0 +1,47 @@
+// Reads an engine of configs/engines, and what published measurements make of its constants.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "costmodel/config/key.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/serving/serving_spec.hpp"
+
+namespace costmodel {
+
+// The constants by name, in the order of a fit.
+struct ConstantRow {
+  std::string_view name;
+  double (*get)(const EngineConstants&);
+  void (*set)(EngineConstants&, double);
+  double spread;  // of the logarithm of the prior: how far a fit may go
+};
+inline constexpr std::size_t constant_count = 9;
+const std::array<ConstantRow, constant_count>& constant_rows();
+
+// Factors on the constants of all engines ("shared"), of a family ("vllm") and of a device
+// ("mi300x"): a constant is its prior times those that apply. And the intervals.
+struct ServingFit {
+  std::map<std::string, std::array<double, constant_count>> factors;
+  // 5th and 95th percentile of measured / predicted: output tokens/s, time a token, first token,
+  // end to end.
+  std::array<std::array<double, 2>, 4> intervals{{{0.5, 2}, {0.5, 2}, {0.33, 3}, {0.5, 2}}};
+  std::string basis = "interval: no serving_fit.yaml was found, so it is a guess";
+};
+
+EngineConstants fitted(const EngineConstants& prior, const ServingFit& fit,
+                       const std::string& family, const std::string& device);
+
+// configs/serving_fit.yaml of the first directory that has one; else no factors and wide intervals.
+ServingFit find_serving_fit(const ConfigPath& path);
+Value to_value(const ServingFit& fit);
+
+// Throws ConfigError for a key that an engine has not. `device`: whose keys under `devices` apply.
+EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device);
+
+// The keys of limits, which a scenario's `serving` has as well.
+const Keys<ServingLimits>& limit_keys();
+
+}  // namespace costmodel

@@ -1,0 +1,291 @@
+#include "costmodel/serving/request_simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <numbers>
+
+#include "costmodel/base/error.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// SplitMix64 (Steele et al. 2014, "Fast splittable pseudorandom number generators").
+class Draws {
+ public:
+  double uniform() {  // in (0, 1)
+    state_ += 0x9e3779b97f4a7c15U;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    z ^= z >> 31U;
+    return (static_cast<double>(z >> 11U) + 0.5) / 9007199254740992.0;
+  }
+  double normal() {  // Box and Muller 1958
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// Of a log-normal with this mean and 95th percentile: p95 / mean = exp(1.645 σ - σ²/2).
+double sigma_of(double mean, double p95) {
+  constexpr double z = 1.6448536269514722;
+  const double slack = std::max(0.0, z * z - 2 * std::log(p95 / mean));
+  return z - std::sqrt(slack);
+}
+
+double drawn(const LengthSpec& length, Draws& draws) {
+  double tokens = length.mean;
+  if (length.most > 0) tokens = length.least + (length.most - length.least) * draws.uniform();
+  if (length.p95 > length.mean) {
+    const double sigma = sigma_of(length.mean, length.p95);
+    tokens = length.mean * std::exp(sigma * draws.normal() - sigma * sigma / 2);
+  }
+  return std::max(1.0, std::round(tokens));
+}
+
+struct Running {
+  std::size_t request = 0;
+  double cached = 0;  // tokens with keys and values
+  double left = 0;    // prompt tokens to prefill, of those after a preemption too
+  double made = 0;    // tokens of the answer
+};
+
+class Replica {
+ public:
+  Replica(const std::vector<ServedRequest>& requests, const ReplicaLimits& limits,
+          const StepClock& clock)
+      : requests_(requests),
+        limits_(limits),
+        clock_(clock),
+        first_(requests.size(), -1),
+        end_(requests.size(), -1),
+        start_(requests.size(), 0),
+        made_(requests.size(), 0) {}
+
+  ServedRun run() {
+    while (done_ < requests_.size()) {
+      arrive();
+      admit();
+      if (running_.empty()) {
+        SHARDPLAN_CHECK(next_ < requests_.size());
+        now_ = std::max(now_, requests_[next_].arrival);
+        continue;
+      }
+      step();
+    }
+    return measured();
+  }
+
+ private:
+  double blocks_of(double tokens) const {
+    return std::ceil(tokens / static_cast<double>(limits_.serving.block_size));
+  }
+
+  void arrive() {
+    const auto most = static_cast<std::size_t>(limits_.concurrency);
+    while (next_ < requests_.size()) {
+      const bool closed = limits_.concurrency > 0;
+      if (closed ? next_ - done_ >= most : requests_[next_].arrival > now_) return;
+      start_[next_] = closed ? now_ : requests_[next_].arrival;
+      waiting_.push_back(next_++);
+    }
+  }
+
+  // What a request takes of the cache when it is admitted.
+  double needed(std::size_t request) const {
+    const ServedRequest& r = requests_[request];
+    return blocks_of(r.input + (limits_.reserves_output ? r.output : made_[request] + 1));
+  }
+
+  double used() const {
+    double blocks = 0;
+    for (const Running& r : running_) {
+      const ServedRequest& q = requests_[r.request];
+      blocks += limits_.reserves_output ? blocks_of(q.input + q.output)
+                                        : blocks_of(std::max(r.cached + r.left, r.cached + 1));
+    }
+    return blocks;
+  }
+
+  void admit() {
+    double taken = used();
+    while (!waiting_.empty() &&
+           running_.size() < static_cast<std::size_t>(limits_.serving.max_num_seqs)) {
+      const std::size_t request = waiting_.front();
+      const double more = needed(request);
+      if (!running_.empty() && taken + more > limits_.blocks) return;
+      taken += more;
+      waiting_.pop_front();
+      const ServedRequest& r = requests_[request];
+      const double cached = made_[request] > 0 ? 0 : std::floor(r.input * limits_.prefix_hit_share);
+      running_.push_back({request, cached, r.input + made_[request] - cached, made_[request]});
+    }
+  }
+
+  // The latest ones are put back until the rest have room for one token more each.
+  void preempt() {
+    if (limits_.reserves_output) return;
+    double taken = used();
+    while (running_.size() > 1 && taken > limits_.blocks) {
+      const Running last = running_.back();
+      running_.pop_back();
+      taken -= blocks_of(std::max(last.cached + last.left, last.cached + 1));
+      made_[last.request] = last.made;
+      waiting_.push_front(last.request);
+      ++preempted_;
+    }
+  }
+
+  void step() {
+    preempt();
+    StepLoad load;
+    const bool prompts =
+        std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.left > 0; });
+    const bool decodes = limits_.serving.chunked_prefill || !prompts;
+    if (decodes) {
+      for (const Running& r : running_) {
+        if (r.left > 0) continue;
+        ++load.decodes;
+        load.decode_context += r.cached;
+      }
+    }
+    const auto budget = static_cast<double>(limits_.serving.max_num_batched_tokens);
+    double room = std::max(decodes ? 1.0 : budget, budget - load.decodes);
+    std::vector<double> taken(running_.size(), 0);
+    for (std::size_t i = 0; i < running_.size() && room > 0; ++i) {
+      const Running& r = running_[i];
+      if (r.left <= 0) continue;
+      // Whole prompts, unless one alone exceeds the budget.
+      if (!limits_.serving.chunked_prefill && r.left > room && load.prefill_tokens > 0) break;
+      const double tokens =
+          limits_.serving.chunked_prefill ? std::min(r.left, room) : r.left;
+      taken[i] = tokens;
+      room -= tokens;
+      load.prefill_tokens += tokens;
+      load.prefill_pairs += prefill_pairs(tokens, r.cached);
+      if (tokens == r.left) ++load.prompts;
+    }
+    const StepParts parts = clock_(load);
+    parts_.add(parts, 1);
+    ++steps_;
+    const double took = parts.total().value;
+    now_ += took;
+    occupied_ += took * static_cast<double>(running_.size());
+    context_ += load.decode_context;
+    decoded_ += load.decodes;
+    advance(taken, decodes);
+  }
+
+  void advance(const std::vector<double>& taken, bool decodes) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      Running r = running_[i];
+      bool token = false;
+      if (r.left > 0) {
+        r.left -= taken[i];
+        r.cached += taken[i];
+        token = r.left <= 0;
+      } else if (decodes) {
+        ++r.cached;
+        token = true;
+      }
+      if (token) {
+        ++r.made;
+        if (first_[r.request] < 0) first_[r.request] = now_;
+      }
+      if (r.made >= requests_[r.request].output) {
+        end_[r.request] = now_;
+        ++done_;
+      } else {
+        running_[kept++] = r;
+      }
+    }
+    running_.resize(kept);
+  }
+
+  ServedRun measured() const;
+
+  const std::vector<ServedRequest>& requests_;
+  const ReplicaLimits& limits_;
+  const StepClock& clock_;
+  std::vector<double> first_, end_, start_, made_;
+  std::deque<std::size_t> waiting_;
+  std::vector<Running> running_;
+  std::size_t next_ = 0, done_ = 0;
+  double now_ = 0, occupied_ = 0, context_ = 0, decoded_ = 0;
+  std::int64_t steps_ = 0, preempted_ = 0;
+  StepParts parts_;
+};
+
+ServedRun Replica::measured() const {
+  ServedRun run;
+  const std::size_t count = requests_.size();
+  // Without start and end of the run: the requests that end in its middle half.
+  std::vector<double> ends = end_;
+  std::sort(ends.begin(), ends.end());
+  const std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
+  const double from = skipped == 0 ? 0 : ends[skipped - 1];
+  const double to = ends[count - 1 - skipped];
+  std::vector<double> ttft, tpot, e2e;
+  double outputs = 0, inputs = 0, counted = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((skipped > 0 && end_[i] <= from) || end_[i] > to) continue;
+    ++counted;
+    outputs += requests_[i].output;
+    inputs += requests_[i].input;
+    ttft.push_back(first_[i] - start_[i]);
+    e2e.push_back(end_[i] - start_[i]);
+    if (requests_[i].output > 1)
+      tpot.push_back((end_[i] - first_[i]) / (requests_[i].output - 1));
+  }
+  const double begun = skipped == 0 ? (start_.empty() ? 0 : start_.front()) : from;
+  run.seconds = std::max(to - begun, std::numeric_limits<double>::min());
+  run.requests_per_s = counted / run.seconds;
+  run.output_per_s = outputs / run.seconds;
+  run.total_per_s = (outputs + inputs) / run.seconds;
+  run.ttft = latency_of(std::move(ttft));
+  run.tpot = latency_of(std::move(tpot));
+  run.e2e = latency_of(std::move(e2e));
+  run.mean_running = now_ > 0 ? occupied_ / now_ : 0;
+  run.mean_context = decoded_ > 0 ? context_ / decoded_ : 0;
+  run.steps = steps_;
+  run.preempted = preempted_;
+  run.parts = parts_;
+  return run;
+}
+
+}  // namespace
+
+std::vector<ServedRequest> drawn_requests(const LengthSpec& input, const LengthSpec& output,
+                                          double rate, std::int64_t count) {
+  Draws draws;
+  std::vector<ServedRequest> requests(static_cast<std::size_t>(count));
+  double now = 0;
+  for (ServedRequest& r : requests) {
+    if (rate > 0) now -= std::log(draws.uniform()) / rate;
+    r = {now, drawn(input, draws), drawn(output, draws)};
+  }
+  return requests;
+}
+
+Latency latency_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  double sum = 0;
+  for (const double v : values) sum += v;
+  std::sort(values.begin(), values.end());
+  const auto at = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(values.size())));
+  return {sum / static_cast<double>(values.size()), values[std::max<std::size_t>(at, 1) - 1]};
+}
+
+ServedRun serve(const std::vector<ServedRequest>& requests, const ReplicaLimits& limits,
+                const StepClock& clock) {
+  return Replica(requests, limits, clock).run();
+}
+
+}  // namespace costmodel

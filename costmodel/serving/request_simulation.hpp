@@ -1,0 +1,56 @@
+// Requests through one replica, step by step: continuous batching (Yu et al. 2022, Orca, section
+// 3.2) over a cache of blocks (Kwon et al. 2023, arXiv:2309.06180, section 4), with chunked prefill
+// (Agrawal et al. 2024, arXiv:2403.02310, section 4) or prompts first. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "costmodel/serving/serving_spec.hpp"
+#include "costmodel/serving/step_time.hpp"
+
+namespace costmodel {
+
+struct ServedRequest {
+  double arrival = 0;  // seconds; of a closed load, those after the first ones wait for an end
+  double input = 0, output = 1;
+};
+
+// `count` requests with lengths of the scenario and, at `rate` a second, Poisson arrivals; without
+// a rate all arrive at once. The same for the same arguments.
+std::vector<ServedRequest> drawn_requests(const LengthSpec& input, const LengthSpec& output,
+                                          double rate, std::int64_t count);
+
+struct Latency {
+  double mean = 0, p95 = 0;  // seconds
+};
+Latency latency_of(std::vector<double> values);
+
+struct ReplicaLimits {
+  ServingLimits serving;
+  double blocks = 0;             // of the cache
+  double prefix_hit_share = 0;   // of prompt tokens that are not prefilled
+  bool reserves_output = false;  // see EngineSpec
+  std::int64_t concurrency = 0;  // of a closed load; 0: requests come when they arrive
+  bool whole_run = false;        // measure from the first arrival to the last end, as a benchmark of
+                                 // so many requests does; else without start and end of the run
+};
+
+struct ServedRun {
+  double seconds = 0;
+  double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens
+  Latency ttft, tpot, e2e;
+  double mean_running = 0;  // requests that run, over time
+  double mean_context = 0;  // cached tokens of one
+  std::int64_t steps = 0, preempted = 0;
+  StepParts parts;  // over all steps
+};
+
+using StepClock = std::function<StepParts(const StepLoad&)>;
+
+// Every request must fit into the cache alone.
+ServedRun serve(const std::vector<ServedRequest>& requests, const ReplicaLimits& limits,
+                const StepClock& clock);
+
+}  // namespace costmodel

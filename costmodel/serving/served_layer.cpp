@@ -1,0 +1,85 @@
+#include "costmodel/serving/served_layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace costmodel {
+
+namespace {
+
+// Engines add the residual in the kernel of the norm that follows (vLLM's fused_add_rms_norm), and
+// sample where training computes a loss.
+bool has_no_kernel(Site site) {
+  return site == Site::attention_residual || site == Site::mlp_residual || site == Site::residual;
+}
+
+ServedProduct grouped(const GroupedLinear& o, bool up, const ServingSizes& sizes, double tokens,
+                      double chosen) {
+  ServedProduct p;
+  const auto experts = static_cast<double>(o.experts);
+  p.columns = static_cast<double>(o.n);
+  p.inner = static_cast<double>(o.k);
+  p.expert = p.narrow = true;
+  if (sizes.ep <= sizes.tp) {  // each expert is cut over tp / ep ranks
+    (up ? p.columns : p.inner) *= static_cast<double>(sizes.ep) / sizes.tp;
+    p.rows = tokens * chosen / sizes.ep;
+    p.held = experts / sizes.ep;
+    p.read = distinct_experts(experts, chosen, tokens) / sizes.ep;
+    return p;
+  }
+  const double all = tokens * sizes.ep / sizes.tp;  // tokens of the ranks that share the experts
+  p.rows = all * chosen / sizes.ep;
+  p.held = experts / sizes.ep;
+  p.read = distinct_experts(experts, chosen, all) / sizes.ep;
+  return p;
+}
+
+}  // namespace
+
+double distinct_experts(double experts, double chosen, double tokens) {
+  return experts * (1 - std::pow(1 - chosen / experts, tokens));
+}
+
+ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
+                         double tokens) {
+  LayerContext context;
+  context.tp = sizes.tp;
+  context.sequence = std::max<std::int64_t>(1, std::llround(tokens));
+  context.decoder_sequence = context.sequence;
+  context.fused_cross_entropy = true;
+  const double scale = tokens / static_cast<double>(context.sequence);
+  const OpList list = build_layer(kind, model, context);
+  ServedLayer layer;
+  for (const Node& node : list.nodes) {
+    if (const auto* linear = std::get_if<Linear>(&node.op)) {
+      const bool wide = node.site == Site::logits || node.site == Site::router;
+      layer.products.push_back({static_cast<double>(linear->m) * scale,
+                                static_cast<double>(linear->n), static_cast<double>(linear->k), 1,
+                                1, false, !wide});
+      if (linear->bias) layer.other_weights += static_cast<double>(linear->n);
+      continue;
+    }
+    if (const auto* experts = std::get_if<GroupedLinear>(&node.op)) {
+      const bool up = node.site != Site::expert_down;
+      layer.products.push_back(
+          grouped(*experts, up, sizes, tokens, static_cast<double>(model.top_k)));
+      continue;
+    }
+    const bool skipped = std::holds_alternative<Collective>(node.op) ||
+                         std::holds_alternative<FlashAttention>(node.op) ||
+                         std::holds_alternative<CrossEntropy>(node.op);
+    if (skipped) continue;
+    layer.other_weights += weights_of(node.op);
+    const Work work = work_of(node.op, Pass::forward, 2);
+    layer.streamed += work.moved * scale;
+    if (!has_no_kernel(node.site)) layer.kernels += std::min(work.kernels, 2);
+  }
+  return layer;
+}
+
+ServedStack stack_of(const ModelSpec& model) {
+  const auto sparse = static_cast<double>(model.moe_layers(0, model.layers));
+  return {static_cast<double>(model.layers) - sparse, sparse};
+}
+
+}  // namespace costmodel

@@ -1,0 +1,323 @@
+#include "costmodel/serving/serving_estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/cost/collective.hpp"
+#include "costmodel/serving/serving_reader.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Requests that are simulated where the scenario does not say: enough for a 95th percentile of a
+// Poisson load (twenty beyond it), and some waves of a closed one.
+constexpr std::int64_t open_requests = 400;
+constexpr std::int64_t waves = 4;
+
+// Simulated steps cost microseconds; beyond this many tokens of a run a part stands for the whole.
+constexpr double most_output = 4e6;
+
+std::int64_t replica_share(std::int64_t all, int replicas) {
+  return std::max<std::int64_t>(1, ceil_div(all, replicas));
+}
+
+struct SimulatedLoad {
+  std::int64_t requests = 0, concurrency = 0;
+  double rate = 0;
+  bool whole_run = false;
+};
+
+SimulatedLoad load_of(const ServingSpec& s, int dp, double capacity) {
+  SimulatedLoad load;
+  load.rate = s.arrival_rate / dp;
+  if (s.concurrency > 0) load.concurrency = replica_share(s.concurrency, dp);
+  load.whole_run = s.requests > 0;
+  if (s.requests > 0) {
+    load.requests = replica_share(s.requests, dp);
+  } else if (load.concurrency > 0) {
+    load.requests = std::max<std::int64_t>(16, load.concurrency * waves);
+  } else {
+    load.requests = open_requests;
+  }
+  const auto most = static_cast<std::int64_t>(most_output / s.output.mean);
+  load.requests = std::max(std::min(load.requests, most), load.concurrency + 1);
+  if (load.rate > capacity && !load.whole_run) load.requests = open_requests;
+  return load;
+}
+
+void fill_from_run(const ServedRun& run, int dp, ServingEstimate& e) {
+  e.requests_per_s = run.requests_per_s * dp;
+  e.output_per_s = run.output_per_s * dp;
+  e.total_per_s = run.total_per_s * dp;
+  e.ttft = run.ttft;
+  e.tpot = run.tpot;
+  e.e2e = run.e2e;
+  e.running = run.mean_running;
+  e.preempted = run.preempted;
+}
+
+// A request's way to the engine and back is outside its steps.
+void add_request(Seconds outside, ServingEstimate& e) {
+  for (Latency* latency : {&e.ttft, &e.e2e}) {
+    latency->mean += outside.value;
+    latency->p95 += outside.value;
+  }
+}
+
+void price(const ClusterSpec& cluster, ServingEstimate& e) {
+  e.usd_per_hour = cluster.operation.usd_per_device_hour * static_cast<double>(e.sizes.devices());
+  if (e.usd_per_hour > 0 && e.output_per_s > 0)
+    e.usd_per_million_output = e.usd_per_hour / (e.output_per_s * 3600) * 1e6;
+}
+
+void require_room(const ServingScenario& s, const ServingEstimate& e) {
+  const double one = s.serving.input.mean + s.serving.output.mean;
+  if (e.memory.tokens >= one) return;
+  throw ConfigError(
+      s.input_mark,
+      fmt::format("the cache of a replica holds {} tokens, and one request has {}",
+                  format_integer(static_cast<long long>(e.memory.tokens)),
+                  format_integer(std::llround(one))),
+      "take more devices a replica (plan.tp, plan.pp), a narrower kv_cache or weights, or shorter "
+      "requests");
+}
+
+void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
+  const DeviceSpec& device = s.cluster.device;
+  if (e.weights == WeightFormat::fp8 && device.peak_of(Precision::fp8).value <= 0) {
+    e.notes.push_back("the device has no fp8 products: fp8 weights are read in 8 bits and "
+                      "multiplied in 16");
+  }
+  if (s.model.experts > 0)
+    e.notes.push_back("tokens choose their experts evenly and independently of one another");
+  if (e.sizes.devices() < s.cluster.devices) {
+    e.notes.push_back(fmt::format("{} of {} devices are idle: no replica fits on the rest",
+                                  s.cluster.devices - e.sizes.devices(), s.cluster.devices));
+  }
+  if (e.preempted > 0) {
+    e.notes.push_back(fmt::format(
+        "{} times a request was put back for lack of cache and computed again", e.preempted));
+  }
+  if (s.serving.swap_space.value > 0)
+    e.notes.push_back("swap_space holds preempted requests; here they are computed again");
+}
+
+// What both the simulated and the closed estimate know.
+struct ServingReady {
+  ServingEstimate estimate;
+  ServingSpec serving;
+};
+
+ServingReady ready(const ServingScenario& s, const ServingSizes& sizes) {
+  ServingReady r{{}, s.serving};
+  r.estimate.sizes = sizes;
+  r.estimate.weights = s.serving.weights;
+  r.estimate.memory = serving_memory(s.model, s.cluster, s.serving, sizes);
+  r.estimate.fits = r.estimate.memory.fits();
+  r.estimate.held = requests_held(r.estimate.memory, s.serving);
+  return r;
+}
+
+void require_host_link(const ServingScenario& s) {
+  if (s.serving.cpu_offload.value <= 0 || s.cluster.device.host_bandwidth.value > 0) return;
+  throw ConfigError(s.batch_mark, "cpu_offload_bytes, and the device says no host bandwidth",
+                    "add host_link.bandwidth_bytes_per_s to the device, or leave it out");
+}
+
+// Requests in flight in a replica: those of the load, or for all at once as many as run.
+double in_flight_of(const ServingSpec& s, int dp) {
+  if (s.concurrency > 0) return static_cast<double>(replica_share(s.concurrency, dp));
+  const auto most = static_cast<double>(s.limits.max_num_seqs);
+  return s.requests > 0 ? std::min(most, static_cast<double>(replica_share(s.requests, dp))) : most;
+}
+
+// Of an open load: Little's law, running = rate · time in the replica, found by halving.
+double open_in_flight(const StepTimes& times, const ServingEstimate& e, const ServingSpec& s,
+                      double rate) {
+  double low = 1e-3, high = static_cast<double>(s.limits.max_num_seqs);
+  for (int i = 0; i < 40; ++i) {
+    const double middle = std::sqrt(low * high);
+    const SteadyState state = steady_state(times, s, e.memory, middle);
+    (state.requests_per_s < rate ? low : high) = middle;
+  }
+  return high;
+}
+
+void fill_from_state(const SteadyState& state, const ServingSpec& s, int dp, double rate,
+                     ServingEstimate& e) {
+  e.requests_per_s = rate * dp;
+  e.output_per_s = e.requests_per_s * s.output.mean;
+  e.total_per_s = e.requests_per_s * (s.output.mean + s.input.mean);
+  e.ttft = {state.ttft.value, state.ttft.value};
+  e.tpot = {state.tpot.value, state.tpot.value};
+  e.e2e = {state.e2e.value, state.e2e.value};
+  e.running = state.running;
+}
+
+}  // namespace
+
+void require_possible(const ServingScenario& s) {
+  const WeightFormat format = s.serving.weights_open ? WeightFormat::int4 : s.serving.weights;
+  const Seconds least = least_token_time(s.model, s.cluster, format);
+  const Seconds bound = s.serving.bound.tpot;
+  if (bound.value <= 0 || bound >= least) return;
+  throw ConfigError(
+      s.bound_mark,
+      fmt::format("latency_bound.tpot_s {} is below one pass: all {} devices together take {} to "
+                  "read the {} weights of a token once",
+                  format_seconds(bound), s.cluster.devices, format_seconds(least),
+                  to_string(format)),
+      fmt::format("allow at least {}, take more devices, or narrower weights",
+                  format_seconds(least)));
+}
+
+ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& sizes) {
+  require_possible(s);
+  require_host_link(s);
+  auto [e, serving] = ready(s, sizes);
+  note_assumptions(s, e);
+  if (!e.fits) return e;
+  require_room(s, e);
+  const StepTimes times(s.model, s.cluster, serving, sizes);
+  e.prompt = prompt_time(times, serving);
+  e.pass = times.of(decode_load(serving, 1)).total();
+  e.turning = turning_batch(times, serving);
+  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
+  e.capacity =
+      steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s * sizes.dp;
+  const SimulatedLoad load = load_of(serving, sizes.dp, e.capacity / sizes.dp);
+  e.saturated = serving.arrival_rate > e.capacity;
+  const auto requests = drawn_requests(serving.input, serving.output, load.rate, load.requests);
+  const ReplicaLimits limits{serving.limits,
+                             e.memory.blocks,
+                             serving.prefix_hit_share,
+                             serving.engine.reserves_output,
+                             load.concurrency,
+                             load.whole_run};
+  const ServedRun run =
+      serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
+  fill_from_run(run, sizes.dp, e);
+  add_request(serving.engine.constants.request, e);
+  StepLoad decode = decode_load(serving, std::max(1.0, run.mean_running));
+  if (run.mean_context > 0) decode.decode_context = decode.decodes * run.mean_context;
+  e.token = times.of(decode);
+  e.stalled = max(Seconds(0), Seconds(e.tpot.mean) - e.token.total());
+  price(s.cluster, e);
+  return e;
+}
+
+ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes) {
+  auto [e, serving] = ready(s, sizes);
+  if (!e.fits || e.memory.tokens < serving.input.mean + serving.output.mean) {
+    e.fits = false;
+    return e;
+  }
+  const StepTimes times(s.model, s.cluster, serving, sizes);
+  const double rate = serving.arrival_rate / sizes.dp;
+  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
+  e.capacity = steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s;
+  e.saturated = rate > e.capacity;
+  const double in_flight = rate > 0 ? open_in_flight(times, e, serving, rate)
+                                    : in_flight_of(serving, sizes.dp);
+  const SteadyState state = steady_state(times, serving, e.memory, in_flight);
+  fill_from_state(state, serving, sizes.dp, rate > 0 ? rate : state.requests_per_s, e);
+  add_request(serving.engine.constants.request, e);
+  e.capacity *= sizes.dp;
+  e.token = times.of(decode_load(serving, std::max(1.0, state.running)));
+  e.prompt = state.prompt;
+  price(s.cluster, e);
+  return e;
+}
+
+ServingEstimate disaggregated_estimate(const ServingScenario& s) {
+  require_possible(s);
+  SHARDPLAN_CHECK(s.plan.disaggregation.has_value());
+  const auto& [prefill, decode] = *s.plan.disaggregation;
+  for (const ServingSizes& sizes : {prefill, decode}) {
+    const std::string fault = sizes_fault(sizes, s.model, s.cluster);
+    if (!fault.empty()) throw ConfigError(s.plan.mark, fault, "choose sizes that divide");
+  }
+  if (prefill.devices() + decode.devices() > s.cluster.devices) {
+    throw ConfigError(s.plan.mark,
+                      fmt::format("prefill and decode have {} devices of {}",
+                                  prefill.devices() + decode.devices(), s.cluster.devices),
+                      "take fewer replicas of one of them");
+  }
+  auto [e, serving] = ready(s, decode);
+  const ServingMemory first = serving_memory(s.model, s.cluster, serving, prefill);
+  e.fits = e.fits && first.fits();
+  if (!e.fits) return e;
+  require_room(s, e);
+  const StepTimes prompts(s.model, s.cluster, serving, prefill);
+  const StepTimes tokens(s.model, s.cluster, serving, decode);
+  e.prompt = prompt_time(prompts, serving);
+  e.pass = tokens.of(decode_load(serving, 1)).total();
+  e.turning = turning_batch(tokens, serving);
+  // Keys and values leave every device of a prefilling replica at the same time over the outermost
+  // tier.
+  const double layers = static_cast<double>(s.model.layers) / prefill.pp;
+  const Bytes sent = cache_bytes_per_layer(s.model, prefill.tp, serving.kv_cache) *
+                     (layers * serving.input.mean);
+  e.transfer = transfer_time(sent, s.cluster.tiers.size() - 1, 1, s.cluster);
+  const double prompt_rate = prefill.dp / e.prompt.value;
+  ServingSpec alone = serving;  // no prompts beside the decoding
+  alone.prefix_hit_share = 0.999999;
+  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
+  const double wanted = serving.concurrency > 0
+                            ? std::min(most, std::ceil(static_cast<double>(serving.concurrency) /
+                                                       decode.dp))
+                            : most;
+  const SteadyState state = steady_state(tokens, alone, e.memory, std::max(1.0, wanted));
+  e.capacity = std::min(prompt_rate, state.requests_per_s * decode.dp);
+  const double rate = serving.arrival_rate > 0 ? serving.arrival_rate : e.capacity;
+  e.saturated = rate > e.capacity;
+  const double load = std::min(0.999, rate / prompt_rate);
+  // M/D/1: a prompt waits ρ / (2 (1 - ρ)) of its own time (Pollaczek and Khinchine); in a closed
+  // load the other prompts are its own clients', and none waits.
+  const double wait = serving.arrival_rate > 0 ? load / (2 * (1 - load)) * e.prompt.value : 0;
+  fill_from_state(state, serving, 1, std::min(rate, e.capacity), e);
+  const double ttft = wait + e.prompt.value + e.transfer.value;
+  e.ttft = {ttft, wait > 0 ? ttft + 2 * wait : ttft};
+  e.e2e.mean = e.e2e.p95 = ttft + e.tpot.mean * std::max(0.0, serving.output.mean - 1);
+  add_request(serving.engine.constants.request, e);
+  e.token = state.step;
+  e.notes.push_back(fmt::format(
+      "prompts on {} devices of their own: output tokens are counted on all {} devices",
+      prefill.devices(), prefill.devices() + decode.devices()));
+  e.sizes.dp = decode.dp;
+  price(s.cluster, e);
+  return e;
+}
+
+ServingEstimate planned_estimate(const ServingScenario& s) {
+  return s.plan.disaggregation ? disaggregated_estimate(s) : serving_estimate(s, sizes_of(s));
+}
+
+bool keeps(const ServingEstimate& e, const LatencyBound& bound) {
+  const auto within = [](double mean, Seconds most) { return most.value <= 0 || mean <= most.value; };
+  return e.fits && !e.saturated && within(e.ttft.mean, bound.ttft) &&
+         within(e.tpot.mean, bound.tpot) && within(e.e2e.mean, bound.e2e);
+}
+
+std::vector<LoadPoint> load_curve(const ServingScenario& s, const ServingSizes& sizes) {
+  const auto [e, serving] = ready(s, sizes);
+  std::vector<LoadPoint> curve;
+  if (!e.fits) return curve;
+  const StepTimes times(s.model, s.cluster, serving, sizes);
+  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs),
+                               std::max(1.0, e.held));
+  for (double n = 1; n < 2 * most; n *= 2) {
+    const double at = std::min(n, most);
+    const SteadyState state = steady_state(times, serving, e.memory, at);
+    curve.push_back({at * sizes.dp, state.requests_per_s * sizes.dp,
+                     state.output_per_s * sizes.dp, state.ttft, state.tpot});
+  }
+  return curve;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,35 @@
+// What a device of a replica holds: weights, cached keys and values, activations.
+#pragma once
+
+#include "costmodel/serving/serving_spec.hpp"
+
+namespace costmodel {
+
+// Bytes that a token's keys and values take in one layer on one device: 2 · kv_heads/tp · head_dim
+// elements, each tensor rank at least one head; with latent attention kv_lora_rank + the rotary
+// key, the same on every rank (DeepSeek-V2, arXiv:2405.04434, section 2.1.2).
+Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format);
+
+struct ServingMemory {
+  Bytes device;       // what it has
+  Bytes usable;       // gpu_memory_utilization of that
+  Bytes weights;      // of the fullest stage, less what is offloaded to the host
+  Bytes activations;  // of a step of max_num_batched_tokens tokens
+  Bytes context;      // of the engine, outside its allocator
+  Bytes cache;        // the rest, for keys and values; negative: nothing fits
+  Bytes token;        // of one token on the fullest stage's device
+  double blocks = 0;  // of the cache; whole ones
+  double tokens = 0;  // of a replica's cache
+  bool fits() const { return tokens > 0; }
+};
+
+ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
+                             const ServingSpec& serving, const ServingSizes& sizes);
+
+// Requests of the mean length whose whole sequence the cache holds.
+double requests_held(const ServingMemory& memory, const ServingSpec& serving);
+
+// Bytes of weights of the fullest stage on a device.
+Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes);
+
+}  // namespace costmodel

@@ -1,0 +1,263 @@
+#include "costmodel/serving/serving_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/override.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
+#include "costmodel/serving/engine.hpp"
+
+namespace costmodel {
+
+namespace {
+
+constexpr double most_tokens = 10'000'000;
+
+// The widest ratio of the 95th percentile of a log-normal to its mean: exp(z²/2), z = 1.645.
+constexpr double widest_p95 = 3.86;
+
+LengthSpec read_length(MapReader& reader, std::string_view name) {
+  const Value& written = reader.required(name);
+  const std::string what(name);
+  if (written.is_scalar()) {
+    return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};
+  }
+  MapReader map(written, what);
+  LengthSpec length;
+  if (written.find("min") != nullptr || written.find("max") != nullptr) {
+    length.least = map.required_number("min", Dimension::count, 1, most_tokens);
+    length.most = map.required_number("max", Dimension::count, length.least, most_tokens);
+    length.mean = (length.least + length.most) / 2;
+  } else {
+    length.mean = map.required_number("mean", Dimension::count, 1, most_tokens);
+    length.p95 =
+        map.number("p95", Dimension::count, length.mean, length.mean * widest_p95).value_or(0);
+  }
+  map.finish();
+  return length;
+}
+
+LatencyBound read_bound(const Value& value) {
+  MapReader map(value, "latency_bound");
+  const auto seconds = [&](std::string_view name) {
+    return Seconds(map.number(name, Dimension::time, 1e-6, 1e5).value_or(0));
+  };
+  const LatencyBound bound{seconds("ttft_s"), seconds("tpot_s"), seconds("e2e_s")};
+  map.finish();
+  return bound;
+}
+
+void read_load(MapReader& reader, ServingSpec& s) {
+  const auto load = [&](std::string_view name) {
+    return reader.integer(name, {1, 10'000'000}).value_or(0);
+  };
+  s.concurrency = load("concurrency");
+  s.requests = load("requests");
+  s.arrival_rate = reader.number("arrival_rate", Dimension::count, 1e-6, 1e7).value_or(0);
+  if (s.concurrency > 0 && s.arrival_rate > 0) {
+    throw ConfigError(reader.mark_of("arrival_rate"), "arrival_rate beside concurrency",
+                      "leave one of them out: a load is open or closed");
+  }
+  if (s.concurrency == 0 && s.arrival_rate <= 0 && s.requests == 0) {
+    throw ConfigError(reader.mark(), "serving says no load",
+                      "add concurrency: 64, arrival_rate: 2.5 or requests: 1000");
+  }
+}
+
+EngineSpec read_stack(MapReader& reader, const ConfigPath& path, const std::string& device) {
+  const ResolvedConfig written = resolve_config(path, "engines", reader.required("stack"));
+  EngineSpec engine = read_engine(written.value, written.name, device);
+  engine.constants = fitted(engine.prior, find_serving_fit(path), engine.family, device);
+  return engine;
+}
+
+ServingSpec read_spec(const Value& value, const ConfigPath& path, const std::string& device) {
+  MapReader reader(value, "serving");
+  ServingSpec s;
+  s.engine = read_stack(reader, path, device);
+  s.limits = s.engine.limits;
+  s.input = read_length(reader, "input_tokens");
+  s.output = read_length(reader, "output_tokens");
+  s.weights_open = reader.is_auto("weights");
+  if (s.weights_open) {
+    reader.optional("weights");
+  } else if (const auto at = reader.one_of("weights", weight_format_names)) {
+    s.weights = static_cast<WeightFormat>(*at);
+  }
+  if (const auto at = reader.one_of("kv_cache", cache_format_names))
+    s.kv_cache = static_cast<CacheFormat>(*at);
+  read_load(reader, s);
+  s.seqs_open = value.find("max_num_seqs") == nullptr;
+  s.tokens_open = value.find("max_num_batched_tokens") == nullptr;
+  for (const char* open : {"max_num_seqs", "max_num_batched_tokens"}) {
+    if (!reader.is_auto(open)) continue;
+    (open[8] == 's' ? s.seqs_open : s.tokens_open) = true;
+  }
+  for (const auto& row : limit_keys()) {
+    if (reader.is_auto(row.name)) {
+      reader.optional(row.name);
+    } else {
+      row.read(reader, s.limits);
+    }
+  }
+  s.swap_space = Bytes(reader.number("swap_space_bytes", Dimension::size, 0, 1e14).value_or(0));
+  s.cpu_offload = Bytes(reader.number("cpu_offload_bytes", Dimension::size, 0, 1e13).value_or(0));
+  s.prefix_hit_share = reader.number("prefix_hit_share", Dimension::count, 0, 0.99).value_or(0);
+  if (const Value* bound = reader.optional("latency_bound")) s.bound = read_bound(*bound);
+  reader.finish();
+  return s;
+}
+
+ServingSizes read_sizes(const Value& value, const std::string& what) {
+  MapReader reader(value, what);
+  const auto size = [&](std::string_view name) {
+    return static_cast<int>(reader.integer(name, {1, 16'384}).value_or(1));
+  };
+  const ServingSizes sizes{size("tp"), size("pp"), size("ep"), size("dp")};
+  reader.finish();
+  return sizes;
+}
+
+ServingPlan read_serving_plan(const Value& value) {
+  MapReader reader(value, "plan");
+  ServingPlan plan;
+  plan.mark = value.mark;
+  const auto size = [&](std::string_view name, Mark& mark) -> std::optional<int> {
+    mark = reader.mark_of(name);
+    if (reader.is_auto(name)) {
+      reader.optional(name);
+      return {};
+    }
+    const auto n = reader.integer(name, {1, 16'384});
+    return n ? std::optional(static_cast<int>(*n)) : std::nullopt;
+  };
+  plan.tp = size("tp", plan.tp_mark);
+  plan.pp = size("pp", plan.pp_mark);
+  plan.ep = size("ep", plan.ep_mark);
+  plan.dp = size("dp", plan.dp_mark);
+  if (const Value* apart = reader.optional("disaggregation")) {
+    MapReader pools(*apart, "disaggregation");
+    plan.disaggregation = {read_sizes(pools.required("prefill"), "prefill"),
+                           read_sizes(pools.required("decode"), "decode")};
+    pools.finish();
+  }
+  reader.finish();
+  return plan;
+}
+
+// What the step's op list has no decode for.
+void require_served(const ModelSpec& model, const Mark& mark) {
+  if (model.state_size == 0 && !model.encoder_decoder() && model.layer_pattern.empty()) return;
+  throw ConfigError(mark, "serving of state-space, hybrid and encoder-decoder models has no model",
+                    "name a decoder with attention in every layer");
+}
+
+}  // namespace
+
+bool is_serving(const Value& root) {
+  const Value* workload = root.find("workload");
+  if (workload == nullptr || workload->kind == Value::Kind::null) return false;
+  if (workload->text == "inference") return true;
+  throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
+                    "write workload: inference, or leave it out for training");
+}
+
+ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path) {
+  MapReader reader(root, "scenario");
+  ServingScenario s;
+  s.name = name;
+  s.file = root.mark.file;
+  reader.required("workload");
+  Scenario parts;
+  read_parts(reader, path, parts);
+  s.model_text = parts.model_text;
+  s.cluster_text = parts.cluster_text;
+  s.model = std::move(parts.model);
+  s.cluster = std::move(parts.cluster);
+  require_served(s.model, reader.mark_of("model"));
+  if (!s.cluster.groups.empty()) {
+    throw ConfigError(reader.mark_of("cluster"), "serving on several kinds of devices has no model",
+                      "name a cluster of one kind");
+  }
+  const Value& serving = reader.required("serving");
+  s.serving = read_spec(serving, path, s.cluster.device.name);
+  s.input_mark = serving.find("input_tokens")->mark;
+  const Value* seqs = serving.find("max_num_seqs");
+  s.batch_mark = seqs != nullptr ? seqs->mark : serving.mark;
+  const Value* bound = serving.find("latency_bound");
+  s.bound_mark = bound != nullptr ? bound->mark : serving.mark;
+  Value none;
+  none.mark = root.mark;
+  const Value* plan = reader.optional("plan");
+  s.plan = read_serving_plan(plan != nullptr ? *plan : none);
+  for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
+  reader.finish();
+  return s;
+}
+
+Value serving_tree(const std::string& file, const ConfigPath& path,
+                   const std::vector<std::string>& assignments) {
+  Value root = loaded(path, file);
+  for (const auto& assignment : assignments)
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
+  return root;
+}
+
+ServingScenario load_serving(const std::string& file, const ConfigPath& path,
+                             const std::vector<std::string>& assignments) {
+  return read_serving(serving_tree(file, path, assignments),
+                      std::filesystem::path(file).stem().string(), path);
+}
+
+std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
+                        const ClusterSpec& cluster) {
+  if (model.heads % sizes.tp != 0)
+    return fmt::format("{} attention heads are not divisible by tp {}", model.heads, sizes.tp);
+  if (sizes.pp > model.layers)
+    return fmt::format("pp {} exceeds the {} layers", sizes.pp, model.layers);
+  if (sizes.ep > 1) {
+    if (model.experts == 0) return "ep without experts";
+    const std::int64_t all = std::int64_t{sizes.tp} * sizes.dp;
+    if (sizes.tp % sizes.ep != 0 && sizes.ep != all) {
+      return fmt::format("ep {} neither divides tp {} nor is tp x dp = {}", sizes.ep, sizes.tp,
+                         all);
+    }
+    if (sizes.ep > sizes.tp && sizes.pp > 1) return "experts over replicas and pp at once";
+    if (model.experts % sizes.ep != 0)
+      return fmt::format("{} experts are not divisible by ep {}", model.experts, sizes.ep);
+  }
+  if (model.experts > 0 && sizes.ep <= sizes.tp &&
+      model.expert_ffn_hidden % (sizes.tp / sizes.ep) != 0) {
+    return fmt::format("experts of {} columns are not divisible by tp {}", model.expert_ffn_hidden,
+                       sizes.tp);
+  }
+  if (sizes.devices() > cluster.devices) {
+    return fmt::format("tp {} x pp {} x dp {} = {} devices of {}", sizes.tp, sizes.pp, sizes.dp,
+                       sizes.devices(), cluster.devices);
+  }
+  return "";
+}
+
+ServingSizes sizes_of(const ServingScenario& s) {
+  ServingSizes sizes;
+  sizes.tp = s.plan.tp.value_or(1);
+  sizes.pp = s.plan.pp.value_or(1);
+  sizes.ep = s.plan.ep.value_or(1);
+  const std::int64_t replicas = std::max<std::int64_t>(1, s.cluster.devices / sizes.replica());
+  sizes.dp = s.plan.dp.value_or(static_cast<int>(replicas));
+  const std::string fault = sizes_fault(sizes, s.model, s.cluster);
+  if (fault.empty()) return sizes;
+  const Mark& mark = fault.find("ep ") == 0 || fault.find("experts") != std::string::npos
+                         ? s.plan.ep_mark
+                     : fault.starts_with("pp ") ? s.plan.pp_mark
+                                                : s.plan.tp_mark;
+  throw ConfigError(mark.file.empty() ? s.plan.mark : mark, fault,
+                    "choose sizes that divide, or leave plan out and ask `shardplan plan`");
+}
+
+}  // namespace costmodel

@@ -1,0 +1,34 @@
+// Reads a scenario of serving: `workload: inference`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/config/key_text.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/serving/serving_spec.hpp"
+
+namespace costmodel {
+
+// Whether a scenario is one of serving. Throws ConfigError for a workload that is neither
+// `inference` nor `training`.
+bool is_serving(const Value& root);
+
+// Throws ConfigError for what is wrong with a key, and for a model or a plan that is not served.
+ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path);
+
+// `assignments` are the --set key.path=value options. Throws ConfigError.
+ServingScenario load_serving(const std::string& file, const ConfigPath& path,
+                             const std::vector<std::string>& assignments);
+Value serving_tree(const std::string& file, const ConfigPath& path,
+                   const std::vector<std::string>& assignments);
+
+// The sizes that a scenario asks for: what is not written is 1, and dp as many replicas as there
+// are devices for. Throws ConfigError at the key that is wrong.
+ServingSizes sizes_of(const ServingScenario& scenario);
+
+// Why a model is not served with these sizes; "" if it is. As vLLM refuses it.
+std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
+                        const ClusterSpec& cluster);
+
+}  // namespace costmodel

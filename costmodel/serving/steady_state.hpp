@@ -1,0 +1,37 @@
+// A replica under a load that keeps a number of requests in flight, in closed form: what the
+// simulation of requests comes to on average. It bounds and ranks plans in a search.
+#pragma once
+
+#include "costmodel/serving/serving_memory.hpp"
+#include "costmodel/serving/step_time.hpp"
+
+namespace costmodel {
+
+struct SteadyState {
+  double running = 0;      // requests that run at the same time
+  Seconds ttft;            // from its admission to its first token
+  Seconds tpot;
+  Seconds e2e;             // by Little's law: in flight / requests a second
+  double requests_per_s = 0, output_per_s = 0;  // of a replica
+  StepParts step;          // one of its steps
+  Seconds prompt;          // of one prompt alone
+};
+
+// `in_flight` requests of the mean lengths in a replica, without end; those that neither
+// max_num_seqs nor the cache has room for wait. Chunked: each of a request's output steps carries
+// its share of the prompts, running · input / output tokens, within the step's budget. Else prompts
+// interrupt the decoding of all others. Throws nothing; the memory must fit one request.
+SteadyState steady_state(const StepTimes& times, const ServingSpec& serving,
+                         const ServingMemory& memory, double in_flight);
+
+// The load of a step that decodes `running` sequences in the middle of their answers.
+StepLoad decode_load(const ServingSpec& serving, double running);
+
+// Time of one prompt alone.
+Seconds prompt_time(const StepTimes& times, const ServingSpec& serving);
+
+// The smallest number of decoding sequences at which arithmetic takes longer than reading weights
+// and cache; 0: none up to 65,536, for each sequence reads its own keys and values.
+double turning_batch(const StepTimes& times, const ServingSpec& serving);
+
+}  // namespace costmodel

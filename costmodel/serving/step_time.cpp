@@ -1,0 +1,318 @@
+#include "costmodel/serving/step_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/cost/collective.hpp"
+#include "costmodel/cost/device_time.hpp"
+#include "costmodel/cost/expert_exchange.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "costmodel/serving/serving_memory.hpp"
+#include "costmodel/serving/serving_reader.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Rows of the smallest tile of a tensor-core product: a product of fewer rows takes as long.
+constexpr double least_rows = 16;
+
+// Bandwidth of a link that is not PCIe: PCIe 5.0 x16 has 63 GB/s. Engines use an all-reduce of
+// their own on those alone, or between two devices (vLLM, custom_all_reduce.py: "custom allreduce
+// is disabled ... more than two PCIe-only GPUs").
+constexpr double fast_link = 100e9;
+
+Precision sixteen_bits(const DeviceSpec& device) {
+  return device.peak_of(Precision::bf16).value > 0 ? Precision::bf16 : Precision::fp16;
+}
+
+double effective(const DeviceSpec& device, Precision precision) {
+  return device.peak_of(precision).value * device.gemm_efficiency_of(precision);
+}
+
+// The precision whose products a format takes on a device, 16 bits where it has none narrower.
+Precision products_of(const DeviceSpec& device, WeightFormat format) {
+  const auto has = [&](Precision p) { return device.peak_of(p).value > 0; };
+  if (format == WeightFormat::nvfp4 && has(Precision::nvfp4)) return Precision::nvfp4;
+  const bool eight = format == WeightFormat::fp8 || format == WeightFormat::int8;
+  if (eight && has(Precision::fp8)) return Precision::fp8;
+  return sixteen_bits(device);
+}
+
+// int8 has the rate of fp8 where a device has it, else twice that of 16 bits (NVIDIA A100 data
+// sheet: 624 TOPS beside 312 TFLOP/s), and no more on devices without bf16.
+double product_rate(const DeviceSpec& device, WeightFormat format) {
+  const Precision precision = products_of(device, format);
+  const bool doubled = format == WeightFormat::int8 && precision == Precision::bf16;
+  return effective(device, precision) * (doubled ? 2 : 1);
+}
+
+// Whether activations are quantised for products with these weights.
+bool casts(const DeviceSpec& device, WeightFormat format) {
+  return format == WeightFormat::int8 || is_narrow(products_of(device, format));
+}
+
+// Token counts of the grid: 1 to 64, then eight between powers of two, as far as a step goes.
+double grid_tokens(std::size_t i) {
+  if (i < 64) return static_cast<double>(i + 1);
+  const std::size_t octave = (i - 64) / 8, step = (i - 64) % 8 + 1;
+  return 64 * std::pow(2.0, static_cast<double>(octave)) * (1 + static_cast<double>(step) / 8);
+}
+std::size_t grid_place(double tokens) {  // the last place not above
+  if (tokens < 64) return static_cast<std::size_t>(std::max(1.0, tokens)) - 1;
+  const double octave = std::floor(std::log2(tokens / 64));
+  const double start = 64 * std::pow(2.0, octave);
+  return 63 + static_cast<std::size_t>(octave * 8 + std::floor((tokens / start - 1) * 8));
+}
+constexpr std::size_t grid_places = 64 + 8 * 17;  // up to eight million tokens
+
+}  // namespace
+
+double prefill_pairs(double tokens, double before) {
+  return tokens * before + tokens * (tokens + 1) / 2;
+}
+
+StepParts& StepParts::add(const StepParts& o, double times) {
+  weights += o.weights * times;
+  cache += o.cache * times;
+  products += o.products * times;
+  streams += o.streams * times;
+  collectives += o.collectives * times;
+  transfers += o.transfers * times;
+  host += o.host * times;
+  arithmetic += o.arithmetic * times;
+  reading += o.reading * times;
+  return *this;
+}
+
+StepTimes::StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
+                     const ServingSizes& sizes)
+    : model_(model),
+      cluster_(cluster),
+      serving_(serving),
+      sizes_(sizes),
+      stack_(stack_of(model)),
+      tensor_(layout_of(sizes.tp, 1, cluster)),
+      experts_(layout_of(sizes.ep, 1, cluster)),
+      layers_{std::vector<Pass>(grid_places), std::vector<bool>(grid_places, false)},
+      heads_{layers_} {
+  SHARDPLAN_CHECK(sizes_fault(sizes, model, cluster).empty());
+  model_.dropout = 0;
+  const EngineSpec& engine = serving.engine;
+  const BytesPerSecond peak = cluster.device.memory_bandwidth;
+  const bool grouped = model.kv_heads < model.heads && !model.latent_attention();
+  weight_rate_ = BytesPerSecond(peak.value * engine.constants.memory_share);
+  cache_rate_ = BytesPerSecond(peak.value * engine.constants.cache_share *
+                               (grouped ? engine.grouped_cache : 1));
+}
+
+void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) const {
+  const DeviceSpec& device = cluster_.device;
+  const WeightFormat format = p.narrow ? serving_.weights : WeightFormat::bf16;
+  const double read = std::max(1.0, p.read);
+  const double rows = p.rows / read;  // of each matrix
+  const double padded = std::ceil(std::max(rows, 1.0) / least_rows) * least_rows;
+  const double fill = tile_fill(read, std::max(64.0, padded), p.columns, device.multiprocessors);
+  const double depth = p.inner / (p.inner + device.gemm_half_k);
+  const double factor = p.expert ? constants().expert_factor : 1;
+  const double rate =
+      product_rate(device, format) * depth * fill * constants().product_factor * factor;
+  const double arithmetic = 2 * read * padded * p.columns * p.inner / rate;
+  const double weights =
+      p.read * p.columns * p.inner * bytes_of(format) / (weight_rate_.value * factor);
+  const double activations =
+      2 * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
+  const double reading = weights + activations;
+  sum.weights += times * std::min(weights, std::max(arithmetic, reading));
+  sum.products += times * (std::max(arithmetic, reading) - weights);
+  sum.arithmetic += times * arithmetic;
+  sum.reading += times * reading;
+  double kernels = 1;
+  if (p.narrow && casts(device, format)) {
+    kernels += 1;
+    sum.streams += times * 3 * p.rows * p.inner / weight_rate_.value;
+  }
+  sum.streams += times * kernels * constants().kernel.value;
+}
+
+Seconds StepTimes::all_reduce(double tokens) const {
+  if (sizes_.tp == 1) return Seconds(0);
+  const Bytes message(tokens * static_cast<double>(model_.hidden) * 2);
+  const Seconds usual =
+      collective_time(CollectiveKind::all_reduce, message, tensor_, cluster_);
+  const EngineSpec& engine = serving_.engine;
+  const bool inside = tensor_.outermost() == 0;
+  const Tier& tier = cluster_.tiers.front();
+  if (engine.custom_all_reduce.value <= 0 || !inside || message > engine.custom_most) return usual;
+  if (tier.bandwidth.value < fast_link && sizes_.tp > 2) return usual;
+  const BytesPerSecond reached = tier.reached(sizes_.tp);
+  const double others = sizes_.tp - 1;
+  // All read the whole message of all, or each sums a part and all gather the sums.
+  const Seconds once = engine.custom_all_reduce + others * message / reached;
+  const Seconds twice =
+      2 * engine.custom_all_reduce + 2 * others / sizes_.tp * message / reached;
+  return min(usual, min(once, twice));
+}
+
+double StepTimes::all_reduces() const {
+  if (sizes_.tp == 1) return 0;
+  const double ffn = sizes_.spreads_experts() ? stack_.dense : stack_.layers();
+  return stack_.layers() + (model_.parallel_block ? 0 : ffn) + 1;
+}
+
+// Dispatch and combine of the tokens of a rank over the ranks that share the experts, and the
+// gather of its tensor ranks' parts.
+void StepTimes::add_exchange(double tokens, Pass& sum) const {
+  if (!sizes_.spreads_experts()) return;
+  ExpertRouting routing;
+  routing.dispatcher = Dispatcher::deepep;
+  routing.top_k = model_.top_k;
+  routing.groups = model_.expert_groups;
+  routing.groups_per_token = model_.expert_groups_per_token;
+  const double own = tokens / sizes_.tp * static_cast<double>(model_.hidden) *
+                     static_cast<double>(model_.top_k);
+  const double sent = serving_.weights == WeightFormat::fp8 ? 1 : 2;  // dispatch in fp8
+  const Seconds there = expert_exchange(Bytes(own * sent), routing, experts_, cluster_).time;
+  const Seconds back = expert_exchange(Bytes(own * 2), routing, experts_, cluster_).time;
+  const Seconds gather =
+      collective_time(CollectiveKind::all_gather,
+                      Bytes(tokens * static_cast<double>(model_.hidden) * 2), tensor_, cluster_);
+  sum.collectives += stack_.sparse * (there + back + gather).value;
+}
+
+void StepTimes::add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const {
+  if (layers <= 0) return;
+  const ServedLayer layer = served_layer(kind, model_, sizes_, tokens);
+  for (const ServedProduct& p : layer.products) add_product(p, layers, sum);
+  sum.streams += layers * (layer.streamed.value / weight_rate_.value +
+                           layer.kernels * constants().kernel.value);
+}
+
+StepTimes::Pass StepTimes::priced(double tokens) const {
+  Pass sum;
+  add_layer(LayerKind::block, stack_.dense, tokens, sum);
+  add_layer(LayerKind::moe, stack_.sparse, tokens, sum);
+  add_layer(LayerKind::embedding, 1, tokens, sum);
+  sum.streams += stack_.sparse * constants().expert_layer.value;
+  sum.collectives += all_reduces() * all_reduce(tokens).value;
+  add_exchange(tokens, sum);
+  return sum;
+}
+
+StepTimes::Pass StepTimes::priced_head(double rows) const {
+  Pass sum;
+  add_layer(LayerKind::head, 1, rows, sum);
+  if (sizes_.tp > 1) {
+    const Bytes logits(rows * static_cast<double>(model_.vocab) * 2);
+    sum.collectives +=
+        collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_).value;
+  }
+  return sum;
+}
+
+StepTimes::Pass StepTimes::between(Grid& grid, double tokens,
+                                   Pass (StepTimes::*price)(double) const) const {
+  const std::size_t at = std::min(grid_place(tokens), grid_places - 2);
+  for (const std::size_t i : {at, at + 1}) {
+    if (grid.known[i]) continue;
+    grid.passes[i] = (this->*price)(grid_tokens(i));
+    grid.known[i] = true;
+  }
+  const double low = grid_tokens(at), high = grid_tokens(at + 1);
+  const double share = std::clamp((tokens - low) / (high - low), 0.0, 1.0);
+  const Pass &a = grid.passes[at], &b = grid.passes[at + 1];
+  const auto mixed = [&](double Pass::*part) { return a.*part + share * (b.*part - a.*part); };
+  return {mixed(&Pass::weights),     mixed(&Pass::products),   mixed(&Pass::streams),
+          mixed(&Pass::collectives), mixed(&Pass::arithmetic), mixed(&Pass::reading)};
+}
+
+// Of the part's own tokens through all stages.
+StepParts StepTimes::part_of_batch(const StepLoad& load) const {
+  const Pass sum = between(layers_, std::max(1.0, load.tokens()), &StepTimes::priced);
+  const Pass head =
+      between(heads_, std::max(1.0, load.decodes + load.prompts), &StepTimes::priced_head);
+  StepParts parts;
+  parts.weights = Seconds(sum.weights + head.weights);
+  parts.products = Seconds(sum.products + head.products);
+  parts.streams = Seconds(sum.streams + head.streams);
+  parts.collectives = Seconds(sum.collectives + head.collectives);
+  parts.arithmetic = Seconds(sum.arithmetic + head.arithmetic);
+  parts.reading = Seconds(sum.reading + head.reading);
+  const DeviceSpec& device = cluster_.device;
+  const double layers = stack_.layers();
+  const double heads = std::max(1.0, static_cast<double>(model_.heads) / sizes_.tp);
+  const double peak =
+      device.peak_of(sixteen_bits(device)).value * device.attention_forward;
+  const auto key = static_cast<double>(model_.head_dim);
+  const auto value = static_cast<double>(model_.value_dim());
+  const Seconds kernel = constants().kernel;
+  if (load.decodes > 0) {
+    const auto rank = static_cast<double>(model_.kv_lora_rank);
+    // Latent attention reads the latent vector once for all heads, as key and as value.
+    const double a_key = model_.latent_attention()
+                             ? 2 * rank + static_cast<double>(model_.qk_pos_emb_head_dim)
+                             : key + value;
+    const double arithmetic = 2 * heads * a_key * load.decode_context / peak * layers;
+    const double reading =
+        cache_bytes_per_layer(model_, sizes_.tp, serving_.kv_cache).value * load.decode_context *
+        layers / cache_rate_.value;
+    parts.cache = Seconds(reading);
+    parts.products += Seconds(std::max(0.0, arithmetic - reading));
+    parts.streams += kernel * (2 * layers);  // attention, and the merge of its parts
+    parts.arithmetic += Seconds(arithmetic);
+    parts.reading += Seconds(reading);
+  }
+  if (load.prefill_tokens > 0) {
+    const double mean_keys = 2 * load.prefill_pairs / load.prefill_tokens;
+    const double reached = mean_keys / (mean_keys + device.attention_half_sequence);
+    const double arithmetic =
+        2 * heads * (key + value) * load.prefill_pairs / (peak * reached) * layers;
+    parts.products += Seconds(arithmetic);
+    parts.arithmetic += Seconds(arithmetic);
+    parts.streams += kernel * layers;
+  }
+  return parts;
+}
+
+StepParts StepTimes::of(const StepLoad& load) const {
+  const int pp = sizes_.pp;
+  StepLoad share = load;
+  for (double StepLoad::*part : {&StepLoad::decodes, &StepLoad::decode_context,
+                                 &StepLoad::prefill_tokens, &StepLoad::prefill_pairs,
+                                 &StepLoad::prompts})
+    share.*part /= pp;
+  const StepParts one = part_of_batch(share);
+  // A round takes pp times the slowest stage, whose layers are the ceiling of their share.
+  StepParts parts;
+  parts.add(one, std::ceil(stack_.layers() / pp) * pp / stack_.layers());
+  if (pp > 1) {
+    const Bytes message(std::max(1.0, share.tokens()) * static_cast<double>(model_.hidden) * 2 *
+                        2 / sizes_.tp);  // hidden states and the residual, a part each rank
+    parts.transfers += pp * transfer_time(message, tier_between(pp, sizes_.tp, cluster_),
+                                          sizes_.tp, cluster_);
+  }
+  if (serving_.cpu_offload.value > 0)
+    parts.transfers += serving_.cpu_offload / cluster_.device.host_bandwidth * pp;
+  const EngineSpec& engine = serving_.engine;
+  const Seconds host =
+      constants().host_step * pp + constants().host_sequence * (load.decodes + load.prompts);
+  const Seconds device = parts.total();
+  parts.host = engine.host_overlap ? max(Seconds(0), host - device) : host;
+  return parts;
+}
+
+Bytes StepTimes::weights_read() const {
+  return Bytes((priced(1).weights + priced_head(1).weights) * weight_rate_.value);
+}
+
+Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format) {
+  const double table = static_cast<double>(model.vocab * model.hidden);
+  const double used = std::max(0.0, active_parameter_count(model) - 2 * table);
+  const double bytes = used * bytes_of(format);
+  return Bytes(bytes) /
+         BytesPerSecond(cluster.device.memory_bandwidth.value *
+                        static_cast<double>(cluster.devices));
+}
+
+}  // namespace costmodel

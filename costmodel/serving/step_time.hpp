@@ -1,0 +1,95 @@
+// The time of one step of a replica: some sequences decode a token each, and some prompt tokens are
+// prefilled beside them.
+//
+// Products take max(FLOPs / rate, bytes / bandwidth), as in training (cost/device_time.hpp), with
+// the weights in the scenario's format. Decoding attention reads the cached keys and values of every
+// sequence; prefilling attention is bound by its products. Collectives take the time of the
+// cluster's tiers, or of the engine's own all-reduce inside a node. Each kernel adds the engine's
+// time of one. With pp stages the batch is cut into pp parts that follow one another through the
+// stages; a step is one round of all of them.
+#pragma once
+
+#include <vector>
+
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/serving/served_layer.hpp"
+#include "costmodel/serving/serving_spec.hpp"
+
+namespace costmodel {
+
+// Sums over the sequences of a replica's step.
+struct StepLoad {
+  double decodes = 0;         // sequences that decode a token
+  double decode_context = 0;  // cached tokens that they read
+  double prefill_tokens = 0;
+  double prefill_pairs = 0;  // (query, key) pairs of the prefilled tokens
+  double prompts = 0;        // sequences whose prompt ends in the step
+  double tokens() const { return decodes + prefill_tokens; }
+};
+
+// (query, key) pairs of `tokens` prompt tokens after `before` cached ones, causal.
+double prefill_pairs(double tokens, double before);
+
+struct StepParts {
+  Seconds weights;      // reading them, and nothing else
+  Seconds cache;        // reading keys and values
+  Seconds products;     // what products and attention take beyond those
+  Seconds streams;      // element-wise kernels, and every kernel's start
+  Seconds collectives;  // all-reduces, exchanges of experts
+  Seconds transfers;    // between stages, and of offloaded weights from the host
+  Seconds host;         // what the device waits for
+  Seconds arithmetic, reading;  // of all products and attention alone: which one bounds them
+  Seconds total() const {
+    return weights + cache + products + streams + collectives + transfers + host;
+  }
+  StepParts& add(const StepParts& o, double times);
+};
+
+class StepTimes {
+ public:
+  // Everything must outlive this. Throws InternalError for sizes with a fault (sizes_fault).
+  StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
+            const ServingSizes& sizes);
+
+  StepParts of(const StepLoad& load) const;
+
+  // Time of an all-reduce of `tokens` hidden states over the tensor ranks, and how many a pass has.
+  Seconds all_reduce(double tokens) const;
+  double all_reduces() const;
+  // Bytes of weights that a device reads for one token.
+  Bytes weights_read() const;
+
+ private:
+  // Of all layers for so many tokens, on the grid of token counts.
+  struct Pass {
+    double weights = 0, products = 0, streams = 0, collectives = 0, arithmetic = 0, reading = 0;
+  };
+  // Prices at the grid's token counts, computed when first asked for.
+  struct Grid {
+    std::vector<Pass> passes;
+    std::vector<bool> known;
+  };
+  Pass priced(double tokens) const;  // all layers and the embedding
+  Pass priced_head(double rows) const;
+  Pass between(Grid& grid, double tokens, Pass (StepTimes::*price)(double) const) const;
+  void add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const;
+  void add_product(const ServedProduct& p, double times, Pass& sum) const;
+  void add_exchange(double tokens, Pass& sum) const;
+  const EngineConstants& constants() const { return serving_.engine.constants; }
+  StepParts part_of_batch(const StepLoad& load) const;  // all stages, one after the other
+
+  ModelSpec model_;
+  const ClusterSpec& cluster_;
+  const ServingSpec& serving_;
+  ServingSizes sizes_;
+  ServedStack stack_;
+  GroupLayout tensor_, experts_;
+  BytesPerSecond weight_rate_, cache_rate_;
+  mutable Grid layers_, heads_;
+};
+
+// The least time of a token whatever the engine: the weights that it uses read once by all devices
+// together, at their peak bandwidth.
+Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format);
+
+}  // namespace costmodel

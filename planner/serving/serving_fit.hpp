@@ -1,0 +1,30 @@
+// Constants of engines, fitted to published measurements of serving, and how well they predict a
+// source that they were not fitted to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/serving/engine.hpp"
+#include "planner/serving/serving_evidence.hpp"
+
+namespace planner {
+
+// Factors of all engines, of each family and of each device, held by the priors' spreads. Every
+// source counts alike; runs of low confidence do not count. Errors are of the four metrics, the end
+// to end time only where there is no time a token. The runs' scenarios are left with the fitted
+// constants, and predicted.
+costmodel::ServingFit fit_serving(std::vector<ServingRun>& runs, int threads);
+
+// Each source predicted by constants fitted to all others: the runs are left with these
+// predictions. One step from the fit of all, with its slopes (robust_step.hpp), and from the
+// priors' side: what the left-out source alone says is at its prior.
+void leave_one_source_out(std::vector<ServingRun>& runs, int threads);
+
+// The intervals that hold 90 % of the errors of the predictions, each source counting alike.
+void set_intervals(const std::vector<ServingRun>& runs, costmodel::ServingFit& fit);
+
+// The part of a metric's figures inside intervals that rest on the other sources alone.
+double covered(const std::vector<ServingRun>& runs, ServingMetric metric);
+
+}  // namespace planner
