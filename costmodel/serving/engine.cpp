@@ -66,8 +66,7 @@ const Keys<EngineConstants>& constant_keys() {
       key::number<C>("host_step_s", &C::host_step, 0.0, 1.0, "host time of a step"),
       key::number<C>("host_sequence_s", &C::host_sequence, 0.0, 0.1,
                      "host time of each sequence of a step"),
-      key::number<C>("request_s", &C::request, 0.0, 10.0,
-                     "time of a request outside the steps"));
+      key::number<C>("request_s", &C::request, 0.0, 10.0, "time of a request outside the steps"));
   return keys;
 }
 

@@ -163,8 +163,7 @@ class Replica {
       if (r.left <= 0) continue;
       // Whole prompts, unless one alone exceeds the budget.
       if (!limits_.serving.chunked_prefill && r.left > room && load.prefill_tokens > 0) break;
-      const double tokens =
-          limits_.serving.chunked_prefill ? std::min(r.left, room) : r.left;
+      const double tokens = limits_.serving.chunked_prefill ? std::min(r.left, room) : r.left;
       taken[i] = tokens;
       room -= tokens;
       load.prefill_tokens += tokens;
@@ -241,8 +240,7 @@ ServedRun Replica::measured() const {
     inputs += requests_[i].input;
     ttft.push_back(first_[i] - start_[i]);
     e2e.push_back(end_[i] - start_[i]);
-    if (requests_[i].output > 1)
-      tpot.push_back((end_[i] - first_[i]) / (requests_[i].output - 1));
+    if (requests_[i].output > 1) tpot.push_back((end_[i] - first_[i]) / (requests_[i].output - 1));
   }
   const double begun = skipped == 0 ? (start_.empty() ? 0 : start_.front()) : from;
   run.seconds = std::max(to - begun, std::numeric_limits<double>::min());

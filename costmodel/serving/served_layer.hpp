@@ -22,8 +22,8 @@ struct ServedProduct {
 
 struct ServedLayer {
   std::vector<ServedProduct> products;
-  Bytes streamed;          // by element-wise kernels
-  int kernels = 0;         // of them
+  Bytes streamed;            // by element-wise kernels
+  int kernels = 0;           // of them
   double other_weights = 0;  // norms, tables: of 16 bits
 };
 
@@ -32,8 +32,8 @@ struct ServedLayer {
 double distinct_experts(double experts, double chosen, double tokens);
 
 // One layer of `kind` for `tokens` tokens of a replica. Experts: up to ep
-// = tp a device has 1/ep of them and of each ep/tp; with ep = tp · dp the tokens of all replicas meet
-// on its share.
+// = tp a device has 1/ep of them and of each ep/tp; with ep = tp · dp the tokens of all replicas
+// meet on its share.
 ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
                          double tokens);
 

@@ -90,13 +90,14 @@ void require_room(const ServingScenario& s, const ServingEstimate& e) {
 void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
   const DeviceSpec& device = s.cluster.device;
   if (e.weights == WeightFormat::fp8 && device.peak_of(Precision::fp8).value <= 0) {
-    e.notes.push_back("the device has no fp8 products: fp8 weights are read in 8 bits and "
-                      "multiplied in 16");
+    e.notes.push_back(
+        "the device has no fp8 products: fp8 weights are read in 8 bits and "
+        "multiplied in 16");
   }
   if (s.model.experts > 0)
     e.notes.push_back("tokens choose their experts evenly and independently of one another");
   if (e.sizes.devices() < s.cluster.devices) {
-    e.notes.push_back(fmt::format("{} of {} devices are idle: no replica fits on the rest",
+    e.notes.push_back(fmt::format("{} of {} devices are in no replica",
                                   s.cluster.devices - e.sizes.devices(), s.cluster.devices));
   }
   if (e.preempted > 0) {
@@ -193,12 +194,9 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   const SimulatedLoad load = load_of(serving, sizes.dp, e.capacity / sizes.dp);
   e.saturated = serving.arrival_rate > e.capacity;
   const auto requests = drawn_requests(serving.input, serving.output, load.rate, load.requests);
-  const ReplicaLimits limits{serving.limits,
-                             e.memory.blocks,
-                             serving.prefix_hit_share,
-                             serving.engine.reserves_output,
-                             load.concurrency,
-                             load.whole_run};
+  const ReplicaLimits limits{serving.limits,           e.memory.blocks,
+                             serving.prefix_hit_share, serving.engine.reserves_output,
+                             load.concurrency,         load.whole_run};
   const ServedRun run =
       serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
   fill_from_run(run, sizes.dp, e);
@@ -222,8 +220,8 @@ ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& siz
   const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
   e.capacity = steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s;
   e.saturated = rate > e.capacity;
-  const double in_flight = rate > 0 ? open_in_flight(times, e, serving, rate)
-                                    : in_flight_of(serving, sizes.dp);
+  const double in_flight =
+      rate > 0 ? open_in_flight(times, e, serving, rate) : in_flight_of(serving, sizes.dp);
   const SteadyState state = steady_state(times, serving, e.memory, in_flight);
   fill_from_state(state, serving, sizes.dp, rate > 0 ? rate : state.requests_per_s, e);
   add_request(serving.engine.constants.request, e);
@@ -261,17 +259,17 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   // Keys and values leave every device of a prefilling replica at the same time over the outermost
   // tier.
   const double layers = static_cast<double>(s.model.layers) / prefill.pp;
-  const Bytes sent = cache_bytes_per_layer(s.model, prefill.tp, serving.kv_cache) *
-                     (layers * serving.input.mean);
+  const Bytes sent =
+      cache_bytes_per_layer(s.model, prefill.tp, serving.kv_cache) * (layers * serving.input.mean);
   e.transfer = transfer_time(sent, s.cluster.tiers.size() - 1, 1, s.cluster);
   const double prompt_rate = prefill.dp / e.prompt.value;
   ServingSpec alone = serving;  // no prompts beside the decoding
   alone.prefix_hit_share = 0.999999;
   const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
-  const double wanted = serving.concurrency > 0
-                            ? std::min(most, std::ceil(static_cast<double>(serving.concurrency) /
-                                                       decode.dp))
-                            : most;
+  const double wanted =
+      serving.concurrency > 0
+          ? std::min(most, std::ceil(static_cast<double>(serving.concurrency) / decode.dp))
+          : most;
   const SteadyState state = steady_state(tokens, alone, e.memory, std::max(1.0, wanted));
   e.capacity = std::min(prompt_rate, state.requests_per_s * decode.dp);
   const double rate = serving.arrival_rate > 0 ? serving.arrival_rate : e.capacity;
@@ -286,9 +284,9 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.e2e.mean = e.e2e.p95 = ttft + e.tpot.mean * std::max(0.0, serving.output.mean - 1);
   add_request(serving.engine.constants.request, e);
   e.token = state.step;
-  e.notes.push_back(fmt::format(
-      "prompts on {} devices of their own: output tokens are counted on all {} devices",
-      prefill.devices(), prefill.devices() + decode.devices()));
+  e.notes.push_back(
+      fmt::format("prompts on {} devices of their own: output tokens are counted on all {} devices",
+                  prefill.devices(), prefill.devices() + decode.devices()));
   e.sizes.dp = decode.dp;
   price(s.cluster, e);
   return e;
@@ -299,7 +297,9 @@ ServingEstimate planned_estimate(const ServingScenario& s) {
 }
 
 bool keeps(const ServingEstimate& e, const LatencyBound& bound) {
-  const auto within = [](double mean, Seconds most) { return most.value <= 0 || mean <= most.value; };
+  const auto within = [](double mean, Seconds most) {
+    return most.value <= 0 || mean <= most.value;
+  };
   return e.fits && !e.saturated && within(e.ttft.mean, bound.ttft) &&
          within(e.tpot.mean, bound.tpot) && within(e.e2e.mean, bound.e2e);
 }
@@ -309,13 +309,13 @@ std::vector<LoadPoint> load_curve(const ServingScenario& s, const ServingSizes& 
   std::vector<LoadPoint> curve;
   if (!e.fits) return curve;
   const StepTimes times(s.model, s.cluster, serving, sizes);
-  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs),
-                               std::max(1.0, e.held));
+  const double most =
+      std::min(static_cast<double>(serving.limits.max_num_seqs), std::max(1.0, e.held));
   for (double n = 1; n < 2 * most; n *= 2) {
     const double at = std::min(n, most);
     const SteadyState state = steady_state(times, serving, e.memory, at);
-    curve.push_back({at * sizes.dp, state.requests_per_s * sizes.dp,
-                     state.output_per_s * sizes.dp, state.ttft, state.tpot});
+    curve.push_back({at * sizes.dp, state.requests_per_s * sizes.dp, state.output_per_s * sizes.dp,
+                     state.ttft, state.tpot});
   }
   return curve;
 }

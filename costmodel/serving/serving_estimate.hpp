@@ -20,15 +20,15 @@ struct ServingEstimate {
   // Over all replicas, from the simulation of one.
   double requests_per_s = 0, output_per_s = 0, total_per_s = 0;
   Latency ttft, tpot, e2e;
-  double running = 0;           // requests that run in a replica, on average
-  StepParts token;              // a decode step of that batch: where a token's time goes
-  Seconds stalled;              // tpot beyond that: prompts of others
-  Seconds pass;                 // one sequence alone: the least time of a token of this plan
-  Seconds prompt;               // one prompt alone
-  Seconds transfer;             // of a prompt's keys and values, of disaggregated plans
-  double turning = 0;           // turning_batch
-  double capacity = 0;          // requests a second that all replicas answer at most
-  bool saturated = false;       // an open load above that: latencies grow without end
+  double running = 0;      // requests that run in a replica, on average
+  StepParts token;         // a decode step of that batch: where a token's time goes
+  Seconds stalled;         // tpot beyond that: prompts of others
+  Seconds pass;            // one sequence alone: the least time of a token of this plan
+  Seconds prompt;          // one prompt alone
+  Seconds transfer;        // of a prompt's keys and values, of disaggregated plans
+  double turning = 0;      // turning_batch
+  double capacity = 0;     // requests a second that all replicas answer at most
+  bool saturated = false;  // an open load above that: latencies grow without end
   std::int64_t preempted = 0;
   double usd_per_million_output = 0;  // 0: no price known
   double usd_per_hour = 0;

@@ -28,15 +28,14 @@ double activation_bytes(const ModelSpec& model, const ServingSpec& serving, int 
   const double tokens = std::min(static_cast<double>(limits.max_num_batched_tokens), prompts);
   const auto hidden = static_cast<double>(model.hidden);
   const double dense = static_cast<double>(model.ffn_hidden) * (1.0 + model.gates()) / tp;
-  const double routed = model.experts > 0 ? static_cast<double>(model.top_k) *
-                                                (hidden + static_cast<double>(
-                                                              model.expert_ffn_hidden) *
-                                                              (1.0 + model.gates()) / tp)
-                                          : 0;
+  const double routed =
+      model.experts > 0
+          ? static_cast<double>(model.top_k) *
+                (hidden + static_cast<double>(model.expert_ffn_hidden) * (1.0 + model.gates()) / tp)
+          : 0;
   const double row = 2 * (3 * hidden + std::max(dense, std::min(routed, 4 * dense + hidden)));
   const auto vocab = static_cast<double>(model.vocab);
-  return row * tokens +
-         static_cast<double>(limits.max_num_seqs) * vocab * (2.0 / tp + 8);
+  return row * tokens + static_cast<double>(limits.max_num_seqs) * vocab * (2.0 / tp + 8);
 }
 
 double fullest_layers(double layers, int pp) { return std::ceil(layers / pp); }

@@ -194,7 +194,8 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   Value none;
   none.mark = root.mark;
   const Value* plan = reader.optional("plan");
-  s.plan = read_serving_plan(plan != nullptr ? *plan : none);
+  const bool open = plan == nullptr || (plan->is_scalar() && plan->text == "auto");
+  s.plan = read_serving_plan(open ? none : *plan);
   for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
   reader.finish();
   return s;

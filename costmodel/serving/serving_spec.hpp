@@ -59,27 +59,27 @@ struct ServingLimits {
 // What an engine's kernels and its host take beyond the device's own roofline. configs/engines has
 // the prior of each constant, configs/serving_fit.yaml what published measurements make of it.
 struct EngineConstants {
-  Seconds kernel{2e-6};        // each kernel adds: start, tail and gap, replayed from a graph
-  double memory_share = 0.85;  // of the device's bandwidth, that reading weights reaches
-  double cache_share = 0.8;    // ... and reading keys and values
-  double product_factor = 1;   // rate of large products relative to the device's
-  double expert_factor = 1;    // rate of the products of experts relative to others'
-  Seconds expert_layer{3e-5};  // a layer of experts adds: choice, sorting, sums
-  Seconds host_step{2e-3};     // scheduling, sampling and the answer of a step
+  Seconds kernel{2e-6};         // each kernel adds: start, tail and gap, replayed from a graph
+  double memory_share = 0.85;   // of the device's bandwidth, that reading weights reaches
+  double cache_share = 0.8;     // ... and reading keys and values
+  double product_factor = 1;    // rate of large products relative to the device's
+  double expert_factor = 1;     // rate of the products of experts relative to others'
+  Seconds expert_layer{3e-5};   // a layer of experts adds: choice, sorting, sums
+  Seconds host_step{2e-3};      // scheduling, sampling and the answer of a step
   Seconds host_sequence{2e-5};  // ... of each sequence in it
-  Seconds request{5e-3};        // of a request outside steps: parsing, tokens, the way to the client
+  Seconds request{5e-3};  // of a request outside steps: parsing, tokens, the way to the client
 };
 
 // An engine of a version.
 struct EngineSpec {
   std::string name, title;
-  std::string family;  // "vllm", "sglang", "tensorrt-llm", ...
+  std::string family;                // "vllm", "sglang", "tensorrt-llm", ...
   EngineConstants constants, prior;  // in effect, and as configs/engines has them
-  bool host_overlap = false;         // the host prepares a step while the device does the one before
-  double grouped_cache = 1;   // rate of reading the cache of grouped heads relative to cache_share
-  Seconds custom_all_reduce;  // one-shot all-reduce of the engine's own; 0: none
-  Bytes custom_most{8388608};    // ... up to so many bytes
-  Bytes context{2.5e9};          // of a device outside weights, cache and activations
+  bool host_overlap = false;   // the host prepares a step while the device does the one before
+  double grouped_cache = 1;    // rate of reading the cache of grouped heads relative to cache_share
+  Seconds custom_all_reduce;   // one-shot all-reduce of the engine's own; 0: none
+  Bytes custom_most{8388608};  // ... up to so many bytes
+  Bytes context{2.5e9};        // of a device outside weights, cache and activations
   bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
 };

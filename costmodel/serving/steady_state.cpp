@@ -39,8 +39,8 @@ Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
 SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
                          double in_flight) {
   SteadyState state;
-  const double whole = s.input.mean + (s.engine.reserves_output ? s.output.mean
-                                                                : s.output.mean / 2);
+  const double whole =
+      s.input.mean + (s.engine.reserves_output ? s.output.mean : s.output.mean / 2);
   state.running = std::min({in_flight, static_cast<double>(s.limits.max_num_seqs),
                             std::max(1.0, memory.tokens / whole)});
   const double n = state.running, steps = std::max(1.0, s.output.mean - 1), own = prefilled(s);

@@ -8,13 +8,13 @@
 namespace costmodel {
 
 struct SteadyState {
-  double running = 0;      // requests that run at the same time
-  Seconds ttft;            // from its admission to its first token
+  double running = 0;  // requests that run at the same time
+  Seconds ttft;        // from its admission to its first token
   Seconds tpot;
-  Seconds e2e;             // by Little's law: in flight / requests a second
+  Seconds e2e;                                  // by Little's law: in flight / requests a second
   double requests_per_s = 0, output_per_s = 0;  // of a replica
-  StepParts step;          // one of its steps
-  Seconds prompt;          // of one prompt alone
+  StepParts step;                               // one of its steps
+  Seconds prompt;                               // of one prompt alone
 };
 
 // `in_flight` requests of the mean lengths in a replica, without end; those that neither

@@ -121,8 +121,7 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
   const double arithmetic = 2 * read * padded * p.columns * p.inner / rate;
   const double weights =
       p.read * p.columns * p.inner * bytes_of(format) / (weight_rate_.value * factor);
-  const double activations =
-      2 * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
+  const double activations = 2 * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
   const double reading = weights + activations;
   sum.weights += times * std::min(weights, std::max(arithmetic, reading));
   sum.products += times * (std::max(arithmetic, reading) - weights);
@@ -139,8 +138,7 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
 Seconds StepTimes::all_reduce(double tokens) const {
   if (sizes_.tp == 1) return Seconds(0);
   const Bytes message(tokens * static_cast<double>(model_.hidden) * 2);
-  const Seconds usual =
-      collective_time(CollectiveKind::all_reduce, message, tensor_, cluster_);
+  const Seconds usual = collective_time(CollectiveKind::all_reduce, message, tensor_, cluster_);
   const EngineSpec& engine = serving_.engine;
   const bool inside = tensor_.outermost() == 0;
   const Tier& tier = cluster_.tiers.front();
@@ -150,8 +148,7 @@ Seconds StepTimes::all_reduce(double tokens) const {
   const double others = sizes_.tp - 1;
   // All read the whole message of all, or each sums a part and all gather the sums.
   const Seconds once = engine.custom_all_reduce + others * message / reached;
-  const Seconds twice =
-      2 * engine.custom_all_reduce + 2 * others / sizes_.tp * message / reached;
+  const Seconds twice = 2 * engine.custom_all_reduce + 2 * others / sizes_.tp * message / reached;
   return min(usual, min(once, twice));
 }
 
@@ -170,8 +167,8 @@ void StepTimes::add_exchange(double tokens, Pass& sum) const {
   routing.top_k = model_.top_k;
   routing.groups = model_.expert_groups;
   routing.groups_per_token = model_.expert_groups_per_token;
-  const double own = tokens / sizes_.tp * static_cast<double>(model_.hidden) *
-                     static_cast<double>(model_.top_k);
+  const double own =
+      tokens / sizes_.tp * static_cast<double>(model_.hidden) * static_cast<double>(model_.top_k);
   const double sent = serving_.weights == WeightFormat::fp8 ? 1 : 2;  // dispatch in fp8
   const Seconds there = expert_exchange(Bytes(own * sent), routing, experts_, cluster_).time;
   const Seconds back = expert_exchange(Bytes(own * 2), routing, experts_, cluster_).time;
@@ -205,8 +202,7 @@ StepTimes::Pass StepTimes::priced_head(double rows) const {
   add_layer(LayerKind::head, 1, rows, sum);
   if (sizes_.tp > 1) {
     const Bytes logits(rows * static_cast<double>(model_.vocab) * 2);
-    sum.collectives +=
-        collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_).value;
+    sum.collectives += collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_).value;
   }
   return sum;
 }
@@ -242,8 +238,7 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   const DeviceSpec& device = cluster_.device;
   const double layers = stack_.layers();
   const double heads = std::max(1.0, static_cast<double>(model_.heads) / sizes_.tp);
-  const double peak =
-      device.peak_of(sixteen_bits(device)).value * device.attention_forward;
+  const double peak = device.peak_of(sixteen_bits(device)).value * device.attention_forward;
   const auto key = static_cast<double>(model_.head_dim);
   const auto value = static_cast<double>(model_.value_dim());
   const Seconds kernel = constants().kernel;
@@ -254,9 +249,8 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
                              ? 2 * rank + static_cast<double>(model_.qk_pos_emb_head_dim)
                              : key + value;
     const double arithmetic = 2 * heads * a_key * load.decode_context / peak * layers;
-    const double reading =
-        cache_bytes_per_layer(model_, sizes_.tp, serving_.kv_cache).value * load.decode_context *
-        layers / cache_rate_.value;
+    const double reading = cache_bytes_per_layer(model_, sizes_.tp, serving_.kv_cache).value *
+                           load.decode_context * layers / cache_rate_.value;
     parts.cache = Seconds(reading);
     parts.products += Seconds(std::max(0.0, arithmetic - reading));
     parts.streams += kernel * (2 * layers);  // attention, and the merge of its parts
@@ -278,19 +272,19 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
 StepParts StepTimes::of(const StepLoad& load) const {
   const int pp = sizes_.pp;
   StepLoad share = load;
-  for (double StepLoad::*part : {&StepLoad::decodes, &StepLoad::decode_context,
-                                 &StepLoad::prefill_tokens, &StepLoad::prefill_pairs,
-                                 &StepLoad::prompts})
+  for (double StepLoad::*part :
+       {&StepLoad::decodes, &StepLoad::decode_context, &StepLoad::prefill_tokens,
+        &StepLoad::prefill_pairs, &StepLoad::prompts})
     share.*part /= pp;
   const StepParts one = part_of_batch(share);
   // A round takes pp times the slowest stage, whose layers are the ceiling of their share.
   StepParts parts;
   parts.add(one, std::ceil(stack_.layers() / pp) * pp / stack_.layers());
   if (pp > 1) {
-    const Bytes message(std::max(1.0, share.tokens()) * static_cast<double>(model_.hidden) * 2 *
-                        2 / sizes_.tp);  // hidden states and the residual, a part each rank
-    parts.transfers += pp * transfer_time(message, tier_between(pp, sizes_.tp, cluster_),
-                                          sizes_.tp, cluster_);
+    const Bytes message(std::max(1.0, share.tokens()) * static_cast<double>(model_.hidden) * 2 * 2 /
+                        sizes_.tp);  // hidden states and the residual, a part each rank
+    parts.transfers +=
+        pp * transfer_time(message, tier_between(pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
   }
   if (serving_.cpu_offload.value > 0)
     parts.transfers += serving_.cpu_offload / cluster_.device.host_bandwidth * pp;
@@ -310,9 +304,8 @@ Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, Wei
   const double table = static_cast<double>(model.vocab * model.hidden);
   const double used = std::max(0.0, active_parameter_count(model) - 2 * table);
   const double bytes = used * bytes_of(format);
-  return Bytes(bytes) /
-         BytesPerSecond(cluster.device.memory_bandwidth.value *
-                        static_cast<double>(cluster.devices));
+  return Bytes(bytes) / BytesPerSecond(cluster.device.memory_bandwidth.value *
+                                       static_cast<double>(cluster.devices));
 }
 
 }  // namespace costmodel

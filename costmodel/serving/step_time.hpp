@@ -2,8 +2,8 @@
 // prefilled beside them.
 //
 // Products take max(FLOPs / rate, bytes / bandwidth), as in training (cost/device_time.hpp), with
-// the weights in the scenario's format. Decoding attention reads the cached keys and values of every
-// sequence; prefilling attention is bound by its products. Collectives take the time of the
+// the weights in the scenario's format. Decoding attention reads the cached keys and values of
+// every sequence; prefilling attention is bound by its products. Collectives take the time of the
 // cluster's tiers, or of the engine's own all-reduce inside a node. Each kernel adds the engine's
 // time of one. With pp stages the batch is cut into pp parts that follow one another through the
 // stages; a step is one round of all of them.
@@ -31,13 +31,13 @@ struct StepLoad {
 double prefill_pairs(double tokens, double before);
 
 struct StepParts {
-  Seconds weights;      // reading them, and nothing else
-  Seconds cache;        // reading keys and values
-  Seconds products;     // what products and attention take beyond those
-  Seconds streams;      // element-wise kernels, and every kernel's start
-  Seconds collectives;  // all-reduces, exchanges of experts
-  Seconds transfers;    // between stages, and of offloaded weights from the host
-  Seconds host;         // what the device waits for
+  Seconds weights;              // reading them, and nothing else
+  Seconds cache;                // reading keys and values
+  Seconds products;             // what products and attention take beyond those
+  Seconds streams;              // element-wise kernels, and every kernel's start
+  Seconds collectives;          // all-reduces, exchanges of experts
+  Seconds transfers;            // between stages, and of offloaded weights from the host
+  Seconds host;                 // what the device waits for
   Seconds arithmetic, reading;  // of all products and attention alone: which one bounds them
   Seconds total() const {
     return weights + cache + products + streams + collectives + transfers + host;

@@ -161,14 +161,16 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"}},
      nullptr},
     {{.name = "import",
-      .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|deepspeed|topo|slurm FILE",
+      .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|deepspeed|vllm|topo|slurm FILE",
       .least = 2,
       .most = 2,
       .formats = "text json yaml",
-      .summary = "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
-                 "nccl-tests: a log; megatron: a launch script, arguments or log; "
-                 "megatron-bridge, nemo: overrides, or Python that sets fields; deepspeed: a "
-                 "ds_config.json; topo: nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
+      .summary =
+          "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
+          "nccl-tests: a log; megatron: a launch script, arguments or log; "
+          "megatron-bridge, nemo: overrides, or Python that sets fields; deepspeed: a "
+          "ds_config.json; vllm: engine arguments; topo: nvidia-smi topo -m as a cluster; slurm: "
+          "env | grep SLURM)",
       .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                    "shardplan import nccl-tests all_reduce.log --out network.yaml",
                    "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml"}},
@@ -184,7 +186,7 @@ const std::vector<CommandRow> command_rows{
                    "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
      export_command},
     {{.name = "list",
-      .operands = "models|devices|clusters|stacks|scenarios|keys",
+      .operands = "models|devices|clusters|stacks|engines|scenarios|keys",
       .least = 1,
       .most = 1,
       .formats = "text json csv md",

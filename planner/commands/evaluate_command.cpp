@@ -2,6 +2,7 @@
 
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
@@ -10,6 +11,7 @@ using costmodel::Evaluator;
 using costmodel::Scenario;
 
 CommandResult evaluate_command(const Session& session) {
+  if (is_serving(session)) return evaluate_serving(session);
   Scenario s = load(session);
   const auto settled = settled_plan(s);
   if (!settled) return without_plan(session, s);

@@ -1,6 +1,7 @@
 #include "planner/commands/explain_command.hpp"
 
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/report/explain.hpp"
 #include "planner/report/json_report.hpp"
 
@@ -10,6 +11,7 @@ using costmodel::Evaluator;
 using costmodel::Scenario;
 
 CommandResult explain_command(const Session& session) {
+  if (is_serving(session)) return explain_serving(session);
   Scenario s = load(session);
   const auto settled = settled_plan(s);
   if (!settled) return without_plan(session, s);

@@ -7,6 +7,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/frameworks/launcher.hpp"
 
 namespace planner {
@@ -32,6 +33,7 @@ const ExportTarget& target_of(const std::string& name) {
 }  // namespace
 
 CommandResult export_command(const Session& session) {
+  if (is_serving(session)) return export_serving(session);
   const ExportTarget& target = target_of(session.options.to);
   Scenario s = load(session);
   const auto settled = settled_plan(s);

@@ -18,6 +18,7 @@
 #include "planner/frameworks/read_job.hpp"
 #include "planner/logs/nccl_tests.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/serving/engine_arguments.hpp"
 
 namespace planner {
 
@@ -89,13 +90,18 @@ CommandResult import_command(const Session& session) {
     return finished(session, operands[0] == "topo" ? import_topology(text, operands[1])
                                                    : import_slurm(text, operands[1]));
   }
+  if (operands[0] == "vllm") {
+    const std::string text = costmodel::read_file(operands[1], costmodel::config_limits);
+    return finished(
+        session, import_vllm(text, operands[1], costmodel::config_names(session.path, "models")));
+  }
   static constexpr std::array<std::string_view, 4> jobs{"megatron", "megatron-bridge", "nemo",
                                                         "deepspeed"};
   if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
                     "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
-                    "FILE, deepspeed FILE, topo FILE, slurm FILE");
+                    "FILE, deepspeed FILE, vllm FILE, topo FILE, slurm FILE");
 }
 
 }  // namespace planner

@@ -23,6 +23,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/scenario/search_reader.hpp"
 #include "costmodel/scenario/training_reader.hpp"
+#include "costmodel/serving/engine.hpp"
 
 namespace planner {
 
@@ -133,6 +134,24 @@ Table stacks(const ConfigPath& path) {
   return t;
 }
 
+Table engines(const ConfigPath& path) {
+  Table t{{{"engine", false},
+           {"title", false},
+           {"requests"},
+           {"tokens a step"},
+           {"chunked prefill", false},
+           {"host beside device", false}},
+          {}};
+  for (const auto& name : config_names(path, "engines")) {
+    const auto e =
+        costmodel::read_engine(resolve_config(path, "engines", scalar_value(name)).value, name, "");
+    t.rows.push_back({name, e.title, costmodel::format_integer(e.limits.max_num_seqs),
+                      costmodel::format_integer(e.limits.max_num_batched_tokens),
+                      e.limits.chunked_prefill ? "yes" : "no", e.host_overlap ? "yes" : "no"});
+  }
+  return t;
+}
+
 Table scenarios(const ConfigPath& path) {
   Table t{{{"scenario", false}, {"file", false}}, {}};
   for (const auto& name : config_names(path, "scenarios"))
@@ -157,9 +176,10 @@ struct Listed {
   std::string_view kind;
   Table (*make)(const ConfigPath& path);
 };
-constexpr std::array lists{Listed{"models", models},       Listed{"devices", devices},
-                           Listed{"clusters", clusters},   Listed{"stacks", stacks},
-                           Listed{"scenarios", scenarios}, Listed{"keys", keys}};
+constexpr std::array lists{Listed{"models", models},     Listed{"devices", devices},
+                           Listed{"clusters", clusters}, Listed{"stacks", stacks},
+                           Listed{"engines", engines},   Listed{"scenarios", scenarios},
+                           Listed{"keys", keys}};
 
 }  // namespace
 

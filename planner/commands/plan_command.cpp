@@ -10,6 +10,7 @@
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/report/json_ladder.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
@@ -244,6 +245,7 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
 }  // namespace
 
 CommandResult plan_command(const Session& session) {
+  if (is_serving(session)) return plan_serving(session);
   return session.options.limits.any() ? plan_devices(session) : plan_for(session, {});
 }
 

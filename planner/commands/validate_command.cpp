@@ -17,7 +17,9 @@
 #include "planner/accuracy/scorecard_html.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/serving/serving_evidence.hpp"
 
 namespace planner {
 
@@ -106,6 +108,7 @@ CommandResult against_planner(const Session& session) {
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
+  if (is_serving_evidence(session.options.operands)) return validate_serving(session);
   if (session.options.fits_constants() && session.options.write_residuals.empty())
     return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/accuracy/evidence.hpp"
@@ -16,11 +18,6 @@ using costmodel::MapReader;
 using costmodel::Value;
 
 namespace {
-
-bool serves(const Value& run) {
-  const Value* workload = run.find("workload");
-  return workload != nullptr && workload->text == "inference";
-}
 
 // Of a rate of requests or of all tokens the rate of output tokens follows, for the lengths are
 // known.
@@ -84,16 +81,19 @@ double of(const costmodel::ServingEstimate& e, ServingMetric metric) {
 double ServingFigure::log_error() const { return std::log(predicted / measured); }
 
 bool is_serving_evidence(const std::vector<std::string>& operands) {
-  const auto runs = written_runs(operands);
-  const auto count = std::count_if(runs.begin(), runs.end(),
-                                   [](const WrittenRun& written) { return serves(written.run); });
-  if (count == 0) return false;
-  for (const WrittenRun& written : runs) {
-    if (serves(written.run)) continue;
-    throw ConfigError(written.run.mark, "a run of training among runs of serving",
-                      "validate configs/evidence and configs/evidence/serving one after the other");
+  namespace fs = std::filesystem;
+  const auto says = [](const fs::path& file) {
+    const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+    return text.find("workload: inference") != std::string::npos;
+  };
+  std::error_code fault;
+  const fs::path first(operands.front());
+  if (!fs::is_directory(first, fault)) return says(first);
+  for (const auto& entry : fs::directory_iterator(first, fault)) {
+    if (entry.path().extension() == ".yaml" && entry.is_regular_file(fault))
+      return says(entry.path());
   }
-  return true;
+  return false;
 }
 
 std::vector<ServingRun> read_serving_runs(const std::vector<std::string>& operands,
@@ -109,8 +109,7 @@ void predict(ServingRun& run) {
   try {
     const costmodel::ServingEstimate e = planned_estimate(run.scenario);
     if (!e.fits) run.fault = "is predicted not to fit";
-    for (ServingFigure& figure : run.figures)
-      figure.predicted = e.fits ? of(e, figure.metric) : 0;
+    for (ServingFigure& figure : run.figures) figure.predicted = e.fits ? of(e, figure.metric) : 0;
   } catch (const ConfigError& fault) {
     run.fault = fault.what();
   }

@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 4> serving_metric_names{
 struct ServingFigure {
   ServingMetric metric = ServingMetric::throughput;
   double measured = 0;
-  double predicted = 0;  // 0: not predicted
+  double predicted = 0;      // 0: not predicted
   double log_error() const;  // of predicted / measured
 };
 
@@ -31,7 +31,8 @@ struct ServingRun {
   std::string engine() const { return scenario.serving.engine.family; }
 };
 
-// Whether evidence files hold runs of serving. Throws ConfigError for a mixture.
+// Whether the first of the files, or of the folder's, holds runs of serving: training's are another
+// scorecard, and readers of either refuse the other's.
 bool is_serving_evidence(const std::vector<std::string>& operands);
 
 // The runs, with their measurements.

@@ -150,8 +150,7 @@ ServingFit stepped(std::vector<ServingRun>& runs, int threads, int steps) {
 
 // log(measured / predicted) with weights by which every source counts alike.
 std::vector<std::pair<double, double>> residuals(const std::vector<ServingRun>& runs,
-                                                 ServingMetric metric,
-                                                 const std::string& without) {
+                                                 ServingMetric metric, const std::string& without) {
   std::map<std::string, std::vector<double>> by_source;
   for (const ServingRun& run : runs) {
     if (run.source == without || run.confidence == "low") continue;
@@ -191,28 +190,25 @@ ServingFit fit_serving(std::vector<ServingRun>& runs, int threads) {
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads) {
   std::set<std::string> sources;
   for (const ServingRun& run : runs) sources.insert(run.source);
+  const Slopes all_slopes = slopes_at(runs, threads);
   predict_all(runs, {}, threads);
-  const Slopes prior_slopes = slopes_at(runs, threads);
+  const std::vector<Group> groups = groups_in(runs);
   std::vector<ServingRun> result = runs;
   for (const std::string& source : sources) {
-    std::vector<ServingRun> others = runs;
-    std::vector<ServingRun> left;
+    std::vector<ServingRun> others, left;
     Slopes slopes;
-    others.clear();
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].source == source) {
         left.push_back(runs[i]);
       } else {
         others.push_back(runs[i]);
-        slopes.push_back(prior_slopes[i]);
+        slopes.push_back(all_slopes[i]);
       }
     }
     ServingFit fit;
-    const std::vector<Group> groups = groups_in(runs);
     for (int step = 0; step < most_steps; ++step) {
-      if (step == most_steps - 1) slopes = slopes_at(others, threads);
       improve(others, slopes, figures_of(others), groups, fit);
-      predict_all(others, fit, threads);
+      if (step + 1 < most_steps) predict_all(others, fit, threads);
     }
     predict_all(left, fit, threads);
     std::size_t at = 0;

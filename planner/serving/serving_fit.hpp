@@ -16,9 +16,8 @@ namespace planner {
 // constants, and predicted.
 costmodel::ServingFit fit_serving(std::vector<ServingRun>& runs, int threads);
 
-// Each source predicted by constants fitted to all others: the runs are left with these
-// predictions. One step from the fit of all, with its slopes (robust_step.hpp), and from the
-// priors' side: what the left-out source alone says is at its prior.
+// Each source predicted by constants fitted to all others, from the priors on: the runs, which must
+// be those of fit_serving, are left with these predictions. The slopes are those at the fit of all.
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads);
 
 // The intervals that hold 90 % of the errors of the predictions, each source counting alike.

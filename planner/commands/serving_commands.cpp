@@ -1,0 +1,167 @@
+#include "planner/commands/serving_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/serving/serving_reader.hpp"
+#include "planner/commands/plan_warnings.hpp"
+#include "planner/report/json_report.hpp"
+#include "planner/serving/engine_arguments.hpp"
+#include "planner/serving/json_serving.hpp"
+#include "planner/serving/serving_fit.hpp"
+#include "planner/serving/serving_report.hpp"
+#include "planner/serving/serving_scorecard.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::ServingEstimate;
+using costmodel::ServingScenario;
+
+namespace {
+
+ServingScenario load_served(const Session& session) {
+  const Options& options = session.options;
+  ServingScenario s = load_serving(file_of(session), session.path, options.assignments);
+  for (const auto& file : {options.out, options.page})
+    if (!file.empty()) costmodel::require_writable(file);
+  if (options.format == Format::html || !options.page.empty()) {
+    throw ConfigError({}, "shardplan: a report of serving has no page in this version",
+                      "allowed: --format text, json, yaml, md");
+  }
+  return s;
+}
+
+std::string with_plan(const Session& session, const ServingScenario& chosen) {
+  costmodel::Value root =
+      costmodel::serving_tree(file_of(session), session.path, session.options.assignments);
+  costmodel::Value plan;
+  const auto number = [](std::int64_t n) { return costmodel::scalar_value(std::to_string(n)); };
+  const costmodel::ServingSizes sizes = sizes_of(chosen);
+  plan.set("tp", number(sizes.tp));
+  plan.set("pp", number(sizes.pp));
+  plan.set("ep", number(sizes.ep));
+  plan.set("dp", number(sizes.dp));
+  root.set("plan", plan);
+  costmodel::Value& serving = *root.find("serving");
+  serving.set("weights", costmodel::scalar_value(std::string(to_string(chosen.serving.weights))));
+  serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
+  serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
+  return to_yaml(root);
+}
+
+// What --top says, or five.
+int ranked(const Options& options) { return options.top > 0 ? options.top : 5; }
+
+// Of a scenario without sizes the best plan, and its estimate. Nothing: none keeps the bound.
+std::optional<ServingScenario> settled(const ServingScenario& s) {
+  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
+  if (!open && !s.serving.weights_open) return s;
+  const ServingSearch found = search_serving(s, 1);
+  if (found.best.empty()) return std::nullopt;
+  return with_choice(s, found.best.front().choice);
+}
+
+CommandResult unserved(const Session& session, const ServingScenario& s) {
+  const auto fit = find_serving_fit(session.path);
+  const ServingSearch found = search_serving(s, 1);
+  if (session.options.format == Format::json)
+    return {no_answer, serving_search_json(s, found, fit), {}};
+  return unanswered(session, serving_search_report(s, found, fit, session.style));
+}
+
+}  // namespace
+
+bool is_serving(const Session& session) {
+  return costmodel::is_serving(costmodel::loaded(session.path, file_of(session)));
+}
+
+CommandResult evaluate_serving(const Session& session) {
+  const ServingScenario written = load_served(session);
+  const auto s = settled(written);
+  if (!s) return unserved(session, written);
+  const ServingEstimate e = planned_estimate(*s);
+  const auto fit = find_serving_fit(session.path);
+  CommandResult result{e.fits ? 0 : no_answer, {}, {}};
+  switch (session.options.format) {
+    case Format::json: result.text = serving_json(*s, e, fit); break;
+    case Format::yaml: result.text = with_plan(session, *s); break;
+    default:
+      result.text = serving_heading(*s, session.style) + serving_report(*s, e, fit, session.style);
+  }
+  return result;
+}
+
+CommandResult explain_serving(const Session& session) {
+  const ServingScenario written = load_served(session);
+  const auto s = settled(written);
+  if (!s) return unserved(session, written);
+  const Table table = serving_explanation(*s, planned_estimate(*s));
+  if (session.options.format == Format::json) return {0, rows_json(table), {}};
+  return {0, serving_heading(*s, session.style) + "\n" + section_table(table, session.style), {}};
+}
+
+CommandResult plan_serving(const Session& session) {
+  const ServingScenario s = load_served(session);
+  const ServingSearch found = search_serving(s, ranked(session.options));
+  const auto fit = find_serving_fit(session.path);
+  CommandResult result{found.best.empty() ? no_answer : 0, {}, {}};
+  const Format format = session.options.format;
+  if (format == Format::json) {
+    result.text = serving_search_json(s, found, fit);
+  } else if (found.best.empty()) {
+    return unanswered(session, serving_search_report(s, found, fit, session.style));
+  } else if (format == Format::yaml) {
+    result.text = with_plan(session, with_choice(s, found.best.front().choice));
+  } else if (format == Format::csv) {
+    result.text = to_csv(serving_ranking(found.best));
+  } else {
+    result.text = serving_search_report(s, found, fit, session.style);
+  }
+  return result;
+}
+
+CommandResult export_serving(const Session& session) {
+  const ServingScenario written = load_served(session);
+  const auto s = settled(written);
+  if (!s) return unserved(session, written);
+  const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
+  return {0,
+          session.options.format == Format::json ? launch_json(launch.arguments, launch.notes)
+                                                 : launch.text,
+          note_lines(launch.notes)};
+}
+
+CommandResult validate_serving(const Session& session) {
+  const Options& options = session.options;
+  auto runs = read_serving_runs(options.operands, session.path);
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  costmodel::ServingFit fit = find_serving_fit(session.path);
+  const bool fits = options.leave_one_source_out || !options.write_residuals.empty();
+  if (fits) {
+    fit = fit_serving(runs, threads);
+    leave_one_source_out(runs, threads);
+    set_intervals(runs, fit);
+    if (!options.write_residuals.empty())
+      costmodel::write_file(options.write_residuals, to_yaml(to_value(fit)));
+  } else {
+    for (ServingRun& run : runs) predict(run);
+  }
+  CommandResult result;
+  switch (options.format) {
+    case Format::json: result.text = serving_runs_json(runs); break;
+    case Format::csv: result.text = to_csv(serving_run_table(runs)); break;
+    case Format::html:
+    case Format::svg:
+      throw ConfigError({}, "shardplan: validate of serving has no such --format",
+                        "allowed: text, json, csv, md");
+    default: result.text = serving_scorecard(runs, fit, fits, options.rows, session.style);
+  }
+  return result;
+}
+
+}  // namespace planner

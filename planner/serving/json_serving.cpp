@@ -1,0 +1,155 @@
+#include "planner/serving/json_serving.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "costmodel/base/json_text.hpp"
+#include "planner/serving/serving_report.hpp"
+#include "planner/serving/tensor_ladder.hpp"
+
+namespace planner {
+
+using Json = nlohmann::ordered_json;
+using costmodel::ServingEstimate;
+using costmodel::ServingFit;
+using costmodel::ServingScenario;
+
+namespace {
+
+Json known(double value) { return value > 0 ? Json(value) : Json(); }
+
+Json latency_json(const costmodel::Latency& latency, const std::array<double, 2>& interval) {
+  return {{"mean_s", latency.mean},
+          {"p95_s", latency.p95},
+          {"interval_s", {latency.mean * interval[0], latency.mean * interval[1]}}};
+}
+
+Json sizes_json(const costmodel::ServingSizes& sizes) {
+  return {{"tp", sizes.tp},
+          {"pp", sizes.pp},
+          {"ep", sizes.ep},
+          {"dp", sizes.dp},
+          {"devices", sizes.devices()}};
+}
+
+Json memory_of(const ServingEstimate& e) {
+  const auto& m = e.memory;
+  return {{"device_bytes", m.device.value},   {"usable_bytes", m.usable.value},
+          {"weights_bytes", m.weights.value}, {"activations_bytes", m.activations.value},
+          {"engine_bytes", m.context.value},  {"cache_bytes", m.cache.value},
+          {"token_bytes", m.token.value},     {"cache_tokens", m.tokens},
+          {"cache_requests", e.held}};
+}
+
+Json token_json(const ServingEstimate& e) {
+  const auto& t = e.token;
+  return {{"weights_s", t.weights.value},
+          {"cache_s", t.cache.value},
+          {"products_s", t.products.value},
+          {"kernels_s", t.streams.value},
+          {"collectives_s", t.collectives.value},
+          {"transfers_s", t.transfers.value},
+          {"host_s", t.host.value},
+          {"others_prompts_s", e.stalled.value}};
+}
+
+Json estimate_of(const ServingEstimate& e, const ServingFit& fit) {
+  Json json{{"plan", sizes_json(e.sizes)},
+            {"weights", to_string(e.weights)},
+            {"fits", e.fits},
+            {"memory", memory_of(e)}};
+  if (!e.fits) return json;
+  json["output_tokens_per_s"] = e.output_per_s;
+  json["output_tokens_per_s_interval"] = {e.output_per_s * fit.intervals[0][0],
+                                          e.output_per_s * fit.intervals[0][1]};
+  json["output_tokens_per_s_per_device"] = e.per_device();
+  json["total_tokens_per_s"] = e.total_per_s;
+  json["requests_per_s"] = e.requests_per_s;
+  json["capacity_requests_per_s"] = e.capacity;
+  json["saturated"] = e.saturated;
+  json["first_token"] = latency_json(e.ttft, fit.intervals[2]);
+  json["next_token"] = latency_json(e.tpot, fit.intervals[1]);
+  json["answer"] = latency_json(e.e2e, fit.intervals[3]);
+  json["running"] = e.running;
+  json["token"] = token_json(e);
+  json["turning_batch"] = known(e.turning);
+  json["usd_per_hour"] = known(e.usd_per_hour);
+  json["usd_per_million_output_tokens"] = known(e.usd_per_million_output);
+  json["notes"] = e.notes;
+  return json;
+}
+
+Json candidate_json(const ServingCandidate& c, const ServingFit& fit) {
+  Json json = estimate_of(c.estimate, fit);
+  json["max_num_seqs"] = c.choice.max_num_seqs;
+  json["max_num_batched_tokens"] = c.choice.max_num_batched_tokens;
+  return json;
+}
+
+}  // namespace
+
+std::string serving_json(const ServingScenario& s, const ServingEstimate& e,
+                         const ServingFit& fit) {
+  Json json{{"scenario", s.name}, {"workload", "inference"}};
+  json.update(estimate_of(e, fit));
+  if (e.fits && !s.plan.disaggregation) {
+    Json curve = Json::array();
+    for (const auto& p : load_curve(s, e.sizes)) {
+      curve.push_back({{"in_flight", p.in_flight},
+                       {"requests_per_s", p.requests_per_s},
+                       {"output_tokens_per_s", p.output_per_s},
+                       {"first_token_s", p.ttft.value},
+                       {"next_token_s", p.tpot.value}});
+    }
+    json["load_curve"] = curve;
+  }
+  if (e.fits) json["reasons"] = serving_reasons(s, e);
+  json["basis"] = fit.basis;
+  return costmodel::json_text(json);
+}
+
+std::string serving_search_json(const ServingScenario& s, const ServingSearch& found,
+                                const ServingFit& fit) {
+  Json plans = Json::array(), front = Json::array();
+  for (const auto& c : found.best) plans.push_back(candidate_json(c, fit));
+  for (const auto& c : found.front) front.push_back(candidate_json(c, fit));
+  return costmodel::json_text(Json{{"scenario", s.name},
+                                   {"workload", "inference"},
+                                   {"plans", plans},
+                                   {"front", front},
+                                   {"remedies", found.remedies},
+                                   {"search",
+                                    {{"plans", found.choices},
+                                     {"fit", found.fit},
+                                     {"keep_bound", found.keep},
+                                     {"proved", !found.best.empty()}}},
+                                   {"basis", fit.basis}});
+}
+
+std::string serving_runs_json(const std::vector<ServingRun>& runs) {
+  Json all = Json::array();
+  for (const ServingRun& run : runs) {
+    Json figures = Json::array();
+    for (const ServingFigure& f : run.figures) {
+      figures.push_back({{"metric", serving_metric_names[static_cast<std::size_t>(f.metric)]},
+                         {"measured", f.measured},
+                         {"predicted", known(f.predicted)}});
+    }
+    all.push_back({{"source", run.source},
+                   {"id", run.id},
+                   {"device", run.device()},
+                   {"engine", run.scenario.serving.engine.name},
+                   {"confidence", run.confidence},
+                   {"fault", run.fault},
+                   {"figures", figures}});
+  }
+  return costmodel::json_text(all);
+}
+
+std::string launch_json(const std::vector<std::pair<std::string, std::string>>& arguments,
+                        const std::vector<std::string>& notes) {
+  Json map = Json::object();
+  for (const auto& [name, value] : arguments) map[name] = value.empty() ? Json(true) : Json(value);
+  return costmodel::json_text(Json{{"arguments", map}, {"notes", notes}});
+}
+
+}  // namespace planner

@@ -1,0 +1,349 @@
+#include "planner/serving/serving_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "planner/serving/tensor_ladder.hpp"
+
+namespace planner {
+
+using costmodel::format_bytes;
+using costmodel::format_count;
+using costmodel::format_integer;
+using costmodel::format_seconds;
+using costmodel::Latency;
+using costmodel::LengthSpec;
+using costmodel::Seconds;
+using costmodel::ServingEstimate;
+using costmodel::ServingFit;
+using costmodel::ServingScenario;
+
+namespace {
+
+std::string whole_number(double n) { return format_integer(std::llround(n)); }
+
+std::string rate_text(double per_second) {
+  return per_second >= 100 ? whole_number(per_second) : fmt::format("{:.3g}", per_second);
+}
+
+std::string length_text(const LengthSpec& length) {
+  if (length.most > 0)
+    return fmt::format("{} to {}", whole_number(length.least), whole_number(length.most));
+  if (length.p95 > 0)
+    return fmt::format("{} (95 % up to {})", whole_number(length.mean), whole_number(length.p95));
+  return whole_number(length.mean);
+}
+
+std::string load_text(const costmodel::ServingSpec& s) {
+  if (s.concurrency > 0) return fmt::format("{} requests in flight", format_integer(s.concurrency));
+  if (s.arrival_rate > 0) return fmt::format("{:.3g} requests arrive a second", s.arrival_rate);
+  return fmt::format("{} requests at once", format_integer(s.requests));
+}
+
+// Of a time: measured / predicted lies between the interval's ends.
+std::string latency_text(const Latency& latency, const std::array<double, 2>& interval) {
+  const auto at = [&](double factor) { return format_seconds(Seconds(latency.mean * factor)); };
+  const std::string tail =
+      latency.p95 > latency.mean * 1.005
+          ? fmt::format(", 95 % under {}", format_seconds(Seconds(latency.p95)))
+          : "";
+  return fmt::format("{} mean{}   (90 % interval {} to {})", at(1), tail, at(interval[0]),
+                     at(interval[1]));
+}
+
+std::string price_text(const ServingEstimate& e) {
+  if (e.usd_per_hour <= 0)
+    return "not known: --set cluster.price.usd_per_device_hour=2.50, or what you pay";
+  return fmt::format("{:.3g} dollars a million output tokens ({:.4g} dollars an hour)",
+                     e.usd_per_million_output, e.usd_per_hour);
+}
+
+std::string memory_text(const ServingEstimate& e) {
+  const auto& m = e.memory;
+  return fmt::format(
+      "{} weights, {} activations, {} engine; {} left of {} ({} usable) for keys and "
+      "values",
+      format_bytes(m.weights), format_bytes(m.activations), format_bytes(m.context),
+      m.cache.value > 0 ? format_bytes(m.cache) : "nothing", format_bytes(m.device),
+      format_bytes(m.usable));
+}
+
+std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
+                          const ServingFit& fit) {
+  const auto& limits = s.serving.limits;
+  std::string text = fmt::format("Plan        {}   (a replica: {} requests, {} tokens a step{})\n",
+                                 to_string(e.sizes), format_integer(limits.max_num_seqs),
+                                 format_integer(limits.max_num_batched_tokens),
+                                 limits.chunked_prefill ? ", chunked prefill" : "");
+  if (!e.fits) {
+    text += fmt::format("Memory      does not fit: {}\n", memory_text(e));
+    return text;
+  }
+  const auto& tokens = fit.intervals[0];
+  text += fmt::format(
+      "Throughput  {} output tokens/s   {} a device   {} requests/s   (90 % interval {} to {} "
+      "tokens/s)\n",
+      rate_text(e.output_per_s), rate_text(e.per_device()), rate_text(e.requests_per_s),
+      rate_text(e.output_per_s * tokens[0]), rate_text(e.output_per_s * tokens[1]));
+  text += "First token " + latency_text(e.ttft, fit.intervals[2]) + "\n";
+  if (s.serving.output.mean > 1)
+    text += "Next tokens " + latency_text(e.tpot, fit.intervals[1]) + " each\n";
+  text += "Answer      " + latency_text(e.e2e, fit.intervals[3]) + "\n";
+  text += "Memory      " + memory_text(e) + "\n";
+  text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
+                      whole_number(e.memory.tokens), whole_number(std::floor(e.held)), e.running);
+  text += "Price       " + price_text(e) + "\n";
+  if (e.saturated) {
+    text += fmt::format(
+        "Overloaded  {:.3g} requests a second arrive and at most {:.3g} are answered: latencies "
+        "grow without end, those above are of the first 400 requests\n",
+        s.serving.arrival_rate, e.capacity);
+  }
+  return text;
+}
+
+std::string verdict(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit,
+                    const ReportStyle& style) {
+  const std::string lines = verdict_lines(s, e, fit);
+  if (style.markup == Markup::text) return "\n" + lines;
+  std::string text = "\n";
+  std::size_t at = 0;
+  while (at < lines.size()) {
+    const std::size_t end = lines.find('\n', at);
+    text += "- " + escaped(lines.substr(at, end - at), style) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
+struct NamedPart {
+  const char* name;
+  Seconds time;
+};
+
+std::vector<NamedPart> parts_of(const ServingEstimate& e) {
+  return {{"weights read", e.token.weights},
+          {"keys and values read", e.token.cache},
+          {"products beyond reading", e.token.products},
+          {"element-wise kernels, kernel starts", e.token.streams},
+          {"collectives", e.token.collectives},
+          {"transfers between stages, from the host", e.token.transfers},
+          {"host", e.token.host},
+          {"waiting for prompts of others", e.stalled}};
+}
+
+std::string memory_cell(const ServingEstimate& e) { return format_gib(e.memory.weights); }
+
+}  // namespace
+
+std::string to_string(const costmodel::ServingSizes& sizes) {
+  return fmt::format("tp {} · pp {} · ep {} · dp {}", sizes.tp, sizes.pp, sizes.ep, sizes.dp);
+}
+
+std::string serving_heading(const ServingScenario& s, const ReportStyle& style) {
+  const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
+  const std::string cluster = s.cluster.title.empty() ? s.cluster_text : s.cluster.title;
+  const std::string what = escaped(
+      fmt::format("Serving {} ({} parameters{}) on {} x {} of {}", model,
+                  format_count(parameter_count(s.model)),
+                  s.model.experts > 0
+                      ? fmt::format(", {} active", format_count(active_parameter_count(s.model)))
+                      : "",
+                  format_integer(s.cluster.devices), s.cluster.device.title, cluster),
+      style);
+  const std::string how = escaped(
+      fmt::format("prompts of {} tokens, answers of {}, {}; weights {}, cache {}; {}",
+                  length_text(s.serving.input), length_text(s.serving.output), load_text(s.serving),
+                  s.serving.weights_open ? "auto" : std::string(to_string(s.serving.weights)),
+                  costmodel::cache_format_names[static_cast<std::size_t>(s.serving.kv_cache)],
+                  s.serving.engine.title),
+      style);
+  if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
+  return style.style.bold(what) + "\n" + how + "\n";
+}
+
+Table token_table(const ServingEstimate& e) {
+  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
+  const double all = (e.token.total() + e.stalled).value;
+  for (const auto& [name, time] : parts_of(e)) {
+    if (time.value <= 0) continue;
+    table.rows.push_back(
+        {name, format_seconds(time), fmt::format("{:.1f} %", 100 * time.value / all)});
+  }
+  return table;
+}
+
+Table load_table(const std::vector<costmodel::LoadPoint>& curve) {
+  Table table{
+      {{"in flight"}, {"requests/s"}, {"output tokens/s"}, {"first token"}, {"next tokens"}}, {}};
+  for (const auto& point : curve) {
+    table.rows.push_back({whole_number(point.in_flight), rate_text(point.requests_per_s),
+                          rate_text(point.output_per_s), format_seconds(point.ttft),
+                          format_seconds(point.tpot)});
+  }
+  return table;
+}
+
+std::vector<std::string> serving_reasons(const ServingScenario& s, const ServingEstimate& e) {
+  std::vector<std::string> all;
+  auto parts = parts_of(e);
+  const double whole = (e.token.total() + e.stalled).value;
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const NamedPart& a, const NamedPart& b) { return b.time < a.time; });
+  all.push_back(fmt::format("Of a token's time {:.0f} % is {}, {:.0f} % {}.",
+                            100 * parts[0].time.value / whole, parts[0].name,
+                            100 * parts[1].time.value / whole, parts[1].name));
+  if (e.turning > 0) {
+    all.push_back(fmt::format(
+        "From {} sequences on, products take longer than reading weights and cache; {:.1f} decode "
+        "together here{}.",
+        whole_number(e.turning), e.running,
+        e.running < e.turning ? ", so a larger batch costs little time a token" : ""));
+  } else {
+    all.push_back(
+        "Reading outweighs products at every batch: each sequence brings keys and values "
+        "of its own.");
+  }
+  all.push_back(fmt::format("One sequence alone takes {} a token, one prompt alone {}.",
+                            format_seconds(e.pass), format_seconds(e.prompt)));
+  if (s.plan.disaggregation) return all;
+  const double in_flight = std::max(1.0, e.running);
+  for (auto& sentence : tensor_sentences(s, tensor_ladder(s, in_flight)))
+    all.push_back(std::move(sentence));
+  return all;
+}
+
+std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
+                           const ServingFit& fit, const ReportStyle& style) {
+  std::string text = verdict(s, e, fit, style);
+  if (e.fits) {
+    text += section_title(
+        fmt::format("Where a token's time goes ({:.1f} sequences decode together)", e.running),
+        style);
+    text += section_table(token_table(e), style);
+    if (!s.plan.disaggregation) {
+      text += section_title("Latency over load (closed form, all replicas)", style);
+      text += section_table(load_table(load_curve(s, e.sizes)), style);
+    }
+    text += section_title("Why", style);
+    for (const auto& sentence : serving_reasons(s, e)) text += bullet(sentence, style);
+  }
+  text += section_title("Assumed", style);
+  text += bullet(fit.basis, style);
+  for (const auto& note : e.notes) text += bullet(note, style);
+  return text;
+}
+
+Table serving_ranking(const std::vector<ServingCandidate>& plans) {
+  Table table{{{"tp"},
+               {"pp"},
+               {"ep"},
+               {"dp"},
+               {"weights", false},
+               {"batch"},
+               {"step"},
+               {"tokens/s"},
+               {"a device"},
+               {"first token"},
+               {"next tokens"},
+               {"GiB weights"},
+               {"dollars/M"}},
+              {}};
+  for (const ServingCandidate& c : plans) {
+    const ServingEstimate& e = c.estimate;
+    table.rows.push_back(
+        {std::to_string(c.choice.sizes.tp), std::to_string(c.choice.sizes.pp),
+         std::to_string(c.choice.sizes.ep), std::to_string(c.choice.sizes.dp),
+         std::string(to_string(c.choice.weights)), std::to_string(c.choice.max_num_seqs),
+         std::to_string(c.choice.max_num_batched_tokens), rate_text(e.output_per_s),
+         rate_text(e.per_device()), format_seconds(Seconds(e.ttft.mean)),
+         format_seconds(Seconds(e.tpot.mean)), memory_cell(e),
+         e.usd_per_million_output > 0 ? fmt::format("{:.3g}", e.usd_per_million_output) : ""});
+  }
+  return table;
+}
+
+std::string serving_search_report(const ServingScenario& s, const ServingSearch& found,
+                                  const ServingFit& fit, const ReportStyle& style) {
+  std::string text = serving_heading(s, style);
+  if (found.best.empty()) {
+    text += section_title(found.any_fits() ? "No plan keeps the bound" : "Nothing fits", style);
+    for (const auto& remedy : found.remedies) text += bullet(remedy, style);
+  } else {
+    const ServingCandidate& best = found.best.front();
+    text += serving_report(with_choice(s, best.choice), best.estimate, fit, style);
+    text += section_title("Ranking (simulated; one row for each sizes and format)", style);
+    text += section_table(serving_ranking(found.best), style);
+  }
+  if (!found.front.empty()) {
+    text += section_title("Front: time a token against tokens/s a device (closed form)", style);
+    text += section_table(serving_ranking(found.front), style);
+  }
+  text += section_title("Search", style);
+  text += bullet(
+      fmt::format("{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
+                  format_integer(static_cast<long long>(found.choices)), found.fit, found.keep),
+      style);
+  if (!found.best.empty())
+    text += bullet("Proved: under the closed form no plan of the space gives more tokens a device.",
+                   style);
+  return text;
+}
+
+Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
+  Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
+  const auto row = [&](std::string symbol, std::string value, std::string from) {
+    table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
+  };
+  const auto& m = e.memory;
+  const auto& c = s.serving.engine.constants;
+  const auto& device = s.cluster.device;
+  row("B_w", format_bytes(m.weights),
+      fmt::format(
+          "weights of the fullest stage on a device: layers / pp, sizes / tp, {} bytes each",
+          bytes_of(s.serving.weights)));
+  row("b_kv", format_bytes(m.token),
+      s.model.latent_attention()
+          ? "a token's cache: layers / pp · (kv_lora_rank + rotary key) · bytes"
+          : "a token's cache: layers / pp · 2 · kv_heads / tp · head_dim · bytes");
+  row("B_cache", format_bytes(m.cache), "utilization · memory - weights - activations - engine");
+  row("n_kv", whole_number(m.tokens), "floor(B_cache / (block · b_kv)) · block tokens a replica");
+  row("held", fmt::format("{:.1f}", e.held), "n_kv / (prompt + answer) requests");
+  if (!e.fits) return table;
+  row("bw_w",
+      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.memory_share)),
+      fmt::format("device bandwidth · {:.2f}, for weights", c.memory_share));
+  row("bw_kv",
+      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.cache_share)),
+      fmt::format("device bandwidth · {:.2f}, for keys and values", c.cache_share));
+  row("t_w", format_seconds(e.token.weights), "bytes of the weights that the step uses / bw_w");
+  row("t_kv", format_seconds(e.token.cache),
+      fmt::format("{:.1f} sequences · cached tokens · b_kv / bw_kv", e.running));
+  row("t_p", format_seconds(e.token.products),
+      "products and attention: max(FLOPs / rate, bytes / bw_w), less t_w and t_kv");
+  row("t_k", format_seconds(e.token.streams),
+      fmt::format("element-wise bytes / bw_w, and {} a kernel", format_seconds(c.kernel)));
+  row("t_c", format_seconds(e.token.collectives),
+      "all-reduces of a layer's two branches; exchange of experts");
+  row("t_pp", format_seconds(e.token.transfers), "hidden states between stages; offloaded weights");
+  row("t_h", format_seconds(e.token.host),
+      fmt::format("{} a step and {} a sequence{}", format_seconds(c.host_step),
+                  format_seconds(c.host_sequence),
+                  s.serving.engine.host_overlap ? ", what exceeds the device's time" : ""));
+  row("t_token", format_seconds(e.token.total()), "t_w + t_kv + t_p + t_k + t_c + t_pp + t_h");
+  row("tpot", format_seconds(Seconds(e.tpot.mean)),
+      "mean of (answer - first token) / (tokens - 1), simulated request by request");
+  row("ttft", format_seconds(Seconds(e.ttft.mean)),
+      fmt::format("mean from arrival to the first token, {} outside the steps included",
+                  format_seconds(c.request)));
+  row("X", rate_text(e.output_per_s), "output tokens a second of all replicas, simulated");
+  row("n*", e.turning > 0 ? whole_number(e.turning) : "none",
+      "the batch at which products take longer than reading");
+  return table;
+}
+
+}  // namespace planner

@@ -1,0 +1,43 @@
+// Reports of serving for people: text for a terminal, or Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/serving/engine.hpp"
+#include "planner/report/plan_report.hpp"
+#include "planner/serving/serving_search.hpp"
+
+namespace planner {
+
+// "tp 2 · pp 1 · ep 1 · dp 4".
+std::string to_string(const costmodel::ServingSizes& sizes);
+
+std::string serving_heading(const costmodel::ServingScenario& scenario, const ReportStyle& style);
+
+// Throughput, latencies with their intervals, memory, price, where a token's time goes, the curve
+// of latency over load, and why.
+std::string serving_report(const costmodel::ServingScenario& scenario,
+                           const costmodel::ServingEstimate& estimate,
+                           const costmodel::ServingFit& fit, const ReportStyle& style);
+
+// The parts of a token's time, their shares, and what of it waits for prompts of others.
+Table token_table(const costmodel::ServingEstimate& estimate);
+Table load_table(const std::vector<costmodel::LoadPoint>& curve);
+
+// What bounds the time of a token, the batch at which that turns, what the cache holds, what tp
+// brings.
+std::vector<std::string> serving_reasons(const costmodel::ServingScenario& scenario,
+                                         const costmodel::ServingEstimate& estimate);
+
+// The best plan's report, the ranking, the front, what was searched.
+std::string serving_search_report(const costmodel::ServingScenario& scenario,
+                                  const ServingSearch& found, const costmodel::ServingFit& fit,
+                                  const ReportStyle& style);
+Table serving_ranking(const std::vector<ServingCandidate>& plans);
+
+// Worked formulas: symbol, value, where it comes from.
+Table serving_explanation(const costmodel::ServingScenario& scenario,
+                          const costmodel::ServingEstimate& estimate);
+
+}  // namespace planner

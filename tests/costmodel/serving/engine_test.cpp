@@ -1,0 +1,57 @@
+#include "costmodel/serving/engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/config/yaml.hpp"
+
+using namespace costmodel;
+
+namespace {
+EngineSpec engine_of(const std::string& text, const std::string& device = "h100-sxm5-80gb") {
+  return read_engine(parse_yaml(text, "engine.yaml"), "mine", device);
+}
+}  // namespace
+
+TEST_CASE("Every engine of the configurations is read and says where it comes from") {
+  const ConfigPath path = config_path({});
+  const auto names = config_names(path, "engines");
+  CHECK(names.size() >= 10);
+  for (const auto& name : names) {
+    const ResolvedConfig written = resolve_config(path, "engines", scalar_value(name));
+    CHECK_MESSAGE(!read_engine(written.value, name, "").family.empty(), name);
+    CHECK_MESSAGE(written.value.find("source") != nullptr, name);
+  }
+}
+
+TEST_CASE("An engine may have constants of its own on a device") {
+  const std::string text = "{engine: vllm, kernel_s: 2 us, devices: {mi300x: {kernel_s: 9 us}}}";
+  CHECK(engine_of(text).constants.kernel.value == doctest::Approx(2e-6));
+  CHECK(engine_of(text, "mi300x").constants.kernel.value == doctest::Approx(9e-6));
+  CHECK_THROWS_WITH_AS(engine_of("{kernels: 2 us}"), doctest::Contains("kernels"), ConfigError);
+}
+
+TEST_CASE("A fit is written and read back, and its factors multiply the priors that they name") {
+  ServingFit fit;
+  fit.factors["shared"].fill(1);
+  fit.factors["shared"][0] = 2;
+  fit.factors["vllm"].fill(1);
+  fit.factors["vllm"][0] = 1.5;
+  fit.intervals[0] = {0.8, 1.25};
+  const EngineConstants prior;
+  CHECK(fitted(prior, fit, "vllm", "any").kernel.value == doctest::Approx(prior.kernel.value * 3));
+  CHECK(fitted(prior, fit, "sglang", "any").kernel.value ==
+        doctest::Approx(prior.kernel.value * 2));
+  CHECK(fitted(prior, fit, "sglang", "any").host_step == prior.host_step);
+  const std::string text = to_yaml(to_value(fit));
+  CHECK(text.find("kernel_s: 1.5") != std::string::npos);
+  CHECK(text.find("host_step_s") == std::string::npos);
+}
+
+TEST_CASE("Each constant is got as it was set") {
+  for (const auto& row : constant_rows()) {
+    EngineConstants constants;
+    row.set(constants, 0.125);
+    CHECK_MESSAGE(row.get(constants) == 0.125, row.name);
+    CHECK(row.spread > 0);
+  }
+}

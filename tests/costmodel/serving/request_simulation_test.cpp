@@ -1,0 +1,104 @@
+#include "costmodel/serving/request_simulation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace costmodel;
+
+namespace {
+
+StepClock constant(double seconds) {
+  return [seconds](const StepLoad&) {
+    StepParts parts;
+    parts.products = Seconds(seconds);
+    return parts;
+  };
+}
+
+ReplicaLimits limits_of(std::int64_t seqs, double blocks, std::int64_t concurrency = 0) {
+  ReplicaLimits limits;
+  limits.serving.max_num_seqs = seqs;
+  limits.serving.max_num_batched_tokens = 1'000'000;
+  limits.blocks = blocks;
+  limits.concurrency = concurrency;
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("The same requests are drawn each time, with the lengths' mean and percentile") {
+  const LengthSpec input{.mean = 500, .p95 = 1500}, output{.mean = 150, .least = 100, .most = 200};
+  const auto a = drawn_requests(input, output, 4, 20'000), b = drawn_requests(input, output, 4, 10);
+  double sum = 0, above = 0;
+  for (const auto& r : a) {
+    sum += r.input;
+    above += r.input > 1500 ? 1 : 0;
+    CHECK(r.output >= 100);
+    CHECK(r.output <= 200);
+  }
+  CHECK(sum / 20'000 == doctest::Approx(500).epsilon(0.03));
+  CHECK(above / 20'000 == doctest::Approx(0.05).epsilon(0.1));
+  CHECK(a.back().arrival == doctest::Approx(5000).epsilon(0.03));
+  CHECK(a[9].arrival == b[9].arrival);
+}
+
+TEST_CASE("One request at a time with Poisson arrivals waits as M/D/1 says") {
+  const double service = 0.01;
+  for (const double load : {0.3, 0.6, 0.8}) {
+    const auto requests = drawn_requests({.mean = 1}, {.mean = 1}, load / service, 40'000);
+    const ServedRun run = serve(requests, limits_of(1, 1e9), constant(service));
+    // Pollaczek and Khinchine, with the service itself.
+    const double expected = service * (1 + load / (2 * (1 - load)));
+    CAPTURE(load);
+    CHECK(run.ttft.mean == doctest::Approx(expected).epsilon(0.06));
+  }
+}
+
+TEST_CASE("Little's law holds between throughput, latency and requests in flight") {
+  const auto requests = drawn_requests({.mean = 64}, {.mean = 50, .least = 20, .most = 80}, 0, 800);
+  const ServedRun run = serve(requests, limits_of(64, 1e9, 16), constant(0.01));
+  CHECK(run.requests_per_s * run.e2e.mean == doctest::Approx(16).epsilon(0.03));
+  CHECK(run.mean_running == doctest::Approx(16).epsilon(0.05));
+}
+
+TEST_CASE("Each request has its tokens, one a step after the prompt's") {
+  auto limits = limits_of(8, 1e9);
+  limits.whole_run = true;
+  const std::vector<ServedRequest> requests(4, {0, 100, 10});
+  const ServedRun run = serve(requests, limits, constant(0.5));
+  CHECK(run.steps == 10);
+  CHECK(run.ttft.mean == 0.5);
+  CHECK(run.tpot.mean == 0.5);
+  CHECK(run.e2e.mean == 5);
+  CHECK(run.output_per_s == 8);
+  CHECK(run.total_per_s == 88);
+}
+
+TEST_CASE("A chunk takes what the budget leaves beside decoding; whole prompts interrupt it") {
+  auto limits = limits_of(8, 1e9);
+  limits.serving.max_num_batched_tokens = 50;
+  const std::vector<ServedRequest> requests{{0, 100, 3}};
+  CHECK(serve(requests, limits, constant(1)).steps == 4);
+  limits.serving.chunked_prefill = false;
+  CHECK(serve(requests, limits, constant(1)).steps == 3);
+  limits.prefix_hit_share = 0.5;
+  limits.serving.chunked_prefill = true;
+  CHECK(serve(requests, limits, constant(1)).steps == 3);
+}
+
+TEST_CASE("A full cache lets requests wait, or puts the latest back") {
+  const std::vector<ServedRequest> requests(6, {0, 16, 33});
+  auto limits = limits_of(8, 9);  // three whole requests of 49 tokens have 12 blocks
+  const ServedRun shared = serve(requests, limits, constant(1));
+  CHECK(shared.preempted > 0);
+  limits.reserves_output = true;
+  const ServedRun reserved = serve(requests, limits, constant(1));
+  CHECK(reserved.preempted == 0);
+  CHECK(reserved.steps == 3 * 33);
+}
+
+TEST_CASE("The percentile is one of the values") {
+  CHECK(latency_of({4, 1, 3, 2}).p95 == 4);
+  CHECK(latency_of({}).mean == 0);
+}

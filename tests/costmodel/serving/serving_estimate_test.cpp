@@ -1,0 +1,95 @@
+#include "costmodel/serving/serving_estimate.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace costmodel;
+using doctest::Contains;
+
+TEST_CASE("Replicas share the load and add up") {
+  const auto one = planned_estimate(served::usual("{tp: 1, dp: 1}"));
+  auto s = served::usual("{tp: 1, dp: 4}");
+  s.serving.concurrency = 128;
+  const auto four = planned_estimate(s);
+  CHECK(four.output_per_s == doctest::Approx(4 * one.output_per_s));
+  CHECK(four.tpot.mean == one.tpot.mean);
+  CHECK(four.per_device() == doctest::Approx(one.per_device()));
+}
+
+TEST_CASE("A token's parts and the waiting for prompts are its time") {
+  const auto e = planned_estimate(served::usual());
+  CHECK((e.token.total() + e.stalled).value >= e.tpot.mean * 0.999);
+  CHECK(e.pass.value < e.tpot.mean);
+  CHECK(e.ttft.p95 >= e.ttft.mean * 0.5);
+  CHECK(e.fits);
+}
+
+TEST_CASE("An open load above the capacity is told; below it every request is answered") {
+  auto s = served::scenario("input_tokens: 512, output_tokens: 128, arrival_rate: 2", "llama-2-7b",
+                            "dgx-h100", 1, "{dp: 1}");
+  const auto calm = planned_estimate(s);
+  CHECK_FALSE(calm.saturated);
+  CHECK(calm.requests_per_s == doctest::Approx(2).epsilon(0.15));
+  s.serving.arrival_rate = calm.capacity * 3;
+  const auto flooded = planned_estimate(s);
+  CHECK(flooded.saturated);
+  CHECK(flooded.ttft.mean > 10 * calm.ttft.mean);
+}
+
+TEST_CASE("What no cache holds and what no hardware can is refused with its place") {
+  const auto longest = served::scenario("input_tokens: 500000, output_tokens: 10, requests: 1");
+  CHECK_THROWS_WITH_AS(planned_estimate(longest), Contains("served.yaml:4:"), ConfigError);
+  CHECK_THROWS_WITH_AS(planned_estimate(longest), Contains("one request has 500,010"), ConfigError);
+  const auto fast = served::scenario(
+      "input_tokens: 8, output_tokens: 8, requests: 1, latency_bound: {tpot_s: 0.1 ms}");
+  CHECK_THROWS_WITH_AS(planned_estimate(fast), Contains("is below one pass"), ConfigError);
+}
+
+TEST_CASE("A model that does not fit is an answer, not an error") {
+  const auto s = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "llama-2-70b",
+                                  "dgx-h100", 1, "{dp: 1}");
+  const auto e = planned_estimate(s);
+  CHECK_FALSE(e.fits);
+  CHECK(e.output_per_s == 0);
+  CHECK_FALSE(keeps(e, {}));
+}
+
+TEST_CASE("A price an hour becomes one of a million tokens") {
+  auto s = served::usual("{tp: 1, dp: 2}");
+  s.cluster.operation.usd_per_device_hour = 3.6;
+  const auto e = planned_estimate(s);
+  CHECK(e.usd_per_hour == doctest::Approx(7.2));
+  CHECK(e.usd_per_million_output == doctest::Approx(7.2 / 3600 / e.output_per_s * 1e6));
+}
+
+TEST_CASE("The curve of load rises in tokens and in latency") {
+  const auto s = served::usual();
+  const auto curve = load_curve(s, sizes_of(s));
+  REQUIRE(curve.size() > 4);
+  for (std::size_t i = 1; i < curve.size(); ++i) {
+    CHECK(curve[i].output_per_s >= curve[i - 1].output_per_s);
+    CHECK(curve[i].tpot >= curve[i - 1].tpot);
+  }
+}
+
+TEST_CASE("Prompts on devices of their own: the slower of both bounds the rate") {
+  auto s = served::usual("{disaggregation: {prefill: {tp: 1, dp: 2}, decode: {tp: 1, dp: 4}}}");
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 4;
+  const auto e = planned_estimate(s);
+  REQUIRE(e.fits);
+  CHECK(e.transfer.value > 0);
+  CHECK(e.ttft.mean > e.prompt.value + e.transfer.value);
+  CHECK(e.stalled.value == 0);
+  CHECK_FALSE(e.saturated);
+  s.serving.arrival_rate = 1e4;
+  CHECK(planned_estimate(s).saturated);
+}
+
+TEST_CASE("The quick estimate keeps near the simulated one") {
+  const auto s = served::usual();
+  const auto quick = quick_estimate(s, sizes_of(s));
+  const auto whole = serving_estimate(s, sizes_of(s));
+  CHECK(quick.output_per_s == doctest::Approx(whole.output_per_s).epsilon(0.2));
+}

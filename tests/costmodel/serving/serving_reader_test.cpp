@@ -1,0 +1,73 @@
+#include "costmodel/serving/serving_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace costmodel;
+using doctest::Contains;
+
+TEST_CASE("A scenario of serving is known by its workload") {
+  const auto tells = [](const char* text) { return is_serving(parse_yaml(text, "s.yaml")); };
+  CHECK(tells("workload: inference"));
+  CHECK_FALSE(tells("model: gpt2"));
+  CHECK_THROWS_WITH_AS(tells("workload: serving"), Contains("s.yaml:1:11"), ConfigError);
+}
+
+TEST_CASE("Lengths are a number, a mean with a percentile, or a range") {
+  const auto s = served::scenario(
+      "input_tokens: {mean: 500, p95: 1500}, output_tokens: {min: 100, max: 300}, arrival_rate: 2");
+  CHECK(s.serving.input.p95 == 1500);
+  CHECK(s.serving.output.mean == 200);
+  CHECK(s.serving.limits.max_num_seqs == 256);
+  CHECK(s.serving.seqs_open);
+}
+
+TEST_CASE("What is wrong with a scenario is told with its place") {
+  const auto refused = [](const std::string& serving, const char* why) {
+    CHECK_THROWS_WITH_AS(served::scenario(serving), Contains(why), ConfigError);
+  };
+  const std::string lengths = "input_tokens: 512, output_tokens: 128, ";
+  refused("input_tokens: 512, concurrency: 4", "output_tokens");
+  refused(lengths + "weights: bf16", "serving says no load");
+  refused(lengths + "concurrency: 4, arrival_rate: 2", "arrival_rate beside concurrency");
+  refused(lengths + "concurrency: 0", "concurrency");
+  refused(lengths + "concurrency: 4, weights: int3", "weights");
+  refused(lengths + "concurrency: 4, kv_cache: fp4", "kv_cache");
+  refused(lengths + "concurrency: 4, prefix_hit_share: 1", "prefix_hit_share");
+  refused(lengths + "concurrency: 4, max_seqs: 3", "max_seqs");
+  refused("input_tokens: {mean: 10, p95: 100}, output_tokens: 1, requests: 5", "p95");
+  refused("input_tokens: {min: 10, max: 5}, output_tokens: 1, requests: 5", "max");
+  refused(lengths + "concurrency: 4, gpu_memory_utilization: 1.5", "gpu_memory_utilization");
+}
+
+TEST_CASE("Sizes that a model is not served with are refused") {
+  const auto fault = [](const char* plan, const char* model = "llama-2-7b") {
+    const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4", model,
+                                    "dgx-h100", 8, plan);
+    try {
+      sizes_of(s);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(fault("{tp: 3, dp: 1}").find("32 attention heads are not divisible by tp 3") !=
+        std::string::npos);
+  CHECK(fault("{tp: 8, dp: 2}").find("16 devices of 8") != std::string::npos);
+  CHECK(fault("{tp: 2, ep: 2}").find("ep without experts") != std::string::npos);
+  CHECK(fault("{tp: 2, ep: 3, dp: 1}", "mixtral-8x7b").find("ep 3 neither") != std::string::npos);
+  CHECK(fault("{tp: 4}").empty());
+  CHECK(fault("{tp: 4, ep: 2, dp: 2}", "mixtral-8x7b").empty());
+}
+
+TEST_CASE("dp is as many replicas as there are devices for") {
+  CHECK(sizes_of(served::usual("{tp: 2}")).dp == 4);
+  CHECK(sizes_of(served::usual("{tp: 2, pp: 2}")).dp == 2);
+}
+
+TEST_CASE("Models without a cache of keys have no serving") {
+  CHECK_THROWS_WITH_AS(
+      served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "mamba2-2.7b"),
+      Contains("state-space"), ConfigError);
+}

@@ -1,0 +1,125 @@
+#include "costmodel/serving/step_time.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/serving/serving_memory.hpp"
+#include "costmodel/serving/steady_state.hpp"
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace costmodel;
+
+namespace {
+StepLoad decode(double sequences, double context) {
+  StepLoad load;
+  load.decodes = sequences;
+  load.decode_context = sequences * context;
+  return load;
+}
+StepTimes times_of(const ServingScenario& s) {
+  return {s.model, s.cluster, s.serving, sizes_of(s)};
+}
+}  // namespace
+
+TEST_CASE("One sequence's token takes the weights over the bandwidth, and the cache's") {
+  const auto s = served::usual();
+  const StepParts parts = times_of(s).of(decode(1, 1000));
+  const auto& c = s.serving.engine.constants;
+  const double bandwidth = s.cluster.device.memory_bandwidth.value;
+  // All but the embedding's table, of which a token reads a row.
+  const double read = (6.738415616e9 - 32000.0 * 4096) * 2;
+  CHECK(parts.weights.value == doctest::Approx(read / (bandwidth * c.memory_share)).epsilon(0.002));
+  const double cached = 1000.0 * 32 * 2 * 32 * 128 * 2;
+  CHECK(parts.cache.value == doctest::Approx(cached / (bandwidth * c.cache_share)));
+  CHECK(parts.products.value < 0.05 * parts.weights.value);
+  CHECK(parts.collectives.value == 0);
+  CHECK(parts.host == c.host_step + c.host_sequence);
+  CHECK(parts.total() > least_token_time(s.model, s.cluster, s.serving.weights));
+}
+
+TEST_CASE("A step grows with its load, part by part") {
+  const auto s = served::usual();
+  const StepTimes times = times_of(s);
+  double before = 0;
+  for (const double n : {1.0, 2.0, 7.0, 64.0, 65.0, 100.0, 1000.0, 5000.0}) {
+    const double total = times.of(decode(n, 100)).total().value;
+    CHECK(total > before);
+    before = total;
+  }
+  CHECK(times.of(decode(8, 2000)).cache.value ==
+        doctest::Approx(2 * times.of(decode(8, 1000)).cache.value));
+}
+
+TEST_CASE("A long prompt is bound by its products, of 2 FLOPs a parameter and token") {
+  const auto s = served::usual();
+  StepLoad load;
+  load.prefill_tokens = 4096;
+  load.prefill_pairs = prefill_pairs(4096, 0);
+  load.prompts = 1;
+  const StepParts parts = times_of(s).of(load);
+  CHECK(parts.arithmetic > parts.reading);
+  const double flops = 2 * 6.6e9 * 4096;
+  CHECK(parts.total().value > flops / s.cluster.device.peak_of(Precision::bf16).value);
+  CHECK(parts.total().value < 2.5 * flops / s.cluster.device.peak_of(Precision::bf16).value);
+  CHECK(prefill_pairs(3, 10) == 36);
+}
+
+TEST_CASE("tp reads a part of the weights, and pays all-reduces: dearly over PCIe") {
+  const auto step = [](const char* cluster, int tp) {
+    const auto s =
+        served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 32", "llama-2-7b",
+                         cluster, 8, "{dp: 1, tp: " + std::to_string(tp) + "}");
+    return times_of(s).of(decode(128, 500));
+  };
+  const StepParts one = step("dgx-a100", 1), two = step("dgx-a100", 2);
+  const StepParts pcie = step("pcie-8x-rtx-4090", 2);
+  CHECK(two.weights.value == doctest::Approx(one.weights.value / 2).epsilon(0.01));
+  CHECK(two.collectives.value > 0);
+  CHECK(pcie.collectives.value > 3 * two.collectives.value);
+}
+
+TEST_CASE("The engine's own all-reduce is for fast links, and for small messages") {
+  const auto reduce = [](const char* cluster, int tp, double tokens) {
+    auto s = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "llama-2-7b",
+                              cluster, 8, "{dp: 1, tp: " + std::to_string(tp) + "}");
+    const double own = times_of(s).all_reduce(tokens).value;
+    s.serving.engine.custom_all_reduce = Seconds(0);
+    return std::pair(own, times_of(s).all_reduce(tokens).value);
+  };
+  const auto [nvlink, nccl] = reduce("dgx-h100", 8, 1);
+  CHECK(nvlink < nccl);
+  const auto [pcie, same] = reduce("pcie-8x-a100", 4, 1);
+  CHECK(pcie == same);
+  const auto [large, alike] = reduce("dgx-h100", 8, 8192);
+  CHECK(large == alike);
+}
+
+TEST_CASE("With pp a round passes all stages: no faster for one sequence") {
+  const auto one = served::usual(), two = served::usual("{dp: 1, pp: 2}");
+  const StepParts a = times_of(one).of(decode(1, 500)), b = times_of(two).of(decode(1, 500));
+  CHECK(b.weights.value == doctest::Approx(2 * a.weights.value).epsilon(0.01));
+  CHECK(b.transfers.value > 0);
+}
+
+TEST_CASE("Narrow weights are read faster; more experts are read by more tokens") {
+  const auto weights = [](const char* format) {
+    const auto s = served::scenario(
+        std::string("input_tokens: 8, output_tokens: 8, requests: 1, weights: ") + format);
+    return times_of(s).of(decode(1, 8)).weights.value;
+  };
+  CHECK(weights("fp8") < 0.55 * weights("bf16"));
+  CHECK(weights("int4") < 0.65 * weights("fp8"));
+  const auto moe = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1",
+                                    "mixtral-8x7b", "dgx-h100", 8, "{tp: 4}");
+  const StepTimes times = times_of(moe);
+  CHECK(times.of(decode(64, 8)).weights.value > 2.5 * times.of(decode(1, 8)).weights.value);
+}
+
+TEST_CASE("Experts over all replicas pay for their exchange") {
+  const auto parts = [](const char* plan) {
+    const auto s = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1, weights: fp8",
+                                    "deepseek-v3", "dgx-h100", 16, plan);
+    return times_of(s).of(decode(32, 1000));
+  };
+  CHECK(parts("{tp: 1, dp: 16, ep: 16}").collectives.value > 58 * 2 * 30e-6);
+  CHECK(parts("{tp: 16, ep: 16, dp: 1}").collectives.value > 0);
+}

@@ -1,0 +1,79 @@
+// Scenarios of serving at the command line.
+#include "planner/commands/serving_commands.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/run_program.hpp"
+
+namespace serving_commands_test {
+
+using program::run;
+using program::words_of;
+
+TEST_CASE("evaluate, explain, plan and export take a scenario of serving") {
+  const program::Scratch scratch;
+  const auto json = run(words_of("evaluate serve-llama-7b-pcie-2 --format json"), scratch);
+  REQUIRE(json.status == 0);
+  const auto told = nlohmann::json::parse(json.out);
+  CHECK(told["plan"]["tp"] == 2);
+  CHECK(run(words_of("explain serve-llama-7b-pcie-2"), scratch).out.find("t_kv") !=
+        std::string::npos);
+  const auto launch = run(words_of("export serve-llama-7b-pcie-2 --to vllm"), scratch);
+  CHECK(launch.out.find("--tensor-parallel-size 2") != std::string::npos);
+  scratch.write("serve.sh", launch.out);
+  const auto back = run(words_of("import vllm serve.sh --cluster pcie-8x-a100"), scratch);
+  CHECK(back.status == 0);
+  CHECK(back.out.find("tp: 2") != std::string::npos);
+}
+
+TEST_CASE("The best plan is written as a scenario that evaluates to the same figures") {
+  const program::Scratch scratch;
+  const std::string open = "serve-llama-7b-nvlink-4 --set plan=auto --set serving.concurrency=64";
+  const auto found = run(words_of("plan " + open + " --format json"), scratch);
+  REQUIRE(found.status == 0);
+  const auto best = nlohmann::json::parse(found.out)["plans"][0];
+  REQUIRE(run(words_of("plan " + open + " --format yaml --out best.yaml"), scratch).status == 0);
+  const auto again = run(words_of("evaluate best.yaml --format json"), scratch);
+  REQUIRE(again.status == 0);
+  CHECK(nlohmann::json::parse(again.out)["output_tokens_per_s"] == best["output_tokens_per_s"]);
+}
+
+TEST_CASE("DeepSeek on two servers fits in int8 and not in bf16") {
+  const program::Scratch scratch;
+  CHECK(run(words_of("evaluate serve-deepseek-v3-2x-atlas"), scratch).status == 0);
+  const auto large =
+      run(words_of("evaluate serve-deepseek-v3-2x-atlas --set serving.weights=bf16"), scratch);
+  CHECK(large.status == 3);
+  CHECK(large.out.find("does not fit") != std::string::npos);
+}
+
+TEST_CASE("What nothing keeps ends with 3 and a remedy, what is wrong with 2 and a place") {
+  const program::Scratch scratch;
+  const auto none = run(
+      words_of("plan serve-llama-7b-pcie-2 --set plan=auto --set serving.latency_bound.tpot_s=5ms"),
+      scratch);
+  CHECK(none.status == 3);
+  CHECK(none.out.find("The shortest time a token") != std::string::npos);
+  const auto wrong =
+      run(words_of("plan serve-llama-7b-pcie-2 --set serving.latency_bound.tpot_s=1us"), scratch);
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.find("is below one pass") != std::string::npos);
+  const auto html = run(words_of("evaluate serve-llama-7b-pcie-2 --format html"), scratch);
+  CHECK(html.status == 2);
+  CHECK(run(words_of("export serve-llama-7b-pcie-2 --to megatron"), scratch).status == 2);
+}
+
+TEST_CASE("validate knows evidence of serving") {
+  const program::Scratch scratch;
+  const std::string file = SHARDPLAN_SOURCE_DIR "/configs/evidence/serving/nim-1.8-llama-70b.yaml";
+  const auto text = run(words_of("validate " + file + " --rows"), scratch);
+  CHECK(text.status == 0);
+  CHECK(text.out.find("Covered: output tokens/s by device and engine") != std::string::npos);
+  CHECK(run(words_of("validate " + file + " --format csv"), scratch).out.find("time a token") !=
+        std::string::npos);
+}
+
+}  // namespace serving_commands_test

@@ -1,0 +1,105 @@
+#include "planner/serving/serving_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace planner;
+
+namespace {
+costmodel::ServingScenario open_scenario(const std::string& more, const char* model = "llama-2-7b",
+                                         int devices = 8, const char* plan = "{}") {
+  return served::scenario("input_tokens: 512, output_tokens: 128, " + more, model, "dgx-h100",
+                          devices, plan);
+}
+}  // namespace
+
+TEST_CASE("The space holds each choice once, and only what the rules allow") {
+  const auto space = serving_space(open_scenario("concurrency: 64", "mixtral-8x7b"));
+  CHECK(space.size() > 100);
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    CHECK(std::count(space.begin(), space.end(), space[i]) == 1);
+    CHECK(space[i].sizes.devices() <= 8);
+  }
+  const auto fixed =
+      serving_space(open_scenario("concurrency: 64, max_num_seqs: 64, max_num_batched_tokens: 2048",
+                                  "llama-2-7b", 8, "{tp: 2, pp: 1, dp: 4}"));
+  REQUIRE(fixed.size() == 1);
+  CHECK(fixed.front().max_num_seqs == 64);
+}
+
+TEST_CASE("The best plan is that of trying all of them") {
+  const auto s = open_scenario("concurrency: 128, latency_bound: {tpot_s: 0.02}");
+  const auto found = search_serving(s, 3);
+  REQUIRE_FALSE(found.best.empty());
+  double most = 0;
+  std::size_t keep = 0;
+  for (const auto& choice : serving_space(s)) {
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    if (!keeps(e, s.serving.bound)) continue;
+    ++keep;
+    most = std::max(most, e.per_device());
+  }
+  CHECK(found.keep == keep);
+  const auto best =
+      quick_estimate(with_choice(s, found.best.front().choice), found.best.front().choice.sizes);
+  CHECK(best.per_device() == most);
+}
+
+TEST_CASE("No plan of the front is worse in both") {
+  const auto found = search_serving(open_scenario("concurrency: 256", "llama-2-70b"), 2);
+  REQUIRE(found.front.size() > 1);
+  for (std::size_t i = 1; i < found.front.size(); ++i) {
+    CHECK(found.front[i].estimate.tpot.mean > found.front[i - 1].estimate.tpot.mean);
+    CHECK(found.front[i].estimate.per_device() > found.front[i - 1].estimate.per_device());
+  }
+}
+
+TEST_CASE("A bound is kept by a larger tp, and without a plan there is a remedy") {
+  const auto quick =
+      open_scenario("concurrency: 16, latency_bound: {tpot_s: 0.014}", "llama-2-70b");
+  const auto found = search_serving(quick, 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().choice.sizes.tp >= 4);
+  const auto never =
+      open_scenario("concurrency: 16, latency_bound: {tpot_s: 0.006}", "llama-2-70b");
+  const auto none = search_serving(never, 1);
+  CHECK(none.best.empty());
+  REQUIRE_FALSE(none.remedies.empty());
+  CHECK(none.remedies.front().find("The shortest time a token") == 0);
+  CHECK_THROWS_WITH_AS(
+      search_serving(open_scenario("concurrency: 1, latency_bound: {tpot_s: 0.0001}"), 1),
+      doctest::Contains("below one pass"), costmodel::ConfigError);
+}
+
+TEST_CASE("With an arrival rate the fewest devices that keep up win") {
+  const auto found = search_serving(open_scenario("arrival_rate: 2"), 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().choice.sizes.devices() == 1);
+  const auto flooded = search_serving(open_scenario("arrival_rate: 100000"), 1);
+  CHECK(flooded.best.empty());
+  CHECK(flooded.remedies.front().find("No plan answers") == 0);
+}
+
+TEST_CASE("Formats are chosen only where the scenario leaves them open") {
+  const auto found =
+      search_serving(open_scenario("concurrency: 64, weights: auto", "llama-2-70b", 1), 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(bytes_of(found.best.front().choice.weights) <= 1);
+  const auto large = search_serving(open_scenario("concurrency: 64", "llama-2-70b", 1), 1);
+  CHECK(large.fit == 0);
+  CHECK(large.remedies.size() == 2);
+}
+
+TEST_CASE("A scenario of sixteen devices is planned in a second") {
+  const auto start = std::chrono::steady_clock::now();
+  const auto s =
+      served::scenario("input_tokens: 1024, output_tokens: 512, concurrency: 512, weights: auto",
+                       "deepseek-v3", "dgx-h100", 16, "{}");
+  CHECK_FALSE(search_serving(s, 5).best.empty());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
+}
