@@ -3,84 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
-#include <cstdlib>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/schedule/action.hpp"
+#include "costmodel/schedule/held_over_time.hpp"
+#include "costmodel/schedule/trace_slices.hpp"
 
 namespace costmodel {
 
 namespace {
 
-using Nanoseconds = std::int64_t;
-
-// Endless times are those of an input that nothing can run.
-Nanoseconds nanoseconds(Seconds time) {
-  constexpr double most = 4e18;
-  return std::isnan(time.value) ? 0 : std::llround(std::clamp(time.value * 1e9, -most, most));
-}
-
-std::string as_microseconds(Nanoseconds time) {
-  const Nanoseconds size = std::abs(time);
-  return fmt::format("{}{}.{:03}", time < 0 ? "-" : "", size / 1000, size % 1000);
-}
-
-struct Slice {
-  const Event* event = nullptr;
-  std::optional<Action> action;
-  Nanoseconds start = 0, end = 0;
-  int lane = 0;  // of several for the events of a stream that overlap
-  int thread() const { return static_cast<int>(event->stream) + stream_count * lane; }
-};
-
-// Each on the first lane of its stream that is free. Those of a rank, sorted by stream and start.
-void place_on_lanes(std::vector<Slice>& slices) {
-  std::vector<Nanoseconds> busy_until;
-  const Event* before = nullptr;
-  for (Slice& slice : slices) {
-    if (before == nullptr || before->rank != slice.event->rank ||
-        before->stream != slice.event->stream)
-      busy_until.clear();
-    before = slice.event;
-    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
-                                   [&slice](Nanoseconds busy) { return busy <= slice.start; });
-    slice.lane = static_cast<int>(free - busy_until.begin());
-    if (free == busy_until.end()) {
-      busy_until.push_back(slice.end);
-    } else {
-      *free = slice.end;
-    }
-  }
-}
-
-// By rank, stream and start.
-std::vector<Slice> slices_of(const Timeline& timeline) {
-  std::vector<Slice> slices;
-  for (const Event& event : timeline.events) {
-    if (event.rank >= most_traced_ranks) continue;
-    slices.push_back({&event, parse_action(event.name), nanoseconds(event.start),
-                      std::max(nanoseconds(event.start), nanoseconds(event.end))});
-  }
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return std::tuple(a.event->rank, a.event->stream, a.start, a.end) <
-           std::tuple(b.event->rank, b.event->stream, b.start, b.end);
-  });
-  place_on_lanes(slices);
-  return slices;
-}
-
-bool computed(const Slice& slice) { return slice.event->stream == Stream::compute && slice.action; }
-
 // The pipeline of each rank: one begins at a rank with stage 0. They do not send to one another.
 std::vector<int> pipelines_by_rank(const std::vector<Slice>& slices, int ranks) {
   std::vector<int> pipeline(static_cast<std::size_t>(std::max(ranks, 0)), 0);
   for (const Slice& slice : slices) {
-    if (computed(slice) && slice.action->stage == 0)
+    if (slice.computes() && slice.action->stage == 0)
       pipeline[static_cast<std::size_t>(slice.event->rank)] = 1;
   }
   for (std::size_t r = 1; r < pipeline.size(); ++r) pipeline[r] += pipeline[r - 1];
@@ -187,7 +130,7 @@ void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipeli
   };
   std::vector<std::pair<Purpose, const Slice*>> uses;
   for (const Slice& slice : slices) {
-    if (!computed(slice)) continue;
+    if (!slice.computes()) continue;
     if (const auto purpose = purpose_of(slice, pipeline_of(slice)))
       uses.emplace_back(*purpose, &slice);
   }
@@ -195,7 +138,7 @@ void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipeli
             [](const auto& a, const auto& b) { return a.first < b.first; });
   int id = 0;
   for (const Slice& slice : slices) {
-    if (computed(slice)) continue;
+    if (slice.computes()) continue;
     const auto purpose = purpose_of(slice, pipeline_of(slice));
     if (!purpose) continue;
     const auto use = std::lower_bound(uses.begin(), uses.end(), *purpose,
@@ -205,78 +148,22 @@ void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipeli
   }
 }
 
-// What a rank holds from a moment on.
-struct Step {
-  Nanoseconds at = 0;
-  int chunks = 0;  // in flight: forward begun, backward not ended
-  Bytes held;      // for them and for weight gradients to come
-};
-
-// The changes of a rank, at each moment one; `first` to `last` are its slices.
-std::vector<Step> steps_of(const Slice* first, const Slice* last, const std::vector<int>& stages,
-                           const RankMemory& memory) {
-  std::vector<Step> changes;
-  for (const Slice* slice = first; slice != last; ++slice) {
-    if (!computed(*slice)) continue;
-    const auto chunk = std::lower_bound(stages.begin(), stages.end(), slice->action->stage);
-    const auto index = static_cast<std::size_t>(chunk - stages.begin());
-    const auto [kept, pending] =
-        index < memory.chunks.size() ? memory.chunks[index] : RankMemory::Chunk{};
-    switch (slice->action->kind) {
-      case ActionKind::forward: changes.push_back({slice->start, 1, kept}); break;
-      case ActionKind::backward: changes.push_back({slice->end, -1, pending - kept}); break;
-      case ActionKind::weight_gradient: changes.push_back({slice->end, 0, -1 * pending}); break;
-      case ActionKind::send_forward:
-      case ActionKind::recv_forward:
-      case ActionKind::send_backward:
-      case ActionKind::recv_backward: break;
-    }
-  }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Step& a, const Step& b) { return a.at < b.at; });
-  std::vector<Step> steps{{}};
-  for (const Step& change : changes) {
-    const Step next{change.at, steps.back().chunks + change.chunks,
-                    steps.back().held + change.held};
-    if (steps.back().at == change.at) {
-      steps.back() = next;
-    } else {
-      steps.push_back(next);
-    }
-  }
-  return steps;
-}
-
-// The stages of a rank in ascending order: its chunks.
-std::vector<int> stages_of(const Slice* first, const Slice* last) {
-  std::vector<int> stages;
-  for (const Slice* slice = first; slice != last; ++slice)
-    if (computed(*slice)) stages.push_back(slice->action->stage);
-  std::sort(stages.begin(), stages.end());
-  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
-  return stages;
-}
-
-void add_counters(const std::vector<Slice>& slices, const std::vector<RankMemory>& memory,
+void add_counters(std::span<const Slice> slices, const std::vector<RankMemory>& memory,
                   TraceLines& lines) {
   const auto count = [&lines](int rank, Nanoseconds at, std::string_view name,
                               std::string_view unit, double value) {
     lines.add(fmt::format(R"({{"name":"{}","ph":"C","ts":{},"pid":{},"args":{{"{}":{}}}}})", name,
                           as_microseconds(at), rank, unit, json_value(value)));
   };
-  const Slice* const all = slices.data();
   for (std::size_t from = 0, to = 0; from < slices.size(); from = to) {
     const int rank = slices[from].event->rank;
     while (to < slices.size() && slices[to].event->rank == rank) ++to;
-    const std::vector<int> stages = stages_of(all + from, all + to);
     const bool known = static_cast<std::size_t>(rank) < memory.size();
-    const RankMemory& own = known ? memory[static_cast<std::size_t>(rank)] : RankMemory{};
-    if (stages.empty()) continue;
-    for (const Step& step : steps_of(all + from, all + to, stages, own)) {
-      count(rank, step.at, "in flight", "micro-batches",
-            static_cast<double>(step.chunks) / static_cast<double>(stages.size()));
+    const RankMemory own = known ? memory[static_cast<std::size_t>(rank)] : RankMemory{};
+    for (const HeldStep& step : held_over_time(slices.subspan(from, to - from), own)) {
+      count(rank, step.at, "in flight", "micro-batches", step.micro_batches);
       if (!known) continue;
-      const double bytes = std::round((own.standing + step.held).value);  // whole ones
+      const double bytes = std::round(step.bytes.value);  // whole ones
       count(rank, step.at, "memory", "GiB", bytes / (1 << 30));
     }
   }
@@ -291,8 +178,8 @@ std::string untraced_ranks(const Timeline& timeline) {
 }
 
 std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration) {
-  const std::vector<Slice> slices = slices_of(timeline);
   const int ranks = std::min(timeline.ranks, most_traced_ranks);
+  const std::vector<Slice> slices = slices_of(timeline, ranks);
   TraceLines lines;
   add_names(slices, ranks, lines);
   add_slices(slices, lines);

@@ -274,22 +274,6 @@ TEST_CASE("the counter of micro-batches in flight has the ledger's peaks and end
   }
 }
 
-TEST_CASE("the counter of memory adds what chunks keep and what weight gradients wait for") {
-  constexpr double gib = 1 << 30;
-  Timeline timeline{1,
-                    {{0, Stream::compute, "0F0", Seconds(0), Seconds(1)},
-                     {0, Stream::compute, "0B0", Seconds(1), Seconds(2)},
-                     {0, Stream::compute, "0W0", Seconds(3), Seconds(4)}},
-                    {{Bytes(10 * gib), {{Bytes(3 * gib), Bytes(1 * gib)}}}}};
-  std::vector<std::pair<std::int64_t, double>> steps;
-  for (const Json& step : of_phase(trace_of(timeline), "C")) {
-    if (step.at("name") == "memory")
-      steps.emplace_back(nanoseconds_at(step), step.at("args").at("GiB").get<double>());
-  }
-  CHECK(steps == std::vector<std::pair<std::int64_t, double>>{
-                     {0, 13.0}, {2'000'000'000, 11.0}, {4'000'000'000, 10.0}});
-}
-
 TEST_CASE("of more ranks than a viewer shows well the first are traced, and it is said") {
   const auto run = simulated({ScheduleKind::one_f_one_b, most_traced_ranks + 3, 1, 2}, false);
   const Json trace = trace_of(run.timeline);

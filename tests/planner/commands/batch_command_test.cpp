@@ -98,6 +98,24 @@ TEST_CASE("a batch leaves a report each and an index; what is unchanged is not d
   CHECK(doctest::String(forced.err.c_str()) == doctest::Contains("5 done now, 0 unchanged"));
 }
 
+TEST_CASE("simulations, comparisons and explanations go into a batch too") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "s");
+  scratch.write("s/a.yaml", "command: simulate\n" + cli::llama);
+  scratch.write("s/b.yaml", "command: compare s/a.yaml\n" + cli::llama);
+  scratch.write("s/c.yaml", "command: explain\n" + cli::llama);
+  const auto done = run(words_of("batch s --out r --format json"), scratch);
+  CHECK(done.status == 0);
+  CHECK(done.err.find('\r') == std::string::npos);  // no progress where there is no terminal
+  const json index = json::parse(done.out);
+  CHECK(index["counts"]["done"] == 3);
+  const auto trace = json::parse(scratch.read("r/a.json"));
+  CHECK(index["scenarios"][0]["iteration_s"] == trace["iteration_s"]);
+  CHECK(json::parse(scratch.read("r/b.json"))["scenarios"].size() == 2);
+  for (const char* name : {"a", "b", "c"})
+    pages::check_page(scratch.read("r/" + std::string(name) + ".html"));
+}
+
 // Ten; SHARDPLAN_KILLS in the environment says another number. A batch that ends before it is
 // killed is looked at, and begun anew.
 TEST_CASE("killed at any moment, a batch ends with the same bytes") {

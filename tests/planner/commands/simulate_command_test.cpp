@@ -50,6 +50,20 @@ TEST_CASE("written and read again, a plan has the same timeline") {
   }
 }
 
+TEST_CASE("a trace of more ranks than viewers show says which it has") {
+  const program::Scratch scratch;
+  const auto large = run(words_of("simulate gpt3-175b-selene --set "
+                                  "plan={tp:\t8,pp:\t96,micro_batch:\t1} --trace t.json"),
+                         scratch);
+  CHECK(large.status == 0);
+  CHECK(fixtures::contains(large.err, "trace written to t.json"));
+  CHECK(fixtures::contains(large.err, "the trace shows pipeline ranks 0 to 63 of 96"));
+  const auto trace = nlohmann::json::parse(scratch.read("t.json"));
+  for (const auto& event : trace["traceEvents"]) CHECK(event["pid"] < 64);
+  const auto small = run(words_of("simulate tiny-gpt-cpu --trace t.json"), scratch);
+  CHECK_FALSE(fixtures::contains(small.err, "the trace shows"));
+}
+
 TEST_CASE("a bad schedule is refused with exit status 2, place and remedy") {
   const program::Scratch scratch;
   scratch.write("bad.csv", "0F0,0B0\n1B0,1F0\n");

@@ -1,0 +1,62 @@
+#include "costmodel/schedule/trace_slices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <tuple>
+
+namespace costmodel {
+
+Nanoseconds nanoseconds(Seconds time) {
+  constexpr double most = 4e18;
+  return std::isnan(time.value) ? 0 : std::llround(std::clamp(time.value * 1e9, -most, most));
+}
+
+std::string as_microseconds(Nanoseconds time) {
+  const Nanoseconds size = std::abs(time);
+  return fmt::format("{}{}.{:03}", time < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
+namespace {
+
+// Each on the first lane of its stream that is free. Those of a rank, sorted by stream and start.
+void place_on_lanes(std::vector<Slice>& slices) {
+  std::vector<Nanoseconds> busy_until;
+  const Event* before = nullptr;
+  for (Slice& slice : slices) {
+    if (before == nullptr || before->rank != slice.event->rank ||
+        before->stream != slice.event->stream)
+      busy_until.clear();
+    before = slice.event;
+    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
+                                   [&slice](Nanoseconds busy) { return busy <= slice.start; });
+    slice.lane = static_cast<int>(free - busy_until.begin());
+    if (free == busy_until.end()) {
+      busy_until.push_back(slice.end);
+    } else {
+      *free = slice.end;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Slice> slices_of(const Timeline& timeline, int ranks) {
+  std::vector<Slice> slices;
+  for (const Event& event : timeline.events) {
+    if (event.rank >= ranks) continue;
+    const Nanoseconds start = nanoseconds(event.start);
+    slices.push_back(
+        {&event, parse_action(event.name), start, std::max(start, nanoseconds(event.end))});
+  }
+  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return std::tuple(a.event->rank, a.event->stream, a.start, a.end) <
+           std::tuple(b.event->rank, b.event->stream, b.start, b.end);
+  });
+  place_on_lanes(slices);
+  return slices;
+}
+
+}  // namespace costmodel
