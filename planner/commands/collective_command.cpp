@@ -121,9 +121,10 @@ std::vector<Bytes> message_sizes(const std::string& text) {
     wrong_bytes(text, "is neither SIZE nor FROM:TO:FACTOR", "example: --bytes 8:8GiB:2");
   const double first = size_of(words[0], text), last = size_of(words[1], text);
   const auto factor = costmodel::parse_quantity(words[2], costmodel::Dimension::count);
-  if (!factor.value || !(*factor.value >= 1.01))
+  if (!factor.value || !(*factor.value >= 1.01)) {
     wrong_bytes(text, fmt::format("{} is not a factor", costmodel::quote(words[2])),
                 "allowed: 1.01 and more, as 2");
+  }
   if (last < first) wrong_bytes(text, "ends before it begins", "write the smaller size first");
   std::vector<Bytes> sizes;
   for (double size = first; size <= last; size *= *factor.value) sizes.emplace_back(size);

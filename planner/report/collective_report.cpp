@@ -163,7 +163,8 @@ CollectivePrice priced(CollectiveKind kind, Bytes message, const CollectiveGroup
 
 std::vector<SumWay> ways_to_sum(Bytes message, const CollectiveGroup& group) {
   using enum CollectiveKind;
-  const auto& [cluster, layout] = group;
+  const costmodel::ClusterSpec& cluster = group.cluster;
+  const costmodel::GroupLayout& layout = group.layout;
   const auto by = [&](Algorithm algorithm) {
     return collective_time(all_reduce, message, layout, cluster, algorithm);
   };
@@ -190,9 +191,10 @@ std::string collective_heading(const CollectiveGroup& group) {
   const auto& layout = group.layout;
   std::string tiers;
   for (std::size_t i = 0; i < layout.tiers; ++i) {
-    if (layout.fan[i] > 1)
+    if (layout.fan[i] > 1) {
       tiers += fmt::format("{}{} {}", tiers.empty() ? "" : " x ", layout.fan[i],
                            group.cluster.tiers[i].name);
+    }
   }
   return fmt::format("{} ranks, {} apart, on {}: {}", costmodel::format_integer(layout.size),
                      costmodel::format_integer(layout.stride), group.cluster.title, tiers);
@@ -200,10 +202,14 @@ std::string collective_heading(const CollectiveGroup& group) {
 
 std::string collective_report(const CollectivePrice& price, const CollectiveGroup& group,
                               const ReportStyle& style) {
-  std::string text = fmt::format("{} of {}, {}\n", name_of(price.kind), format_bytes(price.message),
-                                 price.measured ? std::string("measured") : price.algorithm);
-  text += collective_heading(group) + "\n";
-  text = style.markup == Markup::markdown ? bullet(text, style) : text;
+  const std::string what =
+      fmt::format("{} of {}, {}", name_of(price.kind), format_bytes(price.message),
+                  price.measured ? std::string("measured") : price.algorithm);
+  std::string text;
+  for (const std::string& line : {what, collective_heading(group)}) {
+    text += style.markup == Markup::markdown ? bullet(line, style)
+                                             : fmt::format("{}\n", escaped(line, style));
+  }
   text += "\n" + section_table(value_table(price, group), style);
   if (!price.terms.tiers.empty())
     text += section_title("Tiers", style) + section_table(tier_table(price, group), style);

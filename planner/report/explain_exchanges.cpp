@@ -50,9 +50,10 @@ class Exchanges {
 
   void sums() {
     const CollectiveGroup group{s_.cluster, costmodel::Mesh(p_).replica_layout(s_.cluster)};
-    for (const SumWay& way : ways_to_sum(gradients_, group))
+    for (const SumWay& way : ways_to_sum(gradients_, group)) {
       add(way.name, way.time,
           fmt::format("{} of gradients: {}", format_bytes(gradients_), way.from));
+    }
   }
 
   // torch.nn.DataParallel: replicate, scatter, parallel_apply, gather; the loss on card 0;

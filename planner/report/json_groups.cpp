@@ -13,15 +13,21 @@ std::string groups_json(const GroupsOf& of) {
   all["ranks"] = p.devices();
   all["sizes"] = {{"tp", p.tp}, {"pp", p.pp}, {"dp", p.dp}, {"cp", p.cp}, {"ep", p.ep}};
   if (megatron) all["sizes"]["etp"] = p.etp;
-  all["groups"] = ordered_json::array();
+  // A line a kind: an array of arrays is read whole, and would take a line a rank.
+  std::string text = all.dump(2);
+  text.erase(text.size() - 2);  // the end of the object
+  text += ",\n  \"groups\": [";
+  const char* between = "\n    ";
   for (const costmodel::ProcessGroups& groups : process_groups(p, of.layout)) {
     const std::string network = network_of(groups, of);
-    all["groups"].push_back({{"kind", groups.kind},
-                             {"use", groups.use},
-                             {"network", network.empty() ? ordered_json() : ordered_json(network)},
-                             {"ranks", groups.groups}});
+    const ordered_json row{{"kind", groups.kind},
+                           {"use", groups.use},
+                           {"network", network.empty() ? ordered_json() : ordered_json(network)},
+                           {"ranks", groups.groups}};
+    text += between + row.dump();
+    between = ",\n    ";
   }
-  return all.dump(2) + "\n";
+  return text + "\n  ]\n}\n";
 }
 
 }  // namespace planner

@@ -36,7 +36,7 @@ TEST_CASE("bad input is refused with a remedy") {
     std::string command, message;
   };
   const std::string on = " --cluster dgx-h100", sized = " --bytes 1MiB --cluster dgx-h100";
-  for (const auto& [command, message] : {
+  for (const Bad& bad : {
            Bad{"collective allreduce" + sized, "did you mean 'all-reduce'"},
            Bad{"collective ring" + sized, "there is no primitive 'ring'"},
            Bad{"collective all-reduce --bytes 1MiB", "lacks --cluster"},
@@ -54,8 +54,8 @@ TEST_CASE("bad input is refused with a remedy") {
            Bad{"collective all-reduce --bytes 1MiB --cluster dgx-h1000", "dgx-h100"},
            Bad{"collective all-reduce --set plan.tp=2" + sized, "collective has none"},
        }) {
-    CAPTURE(command);
-    CHECK(contains(printed(command), message));
+    CAPTURE(bad.command);
+    CHECK(contains(printed(bad.command), bad.message));
   }
 }
 

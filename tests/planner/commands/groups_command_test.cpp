@@ -30,7 +30,7 @@ TEST_CASE("bad sizes are refused with a remedy") {
   struct Bad {
     std::string command, message;
   };
-  for (const auto& [command, message] :
+  for (const Bad& bad :
        {Bad{"groups", "lacks a scenario or sizes"},
         Bad{"groups --tp 0",
             "0 is no parallel size; --tp, --pp, --dp, --cp, --ep and --etp take 1 to 1,000,000"},
@@ -49,8 +49,8 @@ TEST_CASE("bad sizes are refused with a remedy") {
         Bad{"groups gpt3-6.7b-two-nodes --tp 2", "--set plan.tp=2"},
         Bad{"groups --tp 2 --set plan.pp=2", "groups has none"},
         Bad{"groups llama-3-8b-a100-h100 --set plan={}", "stage 0 takes 16 devices"}}) {
-    CAPTURE(command);
-    CHECK(contains(printed(command), message));
+    CAPTURE(bad.command);
+    CHECK(contains(printed(bad.command), bad.message));
   }
 }
 
