@@ -216,9 +216,10 @@ TEST_CASE("vLLM's groups are its array of ranks, an axis moved to the end") {
     }
     for (int pi = 0; pi < p; ++pi) {  // transpose(1, 2): p, then d, c, t together
       experts.emplace_back();
-      for (int di = 0; di < d; ++di)
+      for (int di = 0; di < d; ++di) {
         for (int ci = 0; ci < c; ++ci)
           for (int ti = 0; ti < t; ++ti) experts.back().push_back(rank(di, pi, ci, ti));
+      }
     }
     const auto all = process_groups(sizes(t, p, d, c, t * d * c), RankLayout::vllm);
     CHECK(lists_of(all, "pipeline") == pipeline);
