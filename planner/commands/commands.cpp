@@ -79,7 +79,7 @@ const std::vector<CommandRow> command_rows{
       .operands = "SCENARIO",
       .least = 1,
       .most = 1,
-      .formats = "text json csv md html",
+      .formats = "text json csv md html svg",
       .summary = "evaluate every combination of --over values, one row a point",
       .examples = {"shardplan sweep my.yaml --over tp=1,2,4,8 --over micro_batch=1,2,4 "
                    "--format csv",

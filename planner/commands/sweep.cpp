@@ -22,6 +22,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/page/json_curves.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/scaling.hpp"
@@ -310,6 +311,15 @@ CommandResult sweep_command(const Session& session) {
   const Table& points = swept.table;
   CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
                        note_lines(swept.notes)};
+  if (session.options.format == Format::svg) {
+    result.text = sweep_svg(rows_json(points));
+    if (result.text.empty()) {
+      throw ConfigError({},
+                        "shardplan: there is no picture of more than two keys, of one point, or "
+                        "where nothing fits",
+                        "choose --format text, json, csv, md or html");
+    }
+  }
   if (wants_page(session.options)) {
     result.page = page_html(rows_json(points),
                             fmt::format("Sweep of {} over {}", session.options.operands.front(),

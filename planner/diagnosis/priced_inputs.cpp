@@ -204,9 +204,10 @@ void add_kernels(const OfDevice& of) {
          });
 }
 
+// Its size is known; how much a plan needs is predicted, and that is what less or more of it means.
 void add_memory(const OfDevice& of) {
   of.add({.key = "memory.bytes",
-          .name = "memory, for what is predicted of it",
+          .name = "device memory",
           .unit = Dimension::size,
           .spread = costmodel::usual_memory_margin,
           .from = "published peaks (docs/accuracy.md)"},
@@ -233,7 +234,7 @@ void add_tiers(Inputs& inputs, const ClusterSpec& cluster, bool join, std::size_
     const auto fact = [&](const char* last, const std::string& name, Dimension unit,
                           double spread) {
       return Fact{.key = key + last,
-                  .name = name + tier.name,
+                  .name = name + tier.name + (join ? "" : " of " + cluster.name),
                   .unit = unit,
                   .spread = spread,
                   .file = "clusters/" + cluster.name,

@@ -21,10 +21,11 @@ struct Upgrade {
 };
 
 // Each tier's bandwidth twice, and its latency and start-up time half as long; memory 1.25 and 2
-// times; the inner network's domain 2 and 8 times as wide; a node more, and twice the devices; and
-// in place of the device each of `offered` of the same maker (the first word of the title) that is
-// nowhere less (peak in the training's precision, memory to a hundredth, its bandwidth) and
-// somewhere more, on the same network. All else is kept, the batch too.
+// times; the inner network's domain 2 and 8 times as wide (where it is the node, nodes are larger,
+// and fewer are waited for); a node more, and twice the devices; and in place of the device each of
+// `offered` of the same maker (the first word of the title) that is nowhere less (peak in the
+// training's precision, memory to a hundredth, its bandwidth) and somewhere more, on the same
+// network. All else is kept, the batch too.
 std::vector<Upgrade> upgrades_of(const costmodel::Scenario& scenario,
                                  const std::vector<costmodel::DeviceSpec>& offered);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "costmodel/base/unit_text.hpp"
@@ -15,6 +16,12 @@
 namespace planner {
 
 namespace {
+
+struct Shown {
+  const char* key;
+  const char* title;
+  std::string (*text)(double);
+};
 
 constexpr std::string_view devices_key = "cluster.devices";
 constexpr std::size_t most_values = 200, most_cells = 24;
@@ -48,11 +55,8 @@ std::vector<double> places(const std::vector<Json>& values) {
   return all;
 }
 
-struct Shown {
-  const char* key;
-  const char* title;
-  std::string (*text)(double);
-};
+constexpr Shown time_shown{"iteration_s", "iteration", &duration_text};
+constexpr Shown rate_shown{"tokens_per_s", "tokens/s", &rate_text};
 
 ChartPoint point_at(const Json& point, const Shown& shown, double x, const std::string& where) {
   ChartPoint p{.x = x, .y = std::nullopt, .hover = ""};
@@ -65,8 +69,8 @@ ChartPoint point_at(const Json& point, const Shown& shown, double x, const std::
 }
 
 // One key on the axis; with a second one, a line for each of its values.
-std::string curve(const Json& points, const std::string& across, const std::string& by,
-                  const Shown& shown) {
+Chart chart_of(const Json& points, const std::string& across, const std::string& by,
+               const Shown& shown) {
   constexpr std::array colours{"compute", "tp",        "reduction", "pp",
                                "ep",      "recompute", "optimizer", "cp"};
   const auto values = values_of(points, across);
@@ -100,7 +104,12 @@ std::string curve(const Json& points, const std::string& across, const std::stri
     std::ranges::stable_sort(line.points, {}, &ChartPoint::x);
     chart.lines.push_back(std::move(line));
   }
-  return chart_html(chart);
+  return chart;
+}
+
+std::string curve(const Json& points, const std::string& across, const std::string& by,
+                  const Shown& shown) {
+  return chart_html(chart_of(points, across, by, shown));
 }
 
 HeatCell cell_of(const Json& point, const std::string& where) {
@@ -112,9 +121,11 @@ HeatCell cell_of(const Json& point, const std::string& where) {
           !fits};
 }
 
-std::string heat_map(const Json& points, const std::string& down, const std::string& across) {
+// Nothing where it would have too many cells.
+std::optional<HeatMap> heat_map_of(const Json& points, const std::string& down,
+                                   const std::string& across) {
   const auto rows = values_of(points, down), columns = values_of(points, across);
-  if (rows.size() > most_cells || columns.size() > most_cells) return "";
+  if (rows.size() > most_cells || columns.size() > most_cells) return std::nullopt;
   HeatMap map{.label = fmt::format("iteration over {} and {}", down, across),
               .row_title = fmt::format("{} (rows), time of an iteration", down),
               .column_title = across,
@@ -131,12 +142,14 @@ std::string heat_map(const Json& points, const std::string& down, const std::str
         cell_of(point, fmt::format("{} {}, {} {}", down, map.rows[static_cast<std::size_t>(r)],
                                    across, map.columns[static_cast<std::size_t>(c)]));
   }
-  return heat_map_html(map);
+  return map;
 }
+
+bool is_devices(const std::string& axis) { return axis == devices_key; }
 
 std::string scaling_curves(const Json& points, const std::string& by) {
   const std::string across(devices_key);
-  return curve(points, across, by, {"tokens_per_s", "tokens/s", &rate_text}) +
+  return curve(points, across, by, rate_shown) +
          curve(
              points, across, by,
              {"efficiency", "parallel efficiency, against the fewest devices", &efficiency_text}) +
@@ -168,20 +181,35 @@ std::vector<std::string> swept_axes(const Json& points) {
 std::string curves_section(const Json& points) {
   const auto axes = swept_axes(points);
   if (points.size() < 2 || std::ranges::none_of(points, &is_known)) return "";
-  constexpr Shown time{"iteration_s", "iteration", &duration_text};
-  const auto is_devices = [](const std::string& axis) { return axis == devices_key; };
   std::string html;
   if (axes.size() == 1) {
-    html = is_devices(axes[0]) ? scaling_curves(points, "") : curve(points, axes[0], "", time);
+    html =
+        is_devices(axes[0]) ? scaling_curves(points, "") : curve(points, axes[0], "", time_shown);
   } else if (axes.size() == 2) {
     const auto devices = std::ranges::find_if(axes, is_devices);
     if (devices != axes.end()) html = scaling_curves(points, axes[devices == axes.begin() ? 1 : 0]);
-    html += heat_map(points, axes[0], axes[1]);
+    if (const auto map = heat_map_of(points, axes[0], axes[1])) html += heat_map_html(*map);
   }
   return section(std::ranges::any_of(axes, is_devices) ? "How it scales"
                  : axes.size() == 1                    ? "The curve"
                                                        : "The map",
                  html);
+}
+
+std::string sweep_svg(const std::string& json) {
+  const Json points = Json::parse(json);
+  const auto axes = swept_axes(points);
+  if (points.size() < 2 || std::ranges::none_of(points, &is_known)) return "";
+  if (axes.size() == 1)
+    return chart_svg(chart_of(points, axes[0], "", is_devices(axes[0]) ? rate_shown : time_shown));
+  if (axes.size() != 2) return "";
+  const auto devices = std::ranges::find_if(axes, is_devices);
+  if (devices != axes.end()) {
+    const std::size_t by = devices == axes.begin() ? 1 : 0;
+    return chart_svg(chart_of(points, *devices, axes[by], rate_shown));
+  }
+  const auto map = heat_map_of(points, axes[0], axes[1]);
+  return map ? heat_map_svg(*map) : "";
 }
 
 }  // namespace planner

@@ -15,4 +15,9 @@ std::vector<std::string> swept_axes(const nlohmann::ordered_json& points);
 // are gaps.
 std::string curves_section(const nlohmann::ordered_json& points);
 
+// One picture as a file of its own: over cluster.devices, alone or with another key, tokens per
+// second; else as above. `json`: what sweep prints. "" of more than two keys, or without an answer
+// that fits.
+std::string sweep_svg(const std::string& json);
+
 }  // namespace planner

@@ -2,8 +2,10 @@
 
 namespace planner {
 
-std::string_view report_head() {
-  return R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+namespace {
+
+constexpr std::string_view style_head =
+    R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <style>
 :root{--idle:#c8cdd4;--wait:#99a1ac;--step:#6a3d9a;--rest:#8a6d4b;--bad:#b3261e;--good:#0a6b4f}
 @media(prefers-color-scheme:dark){:root{--idle:#454b54;--wait:#707883;--step:#a98bd6;--rest:#b0926d;
@@ -57,7 +59,7 @@ font-size:12px;color:var(--dim);font-variant-numeric:tabular-nums}
 .grid{stroke:var(--line);stroke-width:1;fill:none;vector-effect:non-scaling-stroke}
 .line{stroke:var(--c);stroke-width:2;fill:none;vector-effect:non-scaling-stroke}
 .dot{stroke:var(--c);stroke-width:8;stroke-linecap:round;fill:none;vector-effect:non-scaling-stroke}
-.dot.marked{stroke-width:15}
+.chart+.legend{margin:0 0 16px}.dot.marked{stroke-width:15}
 .heat .left{display:grid;grid-auto-rows:1fr;align-items:center;text-align:right}
 .heat .cells{position:relative;border:1px solid var(--line)}
 .heat svg{position:absolute;inset:0;width:100%;height:100%}
@@ -85,6 +87,9 @@ main{max-width:none;padding:0}section,.tile{break-inside:avoid;border-color:#ccc
 .wide{overflow:visible}.keys{display:none}table{font-size:10px}th,td{padding:2px 5px}}
 </style>
 )";
-}
+
+}  // namespace
+
+std::string_view report_head() { return style_head; }
 
 }  // namespace planner

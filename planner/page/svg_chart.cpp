@@ -92,18 +92,99 @@ std::string y_ticks(const Chart& chart, const Axes& axes, std::string& grid) {
   return html;
 }
 
-std::string x_ticks(const Chart& chart, const Axes& axes) {
+// The places in `x_values` that get a word.
+std::vector<std::size_t> told_x(const Chart& chart, const Axes& axes) {
   constexpr double apart = 0.1;  // of the width: closer ones are left out
-  std::string html;
+  std::vector<std::size_t> told;
   double last = -1;
   for (std::size_t i = 0; i < chart.x_values.size(); ++i) {
     const double at = axes.across(chart.x_values[i]);
     if (at - last < apart) continue;
     last = at;
-    html += fmt::format("<span style=\"left:{:.1f}%\">{}</span>", 100 * at,
-                        html_text(chart.x_names[i]));
+    told.push_back(i);
+  }
+  return told;
+}
+
+std::string x_ticks(const Chart& chart, const Axes& axes) {
+  std::string html;
+  for (const std::size_t i : told_x(chart, axes)) {
+    html += fmt::format("<span style=\"left:{:.1f}%\">{}</span>",
+                        100 * axes.across(chart.x_values[i]), html_text(chart.x_names[i]));
   }
   return html;
+}
+
+// The least and the largest value that count.
+struct Extremes {
+  double least = INFINITY, most = 0;
+};
+
+Extremes extremes_of(const HeatMap& map) {
+  Extremes e;
+  for (const auto& row : map.cells) {
+    for (const HeatCell& cell : row) {
+      if (!cell.value || cell.grey) continue;
+      e.least = std::min(e.least, *cell.value);
+      e.most = std::max(e.most, *cell.value);
+    }
+  }
+  return e;
+}
+
+struct CellSize {
+  double across, down;
+};
+
+CellSize cell_size(const HeatMap& map) {
+  const auto part = [](double whole, std::size_t parts) {
+    return whole / static_cast<double>(std::max<std::size_t>(1, parts));
+  };
+  return {part(chart_width, map.columns.size()), part(chart_height, map.rows.size())};
+}
+
+std::string heat_boxes(const HeatMap& map) {
+  const auto [least, most] = extremes_of(map);
+  const auto [w, h] = cell_size(map);
+  std::string boxes;
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      const HeatCell& cell = map.cells[r][c];
+      if (!cell.value) continue;
+      const double dark = most > least ? (most - *cell.value) / (most - least) : 1;
+      boxes += fmt::format(
+          "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+          "fill-opacity=\"{:.3f}\"><title>{}</title></rect>",
+          cell.grey ? "bubble" : "reduction", w * static_cast<double>(c),
+          h * static_cast<double>(r), w, h, cell.grey ? 0.4 : 0.08 + 0.6 * dark,
+          html_text(cell.hover));
+    }
+  }
+  return boxes;
+}
+
+// A file with room for words at the left, above and below.
+std::string svg_file(const std::string& label, const std::string& body) {
+  constexpr std::string_view style =
+      "svg{background:#fff;font:17px system-ui,sans-serif;--dim:#59636e;--line:#d8dee4}"
+      ".compute{--c:#0072b2}.tp{--c:#e69f00}.reduction{--c:#009e73}.pp{--c:#cc79a7}.ep{--c:#d55e00}"
+      ".recompute{--c:#56b4e9}.optimizer{--c:#6a3d9a}.cp{--c:#f0c400}.bubble{--c:#c8cdd4}"
+      "text{fill:var(--dim)}text.on{fill:#1f2328}text.of{fill:var(--c)}rect{fill:var(--c)}"
+      ".grid{stroke:var(--line);fill:none}.line{stroke:var(--c);stroke-width:3;fill:none}"
+      ".dot{stroke:var(--c);stroke-width:10;stroke-linecap:round}.dot.marked{stroke-width:19}"
+      "@media(prefers-color-scheme:dark){svg{background:#17191d;--dim:#99a3ad;--line:#33383f}"
+      "text.on{fill:#f0f3f6}}";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-130 -60 1160 540\" role=\"img\" "
+      "aria-label=\"{}\">\n<style>{}</style>\n{}</svg>\n",
+      html_text(label), style, body);
+}
+
+// `anchor`: start, middle or end; `kind`: a class, or "".
+std::string word(double x, double y, const char* anchor, const std::string& text,
+                 const std::string& kind = "") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
+                     anchor, kind.empty() ? "" : " class=\"" + kind + "\"", html_text(text));
 }
 
 }  // namespace
@@ -128,32 +209,36 @@ std::string chart_html(const Chart& chart) {
       lines, x_ticks(chart, axes), html_text(chart.x_title), legend);
 }
 
-std::string heat_map_html(const HeatMap& map) {
-  double least = INFINITY, most = 0;
-  for (const auto& row : map.cells) {
-    for (const HeatCell& cell : row) {
-      if (!cell.value || cell.grey) continue;
-      least = std::min(least, *cell.value);
-      most = std::max(most, *cell.value);
-    }
+std::string chart_svg(const Chart& chart) {
+  const Axes axes(chart);
+  if (!axes.any()) return "";
+  std::string grid, words;
+  y_ticks(chart, axes, grid);
+  for (double y = 0; y <= axes.top() * (1 + 1e-9); y += axes.step())
+    words += word(-10, chart_height * (1 - axes.up(y)) + 6, "end", chart.y_text(y));
+  for (const std::size_t i : told_x(chart, axes)) {
+    words += word(chart_width * axes.across(chart.x_values[i]), chart_height + 26, "middle",
+                  chart.x_names[i]);
   }
-  const double w = chart_width / static_cast<double>(std::max<std::size_t>(1, map.columns.size()));
-  const double h = chart_height / static_cast<double>(std::max<std::size_t>(1, map.rows.size()));
-  std::string boxes, words, left, below;
+  words += word(0, -32, "start", chart.y_title);
+  words += word(chart_width / 2, chart_height + 58, "middle", chart.x_title);
+  std::string lines;
+  double at = chart_width;
+  for (const ChartLine& line : chart.lines) {
+    lines += line_svg(line, axes);
+    if (chart.lines.size() < 2) continue;
+    words += word(at, -32, "end", line.name, "of " + std::string(line.colour));
+    at -= chart_width * 0.16;
+  }
+  return svg_file(chart.label,
+                  fmt::format("<path class=\"grid\" d=\"{}\"/>\n{}\n{}", grid, lines, words));
+}
+
+std::string heat_map_html(const HeatMap& map) {
+  std::string words, left, below;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     left += "<span>" + html_text(map.rows[r]) + "</span>";
-    for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const HeatCell& cell = map.cells[r][c];
-      words += "<span>" + html_text(cell.shown) + "</span>";
-      if (!cell.value) continue;
-      const double dark = cell.grey ? 1 : most > least ? (most - *cell.value) / (most - least) : 1;
-      boxes += fmt::format(
-          "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
-          "fill-opacity=\"{:.3f}\"><title>{}</title></rect>",
-          cell.grey ? "bubble" : "reduction", w * static_cast<double>(c),
-          h * static_cast<double>(r), w, h, cell.grey ? 0.4 : 0.08 + 0.6 * dark,
-          html_text(cell.hover));
-    }
+    for (const HeatCell& cell : map.cells[r]) words += "<span>" + html_text(cell.shown) + "</span>";
   }
   for (const auto& column : map.columns) below += "<span>" + html_text(column) + "</span>";
   return fmt::format(
@@ -163,8 +248,24 @@ std::string heat_map_html(const HeatMap& map) {
       "<div class=\"words\">{}</div></div>\n<div class=\"below\" style=\"--across:{}\">{}</div>"
       "<div class=\"title\">{}</div></figure>\n",
       html_text(map.row_title), left, map.columns.size(), 34 * map.rows.size(), chart_width,
-      chart_height, html_text(map.label), boxes, words, map.columns.size(), below,
+      chart_height, html_text(map.label), heat_boxes(map), words, map.columns.size(), below,
       html_text(map.column_title));
+}
+
+std::string heat_map_svg(const HeatMap& map) {
+  const auto [w, h] = cell_size(map);
+  std::string words = word(0, -32, "start", map.row_title);
+  words += word(chart_width / 2, chart_height + 58, "middle", map.column_title);
+  for (std::size_t c = 0; c < map.columns.size(); ++c)
+    words += word(w * (static_cast<double>(c) + 0.5), chart_height + 26, "middle", map.columns[c]);
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    const double y = h * (static_cast<double>(r) + 0.5) + 6;
+    words += word(-10, y, "end", map.rows[r]);
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      words += word(w * (static_cast<double>(c) + 0.5), y, "middle", map.cells[r][c].shown, "on");
+    }
+  }
+  return svg_file(map.label, heat_boxes(map) + "\n" + words);
 }
 
 }  // namespace planner

@@ -36,6 +36,9 @@ struct Chart {
 // or more. "" without a point.
 std::string chart_html(const Chart& chart);
 
+// The same as a file of its own, its words in it; "" without a point.
+std::string chart_svg(const Chart& chart);
+
 struct HeatCell {
   std::optional<double> value;  // nothing: no answer
   std::string shown, hover;     // text
@@ -51,5 +54,6 @@ struct HeatMap {
 
 // The least value darkest.
 std::string heat_map_html(const HeatMap& map);
+std::string heat_map_svg(const HeatMap& map);
 
 }  // namespace planner

@@ -93,6 +93,24 @@ TEST_CASE("over devices: speed-up, efficiency and the knee, in JSON, note and pi
   CHECK(has(lines.page, "<figure class=\"heat\">"));
 }
 
+TEST_CASE("--format svg is the picture alone, and says where there is none") {
+  const program::Scratch scratch;
+  const auto drawn = [&](const std::string& over) {
+    return program::run(program::words_of("sweep tiny-gpt-cpu --format svg" + over), scratch);
+  };
+  const std::string one = " --over micro_batch=1,2,3", two = " --over recompute=none,full";
+  const auto curve = drawn(one), map = drawn(one + two);
+  pages::check_balanced(curve.out);
+  CHECK(count_of(curve.out, "class=\"dot compute\"") == 2);
+  CHECK(curve.out.ends_with("</svg>\n"));
+  CHECK(count_of(map.out, "<rect ") == 4);
+  for (const std::string& none : {one + two + " --over pp=1,2", std::string(" --over dp=3,5")}) {
+    const auto refused = drawn(none);
+    CHECK(refused.status == 2);
+    CHECK(has(refused.err, "there is no picture of more than two keys"));
+  }
+}
+
 TEST_CASE("what is no sweep, or has no answer, has no chart") {
   for (const char* other : {"{}", "[]", "[1]", R"([{"tp": 1, "m": 2, "iteration_s": 1}])",
                             R"([{"tp": 1, "m": null, "iteration_s": null},

@@ -91,4 +91,29 @@ TEST_CASE("a heat map is darkest where least, grey where it does not count, empt
   CHECK(has(html, "height:68px"));
 }
 
+TEST_CASE("as files of their own they hold their words, at the same places") {
+  Chart chart = example();
+  const std::string one = chart_svg(chart);
+  pages::check_balanced(one);
+  CHECK(one.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(has(one, "class=\"dot marked compute\" d=\"M960.0 300.0h0\""));
+  CHECK(has(one, "<text x=\"-10.0\" y=\"6.0\" text-anchor=\"end\">4 s</text>"));
+  CHECK(has(one, "<text x=\"960.0\" y=\"426.0\" text-anchor=\"middle\">64</text>"));
+  CHECK_FALSE(has(one, "a &lt; b"));
+  chart.lines.push_back(chart.lines[0]);
+  CHECK(has(chart_svg(chart), "class=\"of compute\">a &lt; b</text>"));
+  chart.lines.clear();
+  CHECK(chart_svg(chart).empty());
+  const HeatMap map{.label = "time",
+                    .row_title = "tp",
+                    .column_title = "b",
+                    .rows = {"1"},
+                    .columns = {"x", "y"},
+                    .cells = {{{1.0, "<1 s>", ""}, {std::nullopt, "–", ""}}}};
+  const std::string two = heat_map_svg(map);
+  pages::check_balanced(two);
+  CHECK(has(two, "<text x=\"250.0\" y=\"206.0\" text-anchor=\"middle\" class=\"on\">&lt;1 s&gt;"));
+  CHECK(has(two, "fill-opacity=\"0.680\""));
+}
+
 }  // namespace svg_chart_test
