@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -22,6 +20,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/weak_scaling.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
@@ -69,7 +68,6 @@ struct Point {
 
 constexpr std::array titles{"dp",  "m",      "iteration_s", "tokens_per_s",
                             "mfu", "bubble", "peak_gib",    "fits"};
-constexpr std::string_view devices_path = "cluster.devices", batch_path = "training.global_batch";
 
 Point failed(const std::string& why, bool searched) {
   std::vector<std::string> cells(titles.size());
@@ -131,10 +129,6 @@ std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
   return row;
 }
 
-bool has_axis(const std::vector<Axis>& axes, std::string_view path) {
-  return std::ranges::find(axes, path, &Axis::path) != axes.end();
-}
-
 // Speed-up and efficiency of the points that differ in devices alone.
 void scale(const std::vector<Axis>& axes, const std::vector<std::vector<std::string>>& values,
            std::vector<Point>& points) {
@@ -185,48 +179,6 @@ Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std:
   return table;
 }
 
-// --weak: the batch of the scenario belongs to the first number of devices.
-class WeakScaling {
- public:
-  WeakScaling(const std::vector<Axis>& axes, const costmodel::Value& root, bool weak) {
-    if (!weak) return;
-    const auto devices = std::ranges::find(axes, devices_path, &Axis::path);
-    if (devices == axes.end()) {
-      throw ConfigError({}, "shardplan: --weak lets the batch grow with the devices",
-                        "add --over cluster.devices=8,16,32");
-    }
-    if (has_axis(axes, batch_path)) {
-      throw ConfigError({}, "shardplan: --weak sets training.global_batch, which is swept",
-                        "leave one of them out");
-    }
-    const costmodel::Value* training = root.find("training");
-    const costmodel::Value* batch = training == nullptr ? nullptr : training->find("global_batch");
-    batch_ = batch == nullptr ? std::nullopt : costmodel::parse_count(batch->text);
-    first_ = costmodel::parse_count(devices->values.front());
-    at_ = devices - axes.begin();
-  }
-  // Sets the batch of a point with those values.
-  void place(const std::vector<std::string>& values, costmodel::Value& value) const {
-    if (!batch_ || !first_) return;  // reading the scenario tells what is wrong
-    const std::string& written = values[static_cast<std::size_t>(at_)];
-    const auto devices = costmodel::parse_count(written);
-    if (!devices) return;
-    const double batch = *batch_ * *devices / *first_;
-    if (batch != std::floor(batch) || batch < 1) {
-      throw ConfigError(mark_of_argument("--weak", written),
-                        fmt::format("the batch would be {:g} sequences on {} devices", batch,
-                                    costmodel::shortened(written)),
-                        "begin with a number of devices that divides the batch and the others");
-    }
-    assign_path(value, fmt::format("{}={:.0f}", batch_path, batch),
-                mark_of_argument("--weak", written));
-  }
-
- private:
-  std::optional<double> batch_, first_;
-  std::ptrdiff_t at_ = 0;
-};
-
 // What a reader must know of a curve over devices.
 std::string knee_note(const std::vector<Point>& points) {
   std::vector<std::string> knees;
@@ -259,7 +211,8 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   costmodel::Value root = loaded(path, file);
   for (const auto& assignment : options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
-  const WeakScaling weak(axes, root, options.weak);
+  std::optional<WeakScaling> weak;
+  if (options.weak) weak.emplace(axes, root);
   std::vector<std::vector<std::string>> values;
   std::vector<Point> points;
   std::size_t unreadable = 0;
@@ -268,7 +221,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
     values.push_back(place(axes, i, value));
     bool readable = false, searched = false;
     try {
-      weak.place(values.back(), value);
+      if (weak) weak->place(values.back(), value);
       const Scenario scenario = costmodel::read_scenario(value, file, path);
       readable = true;
       searched = !scenario.plan.automatic.empty();
