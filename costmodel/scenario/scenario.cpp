@@ -79,6 +79,11 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   Scenario scenario;
   scenario.name = name;
   scenario.file = root.mark.file;
+  if (const auto workload = reader.text("workload"); workload && *workload != "training") {
+    throw ConfigError(reader.mark_of("workload"),
+                      fmt::format("a scenario of {} is none of training", quote(*workload)),
+                      "evaluate, explain, plan and export take `workload: inference`");
+  }
   read_parts(reader, path, scenario);
   scenario.training =
       read_training(reader.required("training"), path, scenario.model, scenario.cluster);

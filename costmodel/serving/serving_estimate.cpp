@@ -194,9 +194,12 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   const SimulatedLoad load = load_of(serving, sizes.dp, e.capacity / sizes.dp);
   e.saturated = serving.arrival_rate > e.capacity;
   const auto requests = drawn_requests(serving.input, serving.output, load.rate, load.requests);
-  const ReplicaLimits limits{serving.limits,           e.memory.blocks,
-                             serving.prefix_hit_share, serving.engine.reserves_output,
-                             load.concurrency,         load.whole_run};
+  const ReplicaLimits limits{serving.limits,
+                             e.memory.blocks,
+                             serving.decode_only ? 1 : serving.prefix_hit_share,
+                             serving.engine.reserves_output,
+                             load.concurrency,
+                             load.whole_run};
   const ServedRun run =
       serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
   fill_from_run(run, sizes.dp, e);
@@ -263,8 +266,8 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
       cache_bytes_per_layer(s.model, prefill.tp, serving.kv_cache) * (layers * serving.input.mean);
   e.transfer = transfer_time(sent, s.cluster.tiers.size() - 1, 1, s.cluster);
   const double prompt_rate = prefill.dp / e.prompt.value;
-  ServingSpec alone = serving;  // no prompts beside the decoding
-  alone.prefix_hit_share = 0.999999;
+  ServingSpec alone = serving;
+  alone.decode_only = true;
   const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
   const double wanted =
       serving.concurrency > 0

@@ -108,6 +108,7 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const std::str
   s.swap_space = Bytes(reader.number("swap_space_bytes", Dimension::size, 0, 1e14).value_or(0));
   s.cpu_offload = Bytes(reader.number("cpu_offload_bytes", Dimension::size, 0, 1e13).value_or(0));
   s.prefix_hit_share = reader.number("prefix_hit_share", Dimension::count, 0, 0.99).value_or(0);
+  s.decode_only = reader.boolean("decode_only").value_or(false);
   if (const Value* bound = reader.optional("latency_bound")) s.bound = read_bound(*bound);
   reader.finish();
   return s;
@@ -163,6 +164,7 @@ bool is_serving(const Value& root) {
   const Value* workload = root.find("workload");
   if (workload == nullptr || workload->kind == Value::Kind::null) return false;
   if (workload->text == "inference") return true;
+  if (workload->text == "training") return false;
   throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
                     "write workload: inference, or leave it out for training");
 }
@@ -172,7 +174,11 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   ServingScenario s;
   s.name = name;
   s.file = root.mark.file;
-  reader.required("workload");
+  const Value& workload = reader.required("workload");
+  if (!is_serving(root)) {
+    throw ConfigError(workload.mark, "the workload of serving is inference",
+                      "write workload: inference");
+  }
   Scenario parts;
   read_parts(reader, path, parts);
   s.model_text = parts.model_text;

@@ -113,7 +113,8 @@ struct ServingSpec {
   bool seqs_open = false, tokens_open = false;  // max_num_seqs, max_num_batched_tokens not written
   Bytes swap_space;                             // of host memory, for preempted requests
   Bytes cpu_offload;                            // of a device's weights, kept in host memory
-  double prefix_hit_share = 0;                  // of prompt tokens whose keys are cached already
+  bool decode_only = false;     // prompts are prefilled on devices that are not counted
+  double prefix_hit_share = 0;  // of prompt tokens whose keys are cached already
   LatencyBound bound;
 };
 

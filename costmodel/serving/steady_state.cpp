@@ -7,11 +7,14 @@ namespace costmodel {
 
 namespace {
 
-double prefilled(const ServingSpec& s) { return s.input.mean * (1 - s.prefix_hit_share); }
+double prefilled(const ServingSpec& s) {
+  return s.decode_only ? 0 : s.input.mean * (1 - s.prefix_hit_share);
+}
 
 // A mean load of prompts: `tokens` of them in a step, in the middle of theirs.
 void add_prompts(StepLoad& load, const ServingSpec& s, double tokens) {
   const double own = prefilled(s), before = s.input.mean - own;
+  if (own <= 0) return;
   load.prefill_tokens += tokens;
   load.prefill_pairs += tokens / own * prefill_pairs(own, before);
   load.prompts += tokens / own;
@@ -28,6 +31,7 @@ StepLoad decode_load(const ServingSpec& s, double running) {
 
 Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
   const double own = prefilled(s);
+  if (own <= 0) return Seconds(0);
   const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
   const double steps = s.limits.chunked_prefill ? std::ceil(own / budget) : 1;
   StepLoad load;
@@ -48,7 +52,7 @@ SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const Ser
   const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
   StepLoad load = decode_load(s, n);
   Seconds cycle;  // in which every request of `running` is answered once
-  if (s.limits.chunked_prefill) {
+  if (s.limits.chunked_prefill || own <= 0) {
     // A request spends its prompt's steps without decoding; n is what both kinds are.
     const double rate = n * own / (steps + 1);
     if (n + rate <= budget) {

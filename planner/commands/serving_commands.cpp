@@ -8,10 +8,12 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/report/html_table.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/serving/engine_arguments.hpp"
 #include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_fit.hpp"
+#include "planner/serving/serving_page.hpp"
 #include "planner/serving/serving_report.hpp"
 #include "planner/serving/serving_scorecard.hpp"
 
@@ -28,10 +30,6 @@ ServingScenario load_served(const Session& session) {
   ServingScenario s = load_serving(file_of(session), session.path, options.assignments);
   for (const auto& file : {options.out, options.page})
     if (!file.empty()) costmodel::require_writable(file);
-  if (options.format == Format::html || !options.page.empty()) {
-    throw ConfigError({}, "shardplan: a report of serving has no page in this version",
-                      "allowed: --format text, json, yaml, md");
-  }
   return s;
 }
 
@@ -68,15 +66,19 @@ std::optional<ServingScenario> settled(const ServingScenario& s) {
 CommandResult unserved(const Session& session, const ServingScenario& s) {
   const auto fit = find_serving_fit(session.path);
   const ServingSearch found = search_serving(s, 1);
-  if (session.options.format == Format::json)
-    return {no_answer, serving_search_json(s, found, fit), {}};
-  return unanswered(session, serving_search_report(s, found, fit, session.style));
+  CommandResult result =
+      session.options.format == Format::json
+          ? CommandResult{no_answer, serving_search_json(s, found, fit), {}}
+          : unanswered(session, serving_search_report(s, found, fit, session.style));
+  if (wants_page(session.options)) result.page = serving_search_page(s, found, fit);
+  return result;
 }
 
 }  // namespace
 
 bool is_serving(const Session& session) {
-  return costmodel::is_serving(costmodel::loaded(session.path, file_of(session)));
+  return costmodel::is_serving(
+      costmodel::serving_tree(file_of(session), session.path, session.options.assignments));
 }
 
 CommandResult evaluate_serving(const Session& session) {
@@ -86,6 +88,7 @@ CommandResult evaluate_serving(const Session& session) {
   const ServingEstimate e = planned_estimate(*s);
   const auto fit = find_serving_fit(session.path);
   CommandResult result{e.fits ? 0 : no_answer, {}, {}};
+  if (wants_page(session.options)) result.page = serving_page(*s, e, fit);
   switch (session.options.format) {
     case Format::json: result.text = serving_json(*s, e, fit); break;
     case Format::yaml: result.text = with_plan(session, *s); break;
@@ -100,24 +103,31 @@ CommandResult explain_serving(const Session& session) {
   const auto s = settled(written);
   if (!s) return unserved(session, written);
   const Table table = serving_explanation(*s, planned_estimate(*s));
-  if (session.options.format == Format::json) return {0, rows_json(table), {}};
-  return {0, serving_heading(*s, session.style) + "\n" + section_table(table, session.style), {}};
+  CommandResult result;
+  result.text = session.options.format == Format::json ? rows_json(table)
+                                                       : serving_heading(*s, session.style) + "\n" +
+                                                             section_table(table, session.style);
+  if (wants_page(session.options)) {
+    const std::string heading = serving_heading(*s, {});
+    result.page = html_page(heading.substr(0, heading.find('\n')), table_html(table));
+  }
+  return result;
 }
 
 CommandResult plan_serving(const Session& session) {
   const ServingScenario s = load_served(session);
   const ServingSearch found = search_serving(s, ranked(session.options));
   const auto fit = find_serving_fit(session.path);
-  CommandResult result{found.best.empty() ? no_answer : 0, {}, {}};
+  if (found.best.empty()) return unserved(session, s);
+  CommandResult result;
+  if (wants_page(session.options)) result.page = serving_search_page(s, found, fit);
   const Format format = session.options.format;
   if (format == Format::json) {
     result.text = serving_search_json(s, found, fit);
-  } else if (found.best.empty()) {
-    return unanswered(session, serving_search_report(s, found, fit, session.style));
   } else if (format == Format::yaml) {
     result.text = with_plan(session, with_choice(s, found.best.front().choice));
   } else if (format == Format::csv) {
-    result.text = to_csv(serving_ranking(found.best));
+    result.text = to_csv(serving_ranking_rows(found.best));
   } else {
     result.text = serving_search_report(s, found, fit, session.style);
   }

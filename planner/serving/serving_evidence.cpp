@@ -104,15 +104,30 @@ std::vector<ServingRun> read_serving_runs(const std::vector<std::string>& operan
   return runs;
 }
 
-void predict(ServingRun& run) {
+namespace {
+
+template <class Estimate>
+void predict_by(ServingRun& run, const Estimate& estimate) {
   run.fault.clear();
   try {
-    const costmodel::ServingEstimate e = planned_estimate(run.scenario);
+    const costmodel::ServingEstimate e = estimate(run.scenario);
     if (!e.fits) run.fault = "is predicted not to fit";
     for (ServingFigure& figure : run.figures) figure.predicted = e.fits ? of(e, figure.metric) : 0;
   } catch (const ConfigError& fault) {
     run.fault = fault.what();
   }
+}
+
+}  // namespace
+
+void predict(ServingRun& run) {
+  predict_by(run, [](const costmodel::ServingScenario& s) { return planned_estimate(s); });
+}
+
+void predict_in_closed_form(ServingRun& run) {
+  predict_by(run, [](const costmodel::ServingScenario& s) {
+    return s.plan.disaggregation ? planned_estimate(s) : quick_estimate(s, sizes_of(s));
+  });
 }
 
 ServingScore score_of(const std::vector<ServingRun>& runs, ServingMetric metric,

@@ -41,6 +41,8 @@ std::vector<ServingRun> read_serving_runs(const std::vector<std::string>& operan
 
 // Fills in `predicted`, or `fault`. A run that does not fit is not predicted.
 void predict(ServingRun& run);
+// The same in closed form: a hundred times faster, for slopes.
+void predict_in_closed_form(ServingRun& run);
 
 // Sums of errors: every source counts alike, as in the scorecard of training.
 struct ServingScore {

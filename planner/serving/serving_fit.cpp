@@ -83,19 +83,22 @@ void predict_all(std::vector<ServingRun>& runs, const ServingFit& fit, int threa
   });
 }
 
-// slopes[run][constant][figure]: d log(predicted) / d log(constant).
+// slopes[run][constant][figure]: d log(predicted) / d log(constant), of the closed form, which
+// follows the simulation closely enough for steps; errors are always the simulation's.
 using Slopes = std::vector<std::array<std::vector<double>, constant_count>>;
 
 Slopes slopes_at(const std::vector<ServingRun>& runs, int threads) {
   Slopes slopes(runs.size());
   costmodel::share_out(runs.size(), threads, [&](std::size_t i) {
+    ServingRun here = runs[i];
+    predict_in_closed_form(here);
     for (std::size_t c = 0; c < constant_count; ++c) {
       ServingRun probed = runs[i];
       auto& constants = probed.scenario.serving.engine.constants;
       constant_rows()[c].set(constants, constant_rows()[c].get(constants) * std::exp(probe));
-      predict(probed);
+      predict_in_closed_form(probed);
       for (std::size_t f = 0; f < probed.figures.size(); ++f) {
-        const double now = runs[i].figures[f].predicted, then = probed.figures[f].predicted;
+        const double now = here.figures[f].predicted, then = probed.figures[f].predicted;
         slopes[i][c].push_back(now > 0 && then > 0 ? std::log(then / now) / probe : 0);
       }
     }
@@ -190,8 +193,8 @@ ServingFit fit_serving(std::vector<ServingRun>& runs, int threads) {
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads) {
   std::set<std::string> sources;
   for (const ServingRun& run : runs) sources.insert(run.source);
-  const Slopes all_slopes = slopes_at(runs, threads);
   predict_all(runs, {}, threads);
+  const Slopes all_slopes = slopes_at(runs, threads);
   const std::vector<Group> groups = groups_in(runs);
   std::vector<ServingRun> result = runs;
   for (const std::string& source : sources) {
@@ -206,10 +209,7 @@ void leave_one_source_out(std::vector<ServingRun>& runs, int threads) {
       }
     }
     ServingFit fit;
-    for (int step = 0; step < most_steps; ++step) {
-      improve(others, slopes, figures_of(others), groups, fit);
-      if (step + 1 < most_steps) predict_all(others, fit, threads);
-    }
+    improve(others, slopes, figures_of(others), groups, fit);
     predict_all(left, fit, threads);
     std::size_t at = 0;
     for (ServingRun& run : result) {

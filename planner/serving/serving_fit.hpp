@@ -16,8 +16,8 @@ namespace planner {
 // constants, and predicted.
 costmodel::ServingFit fit_serving(std::vector<ServingRun>& runs, int threads);
 
-// Each source predicted by constants fitted to all others, from the priors on: the runs, which must
-// be those of fit_serving, are left with these predictions. The slopes are those at the fit of all.
+// Each source predicted by constants that one step from the priors fits to all others; nothing of
+// the source itself enters. The runs are left with these predictions.
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads);
 
 // The intervals that hold 90 % of the errors of the predictions, each source counting alike.

@@ -267,6 +267,37 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans) {
   return table;
 }
 
+Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
+  Table table{{{"tp"},
+               {"pp"},
+               {"ep"},
+               {"dp"},
+               {"weights", false},
+               {"max_num_seqs"},
+               {"max_num_batched_tokens"},
+               {"output_tokens_per_s"},
+               {"output_tokens_per_s_per_device"},
+               {"ttft_s"},
+               {"tpot_s"},
+               {"e2e_s"},
+               {"weights_bytes"},
+               {"usd_per_million_output_tokens"}},
+              {}};
+  const auto number = [](double x) { return fmt::format("{:.6g}", x); };
+  for (const ServingCandidate& c : plans) {
+    const ServingEstimate& e = c.estimate;
+    const auto& sizes = c.choice.sizes;
+    table.rows.push_back(
+        {std::to_string(sizes.tp), std::to_string(sizes.pp), std::to_string(sizes.ep),
+         std::to_string(sizes.dp), std::string(to_string(c.choice.weights)),
+         std::to_string(c.choice.max_num_seqs), std::to_string(c.choice.max_num_batched_tokens),
+         number(e.output_per_s), number(e.per_device()), number(e.ttft.mean), number(e.tpot.mean),
+         number(e.e2e.mean), number(e.memory.weights.value),
+         e.usd_per_million_output > 0 ? number(e.usd_per_million_output) : ""});
+  }
+  return table;
+}
+
 std::string serving_search_report(const ServingScenario& s, const ServingSearch& found,
                                   const ServingFit& fit, const ReportStyle& style) {
   std::string text = serving_heading(s, style);

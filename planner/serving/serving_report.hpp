@@ -35,6 +35,8 @@ std::string serving_search_report(const costmodel::ServingScenario& scenario,
                                   const ServingSearch& found, const costmodel::ServingFit& fit,
                                   const ReportStyle& style);
 Table serving_ranking(const std::vector<ServingCandidate>& plans);
+// The same for programs: plain numbers in base units.
+Table serving_ranking_rows(const std::vector<ServingCandidate>& plans);
 
 // Worked formulas: symbol, value, where it comes from.
 Table serving_explanation(const costmodel::ServingScenario& scenario,

@@ -59,3 +59,15 @@ TEST_CASE("A batch turns to arithmetic where its products outgrow weights and ca
   CHECK(turning("input_tokens: 1, output_tokens: 2") > 100);
   CHECK(turning("input_tokens: 4000, output_tokens: 500") == 0);  // each reads its own keys
 }
+
+TEST_CASE("A unit that decodes alone has no prompts beside its tokens, in both witnesses") {
+  const auto s =
+      served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 32, decode_only: true",
+                       "llama-2-7b", "dgx-h100", 1, "{dp: 1}");
+  const auto simulated = serving_estimate(s, sizes_of(s));
+  const SteadyState state = state_of(s, 32);
+  CHECK(state.prompt.value == 0);
+  CHECK(simulated.stalled.value < 0.02 * simulated.tpot.mean);
+  CHECK(simulated.tpot.mean == doctest::Approx(state.tpot.value).epsilon(0.03));
+  CHECK(simulated.output_per_s == doctest::Approx(state.output_per_s).epsilon(0.05));
+}

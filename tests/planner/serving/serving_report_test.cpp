@@ -66,3 +66,16 @@ TEST_CASE("A search is reported with its ranking, and without a plan with remedi
   CHECK(holds(none, "No plan keeps the bound"));
   CHECK(holds(none, "serving.latency_bound.ttft_s="));
 }
+
+TEST_CASE("Rows for programs are plain numbers") {
+  const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64",
+                                  "llama-2-7b", "dgx-h100", 2, "{}");
+  const auto found = search_serving(s, 2);
+  const Table table = serving_ranking_rows(found.best);
+  REQUIRE(table.rows.size() == found.best.size());
+  for (const auto& row : table.rows) {
+    CHECK(row.size() == table.columns.size());
+    CHECK(row[7].find(',') == std::string::npos);
+    CHECK(std::stod(row[10]) == doctest::Approx(found.best[0].estimate.tpot.mean).epsilon(2));
+  }
+}

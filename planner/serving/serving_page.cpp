@@ -1,0 +1,165 @@
+#include "planner/serving/serving_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/report/html_table.hpp"
+#include "planner/serving/serving_report.hpp"
+
+namespace planner {
+
+using costmodel::format_seconds;
+using costmodel::Seconds;
+using costmodel::ServingEstimate;
+using costmodel::ServingFit;
+using costmodel::ServingScenario;
+
+namespace {
+
+std::string tile(const std::string& value, const std::string& name) {
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n",
+                     costmodel::html_text(value), costmodel::html_text(name));
+}
+
+std::string section(const std::string& title, const std::string& body) {
+  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", costmodel::html_text(title), body);
+}
+
+std::string wide_table(const Table& table) {
+  return "<div class=\"wide\">" + table_html(table) + "</div>\n";
+}
+
+std::string sentences(const std::vector<std::string>& lines) {
+  std::string html = "<ul>\n";
+  for (const std::string& line : lines)
+    html += fmt::format("<li>{}</li>\n", costmodel::html_text(line));
+  return html + "</ul>\n";
+}
+
+std::string tiles_of(const ServingEstimate& e, const ServingFit& fit) {
+  const auto time = [](double mean, const std::array<double, 2>& interval, const char* name) {
+    return tile(
+        format_seconds(Seconds(mean)),
+        fmt::format("{}, 90 % interval {} to {}", name, format_seconds(Seconds(mean * interval[0])),
+                    format_seconds(Seconds(mean * interval[1]))));
+  };
+  std::string html = "<div class=\"tiles\">\n";
+  html += tile(to_string(e.sizes), "plan");
+  if (e.fits) {
+    html += tile(
+        costmodel::format_integer(static_cast<long long>(e.output_per_s)),
+        fmt::format("output tokens/s, 90 % interval {:.0f} to {:.0f}",
+                    e.output_per_s * fit.intervals[0][0], e.output_per_s * fit.intervals[0][1]));
+    html += time(e.ttft.mean, fit.intervals[2], "first token");
+    html += time(e.tpot.mean, fit.intervals[1], "next tokens");
+    if (e.usd_per_million_output > 0)
+      html += tile(fmt::format("{:.3g} $", e.usd_per_million_output), "a million output tokens");
+  }
+  html += tile(e.fits ? format_bytes(e.memory.cache) : "does not fit",
+               fmt::format("for keys and values beside {} of weights, of {}",
+                           format_bytes(e.memory.weights), format_bytes(e.memory.device)));
+  return html + "</div>\n";
+}
+
+std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
+                          const ServingFit& fit) {
+  std::string html = tiles_of(e, fit);
+  if (e.fits) {
+    html += section("Where a token's time goes", wide_table(token_table(e)));
+    if (!s.plan.disaggregation) {
+      const auto curve = load_curve(s, e.sizes);
+      html += section("Latency over load", load_svg(curve) + wide_table(load_table(curve)));
+    }
+    html += section("Why", sentences(serving_reasons(s, e)));
+  }
+  std::vector<std::string> assumed{fit.basis};
+  assumed.insert(assumed.end(), e.notes.begin(), e.notes.end());
+  return html + section("Assumed", sentences(assumed));
+}
+
+std::string page(const ServingScenario& s, const std::string& body) {
+  const std::string heading = serving_heading(s, {});
+  const std::size_t end = heading.find('\n');
+  const std::string lead = heading.substr(end + 1);
+  return html_page(heading.substr(0, end),
+                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body);
+}
+
+}  // namespace
+
+std::string load_svg(const std::vector<costmodel::LoadPoint>& curve) {
+  if (curve.size() < 2) return "";
+  constexpr double width = 760, height = 300, left = 90, bottom = 50, top = 20, right = 20;
+  double most_rate = 0, most_time = 0;
+  for (const auto& point : curve) {
+    most_rate = std::max(most_rate, point.output_per_s);
+    most_time = std::max(most_time, point.tpot.value);
+  }
+  std::string line, dots;
+  for (const auto& point : curve) {
+    const double x = left + point.output_per_s / most_rate * (width - left - right);
+    const double y = height - bottom - point.tpot.value / most_time * (height - bottom - top);
+    line += fmt::format("{:.1f},{:.1f} ", x, y);
+    dots += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"currentColor\"><title>{:.0f} in "
+        "flight: "
+        "{:.0f} tokens/s, {} a token</title></circle>\n",
+        x, y, point.in_flight, point.output_per_s, format_seconds(point.tpot));
+  }
+  const auto label = [](double x, double y, const char* anchor, const std::string& text) {
+    return fmt::format(
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"currentColor\" "
+        "font-size=\"13\">{}</text>\n",
+        x, y, anchor, costmodel::html_text(text));
+  };
+  std::string svg = fmt::format(
+      "<div class=\"figure\"><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time a token "
+      "over "
+      "output tokens a second\">\n",
+      width, height);
+  svg += fmt::format(
+      "<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"currentColor\" opacity=\"0.5\"/>\n",
+      left, top, height - bottom, width - right);
+  svg += fmt::format(
+      "<polyline points=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"/>\n", line);
+  svg += dots;
+  svg += label(left - 8, top + 6, "end", format_seconds(Seconds(most_time)));
+  svg += label(left - 8, height - bottom, "end", "0");
+  svg += label(width - right, height - bottom + 20, "end",
+               fmt::format("{:.0f} output tokens/s", most_rate));
+  svg += label(left, height - bottom + 20, "start", "0");
+  svg += label(left + 8, top + 6, "start", "time a token");
+  return svg + "</svg></div>\n";
+}
+
+std::string serving_page(const ServingScenario& s, const ServingEstimate& e,
+                         const ServingFit& fit) {
+  return page(s, estimate_html(s, e, fit));
+}
+
+std::string serving_search_page(const ServingScenario& s, const ServingSearch& found,
+                                const ServingFit& fit) {
+  std::string html;
+  if (found.best.empty()) {
+    html += section(found.any_fits() ? "No plan keeps the bound" : "Nothing fits",
+                    sentences(found.remedies));
+  } else {
+    const ServingCandidate& best = found.best.front();
+    html += estimate_html(with_choice(s, best.choice), best.estimate, fit);
+    html += section("Ranking", wide_table(serving_ranking(found.best)));
+  }
+  if (!found.front.empty()) {
+    html += section("Front: time a token against tokens/s a device",
+                    wide_table(serving_ranking(found.front)));
+  }
+  html += section("Search",
+                  sentences({fmt::format(
+                      "{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
+                      found.choices, found.fit, found.keep)}));
+  return page(s, html);
+}
+
+}  // namespace planner
