@@ -64,7 +64,7 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   }
   out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
   if (has_uneven_stages(p)) {
-    out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p));
+    out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p, s.model.mtp_layers));
   } else if (p.vpp > 1) {
     out.put(megatron_flag("plan.vpp"), p.vpp);
   }

@@ -230,6 +230,7 @@ ImportedJob import_slurm(const std::string& text, const std::string& file) {
   job.missing.push_back({"cluster.base",
                          "which devices they are, no variable says: add --cluster NAME (see "
                          "`shardplan list clusters`)"});
+  if (launched.by_variable) job.notes.emplace_back(world_size_note);
   return job;
 }
 

@@ -9,6 +9,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/launcher_words.hpp"
 #include "planner/frameworks/override_words.hpp"
 #include "planner/frameworks/overrides_text.hpp"
 
@@ -238,6 +239,7 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
                     "defaults stand instead",
                     costmodel::shortened(read.recipe)));
   }
+  if (read.by_variable) job.notes.emplace_back(world_size_note);
   if (read.branches) {
     job.notes.emplace_back(
         "the script has conditions or loops: every branch is read, and the last value counts");

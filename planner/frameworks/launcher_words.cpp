@@ -101,6 +101,7 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
     out.world_size = nodes * each;
   } else if (const std::int64_t world = variable_of(script, "WORLD_SIZE"); world > 0) {
     out.world_size = world;
+    out.by_variable = true;
   } else if (torchrun && nodes == 0 &&
              !std::ranges::any_of(words, [](const auto& w) { return w.starts_with("--nnodes"); })) {
     out.world_size = each;  // torchrun starts one node unless told otherwise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "planner/exchange/shell_script.hpp"
 
@@ -10,7 +11,14 @@ namespace planner {
 struct Launched {
   std::int64_t world_size = 0;  // processes, one a device; 0: not said
   std::int64_t per_node = 0;    // of them on a node; 0: not said
+  bool by_variable = false;     // world_size is that of the script's WORLD_SIZE
 };
+
+// Of a world size by_variable.
+inline constexpr std::string_view world_size_note =
+    "WORLD_SIZE is taken as the number of devices; some clusters set it to that of nodes: then "
+    "--set "
+    "cluster.devices=N";
 
 // Nodes and processes a node: of the launcher's words, else of the #SBATCH lines, else of Slurm's
 // variables (`env | grep SLURM`); else the script's own WORLD_SIZE.

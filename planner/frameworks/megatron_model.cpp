@@ -142,9 +142,19 @@ void read_vocabulary(MegatronImport& in) {
   in.miss("model.vocab", "the size of the tokenizer's vocabulary, which the arguments do not say");
 }
 
+// A size that is written and 0 is a mistake; one that is not written is missing.
+void refuse_zero_sizes(MegatronImport& in) {
+  for (const char* flag : {"--num-layers", "--hidden-size", "--num-attention-heads", "--seq-length",
+                           "--micro-batch-size", "--tensor-model-parallel-size",
+                           "--pipeline-model-parallel-size", "--context-parallel-size"}) {
+    if (in.has(flag) && in.whole(flag, 1) == 0) in.refuse(flag, "is not 1 or more");
+  }
+}
+
 }  // namespace
 
 void read_megatron_model(MegatronImport& in) {
+  refuse_zero_sizes(in);
   const bool gated = in.any({"--swiglu", "--quick-geglu"});
   const bool squared = in.has("--squared-relu");
   const bool sparse = in.whole("--num-experts", 0) > 0;

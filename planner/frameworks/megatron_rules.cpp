@@ -270,7 +270,7 @@ bool has_uneven_stages(const ParallelPlan& plan) {
   return false;
 }
 
-std::string pipeline_layout(const ParallelPlan& plan) {
+std::string pipeline_layout(const ParallelPlan& plan, std::int64_t mtp_layers) {
   std::string layout = "E";
   for (std::size_t s = 0; s < plan.stage_layers.size(); ++s) {
     const int layers = plan.stage_layers[s];
@@ -278,6 +278,7 @@ std::string pipeline_layout(const ParallelPlan& plan) {
     if (layers == 1) layout += 't';
     if (layers > 1) layout += fmt::format("t*{}", layers);
   }
+  if (mtp_layers > 0) layout += fmt::format("{}m*{}", layout.back() == '|' ? "" : ",", mtp_layers);
   return layout + (layout.back() == '|' ? "L" : ",L");
 }
 

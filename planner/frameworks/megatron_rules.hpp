@@ -19,9 +19,10 @@ std::vector<costmodel::Violation> megatron_violations(const costmodel::Scenario&
 bool has_uneven_stages(const costmodel::ParallelPlan& plan);
 
 // The value of --pipeline-model-parallel-layout: "Et*2|t*3|t*3|t*2,L". E is the embedding, t a
-// layer, L the output layer with the loss. Cell s is chunk s / p of rank s mod p, as in
+// layer, m one of multi-token prediction (as many as mtp_num_layers, behind the last layer), L the
+// output layer with the loss. Cell s is chunk s / p of rank s mod p, as in
 // stage_layers.
-std::string pipeline_layout(const costmodel::ParallelPlan& plan);
+std::string pipeline_layout(const costmodel::ParallelPlan& plan, std::int64_t mtp_layers = 0);
 
 // The two rank orders that Megatron-LM offers; axes of size 1 are ignored.
 enum class RankOrder { tensor_data_pipeline, tensor_pipeline_data, other };

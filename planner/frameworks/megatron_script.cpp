@@ -100,6 +100,7 @@ MegatronArguments read_megatron_script(const std::string& text, const std::strin
   const Launched launched = launched_by(script, command.launcher);
   out.world_size = launched.world_size;
   out.per_node = launched.per_node;
+  if (launched.by_variable) out.notes.emplace_back(world_size_note);
   if (script.branches) {
     out.notes.emplace_back(
         "the script has conditions or loops: every branch is read, and the last value counts");

@@ -186,6 +186,7 @@ void read_commands(const ShellScript& script, OverridesText& out) {
   const Launched launched = launched_by(script, launcher);
   out.world_size = launched.world_size;
   out.per_node = launched.per_node;
+  out.by_variable = launched.by_variable;
   out.branches = script.branches;
 }
 

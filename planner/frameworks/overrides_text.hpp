@@ -23,6 +23,7 @@ struct OverridesText {
   std::int64_t world_size = 0;   // devices; 0: not said
   std::int64_t per_node = 0;     // of them on a node; 0: not said
   bool branches = false;         // conditions or loops
+  bool by_variable = false;      // world_size is that of the script's WORLD_SIZE
 };
 
 // Throws costmodel::ConfigError when the script cannot be read.

@@ -118,7 +118,7 @@ void add_layouts(const Strategies& all, const costmodel::StackSpec& stack,
     if (best != nullptr && has_uneven_stages(best->plan) && !all.two_stacks &&
         has_megatron_layouts(stack)) {
       lines.push_back(fmt::format("In Megatron-LM's words: --pipeline-model-parallel-layout {}",
-                                  pipeline_layout(best->plan)));
+                                  pipeline_layout(best->plan, all.mtp_layers)));
     }
   }
   lines.push_back(fmt::format(

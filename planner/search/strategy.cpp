@@ -68,6 +68,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
   all.found.plans = all.layouts->plans;
   all.found.lower_bound = all.layouts->lower_bound;
   all.two_stacks = scenario.model.encoder_decoder();
+  all.mtp_layers = scenario.model.mtp_layers;
   if (reach == Reach::layouts) return all;
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
     add_own_sizes(scenario, threads, stopped, all);

@@ -23,6 +23,7 @@ struct Strategies {
   std::optional<ShardedStage> sharding;   // for all: the critical stage of layouts' best plan
   int sharded = 0;                        // plans of the ranking whose stages were sharded so
   bool two_stacks = false;                // encoder-decoder model: no `sharding`
+  std::int64_t mtp_layers = 0;            // of the model: a layout in words has them
   std::string interrupted;  // by which signal, told by the command; then nothing is proved
 };
 

@@ -168,6 +168,9 @@ TEST_CASE("pipelines: virtual stages, layouts and rank orders") {
   CHECK(layout(4, 1, {2, 3, 3, 2}) == "Et*2|t*3|t*3|t*2,L");
   CHECK(layout(2, 2, {0, 1, 6, 1}) == "E|t|t*6|t,L");
   CHECK(layout(2, 2, {1, 0, 7, 0}) == "Et||t*7|L");
+  ParallelPlan predicting{.pp = 2};
+  predicting.stage_layers = {3, 1};
+  CHECK(planner::pipeline_layout(predicting, 1) == "Et*3|t,m*1,L");
   CHECK(has(exported([](auto&, auto& p) {
               p.stage_layers = {5, 3};
             }).arguments,

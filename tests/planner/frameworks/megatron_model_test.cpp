@@ -27,6 +27,13 @@ TEST_CASE("a hybrid model is refused, not taken for a dense one") {
                     doctest::Contains("hybrid model"));
 }
 
+TEST_CASE("a size that is written and 0 is refused where it stands") {
+  CHECK_THROWS_WITH(model_key("--num-attention-heads 0", "heads"),
+                    doctest::Contains("--num-attention-heads '0' is not 1 or more"));
+  CHECK_THROWS_WITH(model_key("--tensor-model-parallel-size 0", "heads"),
+                    doctest::Contains("x.sh:1:"));
+}
+
 TEST_CASE("sizes, and what Megatron-LM takes where none are given") {
   CHECK(model_key("", "ffn_hidden") == "4096");
   CHECK(model_key("--swiglu", "ffn_hidden") == "2688");  // 8h/3 in multiples of 64
