@@ -161,16 +161,17 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"}},
      nullptr},
     {{.name = "import",
-      .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|deepspeed|vllm|topo|slurm FILE",
+      .operands =
+          "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|vllm|topo|slurm FILE",
       .least = 2,
       .most = 2,
       .formats = "text json yaml",
       .summary =
           "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
           "nccl-tests: a log; megatron: a launch script, arguments or log; "
-          "megatron-bridge, nemo: overrides, or Python that sets fields; deepspeed: a "
-          "ds_config.json; vllm: engine arguments; topo: nvidia-smi topo -m as a cluster; slurm: "
-          "env | grep SLURM)",
+          "megatron-bridge, nemo: overrides, or Python that sets fields; torchtitan: its TOML "
+          "or Python configuration; deepspeed: a ds_config.json; vllm: engine arguments; topo: "
+          "nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
       .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                    "shardplan import nccl-tests all_reduce.log --out network.yaml",
                    "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml"}},

@@ -4,6 +4,7 @@
 
 #include "planner/frameworks/export_bridge.hpp"
 #include "planner/frameworks/export_nemo.hpp"
+#include "planner/frameworks/export_torchtitan.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/frameworks/launcher.hpp"
@@ -51,15 +52,38 @@ Exported to_nemo(const costmodel::Scenario& scenario, const costmodel::ParallelP
   return to_fields(export_nemo(scenario, plan));
 }
 
+Exported to_settings(const TorchtitanExport& exported) {
+  Table table{{{"section", false}, {"key", false}, {"value", false}}, {}};
+  for (const auto& setting : exported.settings)
+    table.rows.push_back({setting.section, setting.key, setting.value});
+  return {exported.script, rows_json(table), exported.notes};
+}
+
+Exported to_torchtitan(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+  return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::toml));
+}
+
+Exported to_torchtitan_python(const costmodel::Scenario& scenario,
+                              const costmodel::ParallelPlan& plan) {
+  return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::python));
+}
+
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
-  static constexpr std::array<ExportTarget, 6> targets{
+  static constexpr std::array<ExportTarget, 8> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
         to_bridge},
        {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
         to_nemo},
+       {"torchtitan",
+        "a script that writes the TOML of torchtitan 0.2.2 and launches; its settings",
+        to_torchtitan},
+       {"torchtitan-python",
+        "a script that writes the Python configuration of torchtitan of late 2026 and launches; "
+        "its settings",
+        to_torchtitan_python},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed},
        {"slurm", "a batch script of pretrain_gpt.py; its arguments", to_slurm},

@@ -11,7 +11,7 @@ namespace planner {
 
 // Of all rows, for the help of --to.
 inline constexpr std::string_view export_target_names =
-    "megatron, megatron-bridge, nemo, deepspeed, slurm, kubernetes";
+    "megatron, megatron-bridge, nemo, torchtitan, torchtitan-python, deepspeed, slurm, kubernetes";
 
 struct ExportTarget {
   std::string_view name;    // of --to

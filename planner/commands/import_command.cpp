@@ -54,7 +54,10 @@ CommandResult import_hf(const Session& session, const std::string& file) {
 }
 
 CommandResult finished(const Session& session, ImportedJob job) {
-  if (!session.options.cluster.empty()) set_cluster(job, session.options.cluster);
+  if (const auto& name = session.options.cluster; !name.empty()) {
+    find_config(session.path, "clusters", name, costmodel::mark_of_argument("--cluster", name));
+    set_cluster(job, name);
+  }
   for (const auto& assignment : session.options.assignments)
     set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
   CommandResult result{0, {}, {}};
@@ -95,13 +98,13 @@ CommandResult import_command(const Session& session) {
     return finished(
         session, import_vllm(text, operands[1], costmodel::config_names(session.path, "models")));
   }
-  static constexpr std::array<std::string_view, 4> jobs{"megatron", "megatron-bridge", "nemo",
-                                                        "deepspeed"};
+  static constexpr std::array<std::string_view, 5> jobs{"megatron", "megatron-bridge", "nemo",
+                                                        "torchtitan", "deepspeed"};
   if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
                     "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
-                    "FILE, deepspeed FILE, vllm FILE, topo FILE, slurm FILE");
+                    "FILE, torchtitan FILE, deepspeed FILE, vllm FILE, topo FILE, slurm FILE");
 }
 
 }  // namespace planner

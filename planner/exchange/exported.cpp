@@ -1,6 +1,35 @@
 #include "planner/exchange/exported.hpp"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "costmodel/plan/stage_plan.hpp"
+
 namespace planner {
+
+void Refusals::refuse(bool wrong, std::string_view key, const std::string& reason,
+                      std::string remedy) {
+  if (!wrong) return;
+  found.push_back({std::string(key), fmt::format("{}: {}", framework_, reason), std::move(remedy)});
+}
+
+void refuse_unlike(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
+                   Refusals& refusals) {
+  refusals.refuse(by_stage(plan, scenario.cluster), "stages", "stages and devices are all alike",
+                  "leave plan.stages out, and choose a cluster of one kind of device");
+  refusals.refuse(plan.pipelines() > 1, "replicas", "replicas take equal shares of the batch",
+                  "leave plan.replicas out");
+  refusals.refuse(plan.rank_order != costmodel::default_rank_order, "rank_order",
+                  "tensor ranks are innermost and pipeline ranks outermost",
+                  "leave rank_order out");
+  const std::int64_t node = scenario.cluster.devices_per_node, world = plan.devices();
+  refusals.refuse(world > node && world % node != 0, "dp",
+                  fmt::format("{} devices do not fill nodes of {}: the launcher starts as many "
+                              "processes on each",
+                              world, node),
+                  "use whole nodes");
+}
 
 void refuse_first(const std::vector<costmodel::Violation>& broken,
                   const costmodel::Scenario& scenario) {

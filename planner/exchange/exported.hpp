@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "costmodel/plan/parallel_plan.hpp"
@@ -14,6 +16,21 @@ struct Exported {
   std::string json;                // the same as data
   std::vector<std::string> notes;  // where the framework differs from the cost model's assumptions
 };
+
+// Collects what a framework cannot run; its name goes before each reason.
+class Refusals {
+ public:
+  explicit Refusals(std::string framework) : framework_(std::move(framework)) {}
+  void refuse(bool wrong, std::string_view key, const std::string& reason, std::string remedy);
+  std::vector<costmodel::Violation> found;
+
+ private:
+  std::string framework_;
+};
+
+// What frameworks whose stages, replicas, ranks and nodes are all alike cannot run.
+void refuse_unlike(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
+                   Refusals& refusals);
 
 // Throws costmodel::ConfigError for the first violation, at the place of its key.
 void refuse_first(const std::vector<costmodel::Violation>& broken,

@@ -9,7 +9,6 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/plan/plan_text.hpp"
-#include "costmodel/plan/stage_plan.hpp"
 
 namespace planner {
 
@@ -26,27 +25,13 @@ bool megatron_splits(const Scenario& s) {
   return s.training.stack.framework.find("Megatron-DeepSpeed") != std::string::npos;
 }
 
-class Refusals {
- public:
-  void refuse(bool wrong, std::string_view key, const std::string& reason, std::string remedy) {
-    if (wrong) found.push_back({std::string(key), "DeepSpeed: " + reason, std::move(remedy)});
-  }
-  std::vector<costmodel::Violation> found;
-};
-
 void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
-  r.refuse(by_stage(p, s.cluster), "stages", "stages and devices are all alike",
-           "leave plan.stages out, and choose a cluster of one kind of device");
-  r.refuse(p.pipelines() > 1, "replicas", "replicas take equal shares of the batch",
-           "leave plan.replicas out");
+  refuse_unlike(s, p, r);
   r.refuse(
       !p.stage_layers.empty() && std::adjacent_find(p.stage_layers.begin(), p.stage_layers.end(),
                                                     std::not_equal_to<>()) != p.stage_layers.end(),
       "stage_layers", "PipelineModule partitions by parameters or uniformly, not by a list",
       "leave stage_layers out");
-  r.refuse(p.rank_order != costmodel::default_rank_order, "rank_order",
-           "its topology has tensor ranks innermost and pipeline ranks outermost",
-           "leave rank_order out");
   const Precision precision = s.training.precision;
   r.refuse(costmodel::is_narrow(precision), "precision",
            fmt::format("there is no {} training, only fp32, fp16 and bf16", to_string(precision)),
@@ -78,6 +63,15 @@ void check_axes(const Scenario& s, const ParallelPlan& p, Refusals& r) {
            "set training.stack: megatron-deepspeed-2022, or tp: 1");
 }
 
+void check_exchange(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  if (s.model.experts == 0) return;
+  r.refuse(p.experts.dispatcher != costmodel::Dispatcher::alltoall, "dispatcher",
+           "its MoE layer exchanges tokens by all-to-all", "set dispatcher: alltoall");
+  r.refuse(p.experts.overlap || p.experts.delayed_weight_gradient || p.experts.shared_overlap,
+           "expert_overlap", "nothing computes beside the experts' exchange",
+           "set expert_overlap: false, and shared_expert_overlap: false");
+}
+
 void check_recompute(const ParallelPlan& p, Refusals& r) {
   r.refuse(p.recompute.granularity == Recomputation::selective, "recompute",
            "activation checkpointing recomputes whole layers", "set recompute: full, or none");
@@ -94,6 +88,7 @@ Json optimizer_json(const Scenario& s) {
        {{"lr", 1e-4}, {"betas", Json::array({0.9, 0.95})}, {"eps", 1e-8}, {"weight_decay", 0.1}}}};
 }
 
+// "stages" is what a training script builds, not what the engine decides by; it says so to readers.
 Json config_json(const Scenario& s, const ParallelPlan& p) {
   const auto& t = s.training;
   Json config{{"train_batch_size", t.global_batch},
@@ -109,6 +104,7 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
                                  {"reduce_scatter", true},
                                  {"contiguous_gradients", true}};
   if (p.tp > 1 && !megatron_splits(s)) config["tensor_parallel"] = {{"autotp_size", p.tp}};
+  if (p.pp > 1) config["pipeline"] = {{"stages", p.pp}};
   if (p.recompute.granularity == Recomputation::full) {
     config["activation_checkpointing"] = {{"partition_activations", false},
                                           {"cpu_checkpointing", false}};
@@ -126,11 +122,11 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
   note_if(p.pp > 1, fmt::format("the training script builds PipelineModule(layers, num_stages={}, "
                                 "partition_method=\"uniform\"): ds_config.json does not say it",
                                 p.pp));
-  note_if(p.tp > 1 && megatron_splits(s),
+  note_if(megatron_splits(s),
           fmt::format("Megatron-DeepSpeed takes --tensor-model-parallel-size {}{}", p.tp,
                       p.sequence_parallel ? " and --sequence-parallel" : ""));
-  note_if(p.cp > 1, fmt::format("Ulysses is in the model: deepspeed.sequence.layer."
-                                "DistributedAttention over groups of {} ranks",
+  note_if(p.cp > 1, fmt::format("Ulysses is in the model: UlyssesSPAttentionHF."
+                                "register_with_transformers(sequence_parallel_size={})",
                                 p.cp));
   note_if(p.ep > 1,
           fmt::format("experts are in the model: deepspeed.moe.layer.MoE(ep_size={})", p.ep));
@@ -166,11 +162,12 @@ std::string script(const Scenario& s, const ParallelPlan& p, const std::string& 
 
 std::vector<costmodel::Violation> deepspeed_violations(const Scenario& scenario,
                                                        const ParallelPlan& plan) {
-  Refusals refusals;
+  Refusals refusals("DeepSpeed");
   check_shape(scenario, plan, refusals);
   if (!refusals.found.empty()) return refusals.found;
   check_pipeline(plan, refusals);
   check_axes(scenario, plan, refusals);
+  check_exchange(scenario, plan, refusals);
   check_recompute(plan, refusals);
   return refusals.found;
 }

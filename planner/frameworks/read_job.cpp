@@ -2,8 +2,10 @@
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "planner/exchange/lines.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_overrides.hpp"
+#include "planner/frameworks/import_torchtitan.hpp"
 #include "planner/frameworks/json_import_deepspeed.hpp"
 #include "planner/frameworks/launcher.hpp"
 #include "planner/frameworks/megatron_log.hpp"
@@ -15,15 +17,10 @@ using costmodel::ConfigError;
 
 namespace {
 
-// The first table or key of a file, past blanks and comments, tells maps of YAML, JSON and TOML
-// from scripts.
-bool has_line(const std::string& text, std::string_view begin) {
-  return text.starts_with(begin) || text.find("\n" + std::string(begin)) != std::string::npos;
-}
-
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
+  if (holds_torchtitan(text)) return JobFormat::torchtitan;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
   if (holds_megatron_flags(text)) return JobFormat::megatron;
@@ -33,7 +30,7 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   throw ConfigError(
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
-      "of Megatron-Bridge or NeMo, a ds_config.json");
+      "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan");
 }
 
 // The text, or the script that it brings to Kubernetes.
@@ -51,6 +48,7 @@ ImportedJob read_job(const std::string& file) {
   const JobFormat format = format_of_text(text, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
   if (format == JobFormat::bridge || format == JobFormat::nemo) return import_overrides(text, file);
+  if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
   if (format == JobFormat::scenario) {
     ImportedJob job;
     job.scenario = costmodel::parse_yaml(text, file);

@@ -1,0 +1,198 @@
+#include "planner/frameworks/torchtitan_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "costmodel/plan/plan_text.hpp"
+#include "planner/exchange/exported.hpp"
+#include "planner/frameworks/torchtitan_flavors.hpp"
+
+namespace planner {
+
+using costmodel::ParallelPlan;
+using costmodel::Precision;
+using costmodel::Recomputation;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+
+namespace {
+
+void check_model(const Scenario& s, TorchtitanVersion version, Refusals& r) {
+  std::string models;
+  for (const auto& flavor : torchtitan_flavors()) {
+    if (version == TorchtitanVersion::python && flavor.name != "llama3") continue;
+    models += fmt::format("{}{}", models.empty() ? "" : ", ", flavor.model);
+  }
+  const bool predicts = s.model.mtp_layers > 0;
+  r.refuse(predicts, "model", "its deepseek_v3 predicts one token",
+           "set model.mtp_layers: 0, or export to megatron");
+  const auto* flavor = predicts ? nullptr : flavor_of(s.model);
+  r.refuse(flavor == nullptr && !predicts, "model", "it has no flavor of these sizes",
+           fmt::format("it has these: {}", models));
+  r.refuse(flavor != nullptr && flavor->name != "llama3" && version == TorchtitanVersion::python,
+           "model", "only its recipes of Llama 3 are known here",
+           fmt::format("export to torchtitan (0.2.2), or take one of these: {}", models));
+}
+
+void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                    Refusals& r) {
+  const auto& t = s.training;
+  const bool python = version == TorchtitanVersion::python;
+  r.refuse(t.precision == Precision::fp16 || t.precision == Precision::nvfp4, "precision",
+           fmt::format("there is no {} training", to_string(t.precision)),
+           "set training.precision: bf16");
+  r.refuse(python && costmodel::is_narrow(t.precision), "precision",
+           fmt::format("{} is a transform of the model there", to_string(t.precision)),
+           "set training.precision: bf16, or export to torchtitan (0.2.2)");
+  r.refuse(!python && t.gradient_precision != Precision::fp32, "gradient_precision",
+           "mixed_precision_reduce is float32 alone", "set training.gradient_precision: fp32");
+  r.refuse(t.moment_precision != Precision::fp32, "moment_precision",
+           "the optimizer's moments have the parameters' precision, fp32",
+           "set training.moment_precision: fp32");
+  r.refuse(t.sgd, "optimizer", "its optimizers are Adam and AdamW", "set training.optimizer: adam");
+  r.refuse(t.capacity_factor > 0 || t.expert_buffer_factor > 0, "capacity_factor",
+           "experts take every token that is routed to them",
+           "leave training.capacity_factor and expert_buffer_factor out");
+  r.refuse(p.tp > 1 && t.overlap.async_tp && !t.overlap.compile, "overlap",
+           "asynchronous tensor parallelism is made by the compiler",
+           "set training.overlap.compile: true, or async_tp: false");
+}
+
+// "DDP has not supported > 1D parallelism" (parallelize.py); FSDP shards parameters, gradients and
+// states over dp x cp, and keeps parameters after the forward or not.
+void check_data(const ParallelPlan& p, Refusals& r) {
+  r.refuse(p.zero == 1, "zero", "FSDP shards parameters and gradients as well",
+           "set zero: 2 or 3, or 0 for DDP");
+  const bool alone = p.tp == 1 && p.pp == 1 && p.cp == 1;
+  r.refuse(p.zero == 0 && p.replicas() > 1 && !alone, "zero",
+           "DDP has not supported more than one dimension of parallelism", "set zero: 2 or 3");
+}
+
+void check_tensor(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                  Refusals& r) {
+  if (p.tp == 1) return;
+  r.refuse(!p.sequence_parallel && version == TorchtitanVersion::toml, "sequence_parallel",
+           "tensor parallelism shards the sequence between the products",
+           "set sequence_parallel: true");
+  r.refuse(s.model.heads % p.tp != 0, "tp",
+           fmt::format("tensor_parallel_degree must divide {} heads", s.model.heads),
+           "choose another tp");
+  r.refuse(!s.model.latent_attention() && s.model.kv_heads % p.tp != 0, "tp",
+           fmt::format("tensor_parallel_degree must divide {} heads of keys and values",
+                       s.model.kv_heads),
+           "choose another tp");
+}
+
+void check_context(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                   Refusals& r) {
+  const std::int64_t divisor = std::int64_t{p.tp} * 2 * p.cp;
+  r.refuse(s.training.sequence % divisor != 0, p.cp > 1 ? "cp" : "tp",
+           fmt::format("the sequence must be divisible by {}, tp x 2 cp", divisor),
+           "choose a sequence that is");
+  if (p.cp == 1) return;
+  r.refuse(version == TorchtitanVersion::python, "cp",
+           "context parallelism is a transform of the model's attention there",
+           "set cp: 1, or export to torchtitan (0.2.2)");
+  r.refuse(p.cp_comm == costmodel::ContextExchange::a2a, "cp_comm",
+           "keys and values are gathered or go round, by context_parallel_rotate_method",
+           "set cp_comm: all_gather or p2p");
+}
+
+void check_experts(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  if (s.model.experts == 0) return;
+  const std::int64_t shard = p.zero >= 2 ? p.dp : 1, cp = p.cp, ep = p.ep;
+  r.refuse(ep == 1 && p.etp != p.tp, "etp", "without expert parallelism experts are split as tp",
+           fmt::format("set etp: {}", p.tp));
+  if (ep > 1) {
+    r.refuse(p.etp != p.tp && p.etp != 1, "etp", "only etp = tp or etp = 1 is supported",
+             fmt::format("set etp: {}, or 1", p.tp));
+    const std::int64_t borrowed = p.etp == p.tp ? cp : cp * p.tp;
+    r.refuse(ep % borrowed != 0, "ep",
+             fmt::format("expert ranks borrow all {} ranks of cp{}", borrowed,
+                         p.etp == p.tp ? "" : " x tp"),
+             fmt::format("choose a multiple of {}", borrowed));
+    r.refuse(
+        (shard * borrowed) % ep != 0, "ep",
+        fmt::format("expert ranks must divide the {} that shard the weights", shard * borrowed),
+        "choose another ep, or zero: 2 or 3");
+    r.refuse(s.model.experts % ep != 0, "ep",
+             fmt::format("it must divide {} experts", s.model.experts), "choose another ep");
+  }
+  const auto& e = p.experts;
+  const bool deepep = e.dispatcher == costmodel::Dispatcher::deepep;
+  r.refuse(e.dispatcher != costmodel::Dispatcher::alltoall && !deepep, "dispatcher",
+           "expert_parallel_comm_backend is standard or deepep",
+           "set dispatcher: alltoall, or deepep");
+  r.refuse(deepep && ep == 1, "dispatcher", "DeepEP needs expert parallelism",
+           "set dispatcher: alltoall");
+  r.refuse(e.overlap || e.delayed_weight_gradient, "expert_overlap",
+           "only DualPipeV overlaps the expert exchange, which is no schedule of a plan",
+           "set expert_overlap: false");
+  r.refuse(e.shared_overlap, "shared_expert_overlap",
+           "shared experts do not compute beside the exchange", "set shared_expert_overlap: false");
+}
+
+void check_pipeline(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  if (p.pp == 1) return;
+  const std::int64_t m = p.micro_batches(s.training.global_batch), ranks = p.pp;
+  r.refuse(torchtitan_schedule(p).empty(), "schedule",
+           fmt::format("it has GPipe, 1F1B, Interleaved1F1B and ZBVZeroBubble, and no {}",
+                       schedule_text(p)),
+           "set schedule: 1f1b, gpipe, interleaved or zero-bubble-v");
+  r.refuse(p.vpp == 1 && m < ranks, "pp",
+           fmt::format("there must be as many micro-batches ({}) as stages ({})", m, ranks),
+           "choose a smaller pp or micro_batch");
+  const std::int64_t rounds = std::max<std::int64_t>(1, m / ranks);
+  r.refuse(p.schedule == ScheduleKind::interleaved && m % rounds != 0, "pp",
+           fmt::format("{} micro-batches must be divisible by their {} rounds", m, rounds),
+           "choose a pp that divides the micro-batches");
+}
+
+void check_recompute(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                     Refusals& r) {
+  const auto& recompute = p.recompute;
+  const bool selective = recompute.granularity == Recomputation::selective;
+  const bool second = selective && recompute.modules == 0 && s.training.stack.memory.selective_half;
+  r.refuse(recompute.granularity == Recomputation::full && recompute.layers > 0, "recompute",
+           "full activation checkpointing takes every layer",
+           "set recompute: full without a number of layers, or none");
+  r.refuse(selective && version == TorchtitanVersion::python, "recompute",
+           "its selective policy is another one since 2026: it recomputes routed experts",
+           "set recompute: full, or none");
+  r.refuse(selective && version == TorchtitanVersion::toml && !second, "recompute",
+           "selective activation checkpointing keeps every second product, not what the stack says",
+           "set training.stack: torchtitan, or recompute: full, or none");
+}
+
+}  // namespace
+
+std::string_view torchtitan_schedule(const ParallelPlan& plan) {
+  switch (plan.schedule) {
+    case ScheduleKind::gpipe: return plan.vpp == 1 ? "GPipe" : "";
+    case ScheduleKind::one_f_one_b: return plan.vpp == 1 ? "1F1B" : "";
+    case ScheduleKind::interleaved: return plan.vpp > 1 ? "Interleaved1F1B" : "";
+    case ScheduleKind::zero_bubble_v: return "ZBVZeroBubble";
+    default: return "";
+  }
+}
+
+std::vector<costmodel::Violation> torchtitan_violations(const Scenario& scenario,
+                                                        const ParallelPlan& plan,
+                                                        TorchtitanVersion version) {
+  Refusals refusals(version == TorchtitanVersion::toml ? "torchtitan 0.2.2" : "torchtitan");
+  refuse_unlike(scenario, plan, refusals);
+  check_model(scenario, version, refusals);
+  if (!refusals.found.empty()) return refusals.found;
+  check_training(scenario, plan, version, refusals);
+  check_data(plan, refusals);
+  check_tensor(scenario, plan, version, refusals);
+  check_context(scenario, plan, version, refusals);
+  check_experts(scenario, plan, refusals);
+  check_pipeline(scenario, plan, refusals);
+  check_recompute(scenario, plan, version, refusals);
+  return refusals.found;
+}
+
+}  // namespace planner
