@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/lines.hpp"
 
 namespace planner {
 
@@ -21,7 +23,7 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 22> read_or_harmless{
+constexpr std::array<std::string_view, 23> read_or_harmless{
     "train_batch_size",
     "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps",
@@ -39,6 +41,7 @@ constexpr std::array<std::string_view, 22> read_or_harmless{
     "zero_optimization.reduce_scatter",
     "zero_optimization.contiguous_gradients",
     "tensor_parallel.autotp_size",
+    "pipeline.stages",
     "activation_checkpointing",
     "tensorboard",
     "wandb",
@@ -51,7 +54,8 @@ bool is_known(const std::string& key) {
 
 class DeepSpeedImport {
  public:
-  explicit DeepSpeedImport(const Json& config) : config_(config) {
+  DeepSpeedImport(const Json& config, const std::string& text, const std::string& file)
+      : config_(config), text_(text), file_(file) {
     job.format = JobFormat::deepspeed;
     for (const char* part : {"model", "cluster", "training", "plan"}) job.scenario.set(part, {});
   }
@@ -74,9 +78,17 @@ class DeepSpeedImport {
     job.missing.push_back({fmt::format("{}.{}", part, key), std::move(remedy)});
   }
   // A whole number of the file; "auto" and what is absent are missing.
-  void put_number(const Json* value, const char* part, const std::string& key, const char* name) {
-    if (value != nullptr && value->is_number_integer())
-      return put(part, key, std::to_string(value->get<std::int64_t>()));
+  void put_number(const Json* value, const char* part, const std::string& key, const char* name,
+                  std::int64_t least = 1, std::int64_t most = 1'000'000'000'000) {
+    if (value != nullptr && value->is_number()) {
+      const bool whole = value->is_number_integer();
+      const auto number = whole ? value->get<std::int64_t>() : 0;
+      if (!whole || number < least || number > most) {
+        throw ConfigError(mark_of(name), fmt::format("{} is {}", name, value->dump()),
+                          fmt::format("write a whole number from {} to {}", least, most));
+      }
+      return put(part, key, std::to_string(number));
+    }
     miss(part, key, fmt::format("{} is {}", name, value == nullptr ? "not said" : "no number"));
   }
   const Json* top(const char* key) const {
@@ -97,6 +109,25 @@ class DeepSpeedImport {
     }
   }
 
+  // Where "outer.inner" stands: the first of the name, behind its map's.
+  costmodel::Mark mark_of(const std::string& name) const {
+    std::size_t at = 0;
+    for (std::size_t from = 0; from < name.size();) {
+      const std::size_t dot = std::min(name.find('.', from), name.size());
+      const std::size_t found = text_.find('"' + name.substr(from, dot - from) + '"', at);
+      if (found != std::string::npos) at = found;
+      from = dot + 1;
+    }
+    return mark_at(text_, file_, at);
+  }
+  static costmodel::Mark mark_at(const std::string& text, const std::string& file, std::size_t at) {
+    const std::string before = text.substr(0, at);
+    const auto lines = std::count(before.begin(), before.end(), '\n');
+    const std::size_t begin = before.rfind('\n');
+    return {file, static_cast<int>(lines) + 1,
+            static_cast<int>(begin == std::string::npos ? at : at - begin - 1) + 1};
+  }
+
   ImportedJob job;
 
  private:
@@ -111,7 +142,37 @@ class DeepSpeedImport {
                                        costmodel::shortened(text)));
   }
   const Json& config_;
+  const std::string &text_, &file_;
 };
+
+// What a launch script says around its ds_config.json.
+struct Around {
+  std::int64_t devices = 0, stages = 0, experts = 0, sequence_ranks = 0, tensor = 0;  // 0: not said
+  bool megatron = false, sequence_parallel = false;
+};
+
+// The number behind the last of these words; 0 for none.
+std::int64_t number_after(const std::string& text, std::string_view word) {
+  const std::size_t found = text.rfind(word);
+  if (found == std::string::npos) return 0;
+  const char* begin = text.data() + found + word.size();
+  std::int64_t number = 0;
+  std::from_chars(begin, text.data() + text.size(), number);
+  return number > 0 && number < 1'000'000'000 ? number : 0;
+}
+
+Around around(const std::string& script) {
+  Around out;
+  const std::int64_t nodes = number_after(script, "--num_nodes ");
+  out.devices = nodes * number_after(script, "--num_gpus ");
+  out.stages = number_after(script, "num_stages=");
+  out.experts = number_after(script, "ep_size=");
+  out.sequence_ranks = number_after(script, "sequence_parallel_size=");
+  out.tensor = number_after(script, "--tensor-model-parallel-size ");
+  out.megatron = out.tensor > 0;
+  out.sequence_parallel = script.find("--sequence-parallel") != std::string::npos;
+  return out;
+}
 
 // "auto" leaves it to Hugging Face's trainer.
 void read_precision(DeepSpeedImport& in) {
@@ -129,7 +190,7 @@ void read_precision(DeepSpeedImport& in) {
   in.put("training", "precision", "fp32");
 }
 
-void read_training(DeepSpeedImport& in) {
+void read_training(DeepSpeedImport& in, const Around& script) {
   in.put_number(in.top("train_batch_size"), "training", "global_batch", "train_batch_size");
   in.miss("training", "sequence", "tokens of a sequence, which ds_config.json does not say");
   read_precision(in);
@@ -146,7 +207,7 @@ void read_training(DeepSpeedImport& in) {
           fmt::format("optimizer.type {}: taken as adam", costmodel::shortened(name)));
     }
   }
-  in.put("training", "stack", "deepspeed-2021");
+  in.put("training", "stack", script.megatron ? "megatron-deepspeed-2022" : "deepspeed-2021");
   // On by default at stage 3 only (deepspeed/runtime/zero/config.py, overlap_comm).
   const Json *stage = in.find("zero_optimization", "stage"),
              *asked = in.find("zero_optimization", "overlap_comm");
@@ -158,61 +219,101 @@ void read_training(DeepSpeedImport& in) {
   in.job.scenario.find("training")->set("overlap", overlap);
 }
 
-// The devices are what multiplies micro-batch and accumulation to the batch, where pp is 1.
-void read_plan(DeepSpeedImport& in) {
-  const Json* micro = in.top("train_micro_batch_size_per_gpu");
-  in.put_number(micro, "plan", "micro_batch", "train_micro_batch_size_per_gpu");
-  const Json* stage = in.find("zero_optimization", "stage");
-  in.put("plan", "zero", "0");
-  if (stage != nullptr) in.put_number(stage, "plan", "zero", "zero_optimization.stage");
-  const Json* tensor = in.find("tensor_parallel", "autotp_size");
-  if (tensor != nullptr) in.put_number(tensor, "plan", "tp", "tensor_parallel.autotp_size");
+void read_recomputation(DeepSpeedImport& in) {
   const bool recompute = in.top("activation_checkpointing") != nullptr;
   in.put("plan", "recompute", recompute ? "full" : "none");
-  if (recompute) {
-    in.job.notes.emplace_back(
-        "activation_checkpointing is taken as full recomputation: the file says how it is done, "
-        "and "
-        "the model's code where");
-  }
-  const Json *batch = in.top("train_batch_size"), *steps = in.top("gradient_accumulation_steps");
-  const auto number = [](const Json* value) {
-    const bool whole = value != nullptr && value->is_number_integer();
-    const auto n = whole ? value->get<std::int64_t>() : 0;
-    return n > 0 && n < 1'000'000'000 ? n : 0;
-  };
-  const std::int64_t share = number(micro) * number(steps);
-  if (share == 0 || number(batch) == 0 || number(batch) % share != 0)
-    return in.miss("cluster", "devices", "the number of devices, which the batch does not tell");
-  const std::int64_t dp = number(batch) / share;
-  in.put("plan", "dp", std::to_string(dp));
-  in.put("cluster", "devices", std::to_string(dp * std::max<std::int64_t>(1, number(tensor))));
+  if (!recompute) return;
   in.job.notes.emplace_back(
-      "the devices follow from batch, micro-batch and accumulation, for one pipeline stage: "
-      "ds_config.json does not say how many the script builds");
+      "activation_checkpointing is taken as full recomputation: the file says how it is done, and "
+      "the model's code where");
+}
+
+// A size of the file, else of the script around it.
+std::int64_t size_of(const Json* value, std::int64_t otherwise) {
+  const bool whole = value != nullptr && value->is_number_integer();
+  const auto number = whole ? value->get<std::int64_t>() : 0;
+  return number > 0 && number < 1'000'000'000 ? number : otherwise;
+}
+
+// The devices are those of the launch, else what multiplies micro-batch and accumulation to the
+// batch, times the sizes of the other axes.
+void read_devices(DeepSpeedImport& in, const Around& script, std::int64_t model) {
+  const std::int64_t share = size_of(in.top("train_micro_batch_size_per_gpu"), 0) *
+                             size_of(in.top("gradient_accumulation_steps"), 0);
+  const std::int64_t batch = size_of(in.top("train_batch_size"), 0);
+  const bool told = share > 0 && batch > 0 && batch % share == 0;
+  const std::int64_t ranks = script.devices > 0 && script.devices % model == 0
+                                 ? script.devices / model
+                                 : (told ? batch / share : 0);
+  if (ranks == 0)
+    return in.miss("cluster", "devices", "the number of devices, which the batch does not tell");
+  in.put("plan", "dp", std::to_string(ranks));
+  in.put("cluster", "devices", std::to_string(ranks * model));
+  if (script.devices > 0) return;
+  in.job.notes.emplace_back(
+      "the devices follow from batch, micro-batch and accumulation, for the sizes that are said: "
+      "ds_config.json does not say what the script builds");
+}
+
+void read_plan(DeepSpeedImport& in, const Around& script) {
+  in.put_number(in.top("train_micro_batch_size_per_gpu"), "plan", "micro_batch",
+                "train_micro_batch_size_per_gpu");
+  in.put("plan", "zero", "0");
+  if (const Json* stage = in.find("zero_optimization", "stage"); stage != nullptr)
+    in.put_number(stage, "plan", "zero", "zero_optimization.stage", 0, 3);
+  const Json *split = in.find("tensor_parallel", "autotp_size"),
+             *stages = in.find("pipeline", "stages");
+  if (split != nullptr) in.put_number(split, "plan", "tp", "tensor_parallel.autotp_size");
+  if (split == nullptr && script.tensor > 0) in.put("plan", "tp", std::to_string(script.tensor));
+  const std::int64_t tp = size_of(split, std::max<std::int64_t>(1, script.tensor));
+  const std::int64_t pp = size_of(stages, std::max<std::int64_t>(1, script.stages));
+  const std::int64_t cp = std::max<std::int64_t>(1, script.sequence_ranks);
+  if (pp > 1) in.put("plan", "pp", std::to_string(pp));
+  if (script.experts > 1) in.put("plan", "ep", std::to_string(script.experts));
+  if (script.sequence_parallel) in.put("plan", "sequence_parallel", "true");
+  if (cp > 1) {
+    in.put("plan", "cp", std::to_string(cp));
+    in.put("plan", "cp_comm", "a2a");
+  }
+  read_recomputation(in);
+  read_devices(in, script, tp * pp * cp);
+}
+
+Json parsed(const std::string& text, const std::string& file) {
+  try {
+    Json config = Json::parse(text);
+    if (config.is_object()) return config;
+  } catch (const Json::parse_error& error) {
+    const auto mark = DeepSpeedImport::mark_at(text, file, error.byte > 0 ? error.byte - 1 : 0);
+    throw ConfigError(mark, "is not a JSON object: it cannot be read from here on",
+                      "give a ds_config.json");
+  }
+  throw ConfigError({file, 0, 0}, "is not a JSON object", "give a ds_config.json");
 }
 
 }  // namespace
 
 bool holds_deepspeed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && text[first] == '{' &&
+  const bool object = first != std::string::npos && text[first] == '{';
+  const bool script = holds_document(text, "JSON");
+  return (object || script) &&
          (text.find("\"zero_optimization\"") != std::string::npos ||
           text.find("\"train_micro_batch_size_per_gpu\"") != std::string::npos ||
           text.find("\"train_batch_size\"") != std::string::npos);
 }
 
 ImportedJob import_deepspeed(const std::string& text, const std::string& file) {
-  const Json config = Json::parse(text, nullptr, false);
-  if (config.is_discarded() || !config.is_object())
-    throw ConfigError({file, 0, 0}, "is not a JSON object", "give a ds_config.json");
-  DeepSpeedImport in(config);
+  const std::string document = here_document(text, "JSON");
+  const Json config = parsed(document, file);
+  const Around script = holds_document(text, "JSON") ? around(text) : Around{};
+  DeepSpeedImport in(config, document, file);
   in.miss("model", "base", "the model, which ds_config.json does not say: --set model=NAME");
   in.miss("cluster", "base",
           "which devices they are, ds_config.json does not say: add --cluster NAME (see `shardplan "
           "list clusters`)");
-  read_plan(in);
-  read_training(in);
+  read_plan(in, script);
+  read_training(in, script);
   in.list_others();
   return std::move(in.job);
 }

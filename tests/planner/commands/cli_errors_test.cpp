@@ -99,6 +99,8 @@ const std::vector<Fault> faults{
     {"evaluate faulty.yaml", "model: " + std::string(300, '[') + std::string(300, ']') + "\n"},
     {"evaluate faulty.yaml", "model: *nobody\n"},
     {"import hf faulty.yaml", "a: 1\n"},
+    {"import deepspeed faulty.yaml", "{\"train_batch_size\": 8,\n}\n"},
+    {"import deepspeed faulty.yaml --cluster nosuch", "{\"train_batch_size\": 8}\n"},
     {"import hf faulty.yaml", "{\"model_type\": \"lama\", \"hidden_size\": 64}\n"},
     {"import hf faulty.yaml", "{\"model_type\": \"mixtral\", \"hidden_size\": 64}\n"},
     // Names.

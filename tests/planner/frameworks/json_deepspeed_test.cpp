@@ -3,13 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/deepspeed_keys.hpp"
 
 namespace json_deepspeed_test {
 
@@ -43,32 +42,9 @@ std::string refused(const std::string& plan, const std::string& training = "",
              : found.front().key + ": " + found.front().reason + "; " + found.front().remedy;
 }
 
-std::set<std::string> documented() {
-  std::ifstream file(std::string(SHARDPLAN_SOURCE_DIR) +
-                     "/tests/planner/support/deepspeed_keys.txt");
-  std::set<std::string> keys;
-  for (std::string line; std::getline(file, line);)
-    if (!line.empty() && line.front() != '#') keys.insert(line);
-  REQUIRE(keys.size() > 50);
-  return keys;
-}
-
-void check_keys(const json& map, const std::string& prefix, const std::set<std::string>& known) {
-  for (const auto& [key, value] : map.items()) {
-    const std::string name = prefix + key;
-    CAPTURE(name);
-    if (value.is_object()) {
-      check_keys(value, name + ".", known);
-    } else {
-      CHECK((known.contains(name) || known.contains(prefix + "*")));
-    }
-  }
-}
-
 }  // namespace
 
 TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies") {
-  const auto known = documented();
   for (const auto& [plan, training] :
        {std::pair{"dp: 16, micro_batch: 2, zero: 3", ""},
         {"tp: 2, dp: 8, zero: 2, recompute: full", ""},
@@ -76,7 +52,7 @@ TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies")
         {"dp: 16", ", gradient_precision: bf16"}}) {
     const auto s = scenario(plan, training);
     const json config = json::parse(exported(s).json);
-    check_keys(config, "", known);
+    deepspeed_keys::check(config);
     const auto p = costmodel::resolve_plan(s);
     CHECK(config["train_batch_size"] == 64);
     CHECK(config["train_micro_batch_size_per_gpu"].get<int>() *

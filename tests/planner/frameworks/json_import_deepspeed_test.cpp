@@ -3,14 +3,71 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "costmodel/base/error.hpp"
+#include "costmodel/config/yaml.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/deepspeed_keys.hpp"
+#include "tests/planner/support/random_scenario.hpp"
+#include "tests/sanitized.hpp"
 
 namespace json_import_deepspeed_test {
 
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
 using planner::import_deepspeed;
+
+namespace {
+
+// The scenario with a stack of DeepSpeed's, and without overlaps that ds_config.json has no word
+// for.
+std::string with_stack(std::string training, const std::string& stack) {
+  for (const char* key : {"stack: ", ", overlap: "}) {
+    const std::size_t from = training.find(key);
+    if (from == std::string::npos) continue;
+    const bool map = training[from + std::string(key).size()] == '{';
+    const std::size_t end = map ? training.find('}', from) + 1 : training.find_first_of(",}", from);
+    training.replace(from, end - from, key[0] == 's' ? "stack: " + stack : "");
+  }
+  return training;
+}
+
+// What a pipeline of one stage, or layers that divide, say in several ways.
+ParallelPlan as_read(ParallelPlan plan, const Scenario& in) {
+  if (plan.pp == 1) plan.schedule = costmodel::usual_schedule(1);
+  if (in.model.experts == 0) plan.experts = {};
+  if (plan.cp == 1) plan.cp_comm = {};
+  plan.stage_layers.clear();
+  return plan;
+}
+
+void check_back(const Scenario& in, const ParallelPlan& sent,
+                const random_scenario::Scenario& drawn) {
+  const auto exported = planner::export_deepspeed(in, sent);
+  deepspeed_keys::check(nlohmann::json::parse(exported.json));
+  REQUIRE(planner::holds_deepspeed(exported.text));
+  auto job = import_deepspeed(exported.text, "x.sh");
+  CHECK_MESSAGE(job.left_out.empty(), (job.left_out.empty() ? "" : job.left_out.front()));
+  planner::set_cluster(job, drawn.cluster);
+  planner::set_key(job, "model=" + drawn.model, {});
+  planner::set_key(job, "training.sequence=" + std::to_string(in.training.sequence), {});
+  CHECK_MESSAGE(job.missing.empty(), (job.missing.empty() ? "" : job.missing.front().key));
+  const Scenario out = scenarios::read(to_yaml(job));
+  CHECK(out.cluster.devices == sent.devices());
+  CHECK(to_yaml(to_value(as_read(resolve_plan(out), out))) == to_yaml(to_value(as_read(sent, in))));
+  CHECK(out.training.stack.name == in.training.stack.name);
+  CHECK(out.training.global_batch == in.training.global_batch);
+  CHECK(out.training.precision == in.training.precision);
+  CHECK(out.training.gradient_precision == in.training.gradient_precision);
+  CHECK(out.training.sgd == in.training.sgd);
+  CHECK(out.training.overlap.overlap_grad_reduce == in.training.overlap.overlap_grad_reduce);
+}
+
+}  // namespace
 
 TEST_CASE("what the file does not say is missing, what no key says is left out") {
   const auto job = import_deepspeed(
@@ -77,6 +134,45 @@ TEST_CASE("plans that DeepSpeed takes come back from ds_config.json") {
     CHECK(out.training.gradient_precision == in.training.gradient_precision);
     CHECK(out.training.overlap.overlap_grad_reduce == in.training.overlap.overlap_grad_reduce);
   }
+}
+
+TEST_CASE("200 random plans that DeepSpeed takes come back from their scripts") {
+  const int count = sanitized ? 40 : 200;
+  int accepted = 0;
+  for (std::uint32_t seed = 1; accepted < count && seed < 40'000; ++seed) {
+    random_scenario::Draw draw(seed);
+    auto drawn = random_scenario::draw_scenario(draw);
+    const auto is = [&](const char* kind) { return drawn.model.find(kind) != std::string::npos; };
+    if (is("t5") || is("mamba") || is("hybrid")) continue;
+    drawn.training = with_stack(
+        drawn.training, draw.word({"deepspeed-2021", "deepspeed-2021", "megatron-deepspeed-2022"}));
+    try {
+      const Scenario in = scenarios::read(drawn.yaml());
+      const ParallelPlan plan = resolve_plan(in);
+      if (!planner::deepspeed_violations(in, plan).empty()) continue;
+      ++accepted;
+      INFO("seed ", seed, "\n", drawn.yaml());
+      check_back(in, plan, drawn);
+    } catch (const costmodel::ConfigError& error) {
+      const std::string what = error.what();
+      CHECK_MESSAGE(what.starts_with("test.yaml") == true, what);
+    }
+  }
+  CHECK(accepted == count);
+}
+
+TEST_CASE("JSON that cannot be read, and sizes that are none, are refused where they stand") {
+  const auto refused = [](const std::string& text) {
+    return fixtures::config_error([&] { import_deepspeed(text, "ds.json"); });
+  };
+  CHECK(refused("{\n  \"a\": 1,\n  \"b\" 2\n}") ==
+        "ds.json:3:7: is not a JSON object: it cannot be read from here on; give a ds_config.json");
+  CHECK(refused("[1]") == "ds.json: is not a JSON object; give a ds_config.json");
+  CHECK(refused("{\"train_batch_size\": 8,\n \"zero_optimization\": {\"stage\": 9}}") ==
+        "ds.json:2:24: zero_optimization.stage is 9; write a whole number from 0 to 3");
+  CHECK(refused("{\"train_batch_size\": 0}") ==
+        "ds.json:1:2: train_batch_size is 0; write a whole number from 1 to 1000000000000");
+  CHECK(refused("{\"train_micro_batch_size_per_gpu\": 1.5}").starts_with("ds.json:1:2: "));
 }
 
 }  // namespace json_import_deepspeed_test
