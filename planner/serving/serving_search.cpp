@@ -77,7 +77,7 @@ void add_sizes(const ServingScenario& s, ServingSizes sizes, std::vector<Serving
 // up serve at its rate, that is fewer devices.
 double value_of(const ServingCandidate& c) { return c.estimate.per_device(); }
 
-bool better(const ServingCandidate& a, const ServingCandidate& b) {
+bool ranks_before(const ServingCandidate& a, const ServingCandidate& b) {
   if (value_of(a) != value_of(b)) return value_of(a) > value_of(b);
   return a.estimate.tpot.mean < b.estimate.tpot.mean;
 }
@@ -218,7 +218,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   }
   found.fit = fit.size();
   found.keep = kept.size();
-  std::stable_sort(kept.begin(), kept.end(), better);
+  std::stable_sort(kept.begin(), kept.end(), ranks_before);
   found.best = distinct(kept, static_cast<std::size_t>(std::max(1, top)));
   for (ServingCandidate& c : found.best)
     c.estimate = serving_estimate(with_choice(scenario, c.choice), c.choice.sizes);
