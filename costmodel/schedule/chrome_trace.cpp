@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/schedule/held_over_time.hpp"
 #include "costmodel/schedule/trace_slices.hpp"
 
@@ -171,10 +172,19 @@ void add_counters(std::span<const Slice> slices, const std::vector<RankMemory>& 
 
 }  // namespace
 
-std::string untraced_ranks(const Timeline& timeline) {
-  if (timeline.ranks <= most_traced_ranks) return "";
-  return fmt::format("the trace shows pipeline ranks 0 to {} of {}", most_traced_ranks - 1,
-                     timeline.ranks);
+std::string left_out_of_trace(const Timeline& timeline) {
+  std::string told;
+  if (timeline.ranks > most_traced_ranks) {
+    told = fmt::format("the trace shows pipeline ranks 0 to {} of {}", most_traced_ranks - 1,
+                       timeline.ranks);
+  }
+  const auto slices =
+      std::count_if(timeline.events.begin(), timeline.events.end(),
+                    [](const Event& event) { return event.rank < most_traced_ranks; });
+  if (static_cast<std::size_t>(slices) <= most_annotated_slices) return told;
+  return fmt::format("{}{}a trace of more than {} slices has neither arrows nor counters", told,
+                     told.empty() ? "" : "; ",
+                     format_integer(static_cast<std::int64_t>(most_annotated_slices)));
 }
 
 std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& iteration) {
@@ -183,9 +193,11 @@ std::string to_chrome_trace(const Timeline& timeline, const IterationFigures& it
   TraceLines lines;
   add_names(slices, ranks, lines);
   add_slices(slices, lines);
-  add_arrows(slices, pipelines_by_rank(slices, ranks), lines);
-  add_counters(slices, timeline.memory, lines);
-  const std::string left_out = untraced_ranks(timeline);
+  if (slices.size() <= most_annotated_slices) {
+    add_arrows(slices, pipelines_by_rank(slices, ranks), lines);
+    add_counters(slices, timeline.memory, lines);
+  }
+  const std::string left_out = left_out_of_trace(timeline);
   return fmt::format(
       "{{\"traceEvents\":[\n{}\n],\"displayTimeUnit\":\"ms\",\"iteration_s\":{},"
       "\"bubble_fraction\":{}{}}}\n",

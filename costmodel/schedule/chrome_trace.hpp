@@ -4,6 +4,7 @@
 // computation that waits for it, and counters ("C") of the micro-batches in flight and of memory.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "costmodel/schedule/timeline.hpp"
@@ -19,8 +20,12 @@ struct IterationFigures {
 // A trace shows at most as many ranks, the first ones.
 inline constexpr int most_traced_ranks = 64;
 
-// The sentence that says which ranks the trace leaves out; "" when it shows all.
-std::string untraced_ranks(const Timeline& timeline);
+// A trace of more slices has neither arrows nor counters, which are two thirds of it: viewers hold
+// all of a trace in memory.
+inline constexpr std::size_t most_annotated_slices = 500'000;
+
+// The sentence that says what the trace leaves out; "" when it has all.
+std::string left_out_of_trace(const Timeline& timeline);
 
 // Times are whole nanoseconds, written as microseconds: slices that follow one another without a
 // gap do so in the trace too. Slices of one stream that run at the same time, such as transfers in

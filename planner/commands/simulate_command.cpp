@@ -71,7 +71,7 @@ CommandResult simulate_command(const Session& session) {
     write_file(session.options.trace, to_chrome_trace(timeline, figures));
     result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
-    const std::string left_out = untraced_ranks(timeline);
+    const std::string left_out = left_out_of_trace(timeline);
     if (!left_out.empty()) result.warnings.push_back(left_out);
   }
   if (!session.options.write_schedule.empty()) {

@@ -24,7 +24,7 @@ void write_report(const RunResult& result, const costmodel::Scenario& scenario,
                   const OutputOptions& options) {
   if (!options.trace.empty()) {
     costmodel::write_file(options.trace, trace_of(result.measured));
-    const std::string left_out = untraced_ranks(result.measured.timeline);
+    const std::string left_out = left_out_of_trace(result.measured.timeline);
     if (!left_out.empty()) fmt::print(stderr, "shardplan run: {}\n", left_out);
   }
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);

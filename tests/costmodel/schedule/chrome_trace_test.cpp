@@ -18,6 +18,7 @@
 #include "costmodel/schedule/simulator.hpp"
 #include "costmodel/schedule/zero_bubble.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 namespace chrome_trace_test {
 
@@ -282,11 +283,27 @@ TEST_CASE("of more ranks than a viewer shows well the first are traced, and it i
   CHECK(shown.size() == most_traced_ranks);
   CHECK(*shown.rbegin() == most_traced_ranks - 1);
   CHECK(trace.at("otherData").at("note") == "the trace shows pipeline ranks 0 to 63 of 67");
-  CHECK(untraced_ranks(run.timeline) == trace.at("otherData").at("note"));
+  CHECK(left_out_of_trace(run.timeline) == trace.at("otherData").at("note"));
   CHECK(of_phase(trace, "s").size() == of_phase(trace, "f").size());
   const auto all = simulated({ScheduleKind::one_f_one_b, most_traced_ranks, 1, 2}, false);
-  CHECK(untraced_ranks(all.timeline) == "");
+  CHECK(left_out_of_trace(all.timeline) == "");
   CHECK_FALSE(trace_of(all.timeline).contains("otherData"));
+}
+
+TEST_CASE("a trace of very many slices has neither arrows nor counters, and it is said") {
+  Timeline timeline = simulated({ScheduleKind::one_f_one_b, 2, 1, 3}, false).timeline;
+  CHECK_FALSE(of_phase(trace_of(timeline), "s").empty());
+  for (double at = 1; timeline.events.size() < most_annotated_slices; ++at)
+    timeline.events.push_back({0, Stream::optimizer, "step", Seconds(at), Seconds(at + 1)});
+  CHECK(left_out_of_trace(timeline) == "");
+  timeline.events.push_back({0, Stream::optimizer, "last", Seconds(1e6), Seconds(2e6)});
+  CHECK(left_out_of_trace(timeline) ==
+        "a trace of more than 500,000 slices has neither arrows nor counters");
+  if (sanitized) return;
+  const std::string text = to_chrome_trace(timeline, {});
+  CHECK(text.find(R"("ph":"s")") == std::string::npos);
+  CHECK(text.find(R"("ph":"C")") == std::string::npos);
+  CHECK(text.find(left_out_of_trace(timeline)) != std::string::npos);
 }
 
 TEST_CASE("times without end or number still are JSON") {
