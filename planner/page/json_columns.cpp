@@ -47,13 +47,21 @@ std::string reasons(const Json& report) {
 
 std::string times(const Json& scenarios) {
   double full = 0;
+  bool hides = false;
   for (const Json& e : scenarios) full = std::max(full, number_at(e, {"time", "iteration_s"}));
   std::string html = "<div class=\"rows large\">\n";
   for (const Json& e : scenarios) {
     html += fmt::format("<span>{}</span>{}<span>{}</span>\n", html_text(words(at(e, {"name"}))),
                         time_bar(e, full), seconds_figure(at(e, {"time", "iteration_s"})));
+    const std::string hidden = hidden_bar(e, full);
+    hides |= !hidden.empty();
+    if (!hidden.empty())
+      html += fmt::format("<span></span><div class=\"beside\">{}</div><span></span>\n", hidden);
   }
-  return section("Where the time goes", html + "</div>\n" + time_legend());
+  const std::string note =
+      hides ? "<p class=\"note\">Hatched: communication that is hidden, and adds nothing.</p>\n"
+            : "";
+  return section("Where the time goes", note + html + "</div>\n" + time_legend());
 }
 
 std::string figures(const Json& report, const Json& scenarios) {

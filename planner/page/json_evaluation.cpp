@@ -178,16 +178,18 @@ std::vector<HiddenPart> hidden_parts(const Json& e) {
   return all;
 }
 
-std::string hidden_bar(const std::vector<HiddenPart>& parts, double full) {
+}  // namespace
+
+std::string hidden_bar(const Json& e, double full) {
   std::vector<BarPart> bar;
-  for (const auto& [part, time] : parts) {
-    bar.push_back({part->colour, time,
-                   fmt::format("{}, hidden: {}", part->name,
-                               costmodel::format_seconds(costmodel::Seconds(time))),
-                   true});
+  for (const auto& [part, time] : hidden_parts(e)) {
+    const std::string seconds = costmodel::format_seconds(costmodel::Seconds(time));
+    bar.push_back({part->colour, time, fmt::format("{}, hidden: {}", part->name, seconds), true});
   }
-  return bar_svg(bar, full, 0, "communication that is hidden");
+  return bar.empty() ? "" : bar_svg(bar, full, 0, "communication that is hidden");
 }
+
+namespace {
 
 Table time_table(const Json& e, bool hides) {
   const Json &exposed = at(e, {"time", "breakdown"}), &hidden = at(e, {"time", "hidden"});
@@ -225,7 +227,7 @@ std::string time_section(const Json& e) {
         "anyway, and adds nothing; with nothing to hide it, it would take as much more.";
   }
   html += "</p>\n<div class=\"large\">" + time_bar(e, full) + "</div>\n";
-  if (!hidden.empty()) html += "<div class=\"beside\">" + hidden_bar(hidden, full) + "</div>\n";
+  if (!hidden.empty()) html += "<div class=\"beside\">" + hidden_bar(e, full) + "</div>\n";
   return section("Where the time goes", html + table_of_html(time_table(e, !hidden.empty())));
 }
 

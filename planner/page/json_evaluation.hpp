@@ -14,6 +14,8 @@ std::string tiles_html(const nlohmann::ordered_json& evaluation);
 
 // The parts of its iteration side by side; `full`: the seconds of the whole width.
 std::string time_bar(const nlohmann::ordered_json& evaluation, double full);
+// Hatched: its communication that is hidden; "" where there is none.
+std::string hidden_bar(const nlohmann::ordered_json& evaluation, double full);
 // What the colours of such bars mean.
 std::string time_legend();
 

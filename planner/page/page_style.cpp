@@ -38,7 +38,7 @@ background:var(--ink);color:var(--paper);pointer-events:none}
 button{font:inherit;min-width:32px;min-height:28px;padding:0 8px;color:var(--ink);
 background:var(--stripe);border:1px solid var(--line);border-radius:6px;cursor:pointer}
 .bar{display:block;width:100%;height:16px}.bar.large,.large .bar{height:34px}
-.beside{margin:3px 0 8px}
+.beside{margin:3px 0 8px}.rows .beside{margin:0 0 8px}.rows .beside .bar{height:12px}
 .bar rect{stroke:var(--paper);stroke-width:1;vector-effect:non-scaling-stroke}
 .hatched{fill:none;stroke:var(--c);stroke-width:10;stroke-dasharray:3 2}
 .limit{stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke;fill:none}
