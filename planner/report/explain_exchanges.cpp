@@ -99,14 +99,15 @@ class Exchanges {
     add("inputs", collective_time(CollectiveKind::broadcast, bytes, group, s_.cluster),
         fmt::format(
             "broadcast to the tensor group for a micro-batch: tokens 8, labels 8, loss mask "
-            "4, positions 8 bytes a token = {}; rank 0 alone reads the data",
+            "4, positions 8 bytes a token = {}; rank 0 alone reads the data, and the whole "
+            "sequence",
             format_bytes(bytes)));
   }
 
   // A pair of linears splits its first by columns and its second by rows, and needs one all-reduce.
   void linears() {
     const auto group = layout_of(costmodel::Axis::tensor, p_, s_.cluster);
-    const double tokens = static_cast<double>(p_.micro_batch * s_.training.sequence);
+    const double tokens = static_cast<double>(p_.micro_batch * s_.training.sequence) / p_.cp;
     const double bytes = storage_bytes(s_.training.precision);
     const Bytes wide(tokens * static_cast<double>(s_.model.ffn_hidden) * bytes);
     const Bytes narrow(tokens * static_cast<double>(s_.model.hidden) * bytes);

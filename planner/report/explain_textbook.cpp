@@ -10,6 +10,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
 namespace planner {
@@ -61,9 +62,13 @@ class Textbook {
     return evaluator_.estimate(plan);
   }
 
-  // t_f and t_b of a stage: of its v chunks together.
-  Seconds forward_of(const Estimate& e) const { return p_.vpp * slowest(e.stage_forward); }
-  Seconds backward_of(const Estimate& e) const { return p_.vpp * slowest(e.stage_backward); }
+  // t_f and t_b of the slowest pipeline rank: of its v chunks together.
+  static Seconds forward_of(const Estimate& e) {
+    return Seconds(std::ranges::max(by_rank(e.stage_forward, e.plan)));
+  }
+  static Seconds backward_of(const Estimate& e) {
+    return Seconds(std::ranges::max(by_rank(e.stage_backward, e.plan)));
+  }
 
   // costmodel/schedule/closed_form.hpp; arXiv:2104.04473 section 2.2.
   void corollaries() {
@@ -83,8 +88,12 @@ class Textbook {
                     format_seconds(e_.pipeline)));
   }
 
-  // The closed form of the plan's schedule for even stages, of so many micro-batches.
+  // The closed form of the plan's schedule for stages that are all as slow as the slowest.
   Seconds even_time(const Estimate& e) {
+    if (fills_and_drains()) {
+      const double turns = static_cast<double>(e.micro_batches) + (p_.pp - 1.0) / p_.vpp;
+      return turns * (forward_of(e) + backward_of(e));
+    }
     Seconds weight_gradient;
     for (const Seconds t : evaluator_.cost(e.plan).times.weight_gradient)
       weight_gradient = max(weight_gradient, t);
@@ -181,7 +190,8 @@ class Textbook {
   }
 
   void tensor_against_pipeline() {
-    const double t = p_.tp, tokens = static_cast<double>(p_.micro_batch * s_.training.sequence);
+    const double t = p_.tp,
+                 tokens = static_cast<double>(p_.micro_batch * s_.training.sequence) / p_.cp;
     const Bytes message(tokens * static_cast<double>(s_.model.hidden) *
                         storage_bytes(s_.training.precision));
     const double layers = static_cast<double>(s_.model.layers) / p_.pp;

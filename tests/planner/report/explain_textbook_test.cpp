@@ -55,6 +55,22 @@ TEST_CASE("three corollaries: t_f / p, m (t_f + t_b), m p (t_f + t_b)") {
   CHECK(w.row("m p (t_f + t_b)").value == format_seconds(256 * 4 * (forward + backward)));
 }
 
+TEST_CASE("of virtual stages a rank's chunks count together, and a bubble of (p - 1)/v turns") {
+  std::string interleaved = scenario;
+  interleaved.replace(interleaved.find("micro_batch: 1"), 14,
+                      "micro_batch: 1, vpp: 2, schedule: interleaved");
+  const Worked w(interleaved);
+  Seconds forward, backward;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    forward = max(forward, w.estimate.stage_forward[rank] + w.estimate.stage_forward[rank + 4]);
+    backward = max(backward, w.estimate.stage_backward[rank] + w.estimate.stage_backward[rank + 4]);
+  }
+  CHECK(w.row("m (t_f + t_b)").value == format_seconds(256 * (forward + backward)));
+  CHECK(w.row("b 1 (this plan)").value == format_seconds(257.5 * (forward + backward)));
+  CHECK(contains(w.row("b 1 (this plan)").from, "(256/1 + 1.5) x"));
+  CHECK(256 * (forward + backward) <= w.estimate.pipeline);
+}
+
 TEST_CASE("the curve of b is (b'/b + p - 1) (t_f(b) + t_b(b)), and names this plan") {
   const Worked w(scenario);
   const Seconds step = *std::ranges::max_element(w.estimate.stage_forward) +
