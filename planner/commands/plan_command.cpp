@@ -93,9 +93,10 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
 // Makes more of the report's JSON; empty: nothing more.
 using MoreJson = std::function<std::string(const std::string&)>;
 
-// The report in the requested format.
+// The report in the requested format. `seconds`: of the search, without the extras'.
 CommandResult answered(const Session& session, const Scenario& s, const Strategies& all,
-                       const PlanExtras& extras, const Stopwatch& watch, const MoreJson& more) {
+                       const PlanExtras& extras, std::optional<double> seconds,
+                       const MoreJson& more) {
   const SearchResult& found = all.found;
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
@@ -103,7 +104,7 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   const costmodel::ParallelPlan& best = found.plans.front().plan;
   const auto json = [&] {
     const std::string report =
-        with_extras(search_json(all, steps, s, wall_time(session, watch), extras.front), extras, s);
+        with_extras(search_json(all, steps, s, seconds, extras.front), extras, s);
     return more ? more(report) : report;
   };
   CommandResult result;
@@ -116,9 +117,8 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
     case Format::text:
     case Format::svg:
     case Format::md:
-      result.text =
-          search_report(all, steps, s, wall_time(session, watch), session.style, extras.front) +
-          extras_report(extras, s, session.style);
+      result.text = search_report(all, steps, s, seconds, session.style, extras.front) +
+                    extras_report(extras, s, session.style);
   }
   return result;
 }
@@ -134,18 +134,28 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
                                               : Reach::all;
   const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
   Strategies all = run_strategies(s, reach, threads, expired, interruption.poll(), effort);
-  const PlanExtras extras = extras_of(session, s, all, threads, interruption.poll());
+  const auto seconds = wall_time(session, watch);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
+  const PlanExtras extras = extras_of(session, s, all, threads, interruption.poll());
   if (!all.interrupted.empty()) {
     all.sharding.reset();
     CommandResult result = all.found.plans.empty()
-                               ? stopped(session, s, all, wall_time(session, watch))
-                               : answered(session, s, all, extras, watch, more);
+                               ? stopped(session, s, all, seconds)
+                               : answered(session, s, all, extras, seconds, more);
     interruption.tell("plan: " + planner::interruption(all), result);
     return result;
   }
-  if (!all.found.plans.empty()) return answered(session, s, all, extras, watch, more);
+  if (!all.found.plans.empty()) {
+    CommandResult result = answered(session, s, all, extras, seconds, more);
+    if (interruption.came()) {
+      interruption.tell(fmt::format("plan: {}: the search had ended; of what was asked for beside "
+                                    "it a part is reported",
+                                    interruption.text()),
+                        result);
+    }
+    return result;
+  }
   if (all.layouts && all.layouts->expired && !all.layouts->spent)
     return stopped(session, s, all, wall_time(session, watch));
   CommandResult result =

@@ -66,6 +66,22 @@ const std::string so_far = " configurations looked at so far; nothing is proved"
 
 }  // namespace
 
+TEST_CASE("plan interrupted behind its search keeps the proof, and has a part of the rest") {
+  const Scratch scratch;
+  const auto done = interrupted(
+      "plan gpt3-175b-selene --set model=llama-3.1-405b --set cluster=dgx-h100 "
+      "--set cluster.devices=16384 --set training.global_batch=2048 --set training.sequence=8192 "
+      "--set training.stack=megatron-core-2026 --set plan={} --strategy grid --sensitivity "
+      "--format json --out best.json",
+      SIGINT, "the search had ended", scratch);
+  CHECK(done.run.status == 130);
+  CHECK(done.seconds < done.most);
+  const json all = json::parse(scratch.read("best.json"));
+  CHECK(all["interrupted"] == false);
+  CHECK(all["certificate"]["gap_pct"] == 0);
+  CHECK(all["sensitivity"]["interrupted"] == true);
+}
+
 TEST_CASE("plan interrupted by Ctrl-C prints the best plans so far, without a certificate") {
   const Scratch scratch;
   const auto done =
