@@ -29,8 +29,8 @@ ServedProduct grouped(const GroupedLinear& o, bool up, const ServingSizes& sizes
   }
   const double all = tokens * sizes.ep / sizes.tp;  // tokens of the ranks that share the experts
   p.rows = all * chosen / sizes.ep;
-  p.held = experts / sizes.ep;
-  p.read = distinct_experts(experts, chosen, all) / sizes.ep;
+  p.held = std::ceil(experts / sizes.ep);  // what does not divide is filled with copies of experts
+  p.read = p.held * distinct_experts(experts, chosen, all) / experts;
   return p;
 }
 

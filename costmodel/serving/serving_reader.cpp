@@ -235,7 +235,7 @@ std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
                          all);
     }
     if (sizes.ep > sizes.tp && sizes.pp > 1) return "experts over replicas and pp at once";
-    if (model.experts % sizes.ep != 0)
+    if (sizes.ep > model.experts || (sizes.ep <= sizes.tp && model.experts % sizes.ep != 0))
       return fmt::format("{} experts are not divisible by ep {}", model.experts, sizes.ep);
   }
   if (model.experts > 0 && sizes.ep <= sizes.tp &&

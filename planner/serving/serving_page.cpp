@@ -83,7 +83,7 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
 std::string page(const ServingScenario& s, const std::string& body) {
   const std::string heading = serving_heading(s, {});
   const std::size_t end = heading.find('\n');
-  const std::string lead = heading.substr(end + 1);
+  const std::string lead = heading.substr(end + 1, heading.size() - end - 2);  // without its end
   return html_page(heading.substr(0, end),
                    fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body);
 }

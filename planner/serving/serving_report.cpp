@@ -55,11 +55,14 @@ std::string latency_text(const Latency& latency, const std::array<double, 2>& in
                      at(interval[1]));
 }
 
-std::string price_text(const ServingEstimate& e) {
+std::string price_text(const ServingEstimate& e, const std::array<double, 2>& rate) {
   if (e.usd_per_hour <= 0)
     return "not known: --set cluster.price.usd_per_device_hour=2.50, or what you pay";
-  return fmt::format("{:.3g} dollars a million output tokens ({:.4g} dollars an hour)",
-                     e.usd_per_million_output, e.usd_per_hour);
+  const double usd = e.usd_per_million_output;
+  return fmt::format(
+      "{:.3g} dollars a million output tokens (90 % interval {:.3g} to {:.3g}), {:.4g} dollars an "
+      "hour",
+      usd, usd / rate[1], usd / rate[0], e.usd_per_hour);
 }
 
 std::string memory_text(const ServingEstimate& e) {
@@ -96,7 +99,7 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
   text += "Memory      " + memory_text(e) + "\n";
   text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
                       whole_number(e.memory.tokens), whole_number(std::floor(e.held)), e.running);
-  text += "Price       " + price_text(e) + "\n";
+  text += "Price       " + price_text(e, tokens) + "\n";
   if (e.saturated) {
     text += fmt::format(
         "Overloaded  {:.3g} requests a second arrive and at most {:.3g} are answered: latencies "

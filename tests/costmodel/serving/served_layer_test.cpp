@@ -67,4 +67,6 @@ TEST_CASE("ep shares whole experts out where tp cuts each") {
   const ServedProduct spread = experts(4, 8, 2);
   CHECK(spread.held == 1);
   CHECK(spread.rows == 8);
+  // Of eight experts on six devices each has two, some of them copies.
+  CHECK(experts(1, 6, 6).held == 2);
 }

@@ -13,6 +13,7 @@ TEST_CASE("The page has tiles, the curve and the reasons, and loads nothing") {
                            "From tp 1 to tp 2", "prompts of 512 tokens"})
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("\\n") == std::string::npos);
   CHECK(html.find("http") == std::string::npos);
 }
 
