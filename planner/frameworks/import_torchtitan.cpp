@@ -21,7 +21,6 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
 using costmodel::scalar_value;
 using costmodel::Value;
 
@@ -52,8 +51,8 @@ struct Degrees {
 
 class TorchtitanImport {
  public:
-  TorchtitanImport(std::vector<SetField> fields, const std::string& file, std::int64_t devices)
-      : fields_(std::move(fields), file), devices_(devices) {
+  TorchtitanImport(std::vector<SetField> fields, std::int64_t devices)
+      : fields_(std::move(fields)), devices_(devices) {
     job.format = JobFormat::torchtitan;
     for (const char* part : {"model", "cluster", "training", "plan"}) job.scenario.set(part, {});
     tokens_ = fields_.has("training.num_tokens_per_microbatch_per_dp_rank") ||
@@ -333,7 +332,7 @@ class TorchtitanImport {
   std::vector<std::int64_t> split(std::int64_t stages, std::int64_t first,
                                   std::int64_t last) const {
     const std::int64_t all = flavor_->layers + first + last;
-    if (stages < 2 || stages > all) return {};
+    if (stages < 2 || stages > flavor_->layers) return {};
     std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), all / stages);
     for (std::int64_t i = 0; i < all % stages; ++i) ++layers[static_cast<std::size_t>(i)];
     layers.front() -= first;
@@ -373,7 +372,7 @@ class TorchtitanImport {
                                            policy->values.front() != "null" && tokens_);
     const bool asynchronous = fields_.flag("parallelism.enable_async_tensor_parallel", false) ||
                               fields_.flag("compile.enable_async_tensor_parallel", false);
-    on("compile", compiles || fields_.flag("training.compile", false));
+    on("compile", compiles);
     on("async_tp", asynchronous && compiles);
     if (tokens_) on("cuda_graph", !fields_.flag("training.disable_cuda_graphs", false));
     job.scenario.find("training")->set("overlap", overlap);
@@ -430,7 +429,7 @@ ImportedJob import_torchtitan(const std::string& text, const std::string& file) 
   std::vector<SetField> fields = is_python(text)
                                      ? read_python_settings(here_document(text, "PYTHON"), file)
                                      : read_toml(here_document(text, "TOML"), file);
-  TorchtitanImport in(std::move(fields), file, devices);
+  TorchtitanImport in(std::move(fields), devices);
   in.read();
   return std::move(in.job);
 }

@@ -98,7 +98,9 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
               {"gradient_clipping", 1.0}};
   if (t.precision == Precision::bf16) config["bf16"] = {{"enabled", true}};
   if (t.precision == Precision::fp16) config["fp16"] = {{"enabled", true}, {"loss_scale", 0}};
-  config["data_types"] = {{"grad_accum_dtype", to_string(t.gradient_precision)}};
+  // 16-bit gradients are in the format of the run: stacks say fp16 for either.
+  const bool narrow = t.precision != Precision::fp32 && t.gradient_precision != Precision::fp32;
+  config["data_types"] = {{"grad_accum_dtype", to_string(narrow ? t.precision : Precision::fp32)}};
   config["zero_optimization"] = {{"stage", p.zero},
                                  {"overlap_comm", t.overlap.overlap_grad_reduce},
                                  {"reduce_scatter", true},

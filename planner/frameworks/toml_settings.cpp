@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include "costmodel/base/escape.hpp"
@@ -45,6 +46,20 @@ std::vector<std::string> items_of(const toml::array& list) {
   return items;
 }
 
+// Dotted keys make tables in tables, which toml++ frees by a call each: too many end the program.
+void refuse_deep_keys(const std::string& text, const std::string& file) {
+  constexpr std::string_view ends = ",[]{}=#\n";
+  int dots = 0;
+  Mark mark{file, 1, 1};
+  for (const char c : text) {
+    if (ends.find(c) != std::string_view::npos) dots = 0;
+    if (c == '.' && ++dots > deepest_table)
+      throw ConfigError(mark, "is nested too deeply", "torchtitan's sections have three levels");
+    mark.column = c == '\n' ? 1 : mark.column + 1;
+    if (c == '\n') ++mark.line;
+  }
+}
+
 class Flattening {
  public:
   explicit Flattening(const std::string& file) : file_(file) {}
@@ -81,6 +96,7 @@ class Flattening {
 bool reads_toml() { return true; }
 
 std::vector<SetField> read_toml(const std::string& text, const std::string& file) {
+  refuse_deep_keys(text, file);
   Flattening flat(file);
   try {
     flat.add(toml::parse(text, file), "", 1);

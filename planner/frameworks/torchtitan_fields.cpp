@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 34> harmless_settings{
     "validation.",
     "memory_estimation.",
     "fault_tolerance.",
-    "experimental.",
+    "experimental.custom_",
     "model.hf_assets_path",
     "model.tokenizer_path",
     "model.print_after_conversion",
@@ -56,6 +56,18 @@ constexpr std::array<std::string_view, 34> harmless_settings{
     "compile.components",
     "compile.backend"};
 
+// Names of 2024, before version 0.1, and what they became.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> older_names{
+    {{"training.batch_size", "training.local_batch_size"},
+     {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"},
+     {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"},
+     {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"},
+     {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"},
+     {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"},
+     {"experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"},
+     {"experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
+     {"training.compile", "compile.enable"}}};
+
 bool is_harmless(std::string_view field) {
   return std::ranges::any_of(harmless_settings,
                              [&](std::string_view begin) { return field.starts_with(begin); });
@@ -71,8 +83,12 @@ std::string text_of(const SetField& set) {
 
 }  // namespace
 
-TorchtitanFields::TorchtitanFields(std::vector<SetField> fields, std::string file)
-    : fields_(std::move(fields)), file_(std::move(file)) {}
+TorchtitanFields::TorchtitanFields(std::vector<SetField> fields) : fields_(std::move(fields)) {
+  for (auto& set : fields_) {
+    for (const auto& [old, today] : older_names)
+      if (set.field == old) set.field = today;
+  }
+}
 
 bool TorchtitanFields::has(std::string_view field) const {
   return std::ranges::any_of(fields_, [&](const SetField& set) { return set.field == field; });

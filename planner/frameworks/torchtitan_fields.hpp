@@ -1,4 +1,5 @@
-// The settings of a configuration of torchtitan, asked for by name with their defaults.
+// The settings of a configuration of torchtitan, asked for by name with their defaults. Names of
+// 2024 ([training] batch_size, [experimental] pipeline_parallel_degree) are those of today.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace planner {
 
 class TorchtitanFields {
  public:
-  TorchtitanFields(std::vector<SetField> fields, std::string file);
+  explicit TorchtitanFields(std::vector<SetField> fields);
 
   bool has(std::string_view field) const;
   // The last setting of the name, which counts; null for none.
@@ -31,7 +32,6 @@ class TorchtitanFields {
 
  private:
   std::vector<SetField> fields_;
-  std::string file_;
   std::set<std::string, std::less<>> asked_;
 };
 

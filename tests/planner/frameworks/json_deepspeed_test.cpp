@@ -60,6 +60,7 @@ TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies")
           64);
     CHECK(config["zero_optimization"]["stage"] == p.zero);
     CHECK(config["bf16"]["enabled"] == true);
+    CHECK(config["data_types"]["grad_accum_dtype"] != "fp16");
     CHECK(config.contains("activation_checkpointing") ==
           (p.recompute.granularity == costmodel::Recomputation::full));
     CHECK(config.contains("tensor_parallel") == (p.tp > 1));

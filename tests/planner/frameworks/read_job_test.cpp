@@ -33,6 +33,9 @@ TEST_CASE("a scenario, a script and a log") {
   CHECK(scenario.scenario.find("plan")->find("tp")->text == "8");
   CHECK(job_of(megatron_runs::script).format == planner::JobFormat::megatron);
   CHECK(job_of(megatron_runs::log).missing.size() == 1);
+  CHECK(job_of("config.parallelism.tensor_parallel_degree = 2\n").format ==
+        planner::JobFormat::torchtitan);
+  CHECK(job_of("{\"train_batch_size\": 8}").format == planner::JobFormat::deepspeed);
   CHECK_THROWS_WITH(job_of("hello\n"), doctest::Contains("is no description of a job"));
 }
 

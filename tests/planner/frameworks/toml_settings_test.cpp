@@ -33,6 +33,11 @@ TEST_CASE("what is no TOML is refused where it stands" * doctest::skip(!planner:
                        costmodel::ConfigError);
   CHECK_THROWS_WITH_AS(read_toml("[a]\nx = 1\nx = 2\n", "x.toml"), doctest::Contains("x.toml:3:"),
                        costmodel::ConfigError);
+  std::string deep = "[a]\nx";
+  for (int i = 0; i < 100'000; ++i) deep += ".x";
+  CHECK_THROWS_WITH_AS(read_toml(deep + " = 1\n", "x.toml"),
+                       "x.toml:2:66: is nested too deeply; torchtitan's sections have three levels",
+                       costmodel::ConfigError);
 }
 
 TEST_CASE("a build without toml++ says so" * doctest::skip(planner::reads_toml())) {
