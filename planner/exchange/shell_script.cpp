@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/exchange/shell_arithmetic.hpp"
+#include "planner/exchange/shell_fields.hpp"
 
 namespace planner {
 
@@ -17,7 +18,6 @@ using costmodel::Mark;
 namespace {
 
 constexpr std::size_t longest_word = std::size_t{1} << 20;
-constexpr std::size_t longest_script = std::size_t{32} << 20;  // with everything expanded
 constexpr int deepest = 64;
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -112,58 +112,6 @@ class ShellReader {
     }
   }
 
-  // The words that one word of the script stands for: none for an empty expansion, several for one
-  // outside quotes.
-  struct Fields {
-    ShellWords done;
-    ShellWord current;
-    bool open = false;  // current is a word, though perhaps an empty one
-  };
-
-  void add(Fields& f, std::string_view piece) {
-    f.current.text += piece;
-    f.open = true;
-    spend(piece.size() + 1);
-    if (f.current.text.size() > longest_word)
-      throw ConfigError(f.current.mark, "a word grows beyond 1 MiB", "shorten the script");
-  }
-  // Variables may double again and again: what is expanded is bounded too.
-  void spend(std::size_t characters) {
-    spent_ += characters;
-    if (spent_ > longest_script)
-      throw ConfigError(mark(), "the script grows beyond 32 MiB as it is expanded", "shorten it");
-  }
-  static void close(Fields& f) {
-    if (f.open) f.done.push_back(f.current);
-    f.current = {"", f.current.mark, ""};
-    f.open = false;
-  }
-  void add_unknown(Fields& f, const std::string& what) {
-    add(f, "");
-    f.current.unknown = what;
-  }
-  void add_value(Fields& f, const ShellWords& value, bool quoted, bool items) {
-    spend(value.size());
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      if (i > 0 && quoted && !items) add(f, " ");
-      if (i > 0 && (!quoted || items)) close(f);
-      if (!f.open) f.current.mark = value[i].mark;
-      if (!value[i].unknown.empty()) add_unknown(f, value[i].unknown);
-      if (quoted) {
-        add(f, value[i].text);
-        continue;
-      }
-      for (const char c : value[i].text) {
-        if (is_blank(c) || c == '\n') {
-          close(f);
-        } else {
-          add(f, std::string_view(&c, 1));
-        }
-      }
-    }
-    if (quoted && !items) f.open = true;
-  }
-
   // The text of a bracketed expansion up to its end, `depth` brackets deep.
   std::string up_to(char open, char end) {
     std::string inside;
@@ -185,31 +133,27 @@ class ShellReader {
     return found == known_->end() ? nullptr : &found->second;
   }
   bool is_empty(const ShellWords& words) {
-    spend(words.size());
+    budget_->spend(words.size(), mark());
     return std::ranges::all_of(words, [](const ShellWord& word) { return word.text.empty(); });
   }
 
   // The default of ${NAME:-default} is itself a word of the script.
-  void add_default(Fields& f, const std::string& word, bool quoted) {
+  void add_default(ShellFields& f, const std::string& word, bool quoted) {
     if (++depth_ > deepest) {
-      throw ConfigError(f.current.mark, "expansions are nested deeper than 64",
-                        "shorten the script");
+      throw ConfigError(f.mark(), "expansions are nested deeper than 64", "shorten the script");
     }
     ShellReader inner(word, file_);
     inner.known_ = known_;
     inner.depth_ = depth_;
     inner.line_ = line_;
-    inner.spent_ = spent_;
-    Fields fields;
-    fields.current.mark = f.current.mark;
+    inner.budget_ = budget_;
+    ShellFields fields(f.mark(), *budget_);
     while (inner.at_ < word.size()) inner.read_piece(fields, quoted);
-    spent_ = inner.spent_;
-    close(fields);
-    add_value(f, fields.done, true, !quoted);
+    f.add_value(fields.take(), true, !quoted);
     --depth_;
   }
 
-  void add_parameter(Fields& f, const std::string& inside, bool quoted) {
+  void add_parameter(ShellFields& f, const std::string& inside, bool quoted) {
     std::size_t end = 0;
     while (end < inside.size() && is_name_char(inside[end])) ++end;
     const std::string name = inside.substr(0, end);
@@ -220,34 +164,34 @@ class ShellReader {
     const bool colon = rest.starts_with(':');
     const bool set = value != nullptr && !(colon && is_empty(*value));
     if (rest.empty() || (set && rest.find_first_of("-=?") <= 1)) {
-      if (value == nullptr) return add_unknown(f, "$" + name);
-      return add_value(f, *value, quoted, items);
+      if (value == nullptr) return f.add_unknown("$" + name);
+      return f.add_value(*value, quoted, items);
     }
     const std::string_view operation = rest.substr(colon ? 1 : 0);
     if (!operation.empty() && (operation.front() == '-' || operation.front() == '='))
       return add_default(f, std::string(operation.substr(1)), quoted);
-    add_unknown(f, operation.starts_with('?') ? "$" + name : "${" + inside + "}");
+    f.add_unknown(operation.starts_with('?') ? "$" + name : "${" + inside + "}");
   }
 
-  void add_arithmetic(Fields& f, const std::string& inside) {
+  void add_arithmetic(ShellFields& f, const std::string& inside) {
     const auto value = shell_arithmetic(inside, [this](const std::string& name) {
       const ShellWords* words = variable(name);
       return words != nullptr && words->size() == 1 && words->front().unknown.empty()
                  ? std::optional(words->front().text)
                  : std::nullopt;
     });
-    if (value) return add(f, std::to_string(*value));
-    add_unknown(f, "$((" + inside + "))");
+    if (value) return f.add(std::to_string(*value));
+    f.add_unknown("$((" + inside + "))");
   }
 
-  void add_expansion(Fields& f, bool quoted) {
+  void add_expansion(ShellFields& f, bool quoted) {
     if (take("${")) return add_parameter(f, up_to('{', '}'), quoted);
     if (take("$((")) {
       const std::string inside = up_to('(', ')');
       if (peek() == ')') step();
       return add_arithmetic(f, inside);
     }
-    if (take("$(")) return add_unknown(f, "$(" + up_to('(', ')') + ")");
+    if (take("$(")) return f.add_unknown("$(" + up_to('(', ')') + ")");
     step();  // '$'
     std::string name;
     while (is_name_char(peek())) name += step();
@@ -255,48 +199,48 @@ class ShellReader {
       step();  // the arguments of the script: there are none
       return;
     }
-    if (name.empty()) return add(f, "$");
+    if (name.empty()) return f.add("$");
     // Of an array bash would take the first item alone; who writes so means all of them.
-    if (const ShellWords* value = variable(name)) return add_value(f, *value, quoted, false);
-    add_unknown(f, "$" + name);
+    if (const ShellWords* value = variable(name)) return f.add_value(*value, quoted, false);
+    f.add_unknown("$" + name);
   }
 
-  void read_quoted(Fields& f) {
+  void read_quoted(ShellFields& f) {
     const Mark begin = mark();
     if (take("\"$@\"")) return;  // no word at all without arguments of the script
     step();
-    f.open = true;
+    f.open();
     while (at_ < text_.size() && peek() != '"') {
       if (continues_line()) continue;
       if (peek() == '\\' && std::string_view("\"\\$`").find(peek(1)) != std::string_view::npos) {
         step();
         const char c = step();
-        add(f, std::string_view(&c, 1));
+        f.add(c);
       } else if (peek() == '$') {
         add_expansion(f, true);
       } else {
         const char c = step();
-        add(f, std::string_view(&c, 1));
+        f.add(c);
       }
     }
     if (at_ >= text_.size()) throw ConfigError(begin, "a quote is not closed", "close it");
     step();
   }
 
-  void read_literal(Fields& f) {
+  void read_literal(ShellFields& f) {
     const Mark begin = mark();
     step();
-    f.open = true;
+    f.open();
     while (at_ < text_.size() && peek() != '\'') {
       const char c = step();
-      add(f, std::string_view(&c, 1));
+      f.add(c);
     }
     if (at_ >= text_.size()) throw ConfigError(begin, "a quote is not closed", "close it");
     step();
   }
 
   // One piece of a word: quoted text, an expansion, or a character.
-  void read_piece(Fields& f, bool quoted) {
+  void read_piece(ShellFields& f, bool quoted) {
     if (continues_line()) return;
     const char c = peek();
     if (!quoted && c == '\'') return read_literal(f);
@@ -304,11 +248,11 @@ class ShellReader {
     if (c == '$') return add_expansion(f, quoted);
     if (c == '`') {
       step();
-      return add_unknown(f, "`" + up_to('\0', '`') + "`");
+      return f.add_unknown("`" + up_to('\0', '`') + "`");
     }
     if (c == '\\' && at_ + 1 < text_.size()) step();
     const char plain = step();
-    add(f, std::string_view(&plain, 1));
+    f.add(plain);
   }
 
   bool ends_word() const {
@@ -317,12 +261,10 @@ class ShellReader {
   }
 
   ShellWords read_fields() {
-    Fields f;
-    f.current.mark = mark();
+    ShellFields f(mark(), *budget_);
     while (at_ < text_.size() && !ends_word() && !(peek() == '\\' && peek(1) == '\n'))
       read_piece(f, false);
-    close(f);
-    return std::move(f.done);
+    return f.take();
   }
 
   // NAME=, NAME+= at the beginning of a command; leaves the place behind it.
@@ -393,9 +335,8 @@ class ShellReader {
 
   // The value of an assignment is one word, whatever blanks its expansions have.
   ShellWords read_value() {
-    Fields f;
-    f.current.mark = mark();
-    f.open = true;
+    ShellFields f(mark(), *budget_);
+    f.open();
     while (at_ < text_.size() && !ends_word()) {
       if (peek() == '$') {
         add_expansion(f, true);
@@ -403,9 +344,8 @@ class ShellReader {
         read_piece(f, false);
       }
     }
-    f.open = true;
-    close(f);
-    return std::move(f.done);
+    f.open();
+    return f.take();
   }
 
   bool is_keyword(const std::string& word) {
@@ -429,7 +369,8 @@ class ShellReader {
   const std::string& text_;
   std::string file_;
   std::size_t at_ = 0, line_start_ = 0;
-  std::size_t spent_ = 0;
+  ShellBudget own_budget_;
+  ShellBudget* budget_ = &own_budget_;
   int line_ = 1, depth_ = 0;
   ShellScript script_;
   const std::map<std::string, ShellWords>* known_ = &script_.variables;

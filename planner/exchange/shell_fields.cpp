@@ -1,0 +1,73 @@
+#include "planner/exchange/shell_fields.hpp"
+
+#include <utility>
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Mark;
+
+namespace {
+
+constexpr std::size_t longest_field = std::size_t{1} << 20;
+constexpr std::size_t longest_script = std::size_t{32} << 20;  // with everything expanded
+
+}  // namespace
+
+void ShellBudget::spend(std::size_t characters, const Mark& mark) {
+  spent += characters;
+  if (spent > longest_script)
+    throw ConfigError(mark, "the script grows beyond 32 MiB as it is expanded", "shorten it");
+}
+
+ShellFields::ShellFields(Mark begin, ShellBudget& budget) : budget_(budget) {
+  current_.mark = std::move(begin);
+}
+
+void ShellFields::add(std::string_view piece) {
+  current_.text += piece;
+  open_ = true;
+  budget_.spend(piece.size() + 1, current_.mark);
+  if (current_.text.size() > longest_field)
+    throw ConfigError(current_.mark, "a word grows beyond 1 MiB", "shorten the script");
+}
+
+void ShellFields::add_unknown(const std::string& what) {
+  add("");
+  current_.unknown = what;
+}
+
+void ShellFields::close() {
+  if (open_) done_.push_back(current_);
+  current_ = {"", current_.mark, ""};
+  open_ = false;
+}
+
+void ShellFields::add_value(const ShellWords& value, bool quoted, bool items) {
+  budget_.spend(value.size(), current_.mark);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (i > 0 && quoted && !items) add(' ');
+    if (i > 0 && (!quoted || items)) close();
+    if (!open_) current_.mark = value[i].mark;
+    if (!value[i].unknown.empty()) add_unknown(value[i].unknown);
+    if (quoted) {
+      add(value[i].text);
+      continue;
+    }
+    for (const char c : value[i].text) {
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+        close();
+      } else {
+        add(c);
+      }
+    }
+  }
+  if (quoted && !items) open_ = true;
+}
+
+ShellWords ShellFields::take() {
+  close();
+  return std::move(done_);
+}
+
+}  // namespace planner
