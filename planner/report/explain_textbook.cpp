@@ -12,6 +12,7 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/schedule/closed_form.hpp"
+#include "planner/report/report_tables.hpp"
 
 namespace planner {
 
@@ -31,8 +32,6 @@ Seconds slowest(const std::vector<Seconds>& stages) {
 Seconds sum(const std::vector<Seconds>& stages) {
   return std::accumulate(stages.begin(), stages.end(), Seconds(0));
 }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 class Textbook {
  public:

@@ -149,6 +149,8 @@ Table time_table(const Estimate& e) {
   return t;
 }
 
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
   Table t{{{"stage"},
            {"layers"},

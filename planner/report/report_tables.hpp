@@ -13,6 +13,8 @@ namespace planner {
 
 // "+2.5 %" for a ratio of 1.025.
 std::string signed_percent(double ratio);
+// "12.3 %" of a share.
+std::string percent(double share);
 
 // Parts of the iteration with their fractions and bars.
 Table time_table(const costmodel::Estimate& estimate);

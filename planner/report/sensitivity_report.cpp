@@ -23,8 +23,6 @@ std::string input_text(double value, Dimension unit) {
 
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 // "above 33 GB/s: t 8 · p 12 ..., then 1.3 % faster".
 std::string change_text(const InputEffect& e, const PlanChange& change, bool up) {
   std::string text =
