@@ -114,8 +114,9 @@ std::string upgrades_section(const Json& report) {
     const bool any = at(gain, {"speedup"}).is_number();
     const double change = any ? number_at(gain, {"speedup"}) - 1 : 0;
     table.rows.push_back(
-        {html_text(words(at(gain, {"upgrade"}))), count_figure(at(gain, {"devices"})),
-         told(at(gain, {"iteration_s"}), seconds_figure), told(at(gain, {"speedup"}), plain_figure),
+        {"<span class=\"told\">" + html_text(words(at(gain, {"upgrade"}))) + "</span>",
+         count_figure(at(gain, {"devices"})), told(at(gain, {"iteration_s"}), seconds_figure),
+         told(at(gain, {"speedup"}), plain_figure),
          any ? bar_svg({{change < 0 ? "bubble" : "reduction", std::abs(change), "speed-up"}}, full,
                        0, "speed-up")
              : "",
@@ -174,28 +175,25 @@ std::string ladder_section(const Json& report) {
   const Json& tried = at(found, {"tried"});
   if (!tried.is_array() || tried.empty()) return "";
   Json days = Json::array();
-  Table table{{{"devices"},
-               {"iteration"},
-               {"days with failures"},
-               {"device hours"},
-               {"$"},
-               {"", false},
-               {"plan", false}},
-              {}};
+  const bool priced = std::ranges::any_of(tried, [](const Json& rung) {
+    return at(rung, {"training_run", "usd"}).is_number();
+  });
+  Table table{{{"devices"}, {"iteration"}, {"days with failures"}, {"device hours"}}, {}};
+  if (priced) table.columns.push_back({"$"});
+  for (const char* title : {"", "plan"}) table.columns.push_back({title, false});
   const Json& chosen = at(found, {"chosen"});
   for (const Json& rung : tried) {
-    const bool is_chosen = at(rung, {"devices"}) == chosen;
-    days.push_back({{"devices", at(rung, {"devices"})},
-                    {"days", at(rung, {"training_run", "days_with_failures"})}});
-    table.rows.push_back({count_figure(at(rung, {"devices"})),
-                          told(at(rung, {"iteration_s"}), seconds_figure),
-                          told(at(rung, {"training_run", "days_with_failures"}), days_figure),
-                          told(at(rung, {"training_run", "device_hours"}), money_figure),
-                          told(at(rung, {"training_run", "usd"}), money_figure),
-                          is_chosen                                  ? "<b>chosen</b>"
-                          : at(rung, {"keeps_limits"}) == Json(true) ? "keeps it"
-                                                                     : "",
-                          sizes_of(at(rung, {"plan"}))});
+    const Json& run = at(rung, {"training_run"});
+    const Json& with_failures = at(run, {"days_with_failures"});
+    days.push_back({{"devices", at(rung, {"devices"})}, {"days", with_failures}});
+    auto& row = table.rows.emplace_back(std::vector<std::string>{
+        count_figure(at(rung, {"devices"})), told(at(rung, {"iteration_s"}), seconds_figure),
+        told(with_failures, days_figure), told(at(run, {"device_hours"}), money_figure)});
+    if (priced) row.push_back(told(at(run, {"usd"}), money_figure));
+    row.push_back(at(rung, {"devices"}) == chosen            ? "<b>chosen</b>"
+                  : at(rung, {"keeps_limits"}) == Json(true) ? "keeps it"
+                                                             : "");
+    row.push_back(sizes_of(at(rung, {"plan"})));
   }
   ChartLine line = line_of(days, "reduction", "days", "days", &days_text);
   line.joined = false;
