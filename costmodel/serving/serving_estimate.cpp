@@ -45,7 +45,8 @@ SimulatedLoad load_of(const ServingSpec& s, int dp, double capacity) {
     load.requests = open_requests;
   }
   const auto most = static_cast<std::int64_t>(most_output / s.output.mean);
-  load.requests = std::max(std::min(load.requests, most), load.concurrency + 1);
+  load.requests =
+      std::max(std::min(load.requests, most), load.whole_run ? std::int64_t{1} : load.concurrency);
   if (load.rate > capacity && !load.whole_run) load.requests = open_requests;
   return load;
 }
@@ -70,7 +71,7 @@ void add_request(Seconds outside, ServingEstimate& e) {
 }
 
 void price(const ClusterSpec& cluster, ServingEstimate& e) {
-  e.usd_per_hour = cluster.operation.usd_per_device_hour * static_cast<double>(e.sizes.devices());
+  e.usd_per_hour = cluster.operation.usd_per_device_hour * static_cast<double>(e.devices);
   if (e.usd_per_hour > 0 && e.output_per_s > 0)
     e.usd_per_million_output = e.usd_per_hour / (e.output_per_s * 3600) * 1e6;
 }
@@ -96,9 +97,9 @@ void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
   }
   if (s.model.experts > 0)
     e.notes.push_back("tokens choose their experts evenly and independently of one another");
-  if (e.sizes.devices() < s.cluster.devices) {
+  if (e.devices < s.cluster.devices) {
     e.notes.push_back(fmt::format("{} of {} devices are in no replica",
-                                  s.cluster.devices - e.sizes.devices(), s.cluster.devices));
+                                  s.cluster.devices - e.devices, s.cluster.devices));
   }
   if (e.preempted > 0) {
     e.notes.push_back(fmt::format(
@@ -117,6 +118,7 @@ struct ServingReady {
 ServingReady ready(const ServingScenario& s, const ServingSizes& sizes) {
   ServingReady r{{}, s.serving};
   r.estimate.sizes = sizes;
+  r.estimate.devices = sizes.devices();
   r.estimate.weights = s.serving.weights;
   r.estimate.memory = serving_memory(s.model, s.cluster, s.serving, sizes);
   r.estimate.fits = r.estimate.memory.fits();
@@ -250,6 +252,7 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
                       "take fewer replicas of one of them");
   }
   auto [e, serving] = ready(s, decode);
+  e.devices = prefill.devices() + decode.devices();
   const ServingMemory first = serving_memory(s.model, s.cluster, serving, prefill);
   e.fits = e.fits && first.fits();
   if (!e.fits) return e;
@@ -287,10 +290,8 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.e2e.mean = e.e2e.p95 = ttft + e.tpot.mean * std::max(0.0, serving.output.mean - 1);
   add_request(serving.engine.constants.request, e);
   e.token = state.step;
-  e.notes.push_back(
-      fmt::format("prompts on {} devices of their own: output tokens are counted on all {} devices",
-                  prefill.devices(), prefill.devices() + decode.devices()));
-  e.sizes.dp = decode.dp;
+  e.notes.push_back(fmt::format("prompts on {} devices of their own; tokens a device are of all {}",
+                                prefill.devices(), e.devices));
   price(s.cluster, e);
   return e;
 }

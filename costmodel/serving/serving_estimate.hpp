@@ -13,6 +13,7 @@ namespace costmodel {
 
 struct ServingEstimate {
   ServingSizes sizes;
+  std::int64_t devices = 0;  // of all replicas, those of prompts too
   WeightFormat weights = WeightFormat::bf16;
   ServingMemory memory;
   bool fits = false;  // weights, activations and one request; else nothing below is known
@@ -33,7 +34,7 @@ struct ServingEstimate {
   double usd_per_million_output = 0;  // 0: no price known
   double usd_per_hour = 0;
   std::vector<std::string> notes;
-  double per_device() const { return output_per_s / static_cast<double>(sizes.devices()); }
+  double per_device() const { return output_per_s / static_cast<double>(devices); }
 };
 
 // Throws ConfigError for a scenario that no cache holds: one request longer than it, and for a

@@ -27,11 +27,12 @@ double activation_bytes(const ModelSpec& model, const ServingSpec& serving, int 
   const double prompts = serving.input.mean * static_cast<double>(limits.max_num_seqs);
   const double tokens = std::min(static_cast<double>(limits.max_num_batched_tokens), prompts);
   const auto hidden = static_cast<double>(model.hidden);
-  const double dense = static_cast<double>(model.ffn_hidden) * (1.0 + model.gates()) / tp;
+  const double branches = 1 + static_cast<double>(model.gates());
+  const double dense = static_cast<double>(model.ffn_hidden) * branches / tp;
   const double routed =
       model.experts > 0
           ? static_cast<double>(model.top_k) *
-                (hidden + static_cast<double>(model.expert_ffn_hidden) * (1.0 + model.gates()) / tp)
+                (hidden + static_cast<double>(model.expert_ffn_hidden) * branches / tp)
           : 0;
   const double row = 2 * (3 * hidden + std::max(dense, std::min(routed, 4 * dense + hidden)));
   const auto vocab = static_cast<double>(model.vocab);

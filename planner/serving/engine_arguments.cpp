@@ -114,9 +114,10 @@ constexpr std::array renamed{Renamed{"tensor-parallel-size", "plan", "tp"},
 
 std::string gib_of(const std::string& text, const std::string& file) {
   const auto n = costmodel::parse_count(text);
-  if (!n)
+  if (!n) {
     throw ConfigError({file, 0, 0}, fmt::format("{} is no number of GiB", costmodel::quote(text)),
                       "write a number");
+  }
   return fmt::format("{:.0f}", *n * gibibyte);
 }
 
@@ -267,7 +268,8 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
   Value serving, plan, cluster;
   std::string model;
   bool experts = false, known = false;
-  for (const auto& [name, value] : read_arguments(text, file)) {
+  for (const auto& argument : read_arguments(text, file)) {
+    const std::string &name = argument.first, &value = argument.second;
     const auto at = std::find_if(renamed.begin(), renamed.end(),
                                  [&](const Renamed& row) { return row.theirs == name; });
     if (at != renamed.end()) {

@@ -112,10 +112,17 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
   Json plans = Json::array(), front = Json::array();
   for (const auto& c : found.best) plans.push_back(candidate_json(c, fit));
   for (const auto& c : found.front) front.push_back(candidate_json(c, fit));
+  Json split;
+  if (found.split) {
+    split = {{"prefill", sizes_json(found.split->prefill)},
+             {"decode", sizes_json(found.split->decode)},
+             {"estimate", estimate_of(found.split_estimate, fit)}};
+  }
   return costmodel::json_text(Json{{"scenario", s.name},
                                    {"workload", "inference"},
                                    {"plans", plans},
                                    {"front", front},
+                                   {"split", split},
                                    {"remedies", found.remedies},
                                    {"search",
                                     {{"plans", found.choices},

@@ -155,10 +155,7 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
     html += section("Front: time a token against tokens/s a device",
                     wide_table(serving_ranking(found.front)));
   }
-  html += section("Search",
-                  sentences({fmt::format(
-                      "{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
-                      found.choices, found.fit, found.keep)}));
+  html += section("Search", sentences(search_sentences(found)));
   return page(s, html);
 }
 

@@ -301,6 +301,26 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
   return table;
 }
 
+std::vector<std::string> search_sentences(const ServingSearch& found) {
+  std::vector<std::string> all{
+      fmt::format("{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
+                  format_integer(static_cast<long long>(found.choices)), found.fit, found.keep)};
+  if (found.best.empty()) return all;
+  all.push_back(
+      "Proved: under the closed form no plan of the space gives more tokens a device, so none is "
+      "cheaper a token.");
+  if (found.split) {
+    const ServingEstimate& e = found.split_estimate;
+    all.push_back(fmt::format(
+        "Prompts on replicas of their own ({} of {}, closed form): {} output tokens/s, first token "
+        "{}, next tokens {} (plan.disaggregation).",
+        found.split->prefill.dp, found.split->prefill.dp + found.split->decode.dp,
+        rate_text(e.output_per_s), format_seconds(Seconds(e.ttft.mean)),
+        format_seconds(Seconds(e.tpot.mean))));
+  }
+  return all;
+}
+
 std::string serving_search_report(const ServingScenario& s, const ServingSearch& found,
                                   const ServingFit& fit, const ReportStyle& style) {
   std::string text = serving_heading(s, style);
@@ -310,7 +330,9 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
   } else {
     const ServingCandidate& best = found.best.front();
     text += serving_report(with_choice(s, best.choice), best.estimate, fit, style);
-    text += section_title("Ranking (simulated; one row for each sizes and format)", style);
+    text += section_title(
+        "Ranking by the closed form, with simulated figures (one row for each sizes and format)",
+        style);
     text += section_table(serving_ranking(found.best), style);
   }
   if (!found.front.empty()) {
@@ -318,13 +340,7 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
     text += section_table(serving_ranking(found.front), style);
   }
   text += section_title("Search", style);
-  text += bullet(
-      fmt::format("{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
-                  format_integer(static_cast<long long>(found.choices)), found.fit, found.keep),
-      style);
-  if (!found.best.empty())
-    text += bullet("Proved: under the closed form no plan of the space gives more tokens a device.",
-                   style);
+  for (const auto& sentence : search_sentences(found)) text += bullet(sentence, style);
   return text;
 }
 

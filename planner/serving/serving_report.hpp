@@ -38,6 +38,9 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans);
 // The same for programs: plain numbers in base units.
 Table serving_ranking_rows(const std::vector<ServingCandidate>& plans);
 
+// What a search did, what it proved, and what the best split of replicas would do.
+std::vector<std::string> search_sentences(const ServingSearch& found);
+
 // Worked formulas: symbol, value, where it comes from.
 Table serving_explanation(const costmodel::ServingScenario& scenario,
                           const costmodel::ServingEstimate& estimate);

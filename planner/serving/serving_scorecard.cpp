@@ -110,9 +110,10 @@ Table serving_run_table(const std::vector<ServingRun>& runs) {
                {"confidence", false}},
               {}};
   for (const ServingRun& run : runs) {
-    if (!run.fault.empty())
+    if (!run.fault.empty()) {
       table.rows.push_back(
           {run.source, run.id, "not predicted: " + run.fault, "", "", "", run.confidence});
+    }
     for (const ServingFigure& f : run.figures) {
       if (f.predicted <= 0) continue;
       table.rows.push_back({run.source, run.id, name_of_metric(f.metric),

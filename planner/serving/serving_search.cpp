@@ -115,6 +115,24 @@ std::string sizes_text(const ServingChoice& c) {
                      c.sizes.dp, to_string(c.weights));
 }
 
+// The split of the best plan's replicas with the most tokens a device.
+void find_split(const ServingScenario& s, ServingSearch& found) {
+  const ServingChoice& choice = found.best.front().choice;
+  if (choice.sizes.dp < 2 || choice.sizes.spreads_experts() || s.serving.decode_only) return;
+  ServingScenario split = with_choice(s, choice);
+  for (int prompts = 1; prompts < choice.sizes.dp; ++prompts) {
+    costmodel::Disaggregation pools{choice.sizes, choice.sizes};
+    pools.prefill.dp = prompts;
+    pools.decode.dp = choice.sizes.dp - prompts;
+    split.plan.disaggregation = pools;
+    const ServingEstimate e = disaggregated_estimate(split);
+    if (!keeps(e, s.serving.bound)) continue;
+    if (found.split && e.per_device() <= found.split_estimate.per_device()) continue;
+    found.split = pools;
+    found.split_estimate = e;
+  }
+}
+
 // What no plan of the space keeps, and what would.
 std::vector<std::string> remedies_of(const ServingScenario& s,
                                      const std::vector<ServingCandidate>& fit) {
@@ -227,7 +245,11 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
     if (!c.estimate.saturated) steady.push_back(c);
   }
   found.front = front_of(steady);
-  if (found.best.empty()) found.remedies = remedies_of(scenario, fit);
+  if (found.best.empty()) {
+    found.remedies = remedies_of(scenario, fit);
+  } else {
+    find_split(scenario, found);
+  }
   return found;
 }
 

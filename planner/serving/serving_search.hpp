@@ -2,7 +2,7 @@
 // scenario leaves it open, the weights' format.
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,11 @@ struct ServingSearch {
   std::size_t choices = 0, fit = 0, keep = 0;
   std::vector<ServingCandidate> best;   // descending tokens/s a device, simulated
   std::vector<ServingCandidate> front;  // ascending time a token: none is better in both
-  std::vector<std::string> remedies;    // where `best` is empty
+  // The best plan's replicas split into ones for prompts and ones that decode, in closed form;
+  // none: it has one replica only, or none of the splits keeps the bound.
+  std::optional<costmodel::Disaggregation> split;
+  costmodel::ServingEstimate split_estimate;
+  std::vector<std::string> remedies;  // where `best` is empty
   bool any_fits() const { return fit > 0; }
 };
 

@@ -87,6 +87,14 @@ TEST_CASE("Prompts on devices of their own: the slower of both bounds the rate")
   CHECK(planned_estimate(s).saturated);
 }
 
+TEST_CASE("As many requests as are in flight are one wave, and no straggler follows") {
+  auto s = served::usual();
+  s.serving.requests = s.serving.concurrency;
+  const auto e = planned_estimate(s);
+  const auto quick = quick_estimate(s, sizes_of(s));
+  CHECK(e.output_per_s == doctest::Approx(quick.output_per_s).epsilon(0.15));
+}
+
 TEST_CASE("The quick estimate keeps near the simulated one") {
   const auto s = served::usual();
   const auto quick = quick_estimate(s, sizes_of(s));

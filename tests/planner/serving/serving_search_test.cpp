@@ -103,3 +103,20 @@ TEST_CASE("A scenario of sixteen devices is planned in a second") {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
 }
+
+TEST_CASE("The best split of the replicas is that of trying all of them") {
+  const auto s = open_scenario("concurrency: 256");
+  const auto found = search_serving(s, 1);
+  REQUIRE(found.split);
+  const auto& sizes = found.best.front().choice.sizes;
+  CHECK(found.split->prefill.dp + found.split->decode.dp == sizes.dp);
+  CHECK(found.split_estimate.devices == sizes.devices());
+  auto other = with_choice(s, found.best.front().choice);
+  for (int prompts = 1; prompts < sizes.dp; ++prompts) {
+    costmodel::Disaggregation pools{sizes, sizes};
+    pools.prefill.dp = prompts;
+    pools.decode.dp = sizes.dp - prompts;
+    other.plan.disaggregation = pools;
+    CHECK(disaggregated_estimate(other).per_device() <= found.split_estimate.per_device());
+  }
+}
