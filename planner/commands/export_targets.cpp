@@ -52,10 +52,15 @@ Exported to_nemo(const costmodel::Scenario& scenario, const costmodel::ParallelP
   return to_fields(export_nemo(scenario, plan));
 }
 
+// A string is written in quotes there, and is one here already.
+std::string unquoted(const std::string& value) {
+  return value.starts_with('"') ? value.substr(1, value.size() - 2) : value;
+}
+
 Exported to_settings(const TorchtitanExport& exported) {
   Table table{{{"section", false}, {"key", false}, {"value", false}}, {}};
   for (const auto& setting : exported.settings)
-    table.rows.push_back({setting.section, setting.key, setting.value});
+    table.rows.push_back({setting.section, setting.key, unquoted(setting.value)});
   return {exported.script, rows_json(table), exported.notes};
 }
 

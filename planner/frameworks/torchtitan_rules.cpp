@@ -60,6 +60,21 @@ void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion 
            "set training.overlap.compile: true, or async_tp: false");
 }
 
+// Float8GroupedMMConverter: "Float8 MoE training prototype does not yet support pipeline
+// parallelism", nor context parallelism. MXLinearConverter: "TP not yet supported with
+// torch.compile" (torchtitan/components/quantization/float8.py and mx.py).
+void check_quantization(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+  const bool experts = s.training.precision == Precision::fp8 && s.model.experts > 0;
+  r.refuse(experts && p.pp > 1, "pp", "fp8 experts do not support pipeline parallelism",
+           "set pp: 1, or training.precision: bf16");
+  r.refuse(experts && p.cp > 1, "cp", "fp8 experts do not support context parallelism",
+           "set cp: 1, or training.precision: bf16");
+  const bool blocks = s.training.precision == Precision::mxfp8;
+  r.refuse(blocks && p.tp > 1 && s.training.overlap.compile, "tp",
+           "mxfp8 does not support tensor parallelism where the model is compiled",
+           "set tp: 1, or training.overlap.compile: false");
+}
+
 // "DDP has not supported > 1D parallelism" (parallelize.py); FSDP shards parameters, gradients and
 // states over dp x cp, and keeps parameters after the forward or not.
 void check_data(const ParallelPlan& p, Refusals& r) {
@@ -186,6 +201,7 @@ std::vector<costmodel::Violation> torchtitan_violations(const Scenario& scenario
   check_model(scenario, version, refusals);
   if (!refusals.found.empty()) return refusals.found;
   check_training(scenario, plan, version, refusals);
+  check_quantization(scenario, plan, refusals);
   check_data(plan, refusals);
   check_tensor(scenario, plan, version, refusals);
   check_context(scenario, plan, version, refusals);

@@ -20,7 +20,8 @@ enum class TorchtitanVersion : std::uint8_t { toml, python };
 std::string_view torchtitan_schedule(const costmodel::ParallelPlan& plan);
 
 // Empty when torchtitan can run the plan. Sources: torchtitan/distributed/parallel_dims.py and
-// pipeline_parallel.py, torchtitan/models/llama3/infra/parallelize.py of 0.2.x;
+// pipeline_parallel.py, torchtitan/models/llama3/infra/parallelize.py and
+// torchtitan/components/quantization of 0.2.x;
 // torchtitan/config/validation.py of late 2026; torch/distributed/pipelining/schedules.py. Never
 // throws.
 std::vector<costmodel::Violation> torchtitan_violations(const costmodel::Scenario& scenario,

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/run_program.hpp"
 
@@ -39,6 +40,18 @@ TEST_CASE("a plan in DeepSpeed's words, as script and as JSON") {
   CHECK(none.status == 2);
   CHECK(none.err == fmt::format("shardplan: cannot export to 'deepsped'; allowed: --to {}\n",
                                 planner::export_target_names));
+}
+
+TEST_CASE("torchtitan's settings as JSON are words, not words in quotes") {
+  const auto in = scenarios::read(
+      "model: llama-3.1-8b\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: 8, "
+      "sequence: 8192, precision: bf16, stack: torchtitan}\nplan: {dp: 8, zero: 3}\n");
+  for (const planner::ExportTarget& target : planner::export_targets()) {
+    if (!target.name.starts_with("torchtitan")) continue;
+    const auto out = target.exported(in, costmodel::resolve_plan(in));
+    CHECK(out.json.find("\"value\": \"always\"") != std::string::npos);
+    CHECK(out.text.find("fsdp_reshard_after_forward = \"always\"") != std::string::npos);
+  }
 }
 
 }  // namespace export_targets_test

@@ -20,13 +20,16 @@ struct Case {
   std::string training{};
   std::string model = "llama-3.1-8b";
   TorchtitanVersion version = TorchtitanVersion::toml;
+  std::string precision = "bf16";
 };
 
 std::string refused(const Case& c) {
   const auto s = scenarios::read(
       "model: " + c.model +
-      "\ncluster: {base: dgx-h100, devices: 16}\n"
-      "training: {sequence: 8192, precision: bf16, stack: {base: torchtitan, zero_bubble: true, "
+      "\ncluster: {base: dgx-gb200, devices: 16}\n"
+      "training: {sequence: 8192, precision: " +
+      c.precision +
+      ", stack: {base: torchtitan, zero_bubble: true, "
       "experts: {flex_dispatcher: true, source: x}, recompute_modules: true}" +
       (c.training.find("global_batch") == std::string::npos ? ", global_batch: 64" : "") +
       c.training + "}\nplan: {" + c.plan + "}\n");
@@ -113,6 +116,26 @@ TEST_CASE("experts") {
   CHECK(refused({"dp: 16, zero: 3, ep: 8, dispatcher: deepep", "", moe}).empty());
   CHECK(contains(refused({"dp: 16, zero: 3, ep: 8", ", capacity_factor: 2", moe}),
                  "capacity_factor: "));
+}
+
+TEST_CASE("narrow precisions") {
+  const auto toml = TorchtitanVersion::toml;
+  const std::string moe = "qwen3-30b-a3b",
+                    tensor = "tp: 2, dp: 8, zero: 3, sequence_parallel: true";
+  CHECK(refused({"dp: 16, zero: 3", "", "llama-3.1-8b", toml, "fp8"}).empty());
+  CHECK(refused({"dp: 16, ep: 4, zero: 3", "", moe, toml, "fp8"}).empty());
+  CHECK(refused({"pp: 4, dp: 4, zero: 3", "", "llama-3.1-8b", toml, "fp8"}).empty());
+  CHECK(contains(refused({"pp: 4, dp: 4, zero: 3", "", moe, toml, "fp8"}),
+                 "pp: torchtitan 0.2.2: fp8 experts do not support pipeline parallelism"));
+  CHECK(contains(refused({"cp: 2, dp: 8, cp_comm: p2p, zero: 3", "", moe, toml, "fp8"}),
+                 "cp: torchtitan 0.2.2: fp8 experts do not support context parallelism"));
+  CHECK(refused({tensor, "", "llama-3.1-8b", toml, "mxfp8"}).empty());
+  CHECK(contains(refused({tensor, ", overlap: {compile: true}", "llama-3.1-8b", toml, "mxfp8"}),
+                 "tp: torchtitan 0.2.2: mxfp8 does not support tensor parallelism where"));
+  CHECK(contains(refused({"dp: 16, zero: 3", "", "llama-3.1-8b", toml, "nvfp4"}),
+                 "precision: torchtitan 0.2.2: there is no nvfp4 training"));
+  CHECK(contains(refused({"dp: 16, zero: 3", "", "llama-3.1-8b", TorchtitanVersion::python, "fp8"}),
+                 "precision: torchtitan: fp8 is a transform of the model there"));
 }
 
 }  // namespace torchtitan_rules_test
