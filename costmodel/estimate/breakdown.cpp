@@ -112,7 +112,7 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
   if (c.sums_table(end.critical)) b.dp_comm += c.tables.time;
   b.optimizer = end.optimizer;
   b.pp_comm = max(Seconds(0), waiting.transfers);
-  const Seconds left = end.iteration - b.total();
+  const Seconds left = end.iteration / end.own_runs - b.total();
   if (std::abs(left.value) < 1e-9 * end.iteration.value) {
     b.compute += left;  // rounding of the sums
   } else if (left.value < 0) {

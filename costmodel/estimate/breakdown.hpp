@@ -22,7 +22,8 @@ struct Waiting {
 Breakdown micro_batch_parts(const PlanCost& cost, const ParallelPlan& plan, std::size_t rank,
                             const StackHost& host);
 
-// The breakdown of the critical rank. What is left of its waiting is the bubble.
+// The breakdown of the critical rank, without the time factor of the cluster's own runs. What is
+// left of its waiting is the bubble.
 Breakdown breakdown_of(const PlanCost& cost, const ParallelPlan& plan, const Ending& end,
                        const Waiting& waiting, const StackHost& host);
 

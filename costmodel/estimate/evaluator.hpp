@@ -34,6 +34,12 @@ struct Breakdown {
     return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
            imbalance + optimizer + other;
   }
+  Breakdown& operator*=(double factor) {
+    for (Seconds* part : {&compute, &recompute, &tp_comm, &cp_comm, &ep_comm, &pp_comm, &dp_comm,
+                          &bubble, &imbalance, &optimizer, &other})
+      *part = *part * factor;
+    return *this;
+  }
 };
 
 struct Interval {

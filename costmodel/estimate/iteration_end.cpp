@@ -158,7 +158,8 @@ TableSum table_sum(const PlanInputs& in) {
 
 EndTerms end_terms(const ParallelPlan& plan, const Workload& on) {
   return {on.training.stack.host.iteration, straggler_factor(on.cluster),
-          ends_apart(plan.schedule, on.training.stack.collectives)};
+          ends_apart(plan.schedule, on.training.stack.collectives),
+          on.cluster.measured.time_factor};
 }
 
 namespace {
@@ -191,7 +192,7 @@ Bounds split_bounds(const ParallelPlan& plan, std::int64_t m, const PipelineTime
   }
   bound.iteration =
       (bound.pipeline + least + (apart ? Seconds(0) : optimizer + gather) + terms.host) *
-      terms.straggler;
+      terms.factor();
   return bound;
 }
 
@@ -213,7 +214,7 @@ Bounds bounds_of(const ParallelPlan& plan, std::int64_t m, const PipelineTimes& 
   // that.
   const Seconds reduce =
       row_of(plan.schedule).waits ? ranks.front().after.gradient_exposed + tables.time : Seconds(0);
-  bound.iteration = (bound.pipeline + reduce + optimizer + gather + terms.host) * terms.straggler;
+  bound.iteration = (bound.pipeline + reduce + optimizer + gather + terms.host) * terms.factor();
   return bound;
 }
 
@@ -281,7 +282,8 @@ Ending ending(const PlanCost& c, const SimulationResult& run, const EndTerms& te
 Ending ended(Ending end, const EndTerms& terms) {
   const Seconds even = end.meeting + end.optimizer + end.gather + terms.host;
   end.waiting = even * (terms.straggler - 1);
-  end.iteration = even + end.waiting;
+  end.own_runs = terms.own_runs;
+  end.iteration = (even + end.waiting) * terms.own_runs;
   return end;
 }
 

@@ -35,6 +35,8 @@ struct EndTerms {
   Seconds host;
   double straggler = 1;
   bool apart = false;
+  double own_runs = 1;  // the time factor of the cluster's own runs
+  double factor() const { return straggler * own_runs; }
 };
 EndTerms end_terms(const ParallelPlan& plan, const Workload& on);
 
@@ -48,6 +50,8 @@ struct Ending {
   Seconds waiting;           // total wait for the slowest node
   std::size_t critical = 0;  // the rank that determines the time
   Seconds optimizer, gather;
+  // On all that precedes, in `iteration` alone: the time factor of the cluster's own runs.
+  double own_runs = 1;
   Seconds
       begin;  // start of the critical rank's span, where ranks end apart; its parts count from it
 };

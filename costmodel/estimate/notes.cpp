@@ -27,6 +27,12 @@ std::vector<std::string> notes_of(const Workload& on, const Offload& offload) {
   }
   for (const auto& assumption : on.training.assumed) notes.push_back("training: " + assumption);
   for (const auto& assumption : on.cluster.assumed) notes.push_back("cluster: " + assumption);
+  if (const OwnRuns& own = on.cluster.measured; own.time_factor != 1) {
+    notes.push_back(
+        fmt::format("cluster.measured: all times are {:.4g} times what the formulas say, by {} "
+                    "run{} of its own",
+                    own.time_factor, own.runs, own.runs == 1 ? "" : "s"));
+  }
   notes.push_back(on.training.error_band.basis);
   return notes;
 }

@@ -104,6 +104,15 @@ void add_ring(std::size_t pipelines, PipelineEstimate& alone) {
 // How much longer than its own a time of all is; 0 where both are infinite.
 Seconds longer(Seconds all, Seconds own) { return all > own ? all - own : Seconds(0); }
 
+// Stretches all times before the end, so that they add up to the iteration again.
+void stretch(double factor, Estimate& e) {
+  if (factor == 1) return;
+  e.breakdown *= factor;
+  e.pipeline = e.pipeline * factor;
+  for (auto* times : {&e.stage_forward, &e.stage_backward})
+    for (Seconds& time : *times) time = time * factor;
+}
+
 // What the end of all adds to an iteration of the last pipeline.
 void add_waiting(const Ending& own, const Ending& all, Seconds across, Breakdown& b) {
   b.dp_comm += across + longer(all.gather, own.gather);
@@ -137,6 +146,7 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
     if (pipeline.on) place_on_group(pipeline, alone[i].estimate);
     add_stages(alone[i].estimate, pipeline, e);
   }
+  stretch(all.end.own_runs, e);
   e.critical_rank = static_cast<int>(all.end.critical);
   e.iteration = all.end.iteration;
   e.interval = {e.iteration * training.error_band.low, e.iteration * training.error_band.high};
@@ -195,9 +205,16 @@ Timeline timeline_together(const ParallelPlan& plan, Evaluator& whole) {
                           ends[met.last].meeting, end.meeting});
   }
   const Seconds rest = end.begin + end.meeting + end.optimizer + end.gather;
-  if (end.begin + end.iteration > rest) {
-    all.events.push_back({static_cast<int>(end.critical), Stream::optimizer, "host and stragglers",
-                          rest, end.begin + end.iteration});
+  const Seconds last = end.begin + end.iteration / end.own_runs;
+  if (last > rest) {
+    all.events.push_back(
+        {static_cast<int>(end.critical), Stream::optimizer, "host and stragglers", rest, last});
+  }
+  if (end.own_runs != 1) {
+    for (Event& event : all.events) {
+      event.start = event.start * end.own_runs;
+      event.end = event.end * end.own_runs;
+    }
   }
   std::stable_sort(all.events.begin(), all.events.end(),
                    [](const Event& a, const Event& b) { return a.rank < b.rank; });

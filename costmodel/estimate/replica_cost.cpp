@@ -8,7 +8,8 @@ namespace costmodel {
 ReplicaEvaluator::ReplicaEvaluator(const ModelSpec& model, const ClusterSpec& cluster,
                                    const TrainingSpec& training)
     : training_(training),
-      terms_{training.stack.host.iteration, straggler_factor(cluster), false},
+      terms_{training.stack.host.iteration, straggler_factor(cluster), false,
+             cluster.measured.time_factor},
       across_(sum_across(model, cluster, training)) {
   for (const ClusterSpec& group : groups_of(cluster)) parts_.emplace_back(model, group, training);
 }

@@ -75,6 +75,10 @@ void read_group_list(const Value& list, Reading& r) {
   }
   for (const Value& item : list.items) {
     ClusterSpec group = read_group(item, r.map, r.path);
+    if (group.measured.runs > 0) {
+      throw ConfigError(item.mark, "measured is not for a group among others",
+                        "it is of all of a cluster of one kind of devices: leave it out");
+    }
     for (const ClusterSpec& other : cluster.groups) {
       if (other.name != group.name) continue;
       throw ConfigError(item.mark, fmt::format("two groups are called {}", quote(group.name)),

@@ -156,6 +156,20 @@ const Keys<Operation>& storage_rows() {
   return keys;
 }
 
+const Keys<OwnRuns>& own_runs_rows() {
+  using O = OwnRuns;
+  static const auto keys = key::rows<O>(
+      key::source<O>(),
+      key::required(key::whole<O>("runs", &O::runs, {1, 1'000'000}, "of one's own, on it")),
+      key::required(key::text<O>("stack", &O::stack, "of those runs; another one's times stay")),
+      key::required(
+          key::number<O>("time_factor", &O::time_factor, 0.1, 10, "on the time of an iteration")),
+      key::required(key::number<O>("low", &O::low, 0.01, 1,
+                                   "5th percentile of measured over predicted, with the factor")),
+      key::required(key::number<O>("high", &O::high, 1, 100, "95th percentile")));
+  return keys;
+}
+
 const Keys<C>& cluster_rows() {
   static const Keys<C> keys = joined<C>(
       key::rows<C>(
@@ -167,6 +181,7 @@ const Keys<C>& cluster_rows() {
           key::whole<C>("devices_per_node", &C::devices_per_node, {1, 100'000},
                         "absent: of the innermost tier"),
           key::map<C>("launch_blocking", std::identity{}, blocking_rows()),
+          key::map<C>("measured", &C::measured, own_runs_rows()),
           key::required(key::list<C>("tiers", tier_rows(), "of the network, the innermost first",
                                      read_tiers))),
       common_cluster_rows(),

@@ -46,6 +46,10 @@ double straggler_factor(const ClusterSpec& cluster) {
   return nodes > 1 ? 1 + cluster.straggler_per_doubling * std::log2(nodes) : 1;
 }
 
+double iteration_factor(const ClusterSpec& cluster) {
+  return straggler_factor(cluster) * cluster.measured.time_factor;
+}
+
 double slowdown_together(const DeviceSpec& device, double devices) {
   DeviceSpec::Together below{1, 1};
   for (const auto& here : device.together) {

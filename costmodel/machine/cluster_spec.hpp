@@ -108,6 +108,15 @@ struct Operation {
   BytesPerSecond storage;  // a device's share while all write, and while all read, a checkpoint
 };
 
+// What a user's own runs on a cluster say of the predictions for it, written by `shardplan
+// calibrate --from-log`. It holds for one stack.
+struct OwnRuns {
+  int runs = 0;  // 0: none
+  std::string stack;
+  double time_factor = 1;    // on an iteration's time
+  double low = 1, high = 1;  // 5th and 95th percentile of measured / predicted, with that factor
+};
+
 // Most tiers of a cluster.
 inline constexpr std::size_t most_tiers = 6;
 
@@ -122,6 +131,7 @@ struct ClusterSpec {
   Seconds launch_blocked;  // idle time after each kernel in jobs that set CUDA_LAUNCH_BLOCKING: the
                            // host launches a kernel only after it has seen the previous one end
   Operation operation;
+  OwnRuns measured;
   std::vector<Tier> tiers;        // `devices` strictly ascending; the last holds the entire cluster
   std::vector<Tier> known_tiers;  // as written, before they were fitted to `devices`
   std::vector<std::string> assumed;
@@ -141,6 +151,9 @@ std::string group_name(const ClusterSpec& cluster, int group);
 // Factor on the iteration time because every collective waits for the slowest node: 1 +
 // straggler_per_doubling · log2(nodes).
 double straggler_factor(const ClusterSpec& cluster);
+
+// All that lengthens an iteration as a whole: that, and the time factor of the cluster's own runs.
+double iteration_factor(const ClusterSpec& cluster);
 
 // Factor on compute time while `devices` devices of a node compute concurrently: 1 for one device
 // or without measurements; linear between the measured counts; proportional to `devices` above the

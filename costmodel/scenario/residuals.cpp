@@ -156,6 +156,27 @@ UnseenErrors read_unseen(const Value& value) {
   return unseen;
 }
 
+SiteSpread read_sites(const Value& value) {
+  MapReader reader(value, "sites");
+  SiteSpread s;
+  reader.required("sources");
+  s.sources = static_cast<int>(*reader.integer("sources", {1, 1'000'000}));
+  s.time = figure(reader, "time", 1e-6, 10);
+  s.noise = figure(reader, "noise", 1e-6, 10);
+  s.noise_spread = figure(reader, "noise_spread", 1e-6, 10);
+  s.low = figure(reader, "low", 0.01, 100);
+  s.high = figure(reader, "high", 0.01, 100);
+  reader.finish();
+  return s;
+}
+
+std::string sites_yaml(const SiteSpread& s) {
+  return fmt::format(
+      "sites:\n  sources: {}\n  time: {:.4f}\n  noise: {:.4f}\n  noise_spread: {:.4f}\n  low: "
+      "{:.4f}\n  high: {:.4f}\n",
+      s.sources, s.time, s.noise, s.noise_spread, s.low, s.high);
+}
+
 void read_traits(MapReader& reader, KindResiduals& kind) {
   for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
     for (const auto& entry : reader.required(trait_group_names[g]).entries) {
@@ -254,6 +275,7 @@ ResidualTable read_residuals(const Value& root) {
     table.widening.*field = figure(widening, name, 1, 100);
   widening.finish();
   table.pair_spread = figure(reader, "pair_spread", 1e-6, 10);
+  if (const Value* sites = reader.optional("sites")) table.sites = read_sites(*sites);
   table.unseen = read_unseen(reader.required("unseen"));
   reader.finish();
   return table;
@@ -268,11 +290,19 @@ std::string to_yaml(const ResidualTable& table) {
       "of\n# log(measured / predicted) for a source not seen; covered: per cent of runs inside, by "
       "a table\n# without their source; widening: factors on the logarithm for what was never "
       "measured.\n# pair_spread: between plans of one workload, scale of a Student t distribution "
-      "of 3 degrees\n# of freedom.\n";
+      "of 3 degrees\n# of freedom.";
+  if (table.sites) {
+    text +=
+        " sites: runs of one source on one device by one stack; standard deviations of what\n# "
+        "they are off by in common and each by itself; low, high: factors on the sides of the\n# "
+        "interval that these give a site of which two runs are known.";
+  }
+  text += "\n";
   text += unseen_yaml(table.unseen) + "widening:\n";
   for (const auto& [name, field] : widening_names)
     text += fmt::format("  {}: {:.4f}\n", name, table.widening.*field);
   text += fmt::format("pair_spread: {:.4f}\n", table.pair_spread);
+  if (table.sites) text += sites_yaml(*table.sites);
   for (std::size_t k = 0; k < kind_names.size(); ++k)
     text += fmt::format("{}:\n{}", kind_names[k], kind_yaml(table.kinds[k]));
   return text;

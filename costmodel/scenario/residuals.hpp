@@ -62,10 +62,21 @@ struct UnseenErrors {
   std::map<std::string, Source> by_source;
 };
 
+// How far runs of one source on one device by one stack are off together, and each by itself:
+// standard deviations of log(measured / predicted), see planner/accuracy/site_model.hpp.
+struct SiteSpread {
+  int sources = 0;           // that they were estimated on
+  double time = 0;           // of the site's common part
+  double noise = 0;          // of a run: median over sites
+  double noise_spread = 0;   // of its logarithm
+  double low = 1, high = 1;  // factors on the two sides of the interval that these give
+};
+
 struct ResidualTable {
   std::array<KindResiduals, 2> kinds;  // dense, experts
   Widening widening;
   double pair_spread = 0;
+  std::optional<SiteSpread> sites;
   UnseenErrors unseen;
   const KindResiduals& of(bool experts) const { return kinds[experts ? 1 : 0]; }
 };

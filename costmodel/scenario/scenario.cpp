@@ -56,6 +56,27 @@ void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& m
                     fmt::format("shorten training.{}, or override model max_positions", key));
 }
 
+// Runs of another stack say nothing of this one.
+void settle_own_runs(ClusterSpec& cluster, const std::string& stack) {
+  if (cluster.measured.runs == 0 || cluster.measured.stack == stack) return;
+  cluster.assumed.push_back(fmt::format("measured is of {}, not of {}: not applied",
+                                        shortened(cluster.measured.stack), shortened(stack)));
+  cluster.measured = {};
+}
+
+// The interval by published runs, or by the cluster's own.
+ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
+  ErrorBand band = find_band(path, traits_of(s));
+  const OwnRuns& own = s.cluster.measured;
+  if (own.runs == 0) return band;
+  band.low = own.low;
+  band.high = own.high;
+  band.basis =
+      fmt::format("interval: by {} run{} of {} on this cluster (cluster.measured)",
+                  format_integer(own.runs), own.runs == 1 ? "" : "s", shortened(own.stack));
+  return band;
+}
+
 }  // namespace
 
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
@@ -93,7 +114,8 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   Value empty;
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
-  scenario.training.error_band = find_band(path, traits_of(scenario));
+  settle_own_runs(scenario.cluster, scenario.training.stack.name);
+  scenario.training.error_band = band_of_scenario(scenario, path);
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
   for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
   reader.finish();

@@ -48,11 +48,12 @@ PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) 
   PredictedPart& sync = part_of(p, JobPart::gradient_sync);
   PredictedPart& step = part_of(p, JobPart::optimizer);
   const bool gathers = !job.training.overlap.overlap_param_gather;
+  const double own = job.cluster.measured.time_factor;
   bool first = true;
   for (const costmodel::RankRow& rank : cost.ranks) {
-    const Seconds reduced = rank.after.gradient_exposed;
+    const Seconds reduced = rank.after.gradient_exposed * own;
     const Seconds stepped =
-        rank.after.optimizer + (gathers ? rank.after.gather_exposed : Seconds());
+        (rank.after.optimizer + (gathers ? rank.after.gather_exposed : Seconds())) * own;
     sync = {first ? reduced : min(sync.least, reduced), max(sync.most, reduced)};
     step = {first ? stepped : min(step.least, stepped), max(step.most, stepped)};
     first = false;

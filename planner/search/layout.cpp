@@ -168,7 +168,7 @@ namespace {
 struct TimedCut {
   CutProblem problem;
   Seconds beside;
-  double straggler;
+  double factor;
 };
 
 TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluator) {
@@ -176,9 +176,9 @@ TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluat
   const PlanCost& even = evaluator.cost(plan);
   const Seconds beside = least_optimizer(even, evaluator.cluster()) + terms.host;
   const bool waits = even.times.blocking || !even.times.forward_transfer.empty();
-  TimedCut cut{problem_of(plan, even.micro_batches, evaluator), beside, terms.straggler};
+  TimedCut cut{problem_of(plan, even.micro_batches, evaluator), beside, terms.factor()};
   cut.problem.transfer = waits ? 0 : even.times.transfer.value;
-  cut.problem.limit = (longest / terms.straggler - beside).value;
+  cut.problem.limit = (longest / terms.factor() - beside).value;
   return cut;
 }
 
@@ -186,13 +186,13 @@ TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluat
 
 LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
                      const Spend& spend) {
-  auto [problem, beside, straggler] = timed_cut(plan, longest, evaluator);
+  auto [problem, beside, factor] = timed_cut(plan, longest, evaluator);
   LayoutStages stages(plan, limit, evaluator);
   if (spend)
     problem.expired = [&](std::uint64_t looked_at) { return spend(looked_at + stages.spent()); };
   problem.stage = [&](int first, int end) { return stages.stage(first, end); };
   const PipelineCut cut = best_cut(problem);
-  return {layers_of(cut.ends), layers_of(cut.least_work), (Seconds(cut.bound) + beside) * straggler,
+  return {layers_of(cut.ends), layers_of(cut.least_work), (Seconds(cut.bound) + beside) * factor,
           cut.too_slow, cut.expired};
 }
 

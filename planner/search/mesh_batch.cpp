@@ -126,8 +126,8 @@ bool MeshBatchSearch::settle(Branch branch) {
   const Problems groups = in_pipelines(branch);
   SubmeshProblem problem = problem_of(groups, branch);
   const costmodel::EndTerms terms = end_terms({}, evaluator_.workload());
-  problem.start = (branch.bound / terms.straggler - terms.host).value * slack;
-  problem.limit = (best_ / terms.straggler - terms.host).value;
+  problem.start = (branch.bound / terms.factor() - terms.host).value * slack;
+  problem.limit = (best_ / terms.factor() - terms.host).value;
   problem.tolerance = splits ? 10 * close_enough : close_enough / 2;
   const SubmeshCut found = best_submesh_cut(problem);
   const Seconds longest = best_;
@@ -141,7 +141,7 @@ bool MeshBatchSearch::settle(Branch branch) {
     result_.reason = endless;
   }
   const Seconds bound = found.bound < infinity
-                            ? (Seconds(found.bound) + terms.host) * terms.straggler
+                            ? (Seconds(found.bound) + terms.host) * terms.factor()
                             : longest;  // and more
   branch.bound = max(branch.bound, bound);
   if (!found.complete || found.stages.empty() || !splits) {

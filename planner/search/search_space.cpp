@@ -364,7 +364,7 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const Parall
                                    const Scenario& s) {
   const costmodel::Seconds hidden =
       member.vpp > 1 ? cost.ranks.front().after.gradient_exposed : costmodel::Seconds(0);
-  return cost.bound.iteration - hidden * straggler_factor(s.cluster);
+  return cost.bound.iteration - hidden * iteration_factor(s.cluster);
 }
 
 bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel::ModelSpec& model) {

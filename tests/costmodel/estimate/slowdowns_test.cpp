@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/estimate/evaluator.hpp"
@@ -47,6 +48,40 @@ TEST_CASE("stragglers lengthen an iteration by a share with each doubling of nod
         1e-9);
   cluster.devices_per_node = 64;
   CHECK(straggler_factor(cluster) == 1);
+}
+
+TEST_CASE("the time factor of a cluster's own runs is on all times alike") {
+  for (const double factor : {0.8, 1.25}) {
+    for (const ScheduleKind schedule : {ScheduleKind::one_f_one_b, ScheduleKind::zero_bubble_h1}) {
+      ClusterSpec cluster = fixtures::cluster(64);
+      cluster.straggler_per_doubling = 0.01;
+      const TrainingSpec training = fixtures::training(64, 1024);
+      ParallelPlan plan = plan_of(2, 4, 8);
+      plan.schedule = schedule;
+      Evaluator plain(model, cluster, training);
+      const Estimate before = plain.estimate(plan);
+      cluster.measured.time_factor = factor;
+      Evaluator own(model, cluster, training);
+      const Estimate after = own.estimate(plan);
+      const auto scaled = [&](Seconds was, Seconds is) {
+        return std::abs((is - was * factor).value) <= 1e-9 * before.iteration.value;
+      };
+      CHECK(scaled(before.iteration, after.iteration));
+      CHECK(scaled(plain.iteration_time(plan), own.iteration_time(plan)));
+      CHECK(scaled(plain.cost(plan).bound.iteration, own.cost(plan).bound.iteration));
+      CHECK(scaled(before.breakdown.compute, after.breakdown.compute));
+      CHECK(scaled(before.breakdown.other, after.breakdown.other));
+      CHECK(scaled(before.breakdown.bubble, after.breakdown.bubble));
+      CHECK(scaled(after.breakdown.total() / factor, after.iteration));
+      CHECK(scaled(before.stage_backward.back(), after.stage_backward.back()));
+      CHECK(iteration_factor(cluster) == factor * straggler_factor(cluster));
+      Seconds last;
+      for (const Event& event : own.timeline(plan).events) last = max(last, event.end);
+      Seconds first;
+      for (const Event& event : plain.timeline(plan).events) first = max(first, event.end);
+      CHECK(scaled(first, last));
+    }
+  }
 }
 
 TEST_CASE("host time is paid once an iteration and once a micro-batch") {

@@ -114,6 +114,14 @@ TEST_CASE("a table reads back as it was written") {
 
 TEST_CASE("without a table, or with one that is no use, the interval is the widest and says why") {
   CHECK(Folder(to_yaml(table())).find().high == doctest::Approx(std::exp(0.2)));
+  ResidualTable with_sites = table();
+  with_sites.sites = {33, 0.045, 0.07, 0.6, 0.8, 1.7};
+  const auto again = read_residuals(parse_yaml(to_yaml(with_sites), "residuals.yaml"));
+  REQUIRE(again.sites);
+  CHECK(again.sites->sources == 33);
+  CHECK(again.sites->noise_spread == 0.6);
+  CHECK(again.sites->high == 1.7);
+  CHECK_FALSE(read_residuals(parse_yaml(to_yaml(table()), "residuals.yaml")).sites);
   const ErrorBand missing = Folder("").find();
   CHECK(missing.high == ErrorBand{}.high);
   CHECK(missing.basis.find("no residuals.yaml was found") != std::string::npos);
