@@ -32,19 +32,22 @@ using costmodel::ConfigError;
 // none of them: --from.
 const costmodel::Program calibrate_program{
     .name = "shardplan",
-    .commands = {{.name = "calibrate",
-                  .summary = "fit a device's or a network's constants to published or imported "
-                             "microbenchmarks, or measure\nthis machine",
-                  .examples = {"shardplan calibrate --from configs/microbench/gemm.yaml --device "
-                               "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
-                               "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
-                               "machine.yaml",
-                               "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
-                  .usages = {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
-                             "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
-                             "shardplan calibrate --backend cpu --compare SCENARIO [--profile "
-                             "FILE]",
-                             "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
+    .commands =
+        {{.name = "calibrate",
+          .summary = "fit a device's or a network's constants to published or imported "
+                     "microbenchmarks, or measure\nthis machine",
+          .examples = {"shardplan calibrate --from configs/microbench/gemm.yaml --device "
+                       "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
+                       "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
+                       "machine.yaml",
+                       "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
+          .usages =
+              {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
+               "shardplan calibrate --from-log [JOB:]LOG ... [--job FILE] [--out CLUSTER.yaml]",
+               "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
+               "shardplan calibrate --backend cpu --compare SCENARIO [--profile "
+               "FILE]",
+               "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
     .flags = {
         {.name = "from",
          .value = "FILE ...",

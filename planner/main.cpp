@@ -33,7 +33,9 @@ std::string inputs_text() {
 }
 
 int run(int count, char** arguments) {
-  if (count > 1 && planner::is_handed_over(arguments[1])) planner::hand_over(count, arguments);
+  if (count > 1 && planner::is_handed_over(arguments[1]) &&
+      !planner::fits_from_logs(count, arguments))
+    planner::hand_over(count, arguments);
   const planner::Options options =
       planner::parse_command_line(planner::shardplan(), count, arguments);
   if (options.version) {

@@ -309,6 +309,7 @@ void cross_validate(Fit& fit, const RefitRequest& request, std::vector<FittedRun
   };
   using Run = const FittedRun&;
   leave(FittedTo::other_sources, "source", [](Run run) { return run.source; });
+  if (request.sources_alone) return;
   leave(FittedTo::other_families, "models", [](Run run) { return run.traits.family; });
   leave(FittedTo::other_devices, "device", [](Run run) { return run.traits.device; });
   leave(FittedTo::other_stacks, "stack", [](Run run) { return run.traits.stack; });

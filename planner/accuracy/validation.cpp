@@ -56,12 +56,16 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
                     {},
                     prediction.error,
                     prediction.facts,
-                    run.contradicted});
+                    run.contradicted,
+                    {}});
   };
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
   if (run.measured.iteration) {
     add("iteration_s", *run.measured.iteration, e != nullptr ? e->iteration.value : 0);
-    if (e != nullptr) rows.back().interval = e->interval;
+    if (e != nullptr) {
+      rows.back().interval = e->interval;
+      rows.back().breakdown = e->breakdown;
+    }
   }
   if (run.measured.peak_memory)
     add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);

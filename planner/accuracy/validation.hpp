@@ -31,6 +31,7 @@ struct ValidationRow {
   // How its source's own figures contradict each other, if they do. Such a row is listed, but
   // excluded from all figures.
   std::string contradicted;
+  std::optional<costmodel::Breakdown> breakdown;  // for iteration_s
   bool counts() const { return error.empty() && contradicted.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }

@@ -14,6 +14,7 @@
 #include "planner/commands/explain_command.hpp"
 #include "planner/commands/explain_job_command.hpp"
 #include "planner/commands/export_command.hpp"
+#include "planner/commands/from_log_command.hpp"
 #include "planner/commands/groups_command.hpp"
 #include "planner/commands/import_command.hpp"
 #include "planner/commands/listing.hpp"
@@ -28,7 +29,8 @@ namespace {
 
 struct CommandRow {
   costmodel::Command command;
-  CommandResult (*perform)(const Session& session);  // null: a program of its own
+  CommandResult (*perform)(const Session& session);
+  bool own_program = false;  // unless fits_from_logs()
 };
 
 CommandResult list_command(const Session& session) {
@@ -149,9 +151,13 @@ const std::vector<CommandRow> command_rows{
      validate_command},
     {{.name = "calibrate",
       .operands = "--from FILE",
-      .summary = "measure this machine, or fit constants to measurements (a program of its own)",
-      .examples = {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml"}},
-     nullptr},
+      .formats = "text json",
+      .summary = "measure this machine, or fit constants to measurements (a program of its own); "
+                 "--from-log LOG: to your own runs",
+      .examples = {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml",
+                   "shardplan calibrate --from-log a.yaml:a.log b.yaml:b.log --out mine.yaml"}},
+     from_log_command,
+     true},
     {{.name = "run",
       .operands = "SCENARIO",
       .most = 1,
@@ -159,7 +165,8 @@ const std::vector<CommandRow> command_rows{
       .summary = "execute the scenario's plan and hold it against the prediction (a program of "
                  "its own)",
       .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"}},
-     nullptr},
+     nullptr,
+     true},
     {{.name = "import",
       .operands =
           "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|vllm|topo|slurm FILE",
@@ -224,13 +231,21 @@ const costmodel::Program& shardplan() {
 
 bool is_handed_over(std::string_view command) {
   return std::ranges::any_of(command_rows, [&](const CommandRow& row) {
-    return row.perform == nullptr && row.command.name == command;
+    return row.own_program && row.command.name == command;
   });
+}
+
+bool fits_from_logs(int count, const char* const* arguments) {
+  const auto asks = [](std::string_view word) {
+    return word == "--from-log" || word.starts_with("--from-log=");
+  };
+  return count > 2 && std::string_view(arguments[1]) == "calibrate" &&
+         std::any_of(arguments + 2, arguments + count, asks);
 }
 
 CommandResult run_command(const Options& options, const Style& style) {
   const CommandRow& row = row_of(options.command);
-  if (row.perform == nullptr) {
+  if (row.own_program && options.from_log.empty()) {
     throw costmodel::ConfigError(
         {}, fmt::format("shardplan: flags stand before '{}'", options.command),
         fmt::format("write shardplan {} first, then its flags", options.command));

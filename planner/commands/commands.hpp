@@ -16,6 +16,10 @@ const costmodel::Program& shardplan();
 // Whether the command is a program of its own, to which this one hands over.
 bool is_handed_over(std::string_view command);
 
+// Whether it is `calibrate --from-log`, which needs no machine and reads what the planner reads: it
+// is done here.
+bool fits_from_logs(int count, const char* const* arguments);
+
 // Throws costmodel::ConfigError for bad input.
 CommandResult run_command(const Options& options, const Style& style);
 

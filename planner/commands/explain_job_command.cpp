@@ -1,12 +1,11 @@
 #include "planner/commands/explain_job_command.hpp"
 
-#include <filesystem>
 #include <utility>
 
 #include "planner/commands/interruption.hpp"
+#include "planner/commands/job_operand.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
-#include "planner/frameworks/read_job.hpp"
 #include "planner/report/job_report.hpp"
 #include "planner/report/json_job.hpp"
 
@@ -14,33 +13,10 @@ namespace planner {
 
 using costmodel::Scenario;
 
-namespace {
-
-// The scenario of the first operand, in whatever words that is. Notes and what was left out go to
-// `told`. Throws ConfigError for the first key that a prediction needs and nobody says.
-Scenario job_of(const Session& session, std::vector<std::string>& told) {
-  const Options& options = session.options;
-  const std::string file = file_of(session);
-  if (format_of(file) == JobFormat::scenario && options.cluster.empty()) return load(session);
-  ImportedJob job = read_job(file);
-  if (!options.cluster.empty()) set_cluster(job, options.cluster);
-  for (const auto& assignment : options.assignments)
-    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
-  if (!job.missing.empty()) {
-    const MissingKey& key = job.missing.front();
-    throw costmodel::ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
-  }
-  for (const auto& note : job.notes) told.push_back("note: " + note);
-  for (const auto& word : job.left_out) told.push_back("note: left out: " + word);
-  return read_scenario(job.scenario, std::filesystem::path(file).stem().string(), session.path);
-}
-
-}  // namespace
-
 CommandResult explain_job_command(const Session& session) {
   const Options& options = session.options;
   std::vector<std::string> told;
-  const Scenario s = job_of(session, told);
+  const Scenario s = read_job_operand(session, options.operands.front(), told).scenario;
   const auto settled = settled_plan(s);
   if (!settled) return without_plan(session, s);
   JobReport job;

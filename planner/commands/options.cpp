@@ -248,7 +248,7 @@ const std::vector<FlagRow> flag_rows{
       .value = "NAME",
       .help = "the devices of an imported job, which its file does not name; of groups and "
               "collective",
-      .only_for = "import explain-job groups collective"},
+      .only_for = "import explain-job groups collective calibrate"},
      &Options::cluster},
     {{.name = "tp", .value = "N", .help = "tensor parallel size", .only_for = "groups"},
      &read_size<&GroupSizes::tp>},
@@ -295,6 +295,20 @@ const std::vector<FlagRow> flag_rows{
       .help = "a row a size, from 8 B to 8 GiB, as nccl-tests prints them",
       .only_for = "collective"},
      &Options::table},
+    {{.name = "from-log",
+      .value = "LOG ...",
+      .help = "logs of your own runs on one cluster by one stack, each behind its job, which is "
+              "what explain-job takes (a scenario, a launch script, arguments): "
+              "run1.yaml:run1.log; LOG alone where it prints its arguments, as Megatron-LM's do, "
+              "or with --job",
+      .only_for = "calibrate",
+      .several = true},
+     &Options::from_log},
+    {{.name = "job",
+      .value = "FILE",
+      .help = "the job of every log that is given without one",
+      .only_for = "calibrate"},
+     &Options::job},
     {{.name = "fail-above",
       .value = "PCT",
       .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "
@@ -331,6 +345,14 @@ const std::vector<FlagRow> flag_rows{
               "which constants; default: fit.yaml of the configs)",
       .only_for = "validate"},
      &Options::leave_one_source_out},
+    {{.name = "runs-known",
+      .value = "N",
+      .help = "how much better a source is predicted once N of its runs are known, as calibrate "
+              "--from-log takes them (text, json, csv, md)",
+      .only_for = "validate"},
+     [](Options& options, const std::string& text) {
+       options.runs_known = read_number("runs-known", "runs", text);
+     }},
     {{.name = "quiet", .help = "no progress and no warnings"}, &Options::quiet},
     {costmodel::color_flag, &Options::color},
     {costmodel::help_flag, &Options::help},
@@ -359,7 +381,7 @@ void check_comparison(const CommandLine& line, const Options& options) {
     }
     return;
   }
-  for (const char* flag : {"fit", "leave-one-source-out", "write-residuals"}) {
+  for (const char* flag : {"fit", "leave-one-source-out", "runs-known", "write-residuals"}) {
     if (line.has(flag))
       usage(fmt::format("--{} does not go with --against-planner", flag), "leave one out");
   }
@@ -381,6 +403,15 @@ void check_parts(const CommandLine& line, const Options& options) {
     if (options.strategy == "meshes") {
       usage(fmt::format("--{} does not go with --strategy meshes", flag), "leave one of them out");
     }
+  }
+}
+
+// Checks the options of --runs-known, which is a report of its own.
+void check_runs_known(const CommandLine& line, const Options& options) {
+  if (options.runs_known == 0) return;
+  for (const char* flag : {"write-residuals", "rows", "notes"}) {
+    if (line.has(flag))
+      usage(fmt::format("--{} does not go with --runs-known", flag), "leave one out");
   }
 }
 
@@ -415,6 +446,8 @@ Options parse_command_line(const costmodel::Program& program, int count,
   check_parts(line, options);
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
+  if (options.command == "validate") check_runs_known(line, options);
+  if (options.command == "calibrate") options.profile = std::exchange(options.out, std::string());
   if (options.command == "batch") {
     options.folder = std::exchange(options.out, std::string());
     if (options.folder.empty())

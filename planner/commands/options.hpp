@@ -50,8 +50,12 @@ struct Options {
   bool against_planner = false;
   std::string fit;  // file of constants
   bool leave_one_source_out = false;
+  int runs_known = 0;                 // 0: not asked for
+  std::vector<std::string> from_log;  // --from-log of calibrate: [JOB:]LOG
+  std::string job;                    // --job: of logs without one
+  std::string profile;                // --out of calibrate
   bool fits_constants() const {
-    return !fit.empty() || leave_one_source_out || !write_residuals.empty();
+    return !fit.empty() || leave_one_source_out || runs_known > 0 || !write_residuals.empty();
   }
   GroupSizes sizes;           // of `groups`
   std::string layout;         // of `groups`; empty: Megatron-LM's

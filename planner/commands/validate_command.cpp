@@ -14,6 +14,7 @@
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/residual_fit.hpp"
+#include "planner/accuracy/runs_known_report.hpp"
 #include "planner/accuracy/scorecard_html.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
@@ -29,6 +30,7 @@ using costmodel::write_file;
 namespace {
 
 constexpr int missed_limit = 4;
+constexpr int usually_known = 2;  // runs of a site, for which the table's intervals are made
 
 // --fail-above: the command fails when `mean`, in per cent, is larger.
 void limit_error(double mean, const std::string& what, const Session& session,
@@ -44,10 +46,10 @@ int threads_of(const Options& options) {
                              : static_cast<int>(std::thread::hardware_concurrency());
 }
 
-RefitResult refitted(const Session& session, bool cross_validate) {
+RefitResult refitted(const Session& session, bool cross_validate, bool sources_alone = false) {
   const Options& options = session.options;
   const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
-  RefitRequest request{cross_validate, threads_of(options), {}};
+  RefitRequest request{cross_validate, sources_alone, threads_of(options), {}};
   if (!options.quiet && isatty(STDERR_FILENO) != 0)
     request.progress = [](const std::string& words) { fmt::print(stderr, "{} ...\n", words); };
   return refit(options.operands, constants, session.path, request);
@@ -65,6 +67,33 @@ CommandResult refit_constants(const Session& session) {
   limit_error(fitted.means(left_out ? FittedTo::other_sources : FittedTo::all).sources,
               left_out ? "the mean error over sources left out" : "the mean error over sources",
               session, result);
+  return result;
+}
+
+// --runs-known. The rows are predicted before the fit leaves its constants in the configurations.
+CommandResult with_runs_known(const Session& session) {
+  const Options& options = session.options;
+  if (options.format == Format::html || options.format == Format::svg) {
+    throw ConfigError({}, "shardplan: validate --runs-known has no such --format",
+                      "allowed: text, json, csv, md");
+  }
+  const auto rows = validate(options.operands, session.path);
+  const RunsKnown known = runs_known(source_runs(rows, refitted(session, true, true)),
+                                     options.runs_known, threads_of(options));
+  if (known.by_source.size() + known.small.size() < 2) {
+    throw ConfigError({}, "shardplan: --runs-known needs runs of two sources or more",
+                      "each is predicted by what the others say: name more evidence");
+  }
+  if (known.by_source.empty()) {
+    throw ConfigError(
+        {}, fmt::format("shardplan: --runs-known {} leaves no run to predict", options.runs_known),
+        "name evidence with more runs on one device by one stack, or give less");
+  }
+  CommandResult result;
+  const std::string table = printed(known_table(known), options.format);
+  const bool prose = options.format == Format::text || options.format == Format::md;
+  result.text = prose ? known_report(known, table) : table;
+  limit_error(known.mean.time, "the mean error over sources", session, result);
   return result;
 }
 
@@ -109,6 +138,7 @@ CommandResult against_planner(const Session& session) {
 
 CommandResult validate_command(const Session& session) {
   if (is_serving_evidence(session.options.operands)) return validate_serving(session);
+  if (session.options.runs_known > 0) return with_runs_known(session);
   if (session.options.fits_constants() && session.options.write_residuals.empty())
     return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);
@@ -121,11 +151,15 @@ CommandResult validate_command(const Session& session) {
   if (!session.options.write_residuals.empty()) {
     const costmodel::ErrorBand unknown;
     const double pairs = pair_spread_of(rows).value_or(unknown.pair_spread);
-    written = fit_residuals(refitted(session, true), pairs);
+    const RefitResult fitted = refitted(session, true);
+    written = fit_residuals(fitted, pairs);
     if (!written) {
       throw ConfigError({}, "shardplan: --write-residuals needs a run that can be predicted",
                         "name evidence with iteration_s");
     }
+    const RunsKnown known =
+        runs_known(source_runs(rows, fitted), usually_known, threads_of(session.options));
+    if (known.by_source.size() > 1) written->sites = site_spread(known);
     write_file(session.options.write_residuals, to_yaml(*written));
   }
   const costmodel::ResidualTable* kept =

@@ -1,0 +1,140 @@
+#include "planner/accuracy/own_runs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/accuracy/runs_known.hpp"
+#include "planner/report/report_tables.hpp"
+#include "planner/report/table.hpp"
+
+namespace planner {
+
+using costmodel::format_seconds;
+using costmodel::Value;
+
+double OwnRun::residual() const { return std::log(measured.value / predicted.value); }
+
+OwnRunsFit fit_own_runs(std::vector<OwnRun> runs, const std::string& stack,
+                        const costmodel::SiteSpread& published) {
+  OwnRunsFit own;
+  SiteRuns residuals;
+  for (const OwnRun& run : runs) residuals.push_back({run.residual(), {1}});
+  own.fit = fit_site(site_prior(published), residuals);
+  const double factor = own.fit.factor;
+  own.measured = {static_cast<int>(runs.size()), stack, std::exp(factor),
+                  std::min(1.0, std::exp(own.fit.next.low - factor)),
+                  std::max(1.0, std::exp(own.fit.next.high - factor))};
+  own.runs = std::move(runs);
+  return own;
+}
+
+Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
+                  const costmodel::SiteSpread& published) {
+  Value file;
+  file.kind = Value::Kind::map;
+  if (cluster.is_map()) {
+    const bool based = cluster.find("base") != nullptr;
+    for (const auto& entry : cluster.entries) {
+      const bool dropped = entry.key == "measured" || (based && entry.key == "devices");
+      if (!dropped) file.set(entry.key, entry.value);
+    }
+  } else {
+    file.set("base", cluster);
+  }
+  const auto number = [](double x) { return costmodel::scalar_value(fmt::format("{:.4f}", x)); };
+  std::vector<std::string> logs;
+  for (const OwnRun& run : fit.runs)
+    logs.push_back(fmt::format("{} (median of {} iterations)", run.log, run.iterations));
+  Value measured;
+  measured.kind = Value::Kind::map;
+  measured.set("stack", costmodel::scalar_value(fit.measured.stack));
+  measured.set("runs", costmodel::scalar_value(fmt::format("{}", fit.measured.runs)));
+  measured.set("time_factor", number(fit.measured.time_factor));
+  measured.set("low", number(fit.measured.low));
+  measured.set("high", number(fit.measured.high));
+  Value source = costmodel::scalar_value(
+      fmt::format("shardplan calibrate --from-log: {}; prior: {} published sources",
+                  fmt::join(logs, ", "), published.sources));
+  source.quoted = true;
+  measured.set("source", source);
+  file.set("measured", measured);
+  return file;
+}
+
+namespace {
+
+Table runs_table(const OwnRunsFit& own) {
+  Table t{{{"log", false},
+           {"iterations"},
+           {"measured"},
+           {"predicted"},
+           {"off by"},
+           {"by the others"},
+           {"off by"}},
+          {}};
+  for (std::size_t i = 0; i < own.runs.size(); ++i) {
+    const OwnRun& run = own.runs[i];
+    std::vector<std::string> row{costmodel::printable(run.log), fmt::format("{}", run.iterations),
+                                 format_seconds(run.measured), format_seconds(run.predicted),
+                                 signed_percent(run.predicted / run.measured)};
+    const bool left_out = i < own.fit.by_others.size();
+    const costmodel::Seconds then =
+        left_out ? run.predicted * std::exp(own.fit.by_others[i]) : costmodel::Seconds(0);
+    row.push_back(left_out ? format_seconds(then) : "");
+    row.push_back(left_out ? signed_percent(then / run.measured) : "");
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+// Whether the runs gain from one another, and what follows.
+std::string gain_text(const OwnRunsFit& own) {
+  const SiteFit& fit = own.fit;
+  const double before = 100 * fit.before, after = 100 * fit.after;
+  if (own.runs.size() < 2) {
+    return "One run: nothing to hold it against, so most of what it is off by is taken for its "
+           "own. "
+           "Give two or more.\n";
+  }
+  if (fit.refused) {
+    return fmt::format(
+        "No factor is fitted: each run predicted by the others would be off by {:.1f} % in the "
+        "mean, not {:.1f} %.\nThe predictions stay as they are; the interval is what the runs "
+        "earn.\n",
+        after, before);
+  }
+  return fmt::format(
+      "Each run predicted by the others is off by {:.1f} % in the mean, and by {:.1f} % without "
+      "any.\n",
+      after, before);
+}
+
+}  // namespace
+
+std::string to_string(const OwnRunsFit& own, int sources) {
+  const costmodel::OwnRuns& m = own.measured;
+  double usual = 0;
+  for (const OwnRun& run : own.runs)
+    usual += std::log(run.usual.high / run.usual.low) / static_cast<double>(own.runs.size());
+  const double width = std::log(m.high / m.low);
+  const costmodel::ErrorBand& first = own.runs.front().usual;
+  std::string text = fmt::format("{} run{} by {}\n\n", m.runs, m.runs == 1 ? "" : "s",
+                                 costmodel::printable(m.stack));
+  text += to_text(runs_table(own)) + "\n" + gain_text(own);
+  text += fmt::format("Time factor {:.3f}, held by a prior of {} published sources.\n",
+                      m.time_factor, sources);
+  text += fmt::format(
+      "90 % interval of a prediction: {:.2f} to {:.2f} of it; by published runs alone {:.2f} to "
+      "{:.2f}: {:.0f} % {}.\n",
+      m.low, m.high, first.low, first.high, 100 * std::abs(1 - width / usual),
+      width < usual ? "narrower" : "wider");
+  return text;
+}
+
+}  // namespace planner
