@@ -53,10 +53,10 @@ struct RefitResult {
 
 struct RefitRequest {
   bool cross_validate = false;
-  bool sources_alone = false;  // cross-validated by sources, and by nothing else
   int threads = 1;
   // Called with each fold before it is fitted.
   std::function<void(const std::string&)> progress = {};
+  bool sources_alone = false;  // cross-validated by sources, and by nothing else
 };
 
 // Minimises the sum over sources of the mean of |log(predicted / measured)| of iteration times,

@@ -49,7 +49,7 @@ int threads_of(const Options& options) {
 RefitResult refitted(const Session& session, bool cross_validate, bool sources_alone = false) {
   const Options& options = session.options;
   const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
-  RefitRequest request{cross_validate, sources_alone, threads_of(options), {}};
+  RefitRequest request{cross_validate, threads_of(options), {}, sources_alone};
   if (!options.quiet && isatty(STDERR_FILENO) != 0)
     request.progress = [](const std::string& words) { fmt::print(stderr, "{} ...\n", words); };
   return refit(options.operands, constants, session.path, request);

@@ -63,7 +63,7 @@ RefitResult refitted(const program::Scratch& scratch, const std::vector<std::str
   for (const auto& file : files) operands.push_back((scratch.path() / file).string());
   const costmodel::ConfigPath path{{configs}};
   const auto list = read_constants((scratch.path() / "constants.yaml").string(), path);
-  return refit(operands, list, path, {cross_validate, false, 2, {}});
+  return refit(operands, list, path, {cross_validate, 2, {}});
 }
 
 double macro(const RefitResult& result, FittedTo to) { return result.means(to).sources; }
