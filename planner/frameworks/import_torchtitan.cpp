@@ -372,8 +372,11 @@ class TorchtitanImport {
                                            policy->values.front() != "null" && tokens_);
     const bool asynchronous = fields_.flag("parallelism.enable_async_tensor_parallel", false) ||
                               fields_.flag("compile.enable_async_tensor_parallel", false);
-    on("compile", compiles);
-    on("async_tp", asynchronous && compiles);
+    const SetField* parts = fields_.find("compile.components");
+    const bool model =
+        parts == nullptr || std::ranges::find(parts->values, "model") != parts->values.end();
+    on("compile", compiles && model);
+    on("async_tp", asynchronous && compiles && model);
     if (tokens_) on("cuda_graph", !fields_.flag("training.disable_cuda_graphs", false));
     job.scenario.find("training")->set("overlap", overlap);
     const std::string optimizer = fields_.word("optimizer.name", "AdamW");

@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t most = 1'000'000'000'000;  // larger than any size, and products stay whole
 
 // Sections and settings that change neither the time nor the memory of an iteration.
-constexpr std::array<std::string_view, 34> harmless_settings{
+constexpr std::array<std::string_view, 33> harmless_settings{
     "job.",
     "profiling.",
     "metrics.",
@@ -53,7 +53,6 @@ constexpr std::array<std::string_view, 34> harmless_settings{
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
     "activation_checkpoint.early_stop",
     "activation_checkpoint.determinism_check",
-    "compile.components",
     "compile.backend"};
 
 // Names of 2024, before version 0.1, and what they became.
@@ -67,6 +66,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> older_nam
      {"experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"},
      {"experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
      {"training.compile", "compile.enable"}}};
+
+// Sections of 2025, and what they became.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> older_sections{
+    {{"float8.", "quantize.linear.float8."},
+     {"quantize.dense.", "quantize.linear."},
+     {"quantize.moe.", "quantize.grouped_mm."}}};
 
 bool is_harmless(std::string_view field) {
   return std::ranges::any_of(harmless_settings,
@@ -87,6 +92,8 @@ TorchtitanFields::TorchtitanFields(std::vector<SetField> fields) : fields_(std::
   for (auto& set : fields_) {
     for (const auto& [old, today] : older_names)
       if (set.field == old) set.field = today;
+    for (const auto& [old, today] : older_sections)
+      if (set.field.starts_with(old)) set.field.replace(0, old.size(), today);
   }
 }
 

@@ -1,5 +1,5 @@
 // The settings of a configuration of torchtitan, asked for by name with their defaults. Names of
-// 2024 ([training] batch_size, [experimental] pipeline_parallel_degree) are those of today.
+// 2024 and 2025 ([training] batch_size, [float8]) are those of today.
 #pragma once
 
 #include <cstdint>

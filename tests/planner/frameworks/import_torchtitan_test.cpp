@@ -147,6 +147,14 @@ TEST_CASE("what no key says is left out by name; wrong values are refused where 
                        costmodel::ConfigError);
 }
 
+TEST_CASE("a loss that is compiled alone compiles no model" *
+          doctest::skip(!planner::reads_toml())) {
+  const ImportedJob job = import_torchtitan(
+      "[parallelism]\n[compile]\nenable = true\ncomponents = [\"loss\"]\n", "x.toml");
+  CHECK(job.scenario.find("training")->find("overlap")->find("compile")->text == "false");
+  CHECK(job.left_out.empty());
+}
+
 TEST_CASE("hybrid sharding, budgets of memory and other schedules are named as left out" *
           doctest::skip(!planner::reads_toml())) {
   const ImportedJob job = import_torchtitan(
