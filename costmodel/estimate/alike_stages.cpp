@@ -56,7 +56,7 @@ void set_kinds(const std::vector<std::size_t>& first, const ParallelPlan& plan,
   alike.kind_of.reserve(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
     const auto same = [&](const AlikeStages::Kind& kind) {
-      for (int v = 0; v < plan.vpp; ++v) {
+      for (int v = 0; v < plan.chunks(); ++v) {
         if (first[stage(kind.rank, v)] != first[stage(r, v)]) return false;
       }
       return true;
@@ -65,7 +65,7 @@ void set_kinds(const std::vector<std::size_t>& first, const ParallelPlan& plan,
     if (alike.kind_of.back() < alike.kinds.size()) continue;
     AlikeStages::Kind& kind = alike.kinds.emplace_back();
     kind.rank = r;
-    for (int v = 0; v < plan.vpp; ++v)
+    for (int v = 0; v < plan.chunks(); ++v)
       kind.layers = together(kind.layers, alike.mixes[stage(r, v)]);
   }
 }

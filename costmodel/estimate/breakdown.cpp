@@ -5,6 +5,7 @@
 
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
+#include "costmodel/schedule/closed_form.hpp"
 
 namespace costmodel {
 
@@ -32,9 +33,9 @@ Traffic boundary_traffic(const PlanCost& c, std::size_t stage) {
 Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const TrainingSpec& training,
                      const ModelSpec& model, std::size_t rank) {
   Traffic sum;
-  const auto m = static_cast<double>(c.micro_batches);
+  const double m = static_cast<double>(c.micro_batches) / plan.ways();  // of a chunk
   const std::size_t ranks = c.ranks.size(), stages = c.stages.size();
-  for (int v = 0; v < plan.vpp; ++v) {
+  for (int v = 0; v < plan.chunks(); ++v) {
     const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
     const auto k = static_cast<std::size_t>(stage);
     sum += c.stages[k].forward.traffic * m;
@@ -46,7 +47,9 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
       double sends = 0;
       for (const int next : {stage - 1, stage + 1}) {
         const bool exists = next >= 0 && next < static_cast<int>(stages);
-        if (exists && rank_of(plan.schedule, plan.pp, next) != static_cast<int>(rank)) ++sends;
+        const bool here =
+            plan.ways() == 1 && rank_of(plan.schedule, plan.pp, next) == static_cast<int>(rank);
+        if (exists && !here) ++sends;
       }
       sum.add(CollectiveKind::send, c.transfer_bytes * (sends * m));
       if (plan.tp > 1 && training.stack.collectives.scatter_gather && !plan.sequence_parallel) {
@@ -82,11 +85,24 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   return sum;
 }
 
+namespace {
+
+// What of a rank's exchanges hides where forwards and backwards run together.
+Seconds hidden_in_cells(const PlanCost& c, const ParallelPlan& plan, int rank) {
+  if (!overlaps(plan.schedule)) return {};
+  PipelineTimes apart = c.times;
+  apart.together.clear();
+  return joined_work(plan.schedule, plan.pp, c.micro_batches, apart, rank) -
+         joined_work(plan.schedule, plan.pp, c.micro_batches, c.times, rank);
+}
+
+}  // namespace
+
 Breakdown micro_batch_parts(const PlanCost& c, const ParallelPlan& plan, std::size_t rank,
                             const StackHost& host) {
   Breakdown b;
-  const auto m = static_cast<double>(c.micro_batches);
-  for (int v = 0; v < plan.vpp; ++v) {
+  const double m = static_cast<double>(c.micro_batches) / plan.ways();  // of a chunk
+  for (int v = 0; v < plan.chunks(); ++v) {
     const auto k =
         static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank)));
     b.compute += m * (c.stages[k].forward.compute + c.stages[k].backward.compute);
@@ -100,13 +116,14 @@ Breakdown micro_batch_parts(const PlanCost& c, const ParallelPlan& plan, std::si
     b.dp_comm += m * (c.stages[k].zero_forward + c.stages[k].zero_backward);
     b.other += m * host.micro_batch;
   }
+  b.ep_comm -= hidden_in_cells(c, plan, static_cast<int>(rank));
   return b;
 }
 
 Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending& end,
                        const Waiting& waiting, const StackHost& host) {
   Breakdown b = micro_batch_parts(c, plan, end.critical, host);
-  b.other += static_cast<double>(c.micro_batches) * c.offload.exposed();
+  b.other += static_cast<double>(c.micro_batches) / plan.ways() * c.offload.exposed();
   b.other += host.iteration + end.waiting;
   b.dp_comm += c.ranks[end.critical].after.gradient_exposed + end.gather;
   if (c.sums_table(end.critical)) b.dp_comm += c.tables.time;

@@ -125,15 +125,20 @@ const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::in
 
 namespace {
 
+// Micro-batches after which a schedule repeats.
+std::int64_t period_of(const ParallelPlan& plan) {
+  return plan.choices.group > 0 ? plan.choices.group : plan.pp;
+}
+
 // Micro-batches to simulate: all, or enough that the schedule has long been periodic, congruent to
 // m modulo p.
 std::int64_t simulated_micro_batches(const ParallelPlan& plan, std::int64_t m) {
   if (plan.listed != nullptr) return m;
-  const std::int64_t p = plan.pp;
+  const std::int64_t p = period_of(plan);
   // A schedule with split backward is generated for every plan, so a shorter one is simulated.
   const std::int64_t most =
       splits_backward(plan.schedule) ? most_simulated_actions / 8 : most_simulated_actions;
-  const std::int64_t enough = std::max(8 * p, most / (2 * p * plan.vpp) / p * p);
+  const std::int64_t enough = std::max(8 * p, most / (2 * plan.pp * plan.vpp) / p * p);
   return m <= enough + p ? m : enough + m % p;
 }
 
@@ -157,6 +162,12 @@ Seconds busy_of(const PipelineTimes& times, const ParallelPlan& plan, int rank) 
   return busy;
 }
 
+// The time of all micro-batches on a rank.
+Seconds work_of(const PipelineTimes& times, const ParallelPlan& plan, int rank, std::int64_t m) {
+  return overlaps(plan.schedule) ? joined_work(plan.schedule, plan.pp, m, times, rank)
+                                 : static_cast<double>(m) * busy_of(times, plan, rank);
+}
+
 }  // namespace
 
 // A schedule repeats with every p micro-batches once its pipeline is full, so a very long one ends
@@ -166,12 +177,15 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   const std::int64_t shown = simulated_micro_batches(plan, m);
   SimulationResult result = simulate(program_of(plan, shown), times, scratch_);
   if (shown == m) return result;
-  const SimulationResult shorter = simulate(program_of(plan, shown - plan.pp), times, scratch_);
-  const std::int64_t whole_periods = (m - shown) / plan.pp;
+  const std::int64_t period = period_of(plan);
+  const SimulationResult shorter = simulate(program_of(plan, shown - period), times, scratch_);
+  const std::int64_t whole_periods = (m - shown) / period;
   const auto periods = static_cast<double>(whole_periods);
   Seconds least;  // a split backward's period may waver, but never below the busiest rank's work
   for (int r = 0; splits_backward(plan.schedule) && r < plan.pp; ++r)
-    least = max(least, plan.pp * busy_of(times, plan, r));
+    least = max(least, overlaps(plan.schedule)
+                           ? work_of(times, plan, r, m + period) - work_of(times, plan, r, m)
+                           : plan.pp * busy_of(times, plan, r));
   const auto extend = [periods, least](Seconds& longer, Seconds before) {
     longer += periods * max(longer - before, least);
   };
@@ -262,7 +276,7 @@ Flops recomputed_flops(const PlanCost& c, const ParallelPlan& plan,
     const double devices = meshes.empty() ? 1 : static_cast<double>(meshes[k].devices);
     again += c.stages[k].recompute.model * (m * devices);
   }
-  return meshes.empty() ? again * plan.replicas() * plan.tp : again;
+  return meshes.empty() ? again * plan.dp * plan.cp * plan.tp : again;
 }
 
 // Of what a device keeps of its rank's gradients after the reduction over the replicas.
@@ -293,10 +307,10 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   PipelineEstimate alone{{}, end, c.offload, {}};
   Estimate& e = alone.estimate;
   e.micro_batches = c.micro_batches;
-  const auto m = static_cast<double>(c.micro_batches);
   Seconds slowest;
-  for (int r = 0; r < plan.pp; ++r) slowest = max(slowest, m * busy_of(c.times, plan, r));
-  const Seconds own = m * busy_of(c.times, plan, static_cast<int>(end.critical));
+  for (int r = 0; r < plan.pp; ++r)
+    slowest = max(slowest, work_of(c.times, plan, r, c.micro_batches));
+  const Seconds own = work_of(c.times, plan, static_cast<int>(end.critical), c.micro_batches);
   e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, on_.training.stack.host);
   e.stage_backward = whole_backward(c.times);
   e.pipeline = pipeline_of(run, terms.apart);

@@ -17,12 +17,13 @@ HiddenTime added_by(const PlanCost& cost, const ParallelPlan& plan, std::size_t 
   if (!end_terms(plan, on).apart) {
     for (const RankRow& other : cost.ranks) gather = max(gather, other.after.gather_exposed);
   }
-  return {.tp_comm = parts.tp_comm,
-          .cp_comm = parts.cp_comm,
-          .ep_comm = parts.ep_comm,
-          .pp_comm = {},
-          .dp_comm = parts.dp_comm + cost.ranks[rank].after.gradient_exposed + gather,
-          .offload = static_cast<double>(cost.micro_batches) * cost.offload.exposed()};
+  return {
+      .tp_comm = parts.tp_comm,
+      .cp_comm = parts.cp_comm,
+      .ep_comm = parts.ep_comm,
+      .pp_comm = {},
+      .dp_comm = parts.dp_comm + cost.ranks[rank].after.gradient_exposed + gather,
+      .offload = static_cast<double>(cost.micro_batches) / plan.ways() * cost.offload.exposed()};
 }
 
 Seconds hidden(Seconds alone, Seconds exposed) { return max(Seconds(0), alone - exposed); }
@@ -34,7 +35,7 @@ Seconds sends_alone(const PlanCost& cost, const ParallelPlan& plan, std::size_t 
   const PipelineTimes& times = cost.times;
   const int last = plan.virtual_stages() - 1;
   Seconds all;
-  for (int v = 0; v < plan.vpp; ++v) {
+  for (int v = 0; v < plan.chunks(); ++v) {
     const int stage = stage_of(plan.schedule, plan.pp, v, static_cast<int>(rank));
     const auto leaves = [&](int to) {
       return to >= 0 && to <= last && rank_of(plan.schedule, plan.pp, to) != static_cast<int>(rank);
@@ -44,7 +45,7 @@ Seconds sends_alone(const PlanCost& cost, const ParallelPlan& plan, std::size_t 
     if (leaves(stage + 1)) all += alike ? times.transfer : times.forward_transfer[k];
     if (leaves(stage - 1)) all += alike ? times.transfer : times.backward_transfer[k - 1];
   }
-  return static_cast<double>(cost.micro_batches) * all;
+  return static_cast<double>(cost.micro_batches) / plan.ways() * all;
 }
 
 HiddenTime hidden_time(const Estimate& estimate, Evaluator& whole) {

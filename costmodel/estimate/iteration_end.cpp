@@ -52,7 +52,7 @@ struct RankPass {
 RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
                  const AlikeStages::Kind& kind) {
   RankPass pass;
-  for (int v = 0; v < in.plan.vpp; ++v) {
+  for (int v = 0; v < in.plan.chunks(); ++v) {
     const StageRow& row = rows[in.row_of(v, kind.rank)];
     pass.forward += row.forward.time();
     pass.backward += row.backward.time() + row.recompute.time();
@@ -61,7 +61,8 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
   // its reduction overlaps with those; likewise the gather of a chunk's parameters.
   if (!in_whole_rounds(in.plan)) return pass;
-  const auto rounds = static_cast<double>(std::min<std::int64_t>(in.plan.pp, in.micro_batches));
+  const int group = in.plan.choices.group > 0 ? in.plan.choices.group : in.plan.pp;
+  const auto rounds = static_cast<double>(std::min<std::int64_t>(group, in.micro_batches));
   pass.forward = pass.forward * rounds;
   pass.backward = pass.backward * rounds;
   return pass;
@@ -138,10 +139,19 @@ std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const Lay
   return ranks;
 }
 
+namespace {
+
+// The rank of the last stage, but the first one's where that has it too: with its own table.
+std::size_t last_table(const PlanInputs& in) {
+  return in.has_stage(0, in.last_stage()) ? 0 : in.rank_of(in.last_stage());
+}
+
+}  // namespace
+
 // A ring of three is as slow as its slowest link.
 TableSum table_sum(const PlanInputs& in) {
   const ClusterSpec& cluster = in.on.cluster;
-  TableSum sum{{}, table_ranks(in.on.model, in.mixes(), in.rank_of(in.last_stage()))};
+  TableSum sum{{}, table_ranks(in.on.model, in.mixes(), last_table(in))};
   if (sum.ranks.empty() || !in.on.training.stack.collectives.embedding_all_reduce) return sum;
   std::size_t longest = 0;
   for (std::size_t i = 1; i < sum.ranks.size(); ++i)

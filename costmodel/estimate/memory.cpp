@@ -117,16 +117,16 @@ class RankChunks {
 
   Bytes working() const {
     const std::size_t last = in_.last_stage();
-    if (in_.rank_of(last) == rank_) return rows_[in_.alike->row_of->back()].working;
+    if (in_.has_stage(rank_, last)) return rows_[in_.alike->row_of->back()].working;
     Bytes most;
-    for (int v = 0; v < in_.plan.vpp; ++v) most = max(most, of(v).working);
+    for (int v = 0; v < in_.plan.chunks(); ++v) most = max(most, of(v).working);
     return most;
   }
 
   // Kept by one micro-batch from forward to backward, on all chunks.
   Bytes micro_batch() const {
     Bytes kept;
-    for (int v = 0; v < in_.plan.vpp; ++v) kept += of(v).kept;
+    for (int v = 0; v < in_.plan.chunks(); ++v) kept += of(v).kept;
     return kept;
   }
 
@@ -137,7 +137,7 @@ class RankChunks {
     const ParallelPlan& plan = in_.plan;
     if (splits_backward(plan.schedule) || plan.listed != nullptr) {
       const Bytes held = plan.listed != nullptr ? held_listed() : held_split();
-      const Bytes one = micro_batch();  // as many as would hold as much
+      const Bytes one = micro_batch() / plan.ways();  // as many as would hold as much
       return {held, one > Bytes(0) ? held / one : 0};
     }
     if (plan.vpp == 1) {
@@ -201,19 +201,19 @@ class RankChunks {
   Bytes held_split() const {
     const Bytes kept = micro_batch();
     Bytes longest, extra;
-    for (int v = 0; v < in_.plan.vpp; ++v) {
+    for (int v = 0; v < in_.plan.chunks(); ++v) {
       longest += max(of(v).kept, of(v).pending);
       extra = max(extra, of(v).pending - of(v).kept);
     }
     Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
-    if (in_.plan.vpp > 1) {
+    if (in_.plan.chunks() > 1) {
       const Bytes down = of(0).kept;
       for (const EndMix& mix : (*in_.held.ends)[rank_])
         forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
     }
-    const double limit = row_of(in_.plan.schedule).held_limit(in_.plan.pp);
-    return min(max(forwards, kept * limit) + extra,
-               longest * static_cast<double>(in_.micro_batches));
+    const bool limited = row_of(in_.plan.schedule).held_limit != nullptr;
+    const double limit = limited ? held_limit(in_.plan.schedule, in_.plan.pp, in_.plan.choices) : 0;
+    return min(max(forwards, kept * limit) + extra, longest * in_.chunk_batches());
   }
 
   const PlanInputs& in_;
@@ -250,10 +250,10 @@ double largest_layer(const PlanInputs& in, std::size_t rank) {
   double most = 0;
   for (const LayerPrices::Kind& kind : in.layers.all())
     most = std::max(most, gathered(*kind.again));
-  if (rank == 0) most = std::max(most, gathered(*in.layers.embedding));
+  if (in.has_stage(rank, 0)) most = std::max(most, gathered(*in.layers.embedding));
   if (in.mixes()[rank].decoder_starts)
     most = std::max(most, gathered(*in.layers.decoder_embedding));
-  if (in.rank_of(in.last_stage()) == rank) most = std::max(most, gathered(*in.layers.head));
+  if (in.has_stage(rank, in.last_stage())) most = std::max(most, gathered(*in.layers.head));
   return most;
 }
 
@@ -268,7 +268,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
     const std::int64_t tokens = tokens_at_ends(in.mixes()[rank], rank == 0, rank == last, training);
     buffers += transfer_of(plan, tokens, in.on).sent * 2.0;
   } else if (plan.pp > 1) {
-    buffers += transfer * (2.0 * plan.vpp);
+    buffers += transfer * (2.0 * plan.chunks());
   }
   const double largest = largest_layer(in, rank);
   const double gathered = plan.zero < 3 ? 0 : training.stack.zero.prefetch ? 2 : 1;
@@ -297,7 +297,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights
     StageMemory& memory = ranks[r].memory;
     if (kind != known) {
       memory = states_of(in, weights[kind]);
-      if (in.plan.vpp == 1) memory.each = chunks.of(0).kept * (1 + stack.fragmentation);
+      if (in.plan.chunks() == 1) memory.each = chunks.of(0).kept * (1 + stack.fragmentation);
       working = chunks.working();
       buffers = buffers_of(in, r, transfer);
       known = kind;

@@ -31,6 +31,14 @@ struct PlanInputs {
     return static_cast<std::size_t>(
         costmodel::rank_of(plan.schedule, plan.pp, static_cast<int>(stage)));
   }
+  // Of a pipeline that goes two ways, the first rank has the last stage as well.
+  bool has_stage(std::size_t rank, std::size_t stage) const {
+    const std::size_t home = rank_of(stage);
+    return home == rank ||
+           (plan.ways() > 1 && home + rank + 1 == static_cast<std::size_t>(plan.pp));
+  }
+  // The micro-batches that a chunk of a rank takes.
+  double chunk_batches() const { return static_cast<double>(micro_batches) / plan.ways(); }
   std::size_t stage_of(int chunk, std::size_t rank) const {
     return static_cast<std::size_t>(
         costmodel::stage_of(plan.schedule, plan.pp, chunk, static_cast<int>(rank)));

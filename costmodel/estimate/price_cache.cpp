@@ -98,8 +98,11 @@ std::shared_ptr<const AlikeStages> PriceCache::stages(const ParallelPlan& plan,
     return std::make_shared<const AlikeStages>(alike_stages(stage_mixes(plan, model), plan));
   };
   if (!plan.stage_layers.empty()) return found();
-  const StagesKey key{row_of(plan.schedule).folded ? 1 : 0, plan.pp, plan.vpp,
-                      plan.recompute.layers};
+  const ScheduleRow& row = row_of(plan.schedule);
+  const StagesKey key{row.folded    ? 1
+                      : row.two_way ? 2
+                                    : 0,
+                      plan.pp, plan.vpp, plan.recompute.layers};
   auto& known = stages_[key];
   if (known == nullptr) known = found();
   return known;
@@ -107,24 +110,29 @@ std::shared_ptr<const AlikeStages> PriceCache::stages(const ParallelPlan& plan,
 
 namespace {
 
-// The schedule from which the mixes of chunks in flight are counted. They repeat with every p
-// micro-batches, so 4·p micro-batches suffice.
-Schedule shown_schedule(const ParallelPlan& plan, std::int64_t m) {
-  const std::int64_t shown =
-      m == plan.pp ? m : std::min<std::int64_t>(m, std::int64_t{4} * plan.pp);
-  return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown));
+// The micro-batches of the schedule from which the mixes of chunks in flight are counted. They
+// repeat with every p micro-batches, or group of them, so four times as many suffice.
+std::int64_t shown_micro_batches(const ParallelPlan& plan, std::int64_t m) {
+  const std::int64_t group = plan.choices.group,
+                     enough = 4 * std::max<std::int64_t>(group, plan.pp);
+  if (m == plan.pp || m <= enough) return m;
+  return enough + (group > 0 ? m % group : 0);
 }
 
 }  // namespace
 
 HeldMixes PriceCache::held(const ParallelPlan& plan, std::int64_t m, const ModelSpec& model) {
-  if (plan.vpp == 1 || plan.listed != nullptr) return {};
+  if (plan.chunks() == 1 || plan.listed != nullptr) return {};
+  const std::int64_t shown = shown_micro_batches(plan, m);
   const ScheduleKey key{2 * static_cast<std::int64_t>(plan.schedule) + (m == plan.pp ? 1 : 0),
-                        plan.pp, plan.vpp, std::min<std::int64_t>(m, std::int64_t{4} * plan.pp)};
+                        plan.pp, plan.vpp, shown, plan.choices.group};
   const auto once = [&](auto& cache, auto find) {
     const auto found = cache.find(key);
     if (found != cache.end()) return &found->second;
-    return &cache.emplace(key, find(shown_schedule(plan, m))).first->second;
+    return &cache
+                .emplace(key, find(generate(plan.schedule, plan.pp, plan.vpp,
+                                            static_cast<int>(shown), plan.choices)))
+                .first->second;
   };
   const bool uneven = !plan.stage_layers.empty() || model.mixes_layers();
   if (!splits_backward(plan.schedule) && uneven)
@@ -133,7 +141,8 @@ HeldMixes PriceCache::held(const ParallelPlan& plan, std::int64_t m, const Model
 }
 
 const SimulationProgram& PriceCache::program(const ParallelPlan& plan, std::int64_t m) {
-  const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m};
+  const ScheduleKey key{static_cast<std::int64_t>(plan.schedule), plan.pp, plan.vpp, m,
+                        plan.choices.group};
   const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
   const std::int64_t actions = 2 * m * plan.virtual_stages();
@@ -142,7 +151,8 @@ const SimulationProgram& PriceCache::program(const ParallelPlan& plan, std::int6
     kept_actions_ = 0;
   }
   kept_actions_ += actions;
-  const Schedule schedule = generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m));
+  const Schedule schedule =
+      generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m), plan.choices);
   return programs_.emplace(key, compile(schedule)).first->second;
 }
 

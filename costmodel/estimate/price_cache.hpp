@@ -66,8 +66,8 @@ class PriceCache {
   struct KeyHash {
     std::size_t operator()(const LayerKey& key) const;
   };
-  using ScheduleKey = std::array<std::int64_t, 4>;  // kind, p, v, m
-  using StagesKey = std::array<std::int64_t, 4>;    // whether folded, p, v, recomputed layers
+  using ScheduleKey = std::array<std::int64_t, 5>;  // kind, p, v, m, group
+  using StagesKey = std::array<std::int64_t, 4>;    // how folded, p, v, recomputed layers
   static LayerKey key_of(const ParallelPlan& plan, const Workload& on);
   const LayerCost& layer(LayerKey key, LayerKind kind, const ParallelPlan& plan, Recomputed what,
                          const Workload& on);

@@ -42,7 +42,8 @@ void add_mtp(const PlanInputs& in, bool has_first, RankWeights& sum) {
 }
 
 RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
-  const bool has_first = ranks.rank == 0, has_last = ranks.rank == in.rank_of(in.last_stage());
+  const bool has_first = in.has_stage(ranks.rank, 0),
+             has_last = in.has_stage(ranks.rank, in.last_stage());
   RankWeights sum;
   for (const LayerPrices::Kind& kind : in.layers.all())
     add(sum, *kind.again, kind.number(ranks.layers));
@@ -108,19 +109,24 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
   }
 }
 
+// Of computation beside the exchange of experts, which takes some of the multiprocessors.
+double exchange_slowdown(const PlanInputs& in) {
+  const double all = in.on.cluster.device.multiprocessors, taken = in.plan.experts.multiprocessors;
+  return taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
+}
+
 // The exchange of a micro-batch beside the computation of another one: a pair of a forward and a
 // backward takes max(exchange of one, computation of the other), twice, in place of the sums. The
 // warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
 // launches both, and only a part is hidden.
 void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const ParallelPlan& plan = in.plan;
-  if (!plan.experts.overlap || in.on.model.experts == 0) return;
+  if (!plan.experts.overlap || in.on.model.experts == 0 || overlaps(plan.schedule)) return;
   if (in.on.training.overlap.nothing_hidden) return;
   const double p = plan.pp, v = plan.vpp;
   const double alone =
       std::min(1.0, ((p - 1) * 2 + (v - 1) * p + 1) / (static_cast<double>(in.micro_batches) * v));
-  const double all = in.on.cluster.device.multiprocessors, taken = plan.experts.multiprocessors;
-  const double slowdown = taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
+  const double slowdown = exchange_slowdown(in);
   const TrainingSpec& training = in.on.training;
   const double hidden =
       (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.experts.eager_overlap);
@@ -192,8 +198,8 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
       training.stack.zero.by_module ? std::max(1, in.layers.kinds.front().again->products) : 1;
   // Evenly over the layers of the stage: a gather overlaps with the layer before it.
   const double layers = std::max(1, row.layers.layers());
-  const double experts = weights.experts / in.plan.vpp / layers;
-  const double others = weights.all / in.plan.vpp / layers - experts;
+  const double experts = weights.experts / in.plan.chunks() / layers;
+  const double others = weights.all / in.plan.chunks() / layers - experts;
   const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
     return parts * collective_time(kind, Bytes(others / parts * bytes_per_parameter), in.replicas,
                                    network) +
@@ -286,6 +292,29 @@ Transfers transfers_of(const PlanInputs& in) {
   return all;
 }
 
+namespace {
+
+// A forward of stage k and a whole backward of its rank's other one, together: each hides its
+// exchange of tokens with experts behind the other's computation, as the overlapped exchange of
+// 1F1B does (hide_expert_exchange), and all else is done in turn.
+Seconds together_time(const PlanInputs& in, std::span<const StageRow> rows, std::size_t k,
+                      const PipelineTimes& times) {
+  const std::vector<std::size_t>& row_of = *in.alike->row_of;
+  const std::size_t other = row_of.size() - 1 - k;
+  const Seconds apart = times.forward[k] + times.backward[other] + times.weight_gradient[other];
+  if (in.on.model.experts == 0 || in.on.training.overlap.nothing_hidden) return apart;
+  const StageRow &ahead = rows[row_of[k]], &behind = rows[row_of[other]];
+  const Seconds sent = ahead.forward.ep_comm, returned = behind.backward.ep_comm;
+  const Seconds forward = ahead.forward.time() - sent, backward = behind.backward.time() - returned;
+  const double slowdown = exchange_slowdown(in);
+  const Seconds hidden = sent - exposed_beside(sent, backward, slowdown) + returned -
+                         exposed_beside(returned, forward, slowdown);
+  const TrainingSpec& training = in.on.training;
+  return apart - (training.overlap.cuda_graph ? 1 : training.stack.experts.eager_overlap) * hidden;
+}
+
+}  // namespace
+
 PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
                           const Transfers& transfers, const Offload& offload, PipelineTimes times) {
   times.transfer = transfers.longest.time;
@@ -317,6 +346,9 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
     times.weight_gradient[k] = row.weight_gradient.time();
     times.backward[k] -= times.weight_gradient[k];
   }
+  times.together.clear();
+  for (std::size_t k = 0; overlaps(in.plan.schedule) && k < row_of.size(); ++k)
+    times.together.push_back(together_time(in, rows, k, times));
   times.forward.front() += offload.forward;
   times.backward.front() += offload.backward;
   return times;

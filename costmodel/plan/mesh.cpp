@@ -133,9 +133,23 @@ GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster)
   });
 }
 
+namespace {
+
+// The same weights on two pipeline ranks as well: the group of one of them, twice as many, the
+// second half across the outermost tier.
+GroupLayout both_ways(int ways, int size, std::int64_t stride, const ClusterSpec& cluster) {
+  GroupLayout layout = layout_of(size, stride, cluster);
+  layout.size *= ways;
+  layout.fan[layout.tiers - 1] *= ways;
+  return layout;
+}
+
+}  // namespace
+
 GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
   const int d = size(Axis::data), c = size(Axis::context);
   const std::int64_t between = stride(Axis::data), within = stride(Axis::context);
+  if (ways_ > 1) return both_ways(ways_, d * c, std::min(between, within), cluster);
   if (c == 1) return layout_of(d, between, cluster);
   if (d == 1) return layout_of(c, within, cluster);
   if (between == within * c) return layout_of(d * c, within, cluster);
@@ -148,8 +162,10 @@ GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
 }
 
 Mesh expert_mesh(const ParallelPlan& plan) {
-  return {{plan.etp, static_cast<int>(plan.expert_replicas()), plan.pp, 1, plan.ep},
-          plan.rank_order};
+  Mesh mesh({plan.etp, static_cast<int>(plan.expert_replicas() / plan.ways()), plan.pp, 1, plan.ep},
+            plan.rank_order);
+  mesh.goes(plan.ways());
+  return mesh;
 }
 
 GroupLayout layout_of(Axis axis, const ParallelPlan& plan, const ClusterSpec& cluster) {

@@ -56,7 +56,11 @@ class Mesh {
   Mesh(const AxisSizes& sizes, std::string_view order);
   Mesh(int tp, int dp, int pp, std::string_view order) : Mesh({tp, dp, pp}, order) {}
   explicit Mesh(const ParallelPlan& plan)
-      : Mesh({plan.tp, plan.dp, plan.pp, plan.cp}, plan.rank_order) {}
+      : Mesh({plan.tp, plan.dp, plan.pp, plan.cp}, plan.rank_order) {
+    goes(plan.ways());
+  }
+  // Of a pipeline that goes two ways each stage's weights are on two of its ranks.
+  void goes(int ways) { ways_ = ways; }
 
   std::int64_t size() const {
     std::int64_t product = 1;
@@ -71,7 +75,8 @@ class Mesh {
   std::vector<std::int64_t> group(Axis axis, std::int64_t rank) const;
   GroupLayout layout(Axis axis, const ClusterSpec& cluster) const;
   // Layout of the ranks that hold the same weights: dp x cp, Megatron's data-parallel group with
-  // context parallelism. Gradient reduction and ZeRO sharding use this group.
+  // context parallelism, on both ranks of a stage where the pipeline goes two ways. Gradient
+  // reduction and ZeRO sharding use this group.
   GroupLayout replica_layout(const ClusterSpec& cluster) const;
 
   static bool valid_order(std::string_view order);
@@ -79,6 +84,7 @@ class Mesh {
  private:
   std::array<int, 5> sizes_{};
   std::array<std::int64_t, 5> strides_{};
+  int ways_ = 1;
 };
 
 // Megatron's second grid over the same ranks: within a pipeline rank etp x ep x expert-data, in the

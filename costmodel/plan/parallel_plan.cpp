@@ -96,6 +96,61 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
       [] { return std::string("set sequence_parallel: false, or another tp"); });
 }
 
+// What the fixed orders ask of the ranks and the micro-batches.
+void check_fixed_order(const ParallelPlan& p, std::int64_t m, Rules& rules) {
+  const ScheduleRow& row = row_of(p.schedule);
+  rules.require(
+      !row.two_way || p.pp % 2 == 0, "pp",
+      [&] { return fmt::format("{} needs an even pp, not {}", row.name, p.pp); },
+      [] { return std::string("choose an even pp, or schedule: dualpipe-v with vpp: 2"); });
+  rules.require(
+      row.takes == nullptr || (row.two_way && p.pp % 2 == 1) || row.takes(p.pp, m), "micro_batch",
+      [&] {
+        return fmt::format("{} needs {}2 pp = {} micro-batches at least, there are {}", row.name,
+                           row.two_way ? "an even number, " : "", 2 * p.pp, m);
+      },
+      [] { return std::string("choose a smaller micro_batch, pp or dp, or schedule: 1f1b"); });
+  rules.require(
+      !overlaps(p.schedule) || p.zero <= 1, "zero",
+      [&] { return fmt::format("ZeRO {} beside {} is not modelled", p.zero, row.name); },
+      [] { return std::string("set zero to at most 1"); });
+}
+
+// What the plan chooses of its schedule's order.
+void check_choices(const ParallelPlan& p, std::int64_t m, Rules& rules) {
+  const ScheduleRow& row = row_of(p.schedule);
+  rules.require(
+      p.choices.group == 0 || row.whole_rounds, "micro_batch_group",
+      [&] { return fmt::format("schedule {} takes no groups of micro-batches", row.name); },
+      [] { return std::string("leave it out, or set schedule: interleaved"); });
+  rules.require(
+      p.choices.group == 0 || !row.whole_rounds || takes_groups(p.pp, m, p.choices.group),
+      "micro_batch_group",
+      [&] {
+        return p.choices.group < p.pp
+                   ? fmt::format("groups of {} are smaller than pp {}", p.choices.group, p.pp)
+                   : fmt::format("{} micro-batches leave {} beside groups of {}, fewer than pp {}",
+                                 m, m % p.choices.group, p.choices.group, p.pp);
+      },
+      [&] {
+        return fmt::format("choose a group of {} or more that leaves none, or {} at least", p.pp,
+                           p.pp);
+      });
+  rules.require(
+      p.choices.in_flight == 0 || p.schedule == ScheduleKind::zero_bubble_h2, "in_flight_limit",
+      [&] { return fmt::format("schedule {} has no such limit", row.name); },
+      [] { return std::string("leave it out, or set schedule: zero-bubble-h2"); });
+  rules.require(
+      p.choices.in_flight == 0 || p.choices.in_flight >= p.pp, "in_flight_limit",
+      [&] {
+        return fmt::format("fewer than pp {} micro-batches in flight leave a pipeline idle", p.pp);
+      },
+      [&] {
+        return fmt::format("choose {} (as zero-bubble-h1) to {} (as -h2 without a limit)", p.pp,
+                           2 * p.pp - 1);
+      });
+}
+
 void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
   const std::int64_t share = p.dp * p.micro_batch;
   const bool divides = rules.require(
@@ -131,8 +186,11 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
       },
       [] { return std::string("choose fewer stages"); });
-  if (!divides || !row_of(p.schedule).whole_rounds) return;
+  if (!divides) return;
   const std::int64_t m = p.micro_batches(training.global_batch);
+  check_fixed_order(p, m, rules);
+  check_choices(p, m, rules);
+  if (!row_of(p.schedule).whole_rounds || p.choices.group > 0) return;
   rules.require(
       m % p.pp == 0, "vpp",
       [&] {
@@ -299,8 +357,16 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
       !row_of(p.schedule).whole_rounds || stack.offers.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);
   rules.require(
-      !splits_backward(p.schedule) || is_listed(p.schedule) || stack.offers.zero_bubble, "schedule",
-      [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); }, other);
+      !splits_backward(p.schedule) || is_listed(p.schedule) || overlaps(p.schedule) ||
+          stack.offers.zero_bubble,
+      "schedule", [&] { return fmt::format("stack {} has no zero-bubble schedules", stack.name); },
+      other);
+  rules.require(
+      !overlaps(p.schedule) || stack.offers.dualpipe, "schedule",
+      [&] {
+        return fmt::format("stack {} has no schedule {}", stack.name, schedule_name(p.schedule));
+      },
+      other);
 }
 
 void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {

@@ -85,6 +85,7 @@ struct ParallelPlan {
   bool sequence_parallel = false;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   std::shared_ptr<const ListedSchedule> listed;  // with a kind from a file, else null
+  OrderChoices choices{};                        // of the schedule's order
   Recompute recompute;
   int zero = 0;                   // ZeRO stage
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split
@@ -114,11 +115,14 @@ struct ParallelPlan {
     return replicated > 0 && model > most / replicated ? most : model * replicated;
   }
   // Ranks that hold the same weights: they sum their gradients, and ZeRO shards over them.
-  int replicas() const { return dp * cp; }
+  int replicas() const { return dp * cp * ways(); }
   // The same for expert weights (Megatron's expert-data-parallel group).
   std::int64_t expert_replicas() const {
-    return std::int64_t{tp} * cp * dp / (std::int64_t{ep} * etp);
+    return std::int64_t{tp} * cp * dp / (std::int64_t{ep} * etp) * ways();
   }
+  // The pipeline ranks that hold each stage's weights: 2 where the schedule goes two ways.
+  int ways() const { return row_of(schedule).two_way ? 2 : 1; }
+  int chunks() const { return chunks_held(schedule, vpp); }  // of a rank
   std::int64_t micro_batches(std::int64_t global_batch) const {
     return global_batch / (dp * micro_batch);
   }

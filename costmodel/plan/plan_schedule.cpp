@@ -8,7 +8,7 @@ Schedule schedule_of(const ParallelPlan& plan, std::int64_t micro_batches,
                      const PipelineTimes& times, const HeldShares& shares) {
   if (plan.listed == nullptr) {
     return generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(micro_batches), times,
-                    shares);
+                    shares, plan.choices);
   }
   SHARDPLAN_CHECK(plan.listed->schedule.micro_batches == micro_batches);
   return plan.listed->schedule;

@@ -168,6 +168,7 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("interleaved", &O::interleaved, "offers virtual stages"),
       key::flag<O>("context_parallel", &O::context_parallel, "offers it"),
       key::flag<O>("zero_bubble", &O::zero_bubble, "offers schedules with split backward"),
+      key::flag<O>("dualpipe", &O::dualpipe, "offers DualPipe and DualPipeV"),
       key::flag<O>("uneven_stages", &O::uneven_stages,
                    "offers any contiguous partition of the layers into stages"),
       key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"),

@@ -155,6 +155,7 @@ struct StackOffers {
   bool interleaved = true;
   bool context_parallel = false;
   bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
+  bool dualpipe = false;         // DualPipe and DualPipeV (arXiv:2412.19437)
   bool uneven_stages = false;    // any contiguous partition of the layers into stages
   bool stage_lists = false;      // the same, where a list says each stage's layers
   bool stage_sizes = false;      // stages with tensor and data parallel sizes of their own

@@ -102,11 +102,6 @@ void read_schedule_file(const Value& value, PlanRequest& plan) {
 }
 
 ScheduleKind read_schedule(MapReader& reader) {
-  if (reader.text("schedule") == "dualpipe") {
-    throw ConfigError(reader.mark_of("schedule"),
-                      "schedule 'dualpipe' is not generated in this version",
-                      fmt::format("allowed: {}", fmt::join(schedule_names(), ", ")));
-  }
   return static_cast<ScheduleKind>(*reader.one_of("schedule", schedule_names()));
 }
 
@@ -298,6 +293,11 @@ const Keys<P>& size_rows() {
             if (schedule->is_map()) return read_schedule_file(*schedule, plan);
             plan.schedule = read_schedule(reader);
           })),
+      key::whole<P>("micro_batch_group", &P::micro_batch_group, any_size,
+                    "interleaved: micro-batches that go through a chunk before the next (pp unless "
+                    "given)"),
+      key::whole<P>("in_flight_limit", &P::in_flight_limit, any_size,
+                    "zero-bubble-h2: the most micro-batches in flight on a rank, pp to 2 pp - 1"),
       or_auto(recompute_key<P>()),
       or_auto(
           key::word<P>("dispatcher", &P::dispatcher, dispatcher_names, "how tokens reach experts")),
@@ -563,6 +563,8 @@ Value to_value(const ParallelPlan& p) {
     listed.set("file", scalar_value(std::filesystem::absolute(p.listed->file).string()));
     map.set("schedule", listed);
   }
+  if (p.choices.group > 0) put("micro_batch_group", p.choices.group);
+  if (p.choices.in_flight > 0) put("in_flight_limit", p.choices.in_flight);
   if (alike) {
     map.set("recompute", recompute_value(p.recompute));
     put("zero", p.zero);

@@ -210,6 +210,10 @@ PlanRequest with_defaults(const Scenario& scenario) {
   return r;
 }
 
+OrderChoices order_choices(const PlanRequest& plan) {
+  return {plan.micro_batch_group.value_or(0), plan.in_flight_limit.value_or(0)};
+}
+
 ExpertRecipe expert_recipe(const Scenario& scenario) {
   if (scenario.model.experts == 0) return {};
   const PlanRequest& r = scenario.plan;
@@ -244,6 +248,7 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
       r.sequence_parallel.value_or(false) && (plan.tp > 1 || !r.lists().empty());
   plan.schedule = r.schedule.value_or(usual_schedule(plan.vpp));
   plan.listed = r.listed;
+  plan.choices = order_choices(r);
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
   plan.stage_layers = r.stage_layers;

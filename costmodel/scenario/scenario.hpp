@@ -44,7 +44,8 @@ struct PlanRequest {
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;
   std::optional<ScheduleKind> schedule;
-  std::shared_ptr<const ListedSchedule> listed;  // of a schedule from a file
+  std::shared_ptr<const ListedSchedule> listed;           // of a schedule from a file
+  std::optional<int> micro_batch_group, in_flight_limit;  // of the schedule's order
   std::optional<Recompute> recompute;
   std::optional<Dispatcher> dispatcher;
   std::optional<int> dispatcher_multiprocessors;
@@ -121,6 +122,9 @@ bool stages_alike(const Scenario& scenario);
 // stack's recipes), and stage_layers to the stack's layout of layers that do not divide. Keys with
 // the value `auto` stay open.
 PlanRequest with_defaults(const Scenario& scenario);
+
+// What a plan says of its schedule's order.
+OrderChoices order_choices(const PlanRequest& plan);
 
 // How the scenario's plan, else the recipes of its stack, move tokens to their experts.
 ExpertRecipe expert_recipe(const Scenario& scenario);

@@ -31,6 +31,18 @@ std::string in_words(const Action& action, bool split) {
                      action.micro_batch, action.stage);
 }
 
+std::string to_text(std::span<const Action> cell) {
+  std::string text;
+  for (const Action& action : cell) text += (text.empty() ? "" : "+") + to_text(action);
+  return text;
+}
+
+std::span<const Action> cell_at(const Actions& list, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < list.size() && list[end].beside) ++end;
+  return {list.data() + at, end - at};
+}
+
 std::optional<ActionText> split_action(std::string_view text) {
   const auto letter = text.find_first_not_of("0123456789");
   const auto digits = text.find_last_not_of("0123456789");

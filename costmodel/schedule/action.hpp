@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,23 @@ struct Action {
   ActionKind kind;
   int stage;  // virtual stage that computes, or whose result is transferred
   int micro_batch;
+  // Runs together with the action before it in the list: the two are one cell, which starts when
+  // all of its actions can and ends them all at once. Never true of transfers.
+  bool beside = false;
   bool operator==(const Action&) const = default;
 };
 
 using Actions = std::vector<Action>;
 using ActionsByRank = std::vector<Actions>;
 
+// The actions of the cell that begins at `at`: one, unless those behind it run beside it.
+std::span<const Action> cell_at(const Actions& list, std::size_t at);
+
 // F, B, W, SEND_F, RECV_F, SEND_B, RECV_B: PyTorch's words, but for B, which is the input gradient
 // where there are weight gradients, W.
 std::string to_text(const Action& action);
+// The actions of a cell, joined: "0F3+7B2+7W2".
+std::string to_text(std::span<const Action> cell);
 // "forward 3 of stage 2", "send gradients 3 of stage 2": the field's words. `split`: a backward is
 // the input gradient only.
 std::string in_words(const Action& action, bool split);

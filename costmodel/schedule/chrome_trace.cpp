@@ -20,12 +20,16 @@ namespace costmodel {
 
 namespace {
 
-// The pipeline of each rank: one begins at a rank with stage 0. They do not send to one another.
+// The pipeline of each rank: one begins at a rank with stage 0 of micro-batch 0; in a two-way one
+// the last rank has stage 0 too, of others. They do not send to one another.
 std::vector<int> pipelines_by_rank(const std::vector<Slice>& slices, int ranks) {
   std::vector<int> pipeline(static_cast<std::size_t>(std::max(ranks, 0)), 0);
   for (const Slice& slice : slices) {
-    if (slice.computes() && slice.action->stage == 0)
-      pipeline[static_cast<std::size_t>(slice.event->rank)] = 1;
+    if (!slice.computes()) continue;
+    for (const Action& action : slice.actions()) {
+      if (action.stage == 0 && action.micro_batch == 0)
+        pipeline[static_cast<std::size_t>(slice.event->rank)] = 1;
+    }
   }
   for (std::size_t r = 1; r < pipeline.size(); ++r) pipeline[r] += pipeline[r - 1];
   return pipeline;
@@ -81,10 +85,16 @@ void add_names(const std::vector<Slice>& slices, int ranks, TraceLines& lines) {
 
 void add_slices(const std::vector<Slice>& slices, TraceLines& lines) {
   const bool split = std::any_of(slices.begin(), slices.end(), [](const Slice& slice) {
-    return slice.action && slice.action->kind == ActionKind::weight_gradient;
+    const std::vector<Action> cell = slice.actions();
+    return std::any_of(cell.begin(), cell.end(), [](const Action& action) {
+      return action.kind == ActionKind::weight_gradient;
+    });
   });
   for (const Slice& slice : slices) {
-    const std::string name = slice.action ? in_words(*slice.action, split) : slice.event->name;
+    std::string name;
+    for (const Action& action : slice.actions())
+      name += (name.empty() ? "" : " + ") + in_words(action, split);
+    if (name.empty()) name = slice.event->name;
     lines.add(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{}}})",
                           json_string(name), name_of(slice.event->stream),
                           as_microseconds(slice.start), as_microseconds(slice.end - slice.start),
@@ -96,10 +106,9 @@ void add_slices(const std::vector<Slice>& slices, TraceLines& lines) {
 // stage, micro-batch.
 using Purpose = std::tuple<int, bool, int, int>;
 
-std::optional<Purpose> purpose_of(const Slice& slice, int pipeline) {
-  if (!slice.action) return {};
-  const auto& [kind, stage, micro_batch] = *slice.action;
-  switch (kind) {
+std::optional<Purpose> purpose_of(const Action& action, int pipeline) {
+  const int stage = action.stage, micro_batch = action.micro_batch;
+  switch (action.kind) {
     case ActionKind::forward: return Purpose{pipeline, false, stage, micro_batch};
     case ActionKind::backward: return Purpose{pipeline, true, stage, micro_batch};
     case ActionKind::send_forward: return Purpose{pipeline, false, stage + 1, micro_batch};
@@ -132,15 +141,17 @@ void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipeli
   std::vector<std::pair<Purpose, const Slice*>> uses;
   for (const Slice& slice : slices) {
     if (!slice.computes()) continue;
-    if (const auto purpose = purpose_of(slice, pipeline_of(slice)))
-      uses.emplace_back(*purpose, &slice);
+    for (const Action& action : slice.actions()) {
+      if (const auto purpose = purpose_of(action, pipeline_of(slice)))
+        uses.emplace_back(*purpose, &slice);
+    }
   }
   std::sort(uses.begin(), uses.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   int id = 0;
   for (const Slice& slice : slices) {
-    if (slice.computes()) continue;
-    const auto purpose = purpose_of(slice, pipeline_of(slice));
+    if (slice.computes() || !slice.action) continue;
+    const auto purpose = purpose_of(*slice.action, pipeline_of(slice));
     if (!purpose) continue;
     const auto use = std::lower_bound(uses.begin(), uses.end(), *purpose,
                                       [](const auto& a, const Purpose& b) { return a.first < b; });

@@ -12,6 +12,23 @@ Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forw
       {p, v, static_cast<double>(m), forward, backward, transfer, weight_gradient});
 }
 
+Seconds joined_work(ScheduleKind kind, int p, long long m, const PipelineTimes& times, int rank) {
+  const bool two_way = row_of(kind).two_way;
+  const EvenPipeline sizes{p, 1, static_cast<double>(m), {}, {}, {}, {}};
+  const int chunks = 2;
+  Seconds work;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    const auto k = static_cast<std::size_t>(stage_of(kind, p, chunk, rank));
+    const auto other = static_cast<std::size_t>(stage_of(kind, p, 1 - chunk, rank));
+    const double each = two_way ? sizes.micro_batches / 2 : sizes.micro_batches;
+    work += each * (times.forward[k] + times.backward[k] + times.weight_gradient[k]);
+    if (times.together.empty()) continue;
+    const Seconds apart = times.forward[k] + times.backward[other] + times.weight_gradient[other];
+    work -= row_of(kind).joined(rank, chunk, sizes) * (apart - times.together[k]);
+  }
+  return work;
+}
+
 double bubble_fraction(ScheduleKind kind, int p, int v, long long m) {
   return row_of(kind).bubble({p, v, static_cast<double>(m), {}, {}, {}, {}});
 }
@@ -58,7 +75,15 @@ SplitRank split_rank(ScheduleKind kind, int p, long long m, const PipelineTimes&
   return r;
 }
 
+// Of a schedule whose forwards and backwards run together only the work is counted.
+Seconds joined_bound(ScheduleKind kind, int p, long long m, const PipelineTimes& times) {
+  Seconds bound;
+  for (int rank = 0; rank < p; ++rank) bound = max(bound, joined_work(kind, p, m, times, rank));
+  return bound;
+}
+
 Seconds split_lower_bound(ScheduleKind kind, int p, long long m, const PipelineTimes& times) {
+  if (overlaps(kind)) return joined_bound(kind, p, m, times);
   Seconds bound;
   Seconds drain;  // backward of the stages before this one
   for (int rank = 0; rank < p; ++rank) {
@@ -76,6 +101,7 @@ Seconds split_lower_bound(ScheduleKind kind, int p, long long m, const PipelineT
 }  // namespace
 
 Seconds split_span_bound(ScheduleKind kind, int p, long long m, const PipelineTimes& times) {
+  if (overlaps(kind)) return joined_bound(kind, p, m, times);
   Seconds bound;
   for (int rank = 0; rank < p; ++rank) {
     const SplitRank r = split_rank(kind, p, m, times, rank);

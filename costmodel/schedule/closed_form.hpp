@@ -28,6 +28,14 @@ Seconds pipeline_time(ScheduleKind kind, int p, int v, long long m, Seconds forw
                       Seconds backward, Seconds transfer = Seconds(0),
                       Seconds weight_gradient = Seconds(0));
 
+// The same with all that a closed form may depend on.
+inline Seconds pipeline_time(ScheduleKind kind, const EvenPipeline& even) {
+  return row_of(kind).time(even);
+}
+
+// The time that a rank computes in a schedule whose forwards and backwards run together.
+Seconds joined_work(ScheduleKind kind, int p, long long m, const PipelineTimes& times, int rank);
+
 // (bubble time) / (ideal time): (p-1)/m; (p-1)/(v·m) interleaved; p-1 serial; 0 ideal. For
 // zero-bubble schedules with t_f = t_b = t_w: (p-1)/(3·m) for -h1, 0 for -h2 and -v.
 double bubble_fraction(ScheduleKind kind, int p, int v, long long m);

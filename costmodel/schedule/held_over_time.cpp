@@ -8,8 +8,10 @@ namespace {
 
 std::vector<int> stages_computed(std::span<const Slice> slices) {
   std::vector<int> stages;
-  for (const Slice& slice : slices)
-    if (slice.computes()) stages.push_back(slice.action->stage);
+  for (const Slice& slice : slices) {
+    if (!slice.computes()) continue;
+    for (const Action& action : slice.actions()) stages.push_back(action.stage);
+  }
   std::sort(stages.begin(), stages.end());
   stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
   return stages;
@@ -21,8 +23,8 @@ struct Change {
   Bytes bytes;
 };
 
-Change change_by(const Slice& slice, const RankMemory::Chunk& chunk) {
-  switch (slice.action->kind) {
+Change change_by(const Slice& slice, const Action& action, const RankMemory::Chunk& chunk) {
+  switch (action.kind) {
     case ActionKind::forward: return {slice.start, 1, chunk.kept};
     case ActionKind::backward: return {slice.end, -1, chunk.pending - chunk.kept};
     case ActionKind::weight_gradient: return {slice.end, 0, -1 * chunk.pending};
@@ -42,10 +44,13 @@ std::vector<HeldStep> held_over_time(std::span<const Slice> slices, const RankMe
   std::vector<Change> changes;
   for (const Slice& slice : slices) {
     if (!slice.computes()) continue;
-    const auto at = std::lower_bound(stages.begin(), stages.end(), slice.action->stage);
-    const auto chunk = static_cast<std::size_t>(at - stages.begin());
-    changes.push_back(change_by(
-        slice, chunk < memory.chunks.size() ? memory.chunks[chunk] : RankMemory::Chunk{}));
+    for (const Action& action : slice.actions()) {
+      const auto at = std::lower_bound(stages.begin(), stages.end(), action.stage);
+      const auto chunk = static_cast<std::size_t>(at - stages.begin());
+      const bool known = chunk < memory.chunks.size();
+      changes.push_back(
+          change_by(slice, action, known ? memory.chunks[chunk] : RankMemory::Chunk{}));
+    }
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) { return a.at < b.at; });

@@ -23,10 +23,12 @@ ActionsByRank by_rank(int ranks, Rank order_of) {
 // The k-th forward (or backward) of a rank in Megatron's interleaved order.
 Action interleaved_action(ActionKind kind, int k, int rank, const OrderRequest& request) {
   const int p = request.ranks, v = request.chunks;
-  const int group = p * v;
-  int chunk = k % group / p;
+  const int size = request.choices.group > 0 ? request.choices.group : p;
+  const int first = k / (size * v) * size;  // of the group
+  const int within = k - first * v, own = std::min(size, request.micro_batches - first);
+  int chunk = within / own;
   if (kind == ActionKind::backward) chunk = v - 1 - chunk;
-  return {kind, chunk * p + rank, k / group * p + k % p};
+  return {kind, chunk * p + rank, first + within % own};
 }
 
 // Warm-up forwards, then one forward and one backward in turn, then the remaining backwards.
@@ -58,7 +60,7 @@ Actions h_order(int rank, int m, int warm_up) {
 }
 
 // Forwards that end before the first backward can start, p - rank at least, by rank.
-std::vector<int> eager_warm_up(int ranks, const PipelineTimes& times) {
+std::vector<int> eager_warm_up(int ranks, const PipelineTimes& times, int in_flight) {
   std::vector<int> counts;
   for (int rank = 0; rank < ranks; ++rank) counts.push_back(ranks - rank);
   std::vector<double> fill{0}, pace;  // first forward's start; slowest forward up to here
@@ -75,6 +77,7 @@ std::vector<int> eager_warm_up(int ranks, const PipelineTimes& times) {
     counts[r] = std::max(counts[r], 1 + static_cast<int>(std::min(more, 2.0 * ranks - 1)));
     ready += times.backward[r].value + times.transfer.value;
   }
+  if (in_flight > 0) counts.front() = std::min(counts.front(), std::max(in_flight, ranks));
   // A rank runs at least one forward more than the next before its first backward.
   for (std::size_t r = 1; r < counts.size(); ++r)
     counts[r] = std::min(counts[r], counts[r - 1] - 1);
@@ -148,16 +151,25 @@ ActionsByRank one_f_one_b_order(const OrderRequest& request) {
                  [&](int rank) { return alternating(rank, request, request.ranks - rank - 1); });
 }
 
-int interleaved_warm_up(int rank, int p, int v, long long m) {
+bool takes_groups(int ranks, long long micro_batches, int group) {
+  if (group == 0) return micro_batches % ranks == 0;
+  const long long rest = micro_batches % group;
+  return group >= ranks && (rest == 0 || rest >= ranks);
+}
+
+int interleaved_warm_up(int rank, int p, int v, long long m, int group) {
   if (m == p)  // Megatron: all forwards first when there is one group of micro-batches
     return static_cast<int>(m) * v;
-  return 2 * (p - rank - 1) + (v - 1) * p;
+  return 2 * (p - rank - 1) + (v - 1) * (group > 0 ? group : p);
 }
 
 ActionsByRank interleaved_order(const OrderRequest& request) {
-  const auto& [p, v, m, times] = request;
-  return by_rank(request.ranks, [&, p = p, v = v, m = m](int rank) {
-    return alternating(rank, request, interleaved_warm_up(rank, p, v, m));
+  const int group = request.choices.group;
+  SHARDPLAN_CHECK(takes_groups(request.ranks, request.micro_batches, group));
+  return by_rank(request.ranks, [&](int rank) {
+    return alternating(
+        rank, request,
+        interleaved_warm_up(rank, request.ranks, request.chunks, request.micro_batches, group));
   });
 }
 
@@ -169,7 +181,8 @@ ActionsByRank handcrafted_order(const OrderRequest& request) {
 
 ActionsByRank eager_order(const OrderRequest& request) {
   SHARDPLAN_CHECK(request.times != nullptr);
-  const std::vector<int> warm_up = eager_warm_up(request.ranks, *request.times);
+  const std::vector<int> warm_up =
+      eager_warm_up(request.ranks, *request.times, request.choices.in_flight);
   const int m = request.micro_batches;
   return by_rank(request.ranks, [&](int rank) {
     return h_order(rank, m, std::min(warm_up[static_cast<std::size_t>(rank)], m));

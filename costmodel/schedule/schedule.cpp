@@ -10,6 +10,13 @@
 
 namespace costmodel {
 
+bool Schedule::has_cells() const {
+  const auto joined = [](const Actions& list) {
+    return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.beside; });
+  };
+  return std::any_of(actions.begin(), actions.end(), joined);
+}
+
 namespace {
 
 // Forward, backward, weight gradient: 0, 1, 2; transfers have none.
@@ -94,13 +101,13 @@ std::optional<std::pair<std::string, std::string>> wrong_at(const Schedule& s, i
     return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
                  fmt::format("there are stages 0 to {}", s.stages() - 1)};
   }
-  if (s.home_of(a.stage) != rank) {
-    return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
-                 fmt::format("move it to rank {}", s.home_of(a.stage))};
-  }
   if (a.micro_batch < 0 || a.micro_batch >= s.micro_batches) {
     return Wrong{fmt::format("there is no micro-batch {}", a.micro_batch),
                  fmt::format("there are micro-batches 0 to {}", s.micro_batches - 1)};
+  }
+  if (s.home_of(a.stage, a.micro_batch) != rank) {
+    return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
+                 fmt::format("move it to rank {}", s.home_of(a.stage, a.micro_batch))};
   }
   if (a.kind == ActionKind::backward && !seen.at(ActionKind::forward, a.stage, a.micro_batch))
     return Wrong{"backward stands before its forward", behind(ActionKind::forward)};
@@ -119,7 +126,7 @@ std::string first_missing(const Schedule& s, int rank, DoneTable& seen) {
                                   ActionKind::weight_gradient};
   for (int j = 0; j < s.micro_batches; ++j) {
     for (int chunk = 0; chunk < s.chunks; ++chunk) {
-      const int stage = stage_of(s.kind, s.ranks, chunk, rank);
+      const int stage = stage_of(s.kind, s.ranks, s.goes_back(j) ? 1 : chunk, rank);
       for (int d = 0; d < directions_of(s.kind); ++d)
         if (!seen.at(kinds[d], stage, j)) return to_text({kinds[d], stage, j});
     }
@@ -127,11 +134,40 @@ std::string first_missing(const Schedule& s, int rank, DoneTable& seen) {
   return {};
 }
 
+// What cannot run together: the first action with none before it, a micro-batch's forward and
+// backward, two forwards or two backwards.
+std::optional<ScheduleFault> wrong_cell(const Actions& list) {
+  for (std::size_t at = 0; at < list.size();) {
+    const auto cell = cell_at(list, at);
+    for (std::size_t i = 1; i < cell.size(); ++i) {
+      const bool own_weights = cell[i].kind == ActionKind::weight_gradient;
+      for (std::size_t before = 0; before < i && !own_weights; ++before) {
+        const bool same_way = cell[before].kind == cell[i].kind;
+        if (!same_way && cell[before].micro_batch != cell[i].micro_batch) continue;
+        ScheduleFault wrong;
+        wrong.step = static_cast<int>(at + i);
+        wrong.reason =
+            fmt::format("{} and {} cannot run together", to_text(cell[before]), to_text(cell[i]));
+        wrong.remedy = "join a forward with a backward of another micro-batch";
+        return wrong;
+      }
+    }
+    at += cell.size();
+  }
+  if (list.empty() || !list.front().beside) return {};
+  ScheduleFault wrong;
+  wrong.reason = "nothing stands before it to run together with";
+  wrong.remedy = "begin with an action alone";
+  return wrong;
+}
+
 std::optional<ScheduleFault> check_lists(const Schedule& s) {
   DoneTable seen(s.stages(), s.micro_batches);
   for (int rank = 0; rank < s.ranks; ++rank) {
     const auto& list = s.actions[static_cast<std::size_t>(rank)];
     const int size = static_cast<int>(list.size());
+    if (auto wrong = wrong_cell(list))
+      return fault(s, rank, wrong->step, std::move(wrong->reason), std::move(wrong->remedy));
     for (int step = 0; step < size; ++step) {
       if (auto wrong = wrong_at(s, rank, list[static_cast<std::size_t>(step)], seen))
         return fault(s, rank, step, std::move(wrong->first), std::move(wrong->second));
@@ -149,12 +185,25 @@ std::optional<ScheduleFault> check_lists(const Schedule& s) {
 
 }  // namespace
 
-Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches) {
+Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
+                  const OrderChoices& choices) {
   SHARDPLAN_CHECK(ranks >= 1 && micro_batches >= 1 && takes_chunks(kind, chunks));
-  SHARDPLAN_CHECK(!row_of(kind).whole_rounds || micro_batches % ranks == 0);
+  SHARDPLAN_CHECK(!row_of(kind).whole_rounds || choices.group > 0 || micro_batches % ranks == 0);
   return {kind, ranks, chunks, micro_batches,
-          row_of(kind).order({ranks, chunks, micro_batches, nullptr})};
+          row_of(kind).order({ranks, chunks, micro_batches, nullptr, choices})};
 }
+
+namespace {
+
+// Whether a cell can run: a weight gradient beside its backward waits for nothing else.
+bool ready(std::span<const Action> cell, int stages, DoneTable& done) {
+  return std::all_of(cell.begin(), cell.end(), [&](const Action& action) {
+    return (action.beside && action.kind == ActionKind::weight_gradient) ||
+           ready(action, stages, done);
+  });
+}
+
+}  // namespace
 
 std::vector<OrderedAction> execution_order(const Schedule& s) {
   DoneTable done(s.stages(), s.micro_batches);
@@ -163,10 +212,14 @@ std::vector<OrderedAction> execution_order(const Schedule& s) {
   const auto advance = [&](std::size_t rank) {
     const auto& list = s.actions[rank];
     const std::size_t before = at[rank];
-    for (; at[rank] < list.size() && ready(list[at[rank]], s.stages(), done); ++at[rank]) {
-      const Action& action = list[at[rank]];
-      done.at(action.kind, action.stage, action.micro_batch) = 1;
-      order.push_back({static_cast<int>(rank), action});
+    while (at[rank] < list.size()) {
+      const auto cell = cell_at(list, at[rank]);
+      if (!ready(cell, s.stages(), done)) break;
+      for (const Action& action : cell) {
+        done.at(action.kind, action.stage, action.micro_batch) = 1;
+        order.push_back({static_cast<int>(rank), action});
+      }
+      at[rank] += cell.size();
     }
     return at[rank] > before;
   };
@@ -208,26 +261,25 @@ Schedule lower(const Schedule& schedule) {
   Schedule lowered{schedule.kind, schedule.ranks, schedule.chunks, schedule.micro_batches, {}};
   const bool alone = schedule.ranks == 1 || !row_of(schedule.kind).waits;
   const int last = schedule.stages() - 1;
+  const auto transfers = [&](const Action& a, bool sends, Actions& out) {
+    if (alone || a.kind == ActionKind::weight_gradient) return;
+    const bool forward = a.kind == ActionKind::forward;
+    const int other = a.stage + (forward == sends ? 1 : -1);
+    if (other < 0 || other > last) return;
+    const int home = schedule.home_of(a.stage, a.micro_batch);
+    if (schedule.home_of(other, a.micro_batch) == home) return;  // the V turns back
+    const auto kind = sends ? (forward ? ActionKind::send_forward : ActionKind::send_backward)
+                            : (forward ? ActionKind::recv_forward : ActionKind::recv_backward);
+    out.push_back({kind, sends ? a.stage : other, a.micro_batch});
+  };
   for (const auto& list : schedule.actions) {
     Actions out;
-    for (const Action& a : list) {
-      const bool forward = a.kind == ActionKind::forward;
-      const bool local = a.kind == ActionKind::weight_gradient;
-      const int home = schedule.home_of(a.stage);
-      const int from = forward ? a.stage - 1 : a.stage + 1;
-      const int to = forward ? a.stage + 1 : a.stage - 1;
-      const auto elsewhere = [&](int stage) {  // the V turns back without a transfer
-        return !alone && !local && stage >= 0 && stage <= last && schedule.home_of(stage) != home;
-      };
-      if (elsewhere(from)) {
-        out.push_back(
-            {forward ? ActionKind::recv_forward : ActionKind::recv_backward, from, a.micro_batch});
-      }
-      out.push_back(a);
-      if (elsewhere(to)) {
-        out.push_back({forward ? ActionKind::send_forward : ActionKind::send_backward, a.stage,
-                       a.micro_batch});
-      }
+    for (std::size_t at = 0; at < list.size();) {
+      const auto cell = cell_at(list, at);
+      for (const Action& a : cell) transfers(a, false, out);
+      out.insert(out.end(), cell.begin(), cell.end());
+      for (const Action& a : cell) transfers(a, true, out);
+      at += cell.size();
     }
     lowered.actions.push_back(std::move(out));
   }
@@ -237,7 +289,8 @@ Schedule lower(const Schedule& schedule) {
 std::string to_text(const Schedule& schedule) {
   std::string text;
   for (const auto& list : schedule.actions) {
-    for (std::size_t i = 0; i < list.size(); ++i) text += (i ? " " : "") + to_text(list[i]);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      text += (i == 0 ? "" : list[i].beside ? "+" : " ") + to_text(list[i]);
     text += '\n';
   }
   return text;
@@ -247,13 +300,13 @@ InFlight in_flight(const Schedule& schedule) {
   InFlight result;
   for (const auto& list : schedule.actions) {
     std::vector<std::vector<int>> peaks;
-    std::vector<int> held(static_cast<std::size_t>(schedule.chunks), 0);
+    std::vector<int> held(static_cast<std::size_t>(chunks_held(schedule.kind, schedule.chunks)), 0);
     const auto covered = [&](const std::vector<int>& mix) {
       return std::equal(held.begin(), held.end(), mix.begin(), [](int a, int b) { return a <= b; });
     };
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].kind == ActionKind::weight_gradient) continue;
-      int& count = held[static_cast<std::size_t>(list[i].stage / schedule.ranks)];
+      int& count = held[static_cast<std::size_t>(schedule.chunk_of(list[i]))];
       count += list[i].kind == ActionKind::forward ? 1 : -1;
       const bool turning = i + 1 == list.size() || list[i + 1].kind != ActionKind::forward;
       if (list[i].kind != ActionKind::forward || !turning ||
@@ -271,7 +324,8 @@ InFlight in_flight(const Schedule& schedule) {
 }
 
 std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
-  SHARDPLAN_CHECK(schedule.chunks > 1);
+  const int chunks = chunks_held(schedule.kind, schedule.chunks);
+  SHARDPLAN_CHECK(chunks > 1);
   const auto covers = [](const EndMix& a,
                          const EndMix& b) {  // in first, last and all others between
     return a.first >= b.first && a.last >= b.last &&
@@ -284,10 +338,10 @@ std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
     for (const Action& action : list) {
       if (action.kind == ActionKind::weight_gradient) continue;
       const int step = action.kind == ActionKind::forward ? 1 : -1;
-      const int chunk = action.stage / schedule.ranks;
+      const int chunk = schedule.chunk_of(action);
       held.total += step;
       if (chunk == 0) held.first += step;
-      if (chunk == schedule.chunks - 1) held.last += step;
+      if (chunk == chunks - 1) held.last += step;
       const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
       if (step < 0 || std::any_of(mixes.begin(), mixes.end(), covered)) continue;
       std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });

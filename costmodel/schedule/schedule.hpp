@@ -3,9 +3,11 @@
 // The simulator and the engine execute it.
 //
 // Stages are virtual: stage k is chunk k / p of rank k mod p (Narayanan et al. 2021,
-// arXiv:2104.04473, section 2.2), or where the V of a folded kind has it. Text form: "2F0 1B3"
-// means stage 2 forward of micro-batch 0, stage 1 backward of micro-batch 3 (PyTorch's letters).
-// With a split backward, B is the input gradient and "1W3" the weight gradient.
+// arXiv:2104.04473, section 2.2), or where the V of a folded kind has it. A kind that goes two ways
+// has every stage on two ranks: the second half of the micro-batches goes from the last rank to the
+// first. Text form: "2F0 1B3" means stage 2 forward of micro-batch 0, stage 1 backward of
+// micro-batch 3 (PyTorch's letters). With a split backward, B is the input gradient and "1W3" the
+// weight gradient; "2F4+1B3+1W3" run together.
 #pragma once
 
 #include <optional>
@@ -23,13 +25,25 @@ struct Schedule {
   int micro_batches = 1;  // m
   ActionsByRank actions;
   int stages() const { return ranks * chunks; }
-  int home_of(int stage) const { return rank_of(kind, ranks, stage); }  // the rank of a stage
+  bool goes_back(int micro_batch) const {  // from the last rank to the first
+    return row_of(kind).two_way && micro_batch >= micro_batches / 2;
+  }
+  // The rank that has a micro-batch's stage.
+  int home_of(int stage, int micro_batch) const {
+    return goes_back(micro_batch) ? ranks - 1 - stage : rank_of(kind, ranks, stage);
+  }
+  bool has_cells() const;  // whether any actions run together
+  // The chunk of its rank, as stage_of counts them.
+  int chunk_of(const Action& action) const {
+    return row_of(kind).two_way ? (goes_back(action.micro_batch) ? 1 : 0) : action.stage / ranks;
+  }
 };
 
 // The forwards and backwards in the kind's order, with input gradients for backwards where it
-// splits them; zero_bubble.hpp adds the weight gradients. Of the kinds only zero-bubble-h2's order
-// depends on times.
-Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches);
+// splits them and does not place the weight gradients itself; zero_bubble.hpp adds them. Of the
+// kinds only zero-bubble-h2's order depends on times.
+Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
+                  const OrderChoices& choices = {});
 
 struct OrderedAction {
   int rank;
@@ -62,7 +76,8 @@ std::string to_text(const Schedule& schedule);
 
 // The micro-batches in flight (forward done, backward not yet) at the peaks of each rank.
 // `peaks[rank]` lists the maximal mixes; a mix counts the micro-batches in flight of each chunk
-// (index: chunk). A micro-batch that waits for its weight gradient only is not counted.
+// (index: chunk; the way it goes where the kind goes two ways). A micro-batch that waits for its
+// weight gradient only is not counted.
 struct InFlight {
   std::vector<std::vector<std::vector<int>>> peaks;
 };

@@ -69,6 +69,24 @@ std::vector<Row> rows_of(std::string_view text, bool csv) {
   return rows;
 }
 
+constexpr std::string_view overlapped_word = ")OVERLAP_F_B";  // PyTorch's word, behind "(0F3;7B2"
+
+// The actions of a cell, most often one: joined by plus, or in PyTorch's brackets.
+std::vector<std::string_view> actions_of(std::string_view text, bool csv) {
+  char joint = '+';
+  if (csv && text.starts_with('(') && text.ends_with(overlapped_word)) {
+    text = text.substr(1, text.size() - 1 - overlapped_word.size());
+    joint = ';';
+  }
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(joint, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
 // The schedule with the cell of each action.
 struct Listed {
   Schedule schedule;
@@ -117,9 +135,17 @@ class Reader {
   }
 
   void add(const Cell& cell, Listed& to) {
-    const auto parts = split_action(cell.text);
+    bool beside = false;
+    for (const std::string_view action : actions_of(cell.text, csv_)) {
+      add(action, beside, cell, to);
+      beside = true;
+    }
+  }
+
+  void add(std::string_view text, bool beside, const Cell& cell, Listed& to) {
+    const auto parts = split_action(text);
     const auto put = [&](ActionKind kind) {
-      to.schedule.actions.back().push_back({kind, parts->stage, parts->micro_batch});
+      to.schedule.actions.back().push_back({kind, parts->stage, parts->micro_batch, beside});
       to.cells.back().push_back(cell);
     };
     const std::string_view word = parts ? parts->word : std::string_view();
@@ -134,7 +160,9 @@ class Reader {
                               csv_ ? "F|B|I|W" : "F|B|W"));
     }
     put(ActionKind::backward);
-    if (csv_ && split_) put(ActionKind::weight_gradient);
+    if (!csv_ || !split_) return;
+    beside = true;  // a whole backward sends nothing before its end
+    put(ActionKind::weight_gradient);
   }
 
   static int rank_of_line(const Cell& cell) { return cell.line - 1; }
@@ -203,16 +231,35 @@ ListedSchedule parse_schedule_file(const std::string& text, const std::string& f
   return {file, std::move(listed.schedule), rounds};
 }
 
+namespace {
+
+// A cell's weight gradients belong to its backward, which is a whole one.
+std::string csv_cell(std::span<const Action> cell, bool split) {
+  const Action& first = cell.front();
+  if (cell.size() == 1) {
+    return split && first.kind == ActionKind::backward
+               ? fmt::format("{}I{}", first.stage, first.micro_batch)
+               : to_text(first);
+  }
+  std::string text;
+  int count = 0;
+  for (const Action& action : cell) {
+    if (action.kind == ActionKind::weight_gradient) continue;
+    text += (count++ > 0 ? ";" : "") + to_text(action);
+  }
+  return count == 1 ? text : fmt::format("({}{}", text, overlapped_word);
+}
+
+}  // namespace
+
 std::string to_csv(const Schedule& schedule) {
   const bool split = splits_backward(schedule.kind);
   std::string text;
   for (const Actions& list : schedule.actions) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const Action& action = list[i];
-      const bool input_gradient = split && action.kind == ActionKind::backward;
-      text += i > 0 ? "," : "";
-      text +=
-          input_gradient ? fmt::format("{}I{}", action.stage, action.micro_batch) : to_text(action);
+    for (std::size_t at = 0; at < list.size();) {
+      const auto cell = cell_at(list, at);
+      text += (at > 0 ? "," : "") + csv_cell(cell, split);
+      at += cell.size();
     }
     text += '\n';
   }

@@ -3,10 +3,11 @@
 // CSV, when the text has a comma: the compute-only format of PyTorch's pipeline runtime (torch 2.x,
 // torch/distributed/pipelining/schedules.py: _PipelineScheduleRuntime._load_csv, _Action.from_str).
 // A cell is [stage][F|B|I|W][micro-batch] or empty, a step in which the rank idles; the order
-// counts, not the column. B is a whole backward, I the input gradient, W the weight gradient.
+// counts, not the column. B is a whole backward, I the input gradient, W the weight gradient;
+// "(0F3;7B2)OVERLAP_F_B" runs the two together.
 //
 // Our own, without commas: "0F0 0F1 0B0 0W0", as to_text() prints it, where B is the input gradient
-// if the file has a W.
+// if the file has a W, and "0F3+7B2+7W2" runs them together.
 //
 // What the file does not say follows from it: a rank a row, the stages and micro-batches that it
 // names, and whether stages are dealt out in turn (stage p on rank 0) or on a V (on rank p - 1).

@@ -4,7 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "costmodel/schedule/dualpipe.hpp"
 #include "costmodel/schedule/v_half.hpp"
+#include "costmodel/schedule/v_min.hpp"
 
 namespace costmodel {
 
@@ -40,6 +42,13 @@ Seconds split_bubble(double hidden, const EvenPipeline& e) {
   return (e.ranks - 1.0) * max(Seconds(0), e.forward + e.backward - hidden * e.weight_gradient);
 }
 
+// Weight gradients that zero-bubble-h2 hides, a rank: one less than may be in flight, and twice
+// those of -h1 at most.
+double hidden_by_h2(const EvenPipeline& e) {
+  if (e.choices.in_flight == 0 || e.ranks == 1) return 2;
+  return (std::clamp(e.choices.in_flight, e.ranks, 2 * e.ranks - 1) - 1.0) / (e.ranks - 1);
+}
+
 // (p - 1) / (v m), arXiv:2104.04473, section 2.2.
 double flush_bubble(const EvenPipeline& e) { return (e.ranks - 1) / (e.chunks * e.micro_batches); }
 double no_bubble(const EvenPipeline& /*even*/) { return 0; }
@@ -48,8 +57,8 @@ double down_to_one(int rank, const EvenPipeline& e) { return e.ranks - rank; }
 double up_to_two_rounds(int /*rank*/, const EvenPipeline& e) { return 2.0 * e.ranks; }
 
 // Where all times are equal, 6 units make a micro-batch and the bubble has so many.
-Seconds v_half_bubble(const EvenPipeline& e) {
-  return v_half_units(e.ranks) / 3 * (e.forward + e.backward + e.weight_gradient);
+Seconds units_of(double units, const EvenPipeline& e) {
+  return units / 3 * (e.forward + e.backward + e.weight_gradient);
 }
 
 double one_round(int ranks) { return ranks; }
@@ -104,7 +113,8 @@ constinit const ScheduleRow schedule_rows[] = {
      .forwards_first =
          [](int rank, const EvenPipeline& e) {
            return 1.0 + interleaved_warm_up(rank, e.ranks, e.chunks,
-                                            static_cast<long long>(e.micro_batches));
+                                            static_cast<long long>(e.micro_batches),
+                                            e.choices.group);
          },
      .formula = "(m v + p - 1)(t_f + t_b), arXiv:2104.04473 section 2.2",
      .time =
@@ -128,7 +138,7 @@ constinit const ScheduleRow schedule_rows[] = {
      .forwards_first = up_to_two_rounds,
      .held_limit = two_rounds,  // "ZB-2p"
      .formula = "m (t_f + t_b) + (p - 1)(t_f + t_b - 3 t_w), arXiv:2401.10241 table 2",
-     .time = [](const EvenPipeline& e) { return work(e) + split_bubble(2, e); },
+     .time = [](const EvenPipeline& e) { return work(e) + split_bubble(hidden_by_h2(e), e); },
      .bubble = no_bubble,
      .order = eager_order},
     {.name = "zero-bubble-v",
@@ -153,9 +163,46 @@ constinit const ScheduleRow schedule_rows[] = {
      .formula =
          "m v (t_f + t_b) + about half of 1F1B's bubble, arXiv:2405.15362; exact where t_f = "
          "t_w = t_b / 2",
-     .time = [](const EvenPipeline& e) { return work(e) + v_half_bubble(e); },
+     .time = [](const EvenPipeline& e) { return work(e) + units_of(v_half_units(e.ranks), e); },
      .bubble = [](const EvenPipeline& e) { return v_half_units(e.ranks) / (6 * e.micro_batches); },
      .order = v_half_order},
+    {.name = "v-min",
+     .splits_backward = true,
+     .fewest_chunks = 2,
+     .most_chunks = 2,
+     .folded = true,
+     .forwards_first = v_min_forwards_first,
+     .held_limit = v_min_limit,
+     .formula =
+         "m v (t_f + t_b) + about two thirds of 1F1B's bubble, arXiv:2405.15362; exact where t_f = "
+         "t_w = t_b / 2",
+     .time = [](const EvenPipeline& e) { return work(e) + units_of(v_min_units(e.ranks), e); },
+     .bubble = [](const EvenPipeline& e) { return v_min_units(e.ranks) / (6 * e.micro_batches); },
+     .order = v_min_order},
+    {.name = "dualpipe",
+     .splits_backward = true,
+     .two_way = true,
+     .forwards_first = dualpipe_forwards_first,
+     .joined = dualpipe_joined,
+     .takes = takes_dualpipe,
+     .formula = "work of the middle ranks + (p/2 - 1)(t_f&b + t_b - 3 t_w), arXiv:2412.19437 "
+                "table 2",
+     .time = dualpipe_time,
+     .bubble = dualpipe_bubble,
+     .order = dualpipe_order},
+    {.name = "dualpipe-v",
+     .splits_backward = true,
+     .fewest_chunks = 2,
+     .most_chunks = 2,
+     .folded = true,
+     .forwards_first = dualpipe_v_forwards_first,
+     .joined = dualpipe_v_joined,
+     .takes = takes_dualpipe_v,
+     .formula = "work of the last rank + (p - 1)(t_f&b + t_b - 3 t_w), times of a chunk, "
+                "deepseek-ai/DualPipe",
+     .time = dualpipe_v_time,
+     .bubble = dualpipe_v_bubble,
+     .order = dualpipe_v_order},
     listed_row(false, false),
     listed_row(true, false),
     listed_row(false, true),

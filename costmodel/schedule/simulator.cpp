@@ -21,9 +21,17 @@ SimulationProgram compile(const Schedule& s) {
     return static_cast<std::size_t>(2 * stage + direction) * m +
            static_cast<std::size_t>(micro_batch);
   };
+  const bool joined = s.has_cells();
+  if (joined) program.cells.reserve(total);
   const auto add = [&](const OrderedAction& made, SimulationProgram::Item item) {
     program.items.push_back(item);
     program.micro_batch.push_back(made.action.micro_batch);
+    if (!joined) return;
+    program.cells.push_back(made.action.beside ? 0 : 1);
+    if (!made.action.beside) return;
+    auto first = program.cells.rbegin();
+    while (*first == 0) ++first;
+    ++*first;
   };
   const bool free_running = !row_of(s.kind).waits;
   const int last = program.stages - 1;
@@ -36,8 +44,8 @@ SimulationProgram compile(const Schedule& s) {
     const int direction = a.kind == ActionKind::backward ? 1 : 0;
     const int from = direction == 0 ? a.stage - 1 : a.stage + 1;
     const int to = direction == 0 ? a.stage + 1 : a.stage - 1;
-    const auto elsewhere = [&, at = rank](int stage) {
-      return s.ranks > 1 && stage >= 0 && stage <= last && s.home_of(stage) != at;
+    const auto elsewhere = [&, at = rank, &a = a](int stage) {
+      return s.ranks > 1 && stage >= 0 && stage <= last && s.home_of(stage, a.micro_batch) != at;
     };
     std::int32_t dependency = -1;
     if (from >= 0 && from <= last && !free_running)
@@ -50,6 +58,20 @@ SimulationProgram compile(const Schedule& s) {
   }
   SHARDPLAN_CHECK(program.items.size() == total);
   return program;
+}
+
+Seconds cell_time(std::span<const Action> cell, const PipelineTimes& times) {
+  Seconds sum;
+  for (const Action& action : cell) {
+    const auto k = static_cast<std::size_t>(action.stage);
+    if (action.kind == ActionKind::forward && cell.size() > 1 && !times.together.empty())
+      return times.together[k];
+    sum += action.kind == ActionKind::forward    ? times.forward[k]
+           : action.kind == ActionKind::backward ? times.backward[k]
+           : times.weight_gradient.empty()       ? Seconds(0)
+                                                 : times.weight_gradient[k];
+  }
+  return sum;
 }
 
 namespace {
@@ -85,7 +107,40 @@ struct OwnTransfers {
   bool blocking;
 };
 
-// The replay. `visit(index, start, end, transfers)` sees every item.
+// A replay's visit(index, start, end, made, transfers) sees every item: when it runs, and when its
+// result is there to be sent.
+
+// The replay of a program whose items run together in cells. A blocking sender sends the results of
+// a cell one after the other: a later result counts as made when the one before has been sent.
+template <class Transfers, class Visit>
+void replay_cells(const SimulationProgram& program, const PipelineTimes& times,
+                  const Transfers& transfers, const double* duration, double* end, double* free_at,
+                  Visit visit) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < program.items.size(); i = next) {
+    next = i + static_cast<std::size_t>(program.cells[i]);
+    double& free = free_at[program.items[i].rank];
+    double start = free, sum = 0;
+    const double* together = nullptr;
+    for (std::size_t k = i; k < next; ++k) {
+      const Item& item = program.items[k];
+      if (item.dependency >= 0) start = std::max(start, end[item.dependency] + transfers.in(item));
+      sum += duration[item.duration];
+      if (item.duration % 3 == 0 && next > i + 1 && !times.together.empty())
+        together = &times.together[static_cast<std::size_t>(item.duration / 3)].value;
+    }
+    const double length = together != nullptr ? *together : sum;
+    const double stop = start + length;
+    free = stop;
+    for (std::size_t k = i; k < next; ++k) {
+      end[k] = free;
+      free += transfers.held(program.items[k]);
+      visit(k, start, stop, end[k], transfers);
+    }
+  }
+}
+
+// The replay.
 template <class Transfers, class Visit>
 double replay(const SimulationProgram& program, const PipelineTimes& times,
               std::vector<double>& scratch, const Transfers& transfers, Visit visit) {
@@ -101,6 +156,10 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
     duration[3 * k + 1] = times.backward[k].value;
     if (!times.weight_gradient.empty()) duration[3 * k + 2] = times.weight_gradient[k].value;
   }
+  if (!program.cells.empty()) {
+    replay_cells(program, times, transfers, duration, end, free_at, visit);
+    return *std::max_element(free_at, free_at + ranks);
+  }
   for (std::size_t i = 0; i < n; ++i) {
     const auto& item = program.items[i];
     double start = free_at[item.rank];
@@ -108,7 +167,7 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
     const double stop = start + duration[item.duration];
     end[i] = stop;
     free_at[item.rank] = stop + transfers.held(item);
-    visit(i, start, stop, transfers);
+    visit(i, start, stop, stop, transfers);
   }
   return *std::max_element(free_at, free_at + ranks);
 }
@@ -125,7 +184,8 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
 
 Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch) {
-  return Seconds(replay(program, times, scratch, [](std::size_t, double, double, const auto&) {}));
+  return Seconds(
+      replay(program, times, scratch, [](std::size_t, double, double, double, const auto&) {}));
 }
 
 SimulationResult simulate(const SimulationProgram& program, const PipelineTimes& times,
@@ -134,10 +194,11 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
   result.finish.resize(static_cast<std::size_t>(program.ranks));
   result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
   result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
-  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
+  const auto visit = [&](std::size_t i, double start, double /*end*/, double made,
+                         const auto& transfers) {
     const auto& item = program.items[i];
     const auto rank = static_cast<std::size_t>(item.rank);
-    result.finish[rank] = Seconds(end + transfers.held(item));
+    result.finish[rank] = Seconds(made + transfers.held(item));
     if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
     if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
   };
@@ -149,21 +210,28 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
   Timeline timeline;
   timeline.ranks = program.ranks;
   std::vector<double> scratch;
-  const auto visit = [&](std::size_t i, double start, double end, const auto& transfers) {
+  std::size_t cell = 0;  // the event of the cell that is visited
+  const auto visit = [&](std::size_t i, double start, double end, double made,
+                         const auto& transfers) {
     const auto& item = program.items[i];
     static constexpr std::array<ActionKind, 3> kinds{ActionKind::forward, ActionKind::backward,
                                                      ActionKind::weight_gradient};
     const Action action{kinds[static_cast<std::size_t>(item.duration % 3)], item.duration / 3,
                         program.micro_batch[i]};
     const bool backward = action.kind == ActionKind::backward;
-    timeline.events.push_back(
-        {item.rank, Stream::compute, to_text(action), Seconds(start), Seconds(end)});
+    if (!program.cells.empty() && program.cells[i] == 0) {
+      timeline.events[cell].name += "+" + to_text(action);
+    } else {
+      cell = timeline.events.size();
+      timeline.events.push_back(
+          {item.rank, Stream::compute, to_text(action), Seconds(start), Seconds(end)});
+    }
     const Seconds transfer(transfers.out(item));
     if (item.sends && transfer.value > 0) {
       const Action send{backward ? ActionKind::send_backward : ActionKind::send_forward,
                         action.stage, action.micro_batch};
-      timeline.events.push_back({item.rank, Stream::pipeline_transfer, to_text(send), Seconds(end),
-                                 Seconds(end) + transfer});
+      timeline.events.push_back({item.rank, Stream::pipeline_transfer, to_text(send), Seconds(made),
+                                 Seconds(made) + transfer});
     }
   };
   replay(program, times, scratch, visit);

@@ -27,6 +27,8 @@ struct SimulationProgram {
   int stages = 1;
   std::vector<Item> items;
   std::vector<std::int32_t> micro_batch;  // by item, for the timeline
+  // By item, the items of the cell that it begins, 0 inside of one; empty when all run alone.
+  std::vector<std::int32_t> cells;
 };
 
 SimulationProgram compile(const Schedule& schedule);
@@ -37,6 +39,9 @@ struct SimulationResult {
   std::vector<Seconds> finish;  // by rank: end of its last action, blocking send included
   std::vector<Seconds> last_backward_start;  // by rank: start of its last backward
 };
+
+// The time of a cell: that of its only action, `together` of its forward, or the sum.
+Seconds cell_time(std::span<const Action> cell, const PipelineTimes& times);
 
 // `scratch` is a buffer that keeps its capacity between calls. The result is bit-for-bit
 // deterministic.

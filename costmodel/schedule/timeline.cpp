@@ -54,8 +54,24 @@ std::string to_text(const Timeline& timeline) {
   return text;
 }
 
+namespace {
+
+char letter_of(const Event& event) {
+  if (event.stream == Stream::data_parallel) return 'd';
+  if (event.stream == Stream::optimizer) return 'o';
+  const auto has = [&](char word) { return event.name.find(word) != std::string::npos; };
+  if (has('F')) return has('B') ? 'x' : 'f';
+  return has('W') && !has('B') ? 'w' : 'B';
+}
+
+}  // namespace
+
 std::string to_chart(const Timeline& timeline, int columns) {
-  const double total = timeline.end().value;
+  return to_chart(timeline, columns, timeline.end());
+}
+
+std::string to_chart(const Timeline& timeline, int columns, Seconds end) {
+  const double total = end.value;
   std::vector<std::string> rows(static_cast<std::size_t>(timeline.ranks),
                                 std::string(static_cast<std::size_t>(columns), '.'));
   for (const Event& e : timeline.events) {
@@ -64,13 +80,9 @@ std::string to_chart(const Timeline& timeline, int columns) {
     const auto to =
         std::min(static_cast<std::size_t>(columns),
                  std::max(from + 1, static_cast<std::size_t>(e.end.value / total * columns)));
-    char letter = e.name.find('F') != std::string::npos ? 'f' : 'B';
-    if (e.name.find('W') != std::string::npos) letter = 'w';
-    if (e.stream == Stream::data_parallel) letter = 'd';
-    if (e.stream == Stream::optimizer) letter = 'o';
     std::fill(rows[static_cast<std::size_t>(e.rank)].begin() + static_cast<std::ptrdiff_t>(from),
               rows[static_cast<std::size_t>(e.rank)].begin() + static_cast<std::ptrdiff_t>(to),
-              letter);
+              letter_of(e));
   }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) text += fmt::format("{:>4} |{}|\n", r, rows[r]);

@@ -52,7 +52,10 @@ double bubble_fraction(const Timeline& timeline, bool apart = false);
 std::string to_text(const Timeline& timeline);
 
 // The compute stream as letters, one row per rank, `columns` wide: f forward, B backward (or input
-// gradient), w weight gradient, d gradient reduction, o optimizer, '.' idle.
+// gradient), w weight gradient, x a forward and a backward together, d gradient reduction, o
+// optimizer, '.' idle.
 std::string to_chart(const Timeline& timeline, int columns);
+// The same where the columns end at `end`, not with the timeline.
+std::string to_chart(const Timeline& timeline, int columns, Seconds end);
 
 }  // namespace costmodel

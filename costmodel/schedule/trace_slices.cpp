@@ -41,15 +41,40 @@ void place_on_lanes(std::vector<Slice>& slices) {
   }
 }
 
+// "0F3", or a cell's "0F3+7B2+7W2".
+void read_cell(std::string_view name, Slice& slice) {
+  std::vector<Action> cell;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find('+'), name.size());
+    const auto action = parse_action(name.substr(0, end));
+    if (!action) return;
+    cell.push_back(*action);
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  if (cell.empty()) return;
+  slice.action = cell.front();
+  slice.beside.assign(cell.begin() + 1, cell.end());
+}
+
 }  // namespace
+
+std::vector<Action> Slice::actions() const {
+  std::vector<Action> all;
+  if (action) all.push_back(*action);
+  all.insert(all.end(), beside.begin(), beside.end());
+  return all;
+}
 
 std::vector<Slice> slices_of(const Timeline& timeline, int ranks) {
   std::vector<Slice> slices;
   for (const Event& event : timeline.events) {
     if (event.rank >= ranks) continue;
     const Nanoseconds start = nanoseconds(event.start);
-    slices.push_back(
-        {&event, parse_action(event.name), start, std::max(start, nanoseconds(event.end))});
+    Slice& slice = slices.emplace_back();
+    slice.event = &event;
+    slice.start = start;
+    slice.end = std::max(start, nanoseconds(event.end));
+    read_cell(event.name, slice);
   }
   std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
     return std::tuple(a.event->rank, a.event->stream, a.start, a.end) <

@@ -23,10 +23,12 @@ std::string as_microseconds(Nanoseconds time);
 struct Slice {
   const Event* event = nullptr;
   std::optional<Action> action;  // of an event that is one
+  std::vector<Action> beside;    // those that run together with it, in one cell
   Nanoseconds start = 0, end = 0;
   int lane = 0;  // 0, but for events of a stream that overlap
   // By rank.
   int thread() const { return static_cast<int>(event->stream) + stream_count * lane; }
+  std::vector<Action> actions() const;  // with those beside it; empty: the event is none
   bool computes() const { return event->stream == Stream::compute && action.has_value(); }
 };
 

@@ -1,27 +1,12 @@
 #include "costmodel/schedule/v_half.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <vector>
+#include "costmodel/schedule/building_block.hpp"
 
 namespace costmodel {
 
 namespace {
 
-constexpr int period = 6;  // units between micro-batches: F, B and W of two chunks
-
-// When the first micro-batch runs on a rank, in units.
-struct Block {
-  struct Step {
-    int at;
-    ActionKind kind;
-    int chunk;
-  };
-  std::array<Step, 4> steps;
-};
-
-Block block_of(int rank, int ranks) {
+BuildingBlock v_half_block(int rank, int ranks) {
   const int turn = 1;                       // at the last rank, then at the first
   const int back = ranks % 2 == 0 ? 5 : 2;  // the smallest for which no two steps of a rank meet
   const int last = ranks - 1, behind = last - rank;
@@ -29,44 +14,15 @@ Block block_of(int rank, int ranks) {
   const int up = 2 * last + turn + behind;
   const int down_again = 2 * last + turn + last + turn + 2 * rank;
   const int up_again = 2 * last + turn + last + turn + 2 * last + back + behind;
-  return {{{{down, ActionKind::forward, 0},
-            {up, ActionKind::forward, 1},
-            {down_again, ActionKind::backward, 1},
-            {up_again, ActionKind::backward, 0}}}};
-}
-
-Actions rank_order(int rank, int ranks, int micro_batches) {
-  struct Timed {
-    std::int64_t at;
-    Action action;
-  };
-  std::vector<Timed> timed;
-  for (const Block::Step& step : block_of(rank, ranks).steps) {
-    const int stage = step.chunk == 0 ? rank : 2 * ranks - 1 - rank;
-    for (int j = 0; j < micro_batches; ++j)
-      timed.push_back({std::int64_t{period} * j + step.at, {step.kind, stage, j}});
-  }
-  std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return a.at < b.at; });
-  Actions list;
-  for (const Timed& one : timed) list.push_back(one.action);
-  return list;
+  return {down, up, down_again, up_again};
 }
 
 }  // namespace
 
-ActionsByRank v_half_order(const OrderRequest& request) {
-  ActionsByRank lists;
-  for (int rank = 0; rank < request.ranks; ++rank)
-    lists.push_back(rank_order(rank, request.ranks, request.micro_batches));
-  return lists;
-}
+ActionsByRank v_half_order(const OrderRequest& request) { return repeated(v_half_block, request); }
 
 double v_half_forwards_first(int rank, const EvenPipeline& even) {
-  const auto steps = block_of(rank, even.ranks).steps;
-  const auto before = [&](const Block::Step& forward) {  // those that start before the backward
-    return (steps[2].at - forward.at + period - 1) / period;
-  };
-  return before(steps[0]) + before(steps[1]);
+  return forwards_before(v_half_block(rank, even.ranks));
 }
 
 double v_half_limit(int ranks) { return (ranks + 2) / 2.0; }

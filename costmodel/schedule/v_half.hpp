@@ -1,11 +1,10 @@
 // V-Half (Qi et al. 2024, arXiv:2405.15362): half of 1F1B's activations for half of its bubble. A
 // rank holds two chunks, placed on a V: r and 2p - 1 - r.
 //
-// Every micro-batch repeats one building block, six units after the one before: its forwards go
-// down the V a rank every 2 units and back up one every unit, its backwards down again every 2 and
-// up every unit (table 1 there: the offsets of V-Half). So a rank's two lifespans, 6 (p - 1) units
-// and the turns together, are the same on every rank, and it holds p + 1 chunks; the pending weight
-// gradients are one more. Warm-up and drain are the same order, run as early as its inputs allow.
+// Its building block: forwards go down the V a rank every 2 units and back up one every unit, its
+// backwards down again every 2 and up every unit (table 1 there: the offsets of V-Half). So a
+// rank's two lifespans, 6 (p - 1) units and the turns together, are the same on every rank, and it
+// holds p + 1 chunks; the pending weight gradients are one more.
 #pragma once
 
 #include "costmodel/schedule/orders.hpp"

@@ -16,11 +16,11 @@ constexpr double relative_slack = 1e-9;
 // simulator's rules.
 class Filler {
  public:
-  Filler(const Schedule& order, const PipelineTimes& times, const HeldShares& shares)
+  Filler(const Schedule& order, const PipelineTimes& times, const HeldShares& shares, double limit)
       : order_(order),
         times_(times),
         shares_(shares),
-        limit_(row_of(order.kind).held_limit(order.ranks)),
+        limit_(limit),
         ranks_(static_cast<std::size_t>(order.ranks)),
         ends_(static_cast<std::size_t>(std::int64_t{2} * order.stages() * order.micro_batches),
               -1.0),
@@ -62,8 +62,8 @@ class Filler {
     return ends_[static_cast<std::size_t>(
         (std::int64_t{2} * stage + direction) * order_.micro_batches + micro_batch)];
   }
-  bool elsewhere(int stage, int rank) const {
-    return stage >= 0 && stage < order_.stages() && order_.home_of(stage) != rank;
+  bool elsewhere(int stage, int rank) const {  // no kind that goes two ways comes here
+    return stage >= 0 && stage < order_.stages() && order_.home_of(stage, 0) != rank;
   }
 
   // Time when an action's input has arrived; negative while that has not run.
@@ -149,14 +149,21 @@ class Filler {
 
 }  // namespace
 
+double held_limit(ScheduleKind kind, int ranks, const OrderChoices& choices) {
+  const double published = row_of(kind).held_limit(ranks);
+  return choices.in_flight > 0 ? std::min<double>(choices.in_flight, published) : published;
+}
+
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
-                  const PipelineTimes& times, const HeldShares& shares) {
-  if (!splits_backward(kind)) return generate(kind, ranks, chunks, micro_batches);
+                  const PipelineTimes& times, const HeldShares& shares,
+                  const OrderChoices& choices) {
+  const bool fills = row_of(kind).held_limit != nullptr;
+  if (!fills) return generate(kind, ranks, chunks, micro_batches, choices);
   SHARDPLAN_CHECK(ranks >= 1 && micro_batches >= 1 && takes_chunks(kind, chunks));
   SHARDPLAN_CHECK(times.weight_gradient.size() == times.forward.size());
   const Schedule order{kind, ranks, chunks, micro_batches,
-                       row_of(kind).order({ranks, chunks, micro_batches, &times})};
-  return Filler(order, times, shares).run();
+                       row_of(kind).order({ranks, chunks, micro_batches, &times, choices})};
+  return Filler(order, times, shares, held_limit(kind, ranks, choices)).run();
 }
 
 }  // namespace costmodel

@@ -22,6 +22,10 @@ struct HeldShares {
 
 // Generates a schedule of any kind. Only kinds with split backward use `times` and `shares`.
 Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
-                  const PipelineTimes& times, const HeldShares& shares);
+                  const PipelineTimes& times, const HeldShares& shares,
+                  const OrderChoices& choices = {});
+
+// The most micro-batches that a rank may hold at once, over all its chunks, of a kind with a limit.
+double held_limit(ScheduleKind kind, int ranks, const OrderChoices& choices);
 
 }  // namespace costmodel

@@ -235,6 +235,11 @@ const std::vector<FlagRow> flag_rows{
               "pipeline runtime reads it (.csv), or as text",
       .only_for = "simulate"},
      &Options::write_schedule},
+    {{.name = "compare",
+      .help = "all schedules for the plan's sizes instead: bubble, memory and time of each, drawn "
+              "on one scale",
+      .only_for = "simulate"},
+     &Options::compare_schedules},
     {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
      &Options::to},
     {{.name = "launcher",

@@ -30,6 +30,7 @@ struct Options {
   bool weak = false;                     // the batch grows with the devices swept
   std::string trace;
   std::string write_schedule;
+  bool compare_schedules = false;  // --compare
   std::string placement;
   std::string page;
   std::string to;

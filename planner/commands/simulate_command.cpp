@@ -13,6 +13,8 @@
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/json_schedules.hpp"
+#include "planner/report/schedule_comparison.hpp"
 
 namespace planner {
 
@@ -45,12 +47,36 @@ std::string written_schedule(const std::string& file, const costmodel::ParallelP
     throw costmodel::ConfigError({}, "replicas of unequal shares have a schedule each",
                                  "leave --write-schedule out, or plan.replicas");
   }
+  if (plan.ways() > 1) {
+    throw costmodel::ConfigError(
+        {}, fmt::format("a file has each stage on one rank, and {} on two", schedule_text(plan)),
+        "leave --write-schedule out, or set plan.schedule: dualpipe-v");
+  }
   const auto& [pipeline, its] = pipelines[0];
   const costmodel::PlanCost& cost = its->cost(pipeline.plan);
   const auto schedule = schedule_of(pipeline.plan, cost.micro_batches, cost.times, cost.shares);
   write_file(file, file.ends_with(".csv") ? to_csv(schedule) : to_text(schedule));
   return "schedule written to " + costmodel::shell_word(file) +
          " (plan.schedule: {file: ...} reads it)";
+}
+
+// All schedules instead of the plan's.
+CommandResult comparison(const Session& session, const Scenario& s,
+                         const costmodel::ParallelPlan& plan) {
+  const Options& options = session.options;
+  if (!options.trace.empty() || !options.write_schedule.empty() || wants_page(options)) {
+    throw costmodel::ConfigError({}, "shardplan: --compare prints text or JSON",
+                                 "leave --trace, --write-schedule and the page out, or --compare");
+  }
+  const auto schedules = compared_schedules(s, plan);
+  CommandResult result;
+  if (options.format == Format::json) {
+    result.text = schedules_json(schedules);
+  } else {
+    result.text = heading(s, session.style) + "\n" + escaped(to_string(plan), session.style) +
+                  "\n\n" + schedule_comparison(schedules);
+  }
+  return result;
 }
 
 }  // namespace
@@ -60,6 +86,13 @@ CommandResult simulate_command(const Session& session) {
   const auto settled = settled_plan(s);
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
+  if (session.options.compare_schedules) {
+    if (!plan.even()) {
+      throw costmodel::ConfigError({}, "stages or replicas of their own have no other schedules",
+                                   "leave --compare out, or plan.stages and plan.replicas");
+    }
+    return comparison(session, s, plan);
+  }
   Evaluator evaluator = evaluator_of(s);
   const auto timeline = evaluator.timeline(plan);
   const auto estimate = evaluator.estimate(plan);
@@ -84,9 +117,10 @@ CommandResult simulate_command(const Session& session) {
   }
   result.text = heading(s, session.style) + "\n" + escaped(to_string(plan), session.style) + "\n\n";
   result.text += times_text(estimate, timeline);
-  result.text += fmt::format(
-      "f forward, B {}, d data parallel, o optimizer, . idle\n",
-      splits_backward(plan.schedule) ? "input gradient, w weight gradient" : "backward");
+  result.text +=
+      fmt::format("f forward, B {}, {}d data parallel, o optimizer, . idle\n",
+                  splits_backward(plan.schedule) ? "input gradient, w weight gradient" : "backward",
+                  overlaps(plan.schedule) ? "x forward and backward together, " : "");
   result.text += to_chart(timeline, 100);
   return result;
 }

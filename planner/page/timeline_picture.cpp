@@ -43,6 +43,7 @@ constexpr Kind forward{"forward", "forward"}, backward{"backward", "backward"},
     input_gradient{"backward", "input gradient"}, weight_gradient{"gradient", "weight gradient"},
     activations{"transfer", "send of activations", true},
     gradients{"transfer", "send of gradients", true},
+    both{"activations", "forward and backward together"},
     reduction{"reduction", "data-parallel communication"}, optimizer{"optimizer", "optimizer"},
     rest{"other", "host and slow nodes"};
 }  // namespace kinds
@@ -55,6 +56,9 @@ Kind kind_of(const Event& event, const std::optional<Action>& action, bool split
     return action && action->kind == ActionKind::send_backward ? kinds::gradients
                                                                : kinds::activations;
   }
+  const bool cell = event.name.find('+') != std::string::npos;
+  if (cell && event.name.find('F') != std::string::npos) return kinds::both;
+  if (cell) return kinds::backward;
   if (!action || action->kind == ActionKind::forward) return kinds::forward;
   if (action->kind == ActionKind::weight_gradient) return kinds::weight_gradient;
   return split ? kinds::input_gradient : kinds::backward;
@@ -107,7 +111,7 @@ Paths paths_of(const Drawn& drawn, double end) {
     return action && action->kind == ActionKind::weight_gradient;
   });
   for (const Event* event : drawn.events) {
-    const auto action = costmodel::parse_action(event->name);
+    const auto action = costmodel::parse_action(event->name.substr(0, event->name.find('+')));
     const Kind kind = kind_of(*event, action, split);
     paths.kinds.emplace(kind.words, kind);
     const bool odd = action && action->micro_batch % 2 == 1;
@@ -160,7 +164,7 @@ std::string row_labels(int ranks) {
 std::string legend(const Paths& paths) {
   std::string html = "<div class=\"legend\">";
   for (const Kind& kind :
-       {kinds::forward, kinds::backward, kinds::input_gradient, kinds::weight_gradient,
+       {kinds::forward, kinds::backward, kinds::input_gradient, kinds::both, kinds::weight_gradient,
         kinds::reduction, kinds::optimizer, kinds::rest}) {
     if (paths.kinds.contains(kind.words))
       html += fmt::format("<span>{}{}</span>", swatch(kind.colour), kind.words);

@@ -152,6 +152,13 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
   return stages;
 }
 
+// Where forwards and backwards run together no more than the optimizer's states are sharded.
+std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
+  std::vector<int> stages = zero_choices(s, plan.replicas());
+  if (overlaps(plan.schedule)) std::erase_if(stages, [](int zero) { return zero > 1; });
+  return stages;
+}
+
 // For stages with more layers, only this many evenly spaced counts of recomputed layers are tried.
 constexpr int most_recompute_counts = 64;
 
@@ -256,7 +263,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
             plan.experts = recipe;
             space.families.push_back({plan});
             space.configurations +=
-                recompute_choices(s, plan).size() * zero_choices(s, plan.replicas()).size();
+                recompute_choices(s, plan).size() * zero_choices(s, plan).size();
           }
         }
       }
@@ -304,6 +311,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.dp = static_cast<int>(dp);
         plan.stage_layers = s.plan.stage_layers;
         plan.listed = s.plan.listed;
+        plan.choices = order_choices(s.plan);
         const bool by_cost = s.training.stack.defaults.layout_by_cost && pp > 1;
         if (by_cost && s.plan.stage_layers.empty())
           plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
@@ -333,7 +341,7 @@ SearchSpace enumerate_uneven(const Scenario& s) {
 
 std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans{family.plan};
-  const auto stages = zero_choices(s, family.plan.replicas());
+  const auto stages = zero_choices(s, family.plan);
   if (family.plan.zero < 3 && std::find(stages.begin(), stages.end(), 3) != stages.end()) {
     plans.push_back(family.plan);
     plans.back().zero = 3;
@@ -344,7 +352,7 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans;
   for (const Recompute& recompute : recompute_choices(s, family.plan)) {
-    for (const int zero : zero_choices(s, family.plan.replicas())) {
+    for (const int zero : zero_choices(s, family.plan)) {
       ParallelPlan plan = family.plan;
       plan.recompute = recompute;
       plan.zero = zero;

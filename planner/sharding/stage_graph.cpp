@@ -294,7 +294,7 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
   spec.micro_batch = plan.micro_batch * plan.dp;
   spec.micro_batches = estimate.micro_batches;
   spec.in_flight = estimate.memory[at(rank)].in_flight_micro_batches;
-  for (int v = 0; v < plan.vpp; ++v) {
+  for (int v = 0; v < plan.chunks(); ++v) {
     const auto k = at(costmodel::stage_of(plan.schedule, plan.pp, v, rank));
     spec.forward += estimate.stage_forward[k];
     spec.backward += estimate.stage_backward[k];
@@ -307,7 +307,7 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
     const auto& own = evaluator.layer(kind, plan, what).footprint;
     working = max(working, max(own.forward_transient, own.backward_transient));
   };
-  for (int v = 0; v < plan.vpp; ++v) {
+  for (int v = 0; v < plan.chunks(); ++v) {
     const int k = costmodel::stage_of(plan.schedule, plan.pp, v, rank);
     const auto& mix = stages[at(k)].layers;
     if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);

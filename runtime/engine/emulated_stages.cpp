@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "costmodel/schedule/simulator.hpp"
 #include "runtime/backend/tags.hpp"
 
 namespace runtime {
@@ -35,20 +36,22 @@ void EmulatedStages::weight_gradient(int stage, int) {
   work(durations.empty() ? Seconds(0) : durations[static_cast<std::size_t>(stage)]);
 }
 
+void EmulatedStages::together(std::span<const Action> cell) { work(cell_time(cell, times_)); }
+
 void EmulatedStages::send_forward(int stage, int micro_batch) {
-  deliver(schedule_.home_of(stage + 1), forward_tag(stage, micro_batch));
+  deliver(schedule_.home_of(stage + 1, micro_batch), forward_tag(stage, micro_batch));
 }
 
 void EmulatedStages::recv_forward(int stage, int micro_batch) {
-  accept(schedule_.home_of(stage), forward_tag(stage, micro_batch));
+  accept(schedule_.home_of(stage, micro_batch), forward_tag(stage, micro_batch));
 }
 
 void EmulatedStages::send_backward(int stage, int micro_batch) {
-  deliver(schedule_.home_of(stage - 1), backward_tag(stage, micro_batch));
+  deliver(schedule_.home_of(stage - 1, micro_batch), backward_tag(stage, micro_batch));
 }
 
 void EmulatedStages::recv_backward(int stage, int micro_batch) {
-  accept(schedule_.home_of(stage), backward_tag(stage, micro_batch));
+  accept(schedule_.home_of(stage, micro_batch), backward_tag(stage, micro_batch));
 }
 
 void VirtualStages::work(Seconds duration) { clock_ += duration.value; }
@@ -133,8 +136,11 @@ class Walker {
   // Runs the rank until it waits for a message; true when it made progress.
   bool walk(std::vector<costmodel::Event>& events) {
     const std::size_t start = next_;
-    for (; !done() && ready(actions_[next_]); ++next_)
-      events.push_back(execute(actions_[next_], office_.rank(), stages_));
+    while (!done() && ready(actions_[next_])) {
+      const auto cell = costmodel::cell_at(actions_, next_);
+      events.push_back(execute(cell, office_.rank(), stages_));
+      next_ += cell.size();
+    }
     return next_ > start;
   }
 
@@ -142,7 +148,7 @@ class Walker {
 
  private:
   bool ready(const Action& a) const {
-    const int from = lowered_.home_of(a.stage);
+    const int from = lowered_.home_of(a.stage, a.micro_batch);
     if (a.kind == ActionKind::recv_forward)
       return post_.has({office_.rank(), from, forward_tag(a.stage, a.micro_batch)});
     if (a.kind == ActionKind::recv_backward)

@@ -23,6 +23,7 @@ class EmulatedStages : public StageBackend {
   void forward(int stage, int micro_batch) override;
   void backward(int stage, int micro_batch) override;
   void weight_gradient(int stage, int micro_batch) override;
+  void together(std::span<const costmodel::Action> cell) override;
   void send_forward(int stage, int micro_batch) override;
   void recv_forward(int stage, int micro_batch) override;
   void send_backward(int stage, int micro_batch) override;

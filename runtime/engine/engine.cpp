@@ -21,6 +21,11 @@ void perform(const Action& a, StageBackend& backend) {
   }
 }
 
+void perform(std::span<const Action> cell, StageBackend& backend) {
+  if (cell.size() == 1) return perform(cell.front(), backend);
+  backend.together(cell);
+}
+
 bool computes(ActionKind kind) {
   return kind == ActionKind::forward || kind == ActionKind::backward ||
          kind == ActionKind::weight_gradient;
@@ -32,10 +37,14 @@ costmodel::Stream stream_of(ActionKind kind) {
 
 }  // namespace
 
-costmodel::Event execute(const Action& action, int rank, StageBackend& backend) {
+void StageBackend::together(std::span<const Action> cell) {
+  for (const Action& action : cell) perform(action, *this);
+}
+
+costmodel::Event execute(std::span<const Action> cell, int rank, StageBackend& backend) {
   const costmodel::Seconds start = backend.now();
-  perform(action, backend);
-  return {rank, stream_of(action.kind), costmodel::to_text(action), start, backend.now()};
+  perform(cell, backend);
+  return {rank, stream_of(cell.front().kind), costmodel::to_text(cell), start, backend.now()};
 }
 
 std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
@@ -44,17 +53,22 @@ std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int ra
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
   std::vector<std::pair<Moment, Moment>> moments;
   moments.reserve(actions.size());
-  for (const Action& action : actions) {
-    if (begins) begins(action);
+  for (std::size_t at = 0; at < actions.size();) {
+    const auto cell = costmodel::cell_at(actions, at);
+    if (begins) begins(cell.front());
     const Moment start = backend.moment();
-    perform(action, backend);
+    perform(cell, backend);
     moments.emplace_back(start, backend.moment());
+    at += cell.size();
   }
   std::vector<costmodel::Event> events;
-  events.reserve(actions.size());
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    events.push_back({rank, stream_of(actions[i].kind), costmodel::to_text(actions[i]),
-                      backend.time_of(moments[i].first), backend.time_of(moments[i].second)});
+  events.reserve(moments.size());
+  std::size_t at = 0;
+  for (const auto& [start, end] : moments) {
+    const auto cell = costmodel::cell_at(actions, at);
+    events.push_back({rank, stream_of(cell.front().kind), costmodel::to_text(cell),
+                      backend.time_of(start), backend.time_of(end)});
+    at += cell.size();
   }
   return events;
 }

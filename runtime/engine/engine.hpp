@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "costmodel/base/units.hpp"
@@ -25,6 +26,9 @@ class StageBackend {
   virtual void forward(int stage, int micro_batch) = 0;
   virtual void backward(int stage, int micro_batch) = 0;
   virtual void weight_gradient(int stage, int micro_batch) = 0;
+  // Actions that the schedule joins in a cell: one after the other, unless the backend can do
+  // better.
+  virtual void together(std::span<const costmodel::Action> cell);
   virtual void send_forward(int stage, int micro_batch) = 0;
   virtual void recv_forward(int stage, int micro_batch) = 0;
   virtual void send_backward(int stage, int micro_batch) = 0;
@@ -37,12 +41,13 @@ class StageBackend {
   virtual costmodel::Seconds time_of(const Moment& moment) { return moment.time; }
 };
 
-// Performs one action of `rank`.
-costmodel::Event execute(const costmodel::Action& action, int rank, StageBackend& backend);
+// Performs one cell of `rank`'s actions, which most often is one action.
+costmodel::Event execute(std::span<const costmodel::Action> cell, int rank, StageBackend& backend);
 
 // Runs the actions of `rank` in a lowered schedule (costmodel::lower) and returns the events of its
-// compute and transfer streams, in order. A forward or backward that waited for its input starts
-// when the input has arrived. `begins`, if given, is called before each action.
+// compute and transfer streams, in order, one event a cell. A forward or backward that waited for
+// its input starts when the input has arrived. `begins`, if given, is called before each cell, with
+// its first action.
 std::vector<costmodel::Event> execute(
     const costmodel::Schedule& lowered, int rank, StageBackend& backend,
     const std::function<void(const costmodel::Action&)>& begins = {});

@@ -39,7 +39,7 @@ Action sent_for(const Action& a) {
 
 // The destination of a send; a transfer's stage is the one that produced the tensor.
 int receiver_of(const Schedule& s, const Action& send) {
-  return s.home_of(goes_back(send) ? send.stage - 1 : send.stage + 1);
+  return s.home_of(goes_back(send) ? send.stage - 1 : send.stage + 1, send.micro_batch);
 }
 
 int tag_of(const Action& send, int micro_batch) {
@@ -53,8 +53,8 @@ std::vector<Action> messages(const Schedule& s, const FabricChannel& channel, bo
   for (const Action& a : s.actions[static_cast<std::size_t>(sending ? channel.from : channel.to)]) {
     if (sending ? !sends(a) : !receives(a)) continue;
     const Action send = sent_for(a);
-    if (s.home_of(send.stage) == channel.from && receiver_of(s, send) == channel.to &&
-        channel.carries(send))
+    if (s.home_of(send.stage, send.micro_batch) == channel.from &&
+        receiver_of(s, send) == channel.to && channel.carries(send))
       found.push_back(send);
   }
   return found;

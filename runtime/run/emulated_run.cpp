@@ -59,8 +59,11 @@ RankMeasurement noted(int rank, const Schedule& lowered,
   RankMeasurement own;
   own.pipeline_rank = rank;
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
-  for (std::size_t i = 0; i < actions.size(); ++i)
-    own.actions.push_back({actions[i], events[i].start, events[i].end});
+  std::size_t event = 0;  // of the first action's cell
+  for (const costmodel::Action& action : actions) {
+    if (!action.beside && !own.actions.empty()) ++event;
+    own.actions.push_back({action, events[event].start, events[event].end});
+  }
   return own;
 }
 

@@ -66,6 +66,9 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
   }
   refuse(!row_of(plan.schedule).waits, "schedule", "only the emulated backend runs this schedule",
          "use --backend emulated, or 1f1b");
+  refuse(plan.ways() > 1, "schedule",
+         "only the emulated backend holds each stage's parameters on two ranks",
+         "use --backend emulated, or dualpipe-v with vpp: 2");
   refuse(model.kv_heads % plan.tp != 0, "tp",
          fmt::format("tp {} does not divide the {} key/value heads", plan.tp, model.kv_heads),
          "choose a tp that does");

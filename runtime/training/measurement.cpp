@@ -50,6 +50,7 @@ class Numbers {
     (*this)(a.action.kind);
     (*this)(a.action.stage);
     (*this)(a.action.micro_batch);
+    (*this)(a.action.beside);
     (*this)(a.start);
     (*this)(a.end);
   }
@@ -131,6 +132,10 @@ void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {
   using costmodel::Stream;
   const int at = rank.pipeline_rank;
   for (const ActionTime& a : rank.actions) {
+    if (a.action.beside) {
+      timeline.events.back().name += "+" + costmodel::to_text(a.action);
+      continue;
+    }
     timeline.events.push_back({at, computes(a.action) ? Stream::compute : Stream::pipeline_transfer,
                                costmodel::to_text(a.action), a.start, a.end});
   }

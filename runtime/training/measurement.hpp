@@ -15,7 +15,8 @@
 
 namespace runtime {
 
-// An action of the last iteration; times in seconds from the iteration's start.
+// An action of the last iteration; times in seconds from the iteration's start. Those of a cell
+// have the same.
 struct ActionTime {
   costmodel::Action action;
   costmodel::Seconds start, end;

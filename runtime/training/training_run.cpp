@@ -33,7 +33,10 @@ costmodel::Schedule lowered_schedule(const costmodel::Evaluator& evaluator,
     return lowered_schedule(plan, micro_batches);
   costmodel::Evaluator own = evaluator;
   const costmodel::PlanCost& cost = own.cost(plan);
-  return costmodel::lower(schedule_of(plan, micro_batches, cost.times, cost.shares));
+  costmodel::Schedule schedule = schedule_of(plan, micro_batches, cost.times, cost.shares);
+  for (costmodel::Actions& list : schedule.actions)  // a rank computes one action at a time
+    for (Action& action : list) action.beside = false;
+  return costmodel::lower(schedule);
 }
 
 namespace {

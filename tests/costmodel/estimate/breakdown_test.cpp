@@ -83,6 +83,7 @@ TEST_CASE("simulation and estimate agree on time and bubble, for every schedule"
         CAPTURE(overlap);
         TrainingSpec training = fixtures::training(32, 512);
         training.stack.offers.zero_bubble = true;
+        training.stack.offers.dualpipe = true;
         training.stack.collectives.post_validation = post_validation;
         training.overlap.pp_overlap = overlap;
         REQUIRE(is_valid(plan, model, cluster, training));

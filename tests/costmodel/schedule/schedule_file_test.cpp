@@ -41,6 +41,7 @@ TEST_CASE("what is written reads back, in both forms, and takes as long") {
   for (std::size_t i = 0; i < schedule_names().size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
     CAPTURE(schedule_name(kind));
+    if (row_of(kind).two_way) continue;  // a file has each stage on one rank
     for (const int p : {2, 3, 4}) {
       const int v = row_of(kind).fewest_chunks;
       const Schedule schedule = generated(kind, p, v, 2 * p);
@@ -67,8 +68,8 @@ TEST_CASE("PyTorch's words: B is whole, I and W its halves, an empty cell is an 
   const auto whole = parse_schedule_file("0F0,0F1,,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1\r\n", "my.csv");
   CHECK(to_text(whole.schedule) == "0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n");
   const auto split = parse_schedule_file("0F0, 0I0,\"0W0\"\n1F0,1B0\n\n", "my.csv");
-  CHECK(to_text(split.schedule) == "0F0 0B0 0W0\n1F0 1B0 1W0\n");
-  CHECK(to_csv(split.schedule) == "0F0,0I0,0W0\n1F0,1I0,1W0\n");
+  CHECK(to_text(split.schedule) == "0F0 0B0 0W0\n1F0 1B0+1W0\n");
+  CHECK(to_csv(split.schedule) == "0F0,0I0,0W0\n1F0,1B0\n");
   // Stage p stands on rank p - 1: the V.
   const auto folded = parse_schedule_file("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n", "my.csv");
   CHECK(row_of(folded.schedule.kind).folded);

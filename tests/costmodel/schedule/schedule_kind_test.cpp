@@ -21,6 +21,9 @@ TEST_CASE("rows stand in the order of the enumerators, and each is complete") {
   CHECK(schedule_name(ScheduleKind::zero_bubble_h2) == "zero-bubble-h2");
   CHECK(schedule_name(ScheduleKind::zero_bubble_v) == "zero-bubble-v");
   CHECK(schedule_name(ScheduleKind::v_half) == "v-half");
+  CHECK(schedule_name(ScheduleKind::v_min) == "v-min");
+  CHECK(schedule_name(ScheduleKind::dualpipe) == "dualpipe");
+  CHECK(schedule_name(ScheduleKind::dualpipe_v) == "dualpipe-v");
   for (const bool splits : {false, true}) {
     for (const bool folded : {false, true}) {
       const ScheduleKind kind = listed_kind(splits, folded);
@@ -36,7 +39,7 @@ TEST_CASE("rows stand in the order of the enumerators, and each is complete") {
     CHECK(row.fewest_chunks >= 1);
     CHECK(row.most_chunks >= row.fewest_chunks);
     CHECK(bool(row.forwards_first != nullptr));
-    CHECK(row.splits_backward == (row.held_limit != nullptr));
+    CHECK(row.splits_backward == (row.held_limit != nullptr || row.joined != nullptr));
     CHECK(bool(row.time != nullptr));
     CHECK(bool(row.bubble != nullptr));
     CHECK(bool(row.order != nullptr));
@@ -71,6 +74,7 @@ TEST_CASE("no rank forwards more before its first backward than its row says") {
     for (int p = 1; p <= 6; ++p) {
       for (int m = p; m <= 4 * p; m += p) {
         const int v = row_of(kind).fewest_chunks;
+        if (row_of(kind).takes != nullptr && !row_of(kind).takes(p, m)) continue;
         const Schedule schedule = generate(kind, p, v, m);
         for (int rank = 0; rank < p; ++rank) {
           const auto& list = schedule.actions[static_cast<std::size_t>(rank)];

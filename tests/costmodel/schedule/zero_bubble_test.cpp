@@ -20,7 +20,8 @@ using fixtures::relative_error;
 namespace {
 
 constexpr ScheduleKind kinds[] = {ScheduleKind::zero_bubble_h1, ScheduleKind::zero_bubble_h2,
-                                  ScheduleKind::zero_bubble_v, ScheduleKind::v_half};
+                                  ScheduleKind::zero_bubble_v, ScheduleKind::v_half,
+                                  ScheduleKind::v_min};
 
 int chunks_of(ScheduleKind kind) { return row_of(kind).fewest_chunks; }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ namespace {
 constexpr ScheduleKind kinds[] = {
     ScheduleKind::serial,         ScheduleKind::gpipe,         ScheduleKind::one_f_one_b,
     ScheduleKind::interleaved,    ScheduleKind::ideal,         ScheduleKind::zero_bubble_h1,
-    ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v, ScheduleKind::v_half};
+    ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_v, ScheduleKind::v_half,
+    ScheduleKind::v_min,          ScheduleKind::dualpipe,      ScheduleKind::dualpipe_v};
+constexpr int kind_count = static_cast<int>(std::size(kinds));
 
 struct Plan {
   Schedule schedule;
@@ -32,9 +35,11 @@ struct Plan {
 Plan draw(fixtures::Random& random, ScheduleKind kind) {
   const bool interleaved = kind == ScheduleKind::interleaved;
   const bool split = splits_backward(kind);
-  const int p = random.integer(0, 3) == 0 ? random.integer(1, 32) : random.integer(1, 8);
+  int p = random.integer(0, 3) == 0 ? random.integer(1, 32) : random.integer(1, 8);
+  if (row_of(kind).two_way) p += p % 2;
   const int v = interleaved ? random.integer(2, 4) : row_of(kind).fewest_chunks;
-  const int m = interleaved ? p * random.integer(1, 3) : random.integer(1, 48);
+  int m = interleaved ? p * random.integer(1, 3) : random.integer(1, 48);
+  if (overlaps(kind)) m = 2 * p + 2 * random.integer(0, 12);
   const double spread = random.integer(0, 2) * 1.2;
   const auto stages = static_cast<std::size_t>(p) * static_cast<std::size_t>(v);
   PipelineTimes times;
@@ -45,6 +50,7 @@ Plan draw(fixtures::Random& random, ScheduleKind kind) {
     if (split) times.weight_gradient.emplace_back(std::exp(random.real(-spread, spread)));
     shares.forward.push_back(1.0 / v);
     shares.pending.push_back(random.real(0, 1) / v);
+    if (overlaps(kind)) times.together.emplace_back(std::exp(random.real(-spread, spread)));
   }
   times.transfer = Seconds(random.integer(0, 2) == 0 ? 0 : std::exp(random.real(-4, 1)));
   times.blocking = random.integer(0, 1) == 1;
@@ -100,7 +106,7 @@ TEST_CASE("512 random plans take the simulated time, event by event, to the bit"
   fixtures::Random random(20250701);
   int large = 0, blocking = 0;
   for (int round = 0; round < 512; ++round) {
-    const Plan plan = draw(random, kinds[round % 8]);
+    const Plan plan = draw(random, kinds[round % kind_count]);
     CAPTURE(round);
     CAPTURE(plan.schedule.ranks);
     CAPTURE(plan.schedule.micro_batches);
@@ -115,7 +121,7 @@ TEST_CASE("512 random plans take the simulated time, event by event, to the bit"
 TEST_CASE("a thread a rank: the same, whenever which thread runs") {
   fixtures::Random random(20250702);
   for (int round = 0; round < 64; ++round) {
-    const Plan plan = draw(random, kinds[round % 8]);
+    const Plan plan = draw(random, kinds[round % kind_count]);
     const Schedule lowered = lower(plan.schedule);
     std::vector<std::vector<Event>> events(static_cast<std::size_t>(lowered.ranks));
     runtime::run_ranks(lowered.ranks, {}, [&](runtime::Transport& transport) {

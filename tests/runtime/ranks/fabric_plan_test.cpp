@@ -68,10 +68,10 @@ int play(const costmodel::Schedule& lowered, const FabricPlan& plan) {
         const int tag = back ? runtime::backward_tag(a.stage, a.micro_batch)
                              : runtime::forward_tag(a.stage, a.micro_batch);
         if (a.kind == ActionKind::send_forward || a.kind == ActionKind::send_backward) {
-          const int to = lowered.home_of(back ? a.stage - 1 : a.stage + 1);
+          const int to = lowered.home_of(back ? a.stage - 1 : a.stage + 1, a.micro_batch);
           waiting[{plan.round_of_message(2 * me, 2 * to, tag), {me, to}}].push_back(tag);
         } else if (a.kind == ActionKind::recv_forward || a.kind == ActionKind::recv_backward) {
-          const int from = lowered.home_of(a.stage);
+          const int from = lowered.home_of(a.stage, a.micro_batch);
           auto& line = waiting[{plan.round_of_message(2 * from, 2 * me, tag), {from, me}}];
           if (line.empty()) break;
           CHECK(line.front() == tag);

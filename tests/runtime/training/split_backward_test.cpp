@@ -14,7 +14,7 @@ using namespace training_test;
 
 namespace {
 
-const std::string stack = "stack: {base: shardplan-cpu, zero_bubble: true}";
+const std::string stack = "stack: {base: shardplan-cpu, zero_bubble: true, dualpipe: true}";
 
 struct Cut {
   const char* model;
@@ -31,6 +31,7 @@ TEST_CASE("weight gradients put off are the same gradients, and a rank holds wha
         Cut{gpt, "pp: 4, schedule: v-half, zero: 1", 4},
         Cut{llama, "pp: 2, dp: 2, schedule: v-half, zero: 3", 4},
         Cut{gpt, "pp: 2, dp: 2, schedule: v-half, zero: 2", 4},
+        Cut{gpt, "pp: 2, schedule: v-min", 2}, Cut{gpt, "pp: 2, schedule: dualpipe-v", 2},
         Cut{llama, "tp: 2, pp: 2, sequence_parallel: true, schedule: zero-bubble-v", 4},
         Cut{gpt, "pp: 2, dp: 2, schedule: zero-bubble-v, recompute: selective", 4},
         Cut{llama, "pp: 2, schedule: zero-bubble-h2, recompute: full", 2}}) {
