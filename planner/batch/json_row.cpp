@@ -46,6 +46,23 @@ void take_plan(const Json& report, Json& row) {
   row["plan"] = plan_words(report.at("plan"));
 }
 
+// Figures of a plan of serving, which has no iteration: its tokens/s are those of answers.
+void take_serving(const Json& report, Json& row) {
+  row["fits"] = report.at("fits");
+  row["devices"] = report.at("plan").at("devices");
+  row["plan"] = plan_words(report.at("plan"));
+  row["capacity_bytes"] = report.at("memory").at("device_bytes");
+  if (row["fits"] == false) {
+    row["message"] = "does not fit in memory";
+    return;
+  }
+  row["tokens_per_s"] = report.at("output_tokens_per_s");
+  row["message"] = fmt::format(
+      "first token {}, next tokens {}",
+      format_seconds(costmodel::Seconds(report.at("first_token").at("mean_s").get<double>())),
+      format_seconds(costmodel::Seconds(report.at("next_token").at("mean_s").get<double>())));
+}
+
 // Figures of the fastest point of a sweep that fits.
 void take_points(const Json& points, Json& row) {
   const Json* best = nullptr;
@@ -99,6 +116,14 @@ std::string index_row(const std::string& name, const std::string& command, JobSt
   if (json.is_discarded()) return row.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (json.is_array()) {
     take_points(json, row);
+  } else if (json.is_object() && json.value("workload", "") == "inference") {
+    if (!json.contains("plans")) {
+      take_serving(json, row);
+    } else if (!json.at("plans").empty()) {
+      take_serving(json.at("plans").at(0), row);
+    } else if (!json.at("remedies").empty()) {
+      row["message"] = json.at("remedies").at(0);
+    }
   } else if (json.contains("plans") && json.at("best").is_number()) {
     take_plan(json.at("plans").at(json.at("best").get<std::size_t>()), row);
   } else if (json.contains("time") && json.contains("throughput")) {

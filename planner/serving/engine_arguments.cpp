@@ -69,18 +69,23 @@ Arguments of_commands(const ShellScript& script) {
 }
 
 Arguments read_arguments(const std::string& text, const std::string& file) {
-  if (text.find("--") != std::string::npos) return of_commands(read_shell(text, file));
+  for (const char* sign :
+       {"--", " -tp ", " -pp ", " -dp ", "vllm serve"}) {  // a command, not a map
+    if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file));
+  }
   Arguments all;
   for (const auto& entry : costmodel::parse_yaml(text, file).entries)
     all.emplace_back(long_name(entry.key), entry.value.text);
   return all;
 }
 
-// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b".
+// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b". DeepSeek-R1 has the shape of DeepSeek-V3.
 std::string model_name(std::string name, const std::vector<std::string>& models) {
   name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (name.starts_with("deepseek-r1") && name.find("distill") == std::string::npos)
+    name = "deepseek-v3";
   std::string best;  // the longest of ours that it begins with or holds
   for (const std::string& model : models) {
     if (name.find(model) != std::string::npos && model.size() > best.size()) best = model;

@@ -67,6 +67,18 @@ TEST_CASE("What nothing keeps ends with 3 and a remedy, what is wrong with 2 and
   CHECK(run(words_of("export serve-llama-7b-pcie-2 --to megatron"), scratch).status == 2);
 }
 
+TEST_CASE("A batch has a row and a page of a scenario of serving") {
+  const program::Scratch scratch;
+  const std::string file = SHARDPLAN_SOURCE_DIR "/configs/scenarios/serve-llama-7b-pcie-2.yaml";
+  for (const std::string command : {"plan", "evaluate"}) {
+    const auto done =
+        run({"batch", file, "--out", "reports-" + command, "--command", command, "--format", "csv"},
+            scratch);
+    CHECK(done.status == 0);
+    CHECK(done.out.find("next tokens") != std::string::npos);
+  }
+}
+
 TEST_CASE("validate knows evidence of serving") {
   const program::Scratch scratch;
   const std::string file = SHARDPLAN_SOURCE_DIR "/configs/evidence/serving/nim-1.8-llama-70b.yaml";

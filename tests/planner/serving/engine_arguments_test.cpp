@@ -62,6 +62,14 @@ TEST_CASE("Arguments come back as a scenario, from a command and from a map") {
     CHECK_MESSAGE(says(map, part), part);
 }
 
+TEST_CASE("DeepSeek-R1 is served as DeepSeek-V3, its distilled models are not") {
+  const auto of = [](const char* model) {
+    return text_of(import_vllm(std::string("vllm serve ") + model + " -tp 8", "x.sh", models));
+  };
+  CHECK(says(of("deepseek-ai/DeepSeek-R1-0528"), "model: deepseek-v3"));
+  CHECK(says(of("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), "model: REPLACE"));
+}
+
 TEST_CASE("What is no engine argument is refused") {
   CHECK_THROWS_WITH_AS(import_vllm("echo --hello", "x.sh", models), Contains("no engine argument"),
                        costmodel::ConfigError);
