@@ -70,24 +70,18 @@ Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
 namespace {
 
 Table runs_table(const OwnRunsFit& own) {
-  Table t{{{"log", false},
-           {"iterations"},
-           {"measured"},
-           {"predicted"},
-           {"off by"},
-           {"by the others"},
-           {"off by"}},
-          {}};
+  Table t{{{"log", false}, {"iterations"}, {"measured"}, {"predicted"}, {"off by"}}, {}};
+  const bool several = own.runs.size() > 1;
+  if (several) t.columns.insert(t.columns.end(), {{"by the others"}, {"off by"}});
   for (std::size_t i = 0; i < own.runs.size(); ++i) {
     const OwnRun& run = own.runs[i];
     std::vector<std::string> row{costmodel::printable(run.log), fmt::format("{}", run.iterations),
                                  format_seconds(run.measured), format_seconds(run.predicted),
                                  signed_percent(run.predicted / run.measured)};
-    const bool left_out = i < own.fit.by_others.size();
-    const costmodel::Seconds then =
-        left_out ? run.predicted * std::exp(own.fit.by_others[i]) : costmodel::Seconds(0);
-    row.push_back(left_out ? format_seconds(then) : "");
-    row.push_back(left_out ? signed_percent(then / run.measured) : "");
+    if (several) {
+      const costmodel::Seconds then = run.predicted * std::exp(own.fit.by_others[i]);
+      row.insert(row.end(), {format_seconds(then), signed_percent(then / run.measured)});
+    }
     t.rows.push_back(std::move(row));
   }
   return t;

@@ -34,11 +34,17 @@ struct JobLog {
   std::string job, log;  // job: empty where the log is its own, or --job is meant
 };
 
-// "run1.yaml:run1.log"; a file whose name has a colon is taken for itself.
+// "run1.yaml:run1.log". Names may hold colons too: a word that is a file is a log, and else what
+// stands behind the last colon behind which a file stands.
 JobLog pair_of(const std::string& word) {
   std::error_code fault;
-  const auto colon = word.rfind(':');
+  auto colon = word.rfind(':');
   if (colon == std::string::npos || std::filesystem::exists(word, fault)) return {"", word};
+  for (auto at = colon; at != std::string::npos && at > 0; at = word.rfind(':', at - 1)) {
+    if (!std::filesystem::exists(word.substr(at + 1), fault)) continue;
+    colon = at;
+    break;
+  }
   JobLog pair{word.substr(0, colon), word.substr(colon + 1)};
   if (pair.job.empty() || pair.log.empty()) {
     throw ConfigError({}, fmt::format("shardplan: --from-log {} lacks a file", quote(word)),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/planner/support/megatron_runs.hpp"
 #include "tests/planner/support/own_logs.hpp"
 
 namespace from_log_command_test {
@@ -113,7 +114,23 @@ TEST_CASE("one job for all logs; a log that is its own") {
   const std::string log = pair.substr(pair.rfind(':') + 1);
   const std::string yaml = pair.substr(0, pair.rfind(':'));
   CHECK(from_logs({log}, {"--job", yaml}).text == from_logs({pair}).text);
+  scratch.write("b:c.log", scratch.read("a.log"));
+  const std::string odd = (scratch.path() / "b:c.log").string();
+  CHECK(contains(from_logs({yaml + ":" + odd}).text, "b:c.log"));
+  CHECK(contains(from_logs({odd}, {"--job", yaml}).text, "b:c.log"));
   CHECK(contains(refused({log}), "a.log: does not say what job it is of; write JOB:LOG"));
+}
+
+TEST_CASE("a log of Megatron-LM says its job itself, but for the cluster") {
+  const Scratch scratch;
+  scratch.write("m.log", megatron_runs::log + own_logs::log_of(4));
+  const std::string log = (scratch.path() / "m.log").string();
+  CHECK(contains(refused({log}), "m.log: does not say cluster.base"));
+  const auto json =
+      nlohmann::json::parse(from_logs({log}, {"--cluster", "dgx-h100", "--format", "json"}).text);
+  CHECK(json["runs"][0]["iterations"] == 30);
+  CHECK(json["runs"][0]["measured_s"] == doctest::Approx(4).epsilon(0.01));
+  CHECK(json["time_factor"] != 1);
 }
 
 TEST_CASE("what is not a run of that job, or not a new one, is refused with its place") {
