@@ -68,6 +68,8 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   } else if (p.vpp > 1) {
     out.put(megatron_flag("plan.vpp"), p.vpp);
   }
+  if (p.choices.group > 0)
+    out.put("--microbatch-group-size-per-virtual-pipeline-stage", p.choices.group);
   write_uneven_split(p, s.model, out);
   out.flag_if(rank_order_of(p) == RankOrder::tensor_pipeline_data, "--use-tp-pp-dp-mapping");
   out.put(megatron_flag("plan.micro_batch"), p.micro_batch);

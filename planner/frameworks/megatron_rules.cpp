@@ -207,9 +207,9 @@ void check_schedule(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                             least == 3 ? " when p2p communication is not overlapped" : ""),
                 "set vpp: 1, or another pp");
   const std::int64_t m = p.micro_batches(s.training.global_batch);
-  // The micro-batch group size is p, so there may be no remainder.
+  // Groups of p leave no remainder; chosen ones may (costmodel/schedule/orders.hpp, takes_groups).
   rules.require(
-      m >= p.pp && m % p.pp == 0, "micro_batch",
+      m >= p.pp && (p.choices.group > 0 || m % p.pp == 0), "micro_batch",
       fmt::format("Megatron-LM: {} micro-batches do not divide into groups of pp {}", m, p.pp),
       "set vpp: 1, or another micro_batch");
 }

@@ -81,4 +81,40 @@ TEST_CASE("a bad schedule is refused with exit status 2, place and remedy") {
   CHECK(fixtures::contains(told("none.csv"), "none.csv: no such file"));
 }
 
+TEST_CASE(
+    "DualPipeV and V-Min written and read again have the same timeline; DualPipe says why not") {
+  const program::Scratch scratch;
+  const std::string stack =
+      " --set training.stack=hai-llm --set training.precision=fp32 --set plan.schedule=";
+  for (const std::string file : {"own.csv", "own.txt"}) {
+    const auto first = run(words_of("simulate tiny-gpt-cpu --format json" + stack +
+                                    "dualpipe-v --write-schedule " + file),
+                           scratch);
+    REQUIRE(first.status == 0);
+    const auto again =
+        run(words_of("simulate tiny-gpt-cpu --format json --set training.stack=hai-llm --set "
+                     "training.precision=fp32 --set plan.schedule.file=" +
+                     file),
+            scratch);
+    CHECK(again.status == 0);
+    CHECK(again.out == first.out);
+  }
+  const auto both =
+      run(words_of("simulate tiny-gpt-cpu" + stack + "dualpipe --write-schedule own.csv"), scratch);
+  CHECK(both.status == 2);
+  CHECK(fixtures::contains(both.err, "a file has each stage on one rank"));
+}
+
+TEST_CASE("DeepSeek-V3 as published fits, within a tenth of the published 180,000 device hours") {
+  const program::Scratch scratch;
+  const auto result = run(words_of("evaluate deepseek-v3-h800 --format json"), scratch);
+  REQUIRE(result.status == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  const double iteration = json["time"]["iteration_s"];
+  const double hours = 1e12 / (15360 * 4096) * iteration * 2048 / 3600;
+  CHECK(hours > 162e3);
+  CHECK(hours < 198e3);
+  CHECK(result.err == "");  // no warning that it does not fit
+}
+
 }  // namespace simulate_command_test

@@ -45,7 +45,12 @@ TEST_CASE("every schedule has a row, with the figures that its plan has alone") 
   CHECK(bubble("1f1b") > bubble("zero-bubble-h1"));
   CHECK_FALSE(named(all, "dualpipe").offered);
   const auto peak = [&](const char* name) { return named(all, name).estimate.peak; };
-  CHECK(peak("v-min") < peak("1f1b"));
+  const auto held = [&](const char* name) {
+    return named(all, name).estimate.memory[0].in_flight_micro_batches;
+  };
+  CHECK(held("1f1b") == 4);
+  CHECK(held("v-min") < 3);
+  CHECK(held("dualpipe") > 4);
   CHECK(peak("dualpipe") > peak("dualpipe-v"));
 }
 
