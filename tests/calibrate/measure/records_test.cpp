@@ -107,8 +107,8 @@ TEST_CASE("tasks share the time by what they say, those that are done left out")
 }
 
 TEST_CASE("a calibration that took longer than asked says so") {
-  CHECK(longer_than_asked(Seconds(60), Seconds(64)) == "");
-  CHECK(longer_than_asked(Seconds(60), Seconds(106)) ==
+  CHECK(calibrate::longer_than_asked(Seconds(60), Seconds(64)) == "");
+  CHECK(calibrate::longer_than_asked(Seconds(60), Seconds(106)) ==
         "; 60 s were asked for, but every point is measured once, however long");
 }
 
