@@ -23,7 +23,12 @@ ActionsByRank by_rank(int ranks, Rank order_of) {
 // The k-th forward (or backward) of a rank in Megatron's interleaved order.
 Action interleaved_action(ActionKind kind, int k, int rank, const OrderRequest& request) {
   const int p = request.ranks, v = request.chunks;
-  const int size = request.choices.group > 0 ? request.choices.group : p;
+  if (request.choices.group == 0) {  // whole groups of p
+    int chunk = k % (p * v) / p;
+    if (kind == ActionKind::backward) chunk = v - 1 - chunk;
+    return {kind, chunk * p + rank, k / (p * v) * p + k % p};
+  }
+  const int size = request.choices.group;
   const int first = k / (size * v) * size;  // of the group
   const int within = k - first * v, own = std::min(size, request.micro_batches - first);
   int chunk = within / own;

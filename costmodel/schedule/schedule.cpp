@@ -213,6 +213,14 @@ std::vector<OrderedAction> execution_order(const Schedule& s) {
     const auto& list = s.actions[rank];
     const std::size_t before = at[rank];
     while (at[rank] < list.size()) {
+      const Action& first = list[at[rank]];
+      if (at[rank] + 1 == list.size() || !list[at[rank] + 1].beside) {  // alone, as most are
+        if (!ready(first, s.stages(), done)) break;
+        done.at(first.kind, first.stage, first.micro_batch) = 1;
+        order.push_back({static_cast<int>(rank), first});
+        ++at[rank];
+        continue;
+      }
       const auto cell = cell_at(list, at[rank]);
       if (!ready(cell, s.stages(), done)) break;
       for (const Action& action : cell) {
