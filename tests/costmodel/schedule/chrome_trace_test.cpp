@@ -213,10 +213,15 @@ TEST_CASE("an arrow leads from each send to the computation that it is for") {
       const auto* const form = forward                   ? "forward %d of stage %d"
                                : splits_backward(c.kind) ? "input gradient %d of stage %d"
                                                          : "backward %d of stage %d";
-      REQUIRE(std::sscanf(to.c_str(), form, &same, &next) == 2);
-      CHECK(same == batch);
-      CHECK(next == stage + (forward ? 1 : -1));
-      CHECK(run.schedule.home_of(next) == ends[i].at("pid").get<int>());
+      bool used = false;  // by one action of a cell
+      for (std::size_t at = 0; at != std::string::npos && !used;) {
+        used = std::sscanf(to.c_str() + at, form, &same, &next) == 2 && same == batch &&
+               next == stage + (forward ? 1 : -1);
+        at = to.find(" + ", at);
+        if (at != std::string::npos) at += 3;
+      }
+      CHECK(used);
+      CHECK(run.schedule.home_of(next, batch) == ends[i].at("pid").get<int>());
     }
     CHECK(ids.size() == starts.size());
   }
