@@ -223,11 +223,22 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
   }
 }
 
+namespace {
+
+std::optional<Seconds> as_measured(CollectiveKind kind, Bytes message, const GroupLayout& group,
+                                   const ClusterSpec& cluster) {
+  const int tier = group.outermost();
+  if (tier < 0 || group.fan[static_cast<std::size_t>(tier)] != group.size) return std::nullopt;
+  const auto& tables = cluster.tiers[static_cast<std::size_t>(tier)].measured;
+  return measured_collective(tables, kind, message, group.size);
+}
+
+}  // namespace
+
 Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& group,
                         const ClusterSpec& cluster) {
   if (group.size == 1 || message.value == 0) return Seconds(0);
-  if (const auto measured = measured_collective_time(kind, message, group, cluster))
-    return *measured;
+  if (const auto measured = as_measured(kind, message, group, cluster)) return *measured;
   const Seconds ring = collective_time(kind, message, group, cluster, Algorithm::ring);
   if (kind != CollectiveKind::all_reduce) return ring;
   return min(ring, collective_time(kind, message, group, cluster, Algorithm::tree));
@@ -236,10 +247,7 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
 std::optional<Seconds> measured_collective_time(CollectiveKind kind, Bytes message,
                                                 const GroupLayout& group,
                                                 const ClusterSpec& cluster) {
-  const int tier = group.outermost();
-  if (tier < 0 || group.fan[static_cast<std::size_t>(tier)] != group.size) return std::nullopt;
-  const auto& tables = cluster.tiers[static_cast<std::size_t>(tier)].measured;
-  return measured_collective(tables, kind, message, group.size);
+  return as_measured(kind, message, group, cluster);
 }
 
 double bus_bandwidth_factor(CollectiveKind kind, int ranks) {

@@ -138,8 +138,8 @@ std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
 }
 
 double sharded(double weights, double experts, const ParallelPlan& plan) {
-  return (weights - experts) / plan.replicas() +
-         experts / static_cast<double>(plan.expert_replicas());
+  const double others = (weights - experts) / plan.replicas();
+  return experts == 0 ? others : others + experts / static_cast<double>(plan.expert_replicas());
 }
 
 double vocabulary_table(const ModelSpec& model, int tp) {

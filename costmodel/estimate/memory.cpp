@@ -96,7 +96,7 @@ struct Held {
 class RankChunks {
  public:
   RankChunks(const PlanInputs& in, std::span<const StageBytes> rows, std::size_t rank)
-      : in_(in), rows_(rows), rank_(rank) {}
+      : in_(in), rows_(rows), rank_(rank), chunks_(in.plan.chunks()) {}
 
   // The largest mix of chunks in flight.
   Held held() const {
@@ -119,14 +119,14 @@ class RankChunks {
     const std::size_t last = in_.last_stage();
     if (in_.has_stage(rank_, last)) return rows_[in_.alike->row_of->back()].working;
     Bytes most;
-    for (int v = 0; v < in_.plan.chunks(); ++v) most = max(most, of(v).working);
+    for (int v = 0; v < chunks_; ++v) most = max(most, of(v).working);
     return most;
   }
 
   // Kept by one micro-batch from forward to backward, on all chunks.
   Bytes micro_batch() const {
     Bytes kept;
-    for (int v = 0; v < in_.plan.chunks(); ++v) kept += of(v).kept;
+    for (int v = 0; v < chunks_; ++v) kept += of(v).kept;
     return kept;
   }
 
@@ -201,7 +201,7 @@ class RankChunks {
   Bytes held_split() const {
     const Bytes kept = micro_batch();
     Bytes longest, extra;
-    for (int v = 0; v < in_.plan.chunks(); ++v) {
+    for (int v = 0; v < chunks_; ++v) {
       longest += max(of(v).kept, of(v).pending);
       extra = max(extra, of(v).pending - of(v).kept);
     }
@@ -219,6 +219,7 @@ class RankChunks {
   const PlanInputs& in_;
   std::span<const StageBytes> rows_;
   std::size_t rank_;
+  int chunks_;
 };
 
 // Weights, gradients and optimizer states: what ZeRO leaves on each device.
@@ -331,7 +332,11 @@ std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& c
     const RankChunks chunks(in, rows, r);
     RankMemory& own = all.emplace_back();
     own.standing = cost.ranks[r].memory.total() - chunks.held().bytes * reserved;
-    for (int v = 0; v < in.plan.vpp; ++v)
+    std::vector<std::pair<int, int>> by_stage;  // of a two-way pipeline the second may come first
+    for (int v = 0; v < in.plan.chunks(); ++v)
+      by_stage.emplace_back(stage_of(in.plan.schedule, in.plan.pp, v, static_cast<int>(r)), v);
+    std::sort(by_stage.begin(), by_stage.end());
+    for (const auto& [stage, v] : by_stage)
       own.chunks.push_back({chunks.of(v).kept * reserved, chunks.of(v).pending * reserved});
   }
   if (cost.offload.layers > 0) {  // it is the only micro-batch of the only rank

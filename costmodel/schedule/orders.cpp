@@ -20,33 +20,33 @@ ActionsByRank by_rank(int ranks, Rank order_of) {
   return lists;
 }
 
-// The k-th forward (or backward) of a rank in Megatron's interleaved order.
-Action interleaved_action(ActionKind kind, int k, int rank, const OrderRequest& request) {
-  const int p = request.ranks, v = request.chunks;
-  if (request.choices.group == 0) {  // whole groups of p
-    int chunk = k % (p * v) / p;
-    if (kind == ActionKind::backward) chunk = v - 1 - chunk;
-    return {kind, chunk * p + rank, k / (p * v) * p + k % p};
+// Megatron's interleaved order: groups of micro-batches, of p or as many as the request says, go
+// through one chunk after the other.
+struct InterleavedOrder {
+  int ranks, chunks, micro_batches, rank, group;
+
+  // The k-th forward (or backward) of the rank.
+  Action action(ActionKind kind, int k) const {
+    const int first = k / (group * chunks) * group;  // micro-batch of the group
+    const int within = k - first * chunks, own = std::min(group, micro_batches - first);
+    const int turn = within / own;
+    const int chunk = kind == ActionKind::backward ? chunks - 1 - turn : turn;
+    return {kind, chunk * ranks + rank, first + within - turn * own};
   }
-  const int size = request.choices.group;
-  const int first = k / (size * v) * size;  // of the group
-  const int within = k - first * v, own = std::min(size, request.micro_batches - first);
-  int chunk = within / own;
-  if (kind == ActionKind::backward) chunk = v - 1 - chunk;
-  return {kind, chunk * p + rank, first + within % own};
-}
+};
 
 // Warm-up forwards, then one forward and one backward in turn, then the remaining backwards.
 Actions alternating(int rank, const OrderRequest& request, int warm_up) {
   Actions list;
   const int total = request.micro_batches * request.chunks;
+  list.reserve(2 * static_cast<std::size_t>(total));
+  const int group = request.choices.group > 0 ? request.choices.group : request.ranks;
+  const InterleavedOrder order{request.ranks, request.chunks, request.micro_batches, rank, group};
   warm_up = std::min(warm_up, total);
   int backward = 0;
-  const auto add_backward = [&] {
-    list.push_back(interleaved_action(ActionKind::backward, backward++, rank, request));
-  };
+  const auto add_backward = [&] { list.push_back(order.action(ActionKind::backward, backward++)); };
   for (int k = 0; k < total; ++k) {
-    list.push_back(interleaved_action(ActionKind::forward, k, rank, request));
+    list.push_back(order.action(ActionKind::forward, k));
     if (k >= warm_up) add_backward();
   }
   while (backward < total) add_backward();

@@ -140,6 +140,7 @@ TEST_CASE("the counters of a trace peak at what the ledger says") {
     CAPTURE(to_string(plan));
     TrainingSpec training = fixtures::training(16, 512);
     training.stack.offers.zero_bubble = true;
+    training.stack.offers.dualpipe = true;
     training.overlap.pp_overlap = true;
     const auto machines = fixtures::cluster(4);
     REQUIRE(is_valid(plan, model, machines, training));
