@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <thread>
+#include <utility>
 
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -25,8 +26,26 @@ using costmodel::ServingScenario;
 
 namespace {
 
+// What adds a part to a report of training has nothing to say of serving.
+void refuse_training_flags(const Options& options) {
+  const std::pair<bool, const char*> flags[]{
+      {options.front, "--front"},
+      {options.sensitivity, "--sensitivity"},
+      {options.upgrades, "--upgrades"},
+      {options.limits.any(), "--deadline and --budget"},
+      {!options.strategy.empty(), "--strategy"},
+      {!options.placement.empty(), "--placement"},
+  };
+  for (const auto& [asked, flag] : flags) {
+    if (!asked) continue;
+    throw ConfigError({}, fmt::format("shardplan: {} goes with training, not with serving", flag),
+                      "leave it out; plan's report of serving has a front of its own");
+  }
+}
+
 ServingScenario load_served(const Session& session) {
   const Options& options = session.options;
+  refuse_training_flags(options);
   ServingScenario s = load_serving(file_of(session), session.path, options.assignments);
   for (const auto& file : {options.out, options.page})
     if (!file.empty()) costmodel::require_writable(file);

@@ -67,6 +67,16 @@ TEST_CASE("What nothing keeps ends with 3 and a remedy, what is wrong with 2 and
   CHECK(run(words_of("export serve-llama-7b-pcie-2 --to megatron"), scratch).status == 2);
 }
 
+TEST_CASE("What belongs to reports of training is refused, not ignored") {
+  const program::Scratch scratch;
+  for (const char* flag : {"--sensitivity", "--upgrades", "--front", "--strategy grid"}) {
+    CAPTURE(flag);
+    const auto refused = run(words_of(std::string("plan serve-llama-7b-pcie-2 ") + flag), scratch);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("goes with training") != std::string::npos);
+  }
+}
+
 TEST_CASE("A batch has a row and a page of a scenario of serving") {
   const program::Scratch scratch;
   const std::string file = SHARDPLAN_SOURCE_DIR "/configs/scenarios/serve-llama-7b-pcie-2.yaml";
