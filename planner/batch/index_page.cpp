@@ -34,7 +34,8 @@ std::string index_page(const Table& index) {
     for (auto& cell : row) cell = costmodel::html_text(cell);
     if (has_page) row[0] = fmt::format("<a href=\"{}\">{}</a>", link, row[0]);
   }
-  return html_page(fmt::format("{} scenarios", index.rows.size()), table_of_html(linked));
+  return html_page(fmt::format("{} scenarios", index.rows.size()), table_of_html(linked),
+                   "<style>main{max-width:none}</style>\n");
 }
 
 }  // namespace planner

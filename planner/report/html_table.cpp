@@ -34,6 +34,7 @@ th{font-weight:600;color:var(--dim);text-align:left;white-space:nowrap;
 border-bottom:1px solid var(--line)}
 th,td{padding:5px 10px;vertical-align:top}td{border-bottom:1px solid var(--line)}
 tbody tr:nth-child(even){background:var(--stripe)}tbody tr:last-child td{border-bottom:0}
+td a{display:inline-block;min-width:14em;overflow-wrap:anywhere}
 tr.sum td{font-weight:650;border-top:2px solid var(--line)}
 .r{text-align:right;white-space:nowrap}
 summary{cursor:pointer;font-size:18px;font-weight:650}details[open] summary{margin-bottom:10px}
