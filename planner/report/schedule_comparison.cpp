@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
 #include "planner/report/table.hpp"
@@ -123,7 +124,8 @@ std::string charts(const std::vector<ComparedSchedule>& schedules) {
     text += fmt::format(
         "\n{}{}\n", one.name,
         shown.ranks < one.timeline.ranks ? fmt::format(", the first {} ranks", shown.ranks) : "");
-    text += to_chart(shown, std::max(1, static_cast<int>(columns + 0.5)), one.timeline.end());
+    text +=
+        to_chart(shown, std::max(1, static_cast<int>(std::lround(columns))), one.timeline.end());
   }
   return fmt::format(
              "\n{} are {} columns: f forward, B backward or input gradient, w weight gradient, x "

@@ -17,10 +17,10 @@ Scheme scheme_of(Split first, Split core, Split last) {
   const bool inner = last == Split::inner || last == Split::inner_scattered;
   if (first == Split::whole && last == Split::whole) return Scheme::replicated;
   if (first == Split::experts && last == Split::experts) return Scheme::expert;
-  if (first == Split::rows && last == Split::rows)
-    return core == Split::channels ? Scheme::ulysses
-           : core == Split::ring   ? Scheme::ring
-                                   : Scheme::batch;
+  if (first == Split::rows && last == Split::rows) {
+    if (core == Split::channels) return Scheme::ulysses;
+    return core == Split::ring ? Scheme::ring : Scheme::batch;
+  }
   if (first == Split::gathered_columns && inner) return Scheme::sequence;
   if (first == Split::columns && inner)
     return last == Split::inner ? Scheme::tensor : Scheme::sequence;
