@@ -70,7 +70,7 @@ SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const Ser
     }
     state.tpot = state.step.total();
   } else {
-    const double together = std::clamp(std::floor(budget / own), 1.0, n);
+    const double together = std::clamp(std::floor(budget / own), 1.0, std::max(1.0, n));
     StepLoad prompts;
     add_prompts(prompts, s, own * together);
     const Seconds prefill = times.of(prompts).total();

@@ -76,17 +76,21 @@ struct Doing {
   }
 };
 
-// Each rank's events are in the order of its actions. Stage times are means over micro-batches.
+// Each rank's events are in the order of its actions, one for those of a cell, which are a backward
+// and its weight gradient: its time is the first one's. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
                   const costmodel::Pipeline& own, RankMeasurement& one) {
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    one.actions.push_back({actions[i], events[i].start, events[i].end});
-    const Seconds share =
-        (events[i].end - events[i].start) / static_cast<double>(own.micro_batches);
+  std::size_t at = 0;
+  for (const costmodel::Event& event : events) {
+    const auto cell = costmodel::cell_at(actions, at);
+    at += cell.size();
+    for (const Action& action : cell) one.actions.push_back({action, event.start, event.end});
+    const Seconds share = (event.end - event.start) / static_cast<double>(own.micro_batches);
+    const Action& first = cell.front();
     const auto stage =
-        static_cast<std::size_t>(own.first_stage) + static_cast<std::size_t>(actions[i].stage);
-    if (actions[i].kind == ActionKind::forward) one.forward[stage] += share;
-    if (actions[i].kind == ActionKind::backward || actions[i].kind == ActionKind::weight_gradient)
+        static_cast<std::size_t>(own.first_stage) + static_cast<std::size_t>(first.stage);
+    if (first.kind == ActionKind::forward) one.forward[stage] += share;
+    if (first.kind == ActionKind::backward || first.kind == ActionKind::weight_gradient)
       one.backward[stage] += share;
   }
 }
