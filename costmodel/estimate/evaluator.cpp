@@ -138,7 +138,8 @@ std::int64_t simulated_micro_batches(const ParallelPlan& plan, std::int64_t m) {
   // A schedule with split backward is generated for every plan, so a shorter one is simulated.
   const std::int64_t most =
       splits_backward(plan.schedule) ? most_simulated_actions / 8 : most_simulated_actions;
-  const std::int64_t enough = std::max(8 * p, most / (2 * plan.pp * plan.vpp) / p * p);
+  const std::int64_t enough =
+      std::max(8 * p, most / (std::int64_t{2} * plan.pp * plan.vpp) / p * p);
   return m <= enough + p ? m : enough + m % p;
 }
 
@@ -182,10 +183,11 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTi
   const std::int64_t whole_periods = (m - shown) / period;
   const auto periods = static_cast<double>(whole_periods);
   Seconds least;  // a split backward's period may waver, but never below the busiest rank's work
-  for (int r = 0; splits_backward(plan.schedule) && r < plan.pp; ++r)
+  for (int r = 0; splits_backward(plan.schedule) && r < plan.pp; ++r) {
     least = max(least, overlaps(plan.schedule)
                            ? work_of(times, plan, r, m + period) - work_of(times, plan, r, m)
                            : plan.pp * busy_of(times, plan, r));
+  }
   const auto extend = [periods, least](Seconds& longer, Seconds before) {
     longer += periods * max(longer - before, least);
   };

@@ -15,9 +15,10 @@ std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage,
   for (std::size_t k = 0; k < by_virtual_stage.size(); ++k) {
     const int rank = rank_of(plan.schedule, plan.pp, static_cast<int>(k));
     sums[static_cast<std::size_t>(rank)] += by_virtual_stage[k].value / plan.ways();
-    if (plan.ways() > 1)  // the other half of the micro-batches
+    if (plan.ways() > 1) {  // the other half of the micro-batches
       sums[sums.size() - 1 - static_cast<std::size_t>(rank)] +=
           by_virtual_stage[k].value / plan.ways();
+    }
   }
   return sums;
 }
