@@ -35,6 +35,11 @@ Cost Cost::operator+(const Cost& o) const {
   return sum += o;
 }
 
+bool in_one_domain(const GroupLayout& group, const ClusterSpec& cluster) {
+  const std::size_t tiers = cluster.tiers.size();
+  return tiers == 1 || group.outermost() + 1 < static_cast<int>(tiers);
+}
+
 Seconds exposed_beside(Seconds alone, Seconds window, double slowdown) {
   return (slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
 }
@@ -86,11 +91,8 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
   // parallelism).
   const bool pieces = step.collective != CollectiveKind::all_reduce;
-  // User buffers live in one NVLink domain: not in a group that crosses the outermost tier of a
-  // larger network.
-  const std::size_t tiers = pricing.cluster->tiers.size();
-  const bool one_domain = tiers == 1 || pricing.tp_group.outermost() + 1 < static_cast<int>(tiers);
-  if (pieces && one_domain && (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
+  if (pieces && in_one_domain(pricing.tp_group, *pricing.cluster) &&
+      (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
     return exposed_pipelined(alone, window, pricing.tp_group.size);
   }
   return alone;

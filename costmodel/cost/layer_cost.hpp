@@ -67,6 +67,10 @@ struct Pricing {
 // et al. 2022, arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
 inline constexpr double overlap_slowdown = 1.1256;
 
+// Whether a group's collectives can go through user buffers, which live in one NVLink domain: it
+// does not cross the outermost tier of a larger network.
+bool in_one_domain(const GroupLayout& group, const ClusterSpec& cluster);
+
 // The time that a collective of `alone` seconds adds to a concurrent computation of `window`
 // seconds: the part that exceeds the window, and the slowdown of the part that overlaps.
 Seconds exposed_beside(Seconds alone, Seconds window, double slowdown = overlap_slowdown);

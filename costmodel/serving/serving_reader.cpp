@@ -158,6 +158,20 @@ void require_served(const ModelSpec& model, const Mark& mark) {
                     "name a decoder with attention in every layer");
 }
 
+// Rotary models take any length; of learned positions there are only so many.
+void require_positions(const ServingScenario& s) {
+  if (s.model.positions != Positions::learned || s.model.max_positions == 0) return;
+  const auto longest = [](const LengthSpec& length) { return std::max(length.mean, length.most); };
+  const double tokens = longest(s.serving.input) + longest(s.serving.output);
+  if (tokens <= static_cast<double>(s.model.max_positions)) return;
+  throw ConfigError(
+      s.input_mark,
+      fmt::format("prompts and answers of {:.0f} tokens exceed the model's {} learned "
+                  "positions",
+                  tokens, s.model.max_positions),
+      "shorten input_tokens or output_tokens, or override model max_positions");
+}
+
 }  // namespace
 
 bool is_serving(const Value& root) {
@@ -193,6 +207,7 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   const Value& serving = reader.required("serving");
   s.serving = read_spec(serving, path, s.cluster.device.name);
   s.input_mark = serving.find("input_tokens")->mark;
+  require_positions(s);
   const Value* seqs = serving.find("max_num_seqs");
   s.batch_mark = seqs != nullptr ? seqs->mark : serving.mark;
   const Value* bound = serving.find("latency_bound");

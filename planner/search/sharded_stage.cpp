@@ -1,7 +1,7 @@
 #include "planner/search/sharded_stage.hpp"
 
+#include "planner/search/best_plans.hpp"
 #include "planner/search/grid_search.hpp"
-#include "planner/search/layout.hpp"
 
 namespace planner {
 
@@ -46,7 +46,10 @@ ShardedStage shard_plan(const Scenario& scenario, const costmodel::Estimate& pla
            is_valid(p, scenario.model, scenario.cluster, scenario.training);
   };
   s.as_plan = nearest_plan(s.sharding.graph, choice, plan.plan, allowed);
-  s.refused = nearest_plan(s.sharding.graph, choice, plan.plan, [](const auto&) { return true; });
+  const bool exact = s.as_plan && s.as_plan->unlike.empty();
+  if (!exact) {
+    s.refused = nearest_plan(s.sharding.graph, choice, plan.plan, [](const auto&) { return true; });
+  }
   const bool nearer =
       s.refused && (!s.as_plan || s.refused->unlike.size() < s.as_plan->unlike.size());
   if (nearer) {

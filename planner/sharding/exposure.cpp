@@ -7,17 +7,8 @@ using costmodel::Seconds;
 
 namespace {
 
-// User buffers live in one NVLink domain: not in a group that crosses the outermost tier of a
-// larger network.
-bool in_one_domain(int axis, const MeshPrices& prices) {
-  const auto& group =
-      axis == 2 ? prices.mesh.whole : prices.mesh.axis[static_cast<std::size_t>(axis)];
-  const std::size_t tiers = prices.cluster->tiers.size();
-  return tiers == 1 || group.outermost() + 1 < static_cast<int>(tiers);
-}
-
-int ranks_of(int axis, const DeviceMesh& mesh) {
-  return axis == 2 ? mesh.devices() : mesh.size(axis);
+const costmodel::GroupLayout& group_of(int axis, const DeviceMesh& mesh) {
+  return axis == 2 ? mesh.whole : mesh.axis[static_cast<std::size_t>(axis)];
 }
 
 }  // namespace
@@ -29,20 +20,21 @@ Seconds exposed_by_product(const std::vector<Exchange>& exchanges, Seconds windo
   Seconds sum;
   for (const Exchange& e : exchanges) {
     const Seconds alone = prices.mesh.time(e);
+    const costmodel::GroupLayout& group = group_of(e.axis, prices.mesh.mesh);
     const bool cut = pieces && e.kind != CollectiveKind::all_reduce &&
-                     e.kind != CollectiveKind::all_to_all && in_one_domain(e.axis, prices.mesh);
+                     e.kind != CollectiveKind::all_to_all &&
+                     in_one_domain(group, *prices.mesh.cluster);
     if (independent && pricing.backward_tp_overlap) {
       sum += costmodel::exposed_beside(alone, window);
     } else {
-      sum += cut ? costmodel::exposed_pipelined(alone, window, ranks_of(e.axis, prices.mesh.mesh))
-                 : alone;
+      sum += cut ? costmodel::exposed_pipelined(alone, window, group.size) : alone;
     }
   }
   return sum;
 }
 
 Seconds exposed_by_ring(const Exchange& ring, Seconds window, const StagePrices& prices) {
-  const int transfers = ranks_of(ring.axis, prices.mesh.mesh) - 1;
+  const int transfers = group_of(ring.axis, prices.mesh.mesh).size - 1;
   return costmodel::exposed_ring(prices.mesh.time(ring), window, transfers);
 }
 

@@ -66,6 +66,16 @@ TEST_CASE("dp is as many replicas as there are devices for") {
   CHECK(sizes_of(served::usual("{tp: 2, pp: 2}")).dp == 2);
 }
 
+TEST_CASE("Requests longer than the model's learned positions are refused; rotary ones are not") {
+  CHECK_THROWS_WITH_AS(
+      served::scenario("input_tokens: 2000, output_tokens: 100, requests: 1", "gpt3-1.3b"),
+      Contains("2100 tokens exceed the model's 2048 learned positions"), ConfigError);
+  CHECK_NOTHROW(
+      served::scenario("input_tokens: 1900, output_tokens: 100, requests: 1", "gpt3-1.3b"));
+  CHECK_NOTHROW(
+      served::scenario("input_tokens: 200000, output_tokens: 100, requests: 1", "llama-2-7b"));
+}
+
 TEST_CASE("Models without a cache of keys have no serving") {
   CHECK_THROWS_WITH_AS(
       served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "mamba2-2.7b"),
