@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +18,15 @@
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
 #include "costmodel/config/search_path.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "runtime/run/backends.hpp"
 #include "runtime/run/calibrated.hpp"
 #include "runtime/run/comparison.hpp"
 #include "runtime/run/exit_status.hpp"
+#include "runtime/run/json_serve.hpp"
 #include "runtime/run/run_command.hpp"
 #include "runtime/run/run_output.hpp"
+#include "runtime/run/serve_report.hpp"
 
 namespace {
 
@@ -176,12 +181,70 @@ runtime::RunRequest request_of(const CommandLine& line) {
   return request;
 }
 
+// The scenario of the command line when it is one of serving.
+std::optional<costmodel::Value> serving_root(const CommandLine& line) {
+  const auto path = costmodel::config_path(line.words("config-path"));
+  costmodel::Value root = costmodel::serving_tree(
+      costmodel::scenario_file(line.operands.front(), path), path, line.words("set"));
+  if (!costmodel::is_serving(root)) return std::nullopt;
+  return root;
+}
+
+void refuse_training_flags(const CommandLine& line) {
+  const runtime::Backend& backend =
+      runtime::backend_named(line.word("backend", runtime::usual_backend().name));
+  if (std::string_view(backend.name) != "threads") {
+    usage(fmt::format("--backend {} does not serve", backend.name),
+          "write --backend threads: serving runs on the CPU threads of one process");
+  }
+  require_flags_of(line, backend);
+  if (line.has("calibrated"))
+    usage("--calibrated means nothing to a scenario of serving",
+          "leave it out: such a run times its own operators");
+  if (line.has("trace")) usage("--trace means nothing to a scenario of serving", "leave it out");
+}
+
+// `workload: inference`.
+int serve(const CommandLine& line, const costmodel::Value& root) {
+  refuse_training_flags(line);
+  const auto path = costmodel::config_path(line.words("config-path"));
+  const std::string file = costmodel::scenario_file(line.operands.front(), path);
+  runtime::ServeRequest request{
+      .root = root,
+      .scenario = costmodel::read_serving(root, std::filesystem::path(file).stem().string(), path),
+      .iterations = at_least_one(line, "iterations", 3),
+      .seed = number_of(run_program, line, "seed", std::uint64_t{1}),
+      .memory_limit = memory_limit(line),
+      .patience = costmodel::Seconds(positive(line, "patience", 60)),
+      .progress = {}};
+  const bool limited = line.has("fail-above");
+  const double limit = positive(line, "fail-above", 0);
+  const std::string out = line.word("out");
+  if (!out.empty()) costmodel::require_writable(out);
+  const bool lines = line.has("progress");
+  if (lines || (!line.has("quiet") && isatty(STDERR_FILENO) == 1))
+    request.progress = runtime::progress(request.iterations, lines);
+  const runtime::ServeResult result = runtime::serve_plan(request);
+  const std::string text =
+      line.word("format") == "json" ? runtime::serve_json(result) : runtime::serve_report(result);
+  if (out.empty()) {
+    costmodel::write_standard_output(text);
+  } else {
+    costmodel::write_file(out, text);
+  }
+  const std::string missed = limited ? limit_missed(result, limit) : "";
+  if (missed.empty()) return 0;
+  fmt::print(stderr, "{}\n", missed);
+  return runtime::failed;
+}
+
 int run(int count, char** arguments) {
   const CommandLine line = costmodel::parse(run_program, count, arguments);
   if (line.has("help")) {
     costmodel::write_standard_output(costmodel::help_of(run_program, line.command));
     return 0;
   }
+  if (const auto root = serving_root(line)) return serve(line, *root);
   const runtime::OutputOptions output{
       .json = line.word("format") == "json", .out = line.word("out"), .trace = line.word("trace")};
   const bool limited = line.has("fail-above");

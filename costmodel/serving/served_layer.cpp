@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/serving/served_program.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -41,14 +43,10 @@ double distinct_experts(double experts, double chosen, double tokens) {
 }
 
 ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
-                         double tokens) {
-  LayerContext context;
-  context.tp = sizes.tp;
-  context.sequence = std::max<std::int64_t>(1, std::llround(tokens));
-  context.decoder_sequence = context.sequence;
-  context.fused_cross_entropy = true;
-  const double scale = tokens / static_cast<double>(context.sequence);
-  const OpList list = build_layer(kind, model, context);
+                         double tokens, double element) {
+  const std::int64_t rows = std::max<std::int64_t>(1, std::llround(tokens));
+  const double scale = tokens / static_cast<double>(rows);
+  const OpList list = served_list(kind, model, sizes.tp, {1, rows}, element);
   ServedLayer layer;
   for (const Node& node : list.nodes) {
     if (const auto* linear = std::get_if<Linear>(&node.op)) {
@@ -66,11 +64,10 @@ ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSi
       continue;
     }
     const bool skipped = std::holds_alternative<Collective>(node.op) ||
-                         std::holds_alternative<FlashAttention>(node.op) ||
-                         std::holds_alternative<CrossEntropy>(node.op);
+                         std::holds_alternative<FlashAttention>(node.op);
     if (skipped) continue;
     layer.other_weights += weights_of(node.op);
-    const Work work = work_of(node.op, Pass::forward, 2);
+    const Work work = work_of(node.op, Pass::forward, element);
     layer.streamed += work.moved * scale;
     if (!has_no_kernel(node.site)) layer.kernels += std::min(work.kernels, 2);
   }

@@ -11,10 +11,11 @@ namespace {
 
 double layer_bytes(LayerKind kind, const ModelSpec& model, WeightFormat format,
                    const ServingSizes& sizes) {
-  const ServedLayer layer = served_layer(kind, model, sizes, 1);
-  double bytes = 2 * layer.other_weights;
+  const double element = element_bytes(format);
+  const ServedLayer layer = served_layer(kind, model, sizes, 1, element);
+  double bytes = element * layer.other_weights;
   for (const ServedProduct& p : layer.products)
-    bytes += p.weights() * (p.narrow ? bytes_of(format) : 2);
+    bytes += p.weights() * (p.narrow ? bytes_of(format) : element);
   return bytes;
 }
 
@@ -34,9 +35,10 @@ double activation_bytes(const ModelSpec& model, const ServingSpec& serving, int 
           ? static_cast<double>(model.top_k) *
                 (hidden + static_cast<double>(model.expert_ffn_hidden) * branches / tp)
           : 0;
-  const double row = 2 * (3 * hidden + std::max(dense, std::min(routed, 4 * dense + hidden)));
+  const double element = element_bytes(serving.weights);
+  const double row = element * (3 * hidden + std::max(dense, std::min(routed, 4 * dense + hidden)));
   const auto vocab = static_cast<double>(model.vocab);
-  return row * tokens + static_cast<double>(limits.max_num_seqs) * vocab * (2.0 / tp + 8);
+  return row * tokens + static_cast<double>(limits.max_num_seqs) * vocab * (element / tp + 8);
 }
 
 double fullest_layers(double layers, int pp) { return std::ceil(layers / pp); }
@@ -49,6 +51,23 @@ Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) 
     return Bytes(static_cast<double>(model.kv_lora_rank + model.qk_pos_emb_head_dim) * element);
   const auto heads = std::max<std::int64_t>(1, ceil_div(model.kv_heads, tp));
   return Bytes(static_cast<double>(heads * (model.head_dim + model.value_dim())) * element);
+}
+
+Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes,
+                    const ServedStage& stage) {
+  double bytes = 0;
+  for (std::int64_t i = 0; i < stage.layers; ++i) {
+    const bool sparse = model.moe_layers(stage.first_layer + i, stage.first_layer + i + 1) > 0;
+    bytes += layer_bytes(sparse ? LayerKind::moe : LayerKind::block, model, format, sizes);
+  }
+  if (stage.first) bytes += layer_bytes(LayerKind::embedding, model, format, sizes);
+  if (!stage.last) return Bytes(bytes);
+  bytes += layer_bytes(LayerKind::head, model, format, sizes);
+  if (stage.first && model.tie_embeddings) {  // one table is both
+    const ServedLayer head = served_layer(LayerKind::head, model, sizes, 1);
+    for (const ServedProduct& p : head.products) bytes -= p.weights() * element_bytes(format);
+  }
+  return Bytes(bytes);
 }
 
 Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes) {

@@ -1,6 +1,7 @@
 // What a device of a replica holds: weights, cached keys and values, activations.
 #pragma once
 
+#include "costmodel/serving/served_program.hpp"
 #include "costmodel/serving/serving_spec.hpp"
 
 namespace costmodel {
@@ -28,6 +29,10 @@ ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
 
 // Requests of the mean length whose whole sequence the cache holds.
 double requests_held(const ServingMemory& memory, const ServingSpec& serving);
+
+// Bytes of weights of a stage on a device.
+Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes,
+                    const ServedStage& stage);
 
 // Bytes of weights of the fullest stage on a device.
 Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes);

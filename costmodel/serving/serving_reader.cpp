@@ -158,6 +158,18 @@ void require_served(const ModelSpec& model, const Mark& mark) {
                     "name a decoder with attention in every layer");
 }
 
+// Devices without products in the format would take for ever.
+void require_rate(const ServingSpec& s, const DeviceSpec& device, const Value& serving) {
+  const auto has = [&](Precision p) { return device.peak_of(p).value > 0; };
+  const bool wide = s.weights == WeightFormat::fp32;
+  if (wide ? has(Precision::fp32) : has(Precision::bf16) || has(Precision::fp16)) return;
+  const Value* written = serving.find("weights");
+  throw ConfigError(
+      written != nullptr ? written->mark : serving.mark,
+      fmt::format("device {} has no rate of {} products", device.name, wide ? "fp32" : "16-bit"),
+      wide ? "write weights: bf16" : "write weights: fp32 and kv_cache: fp32");
+}
+
 // Rotary models take any length; of learned positions there are only so many.
 void require_positions(const ServingScenario& s) {
   if (s.model.positions != Positions::learned || s.model.max_positions == 0) return;
@@ -206,6 +218,7 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   }
   const Value& serving = reader.required("serving");
   s.serving = read_spec(serving, path, s.cluster.device.name);
+  require_rate(s.serving, s.cluster.device, serving);
   s.input_mark = serving.find("input_tokens")->mark;
   require_positions(s);
   const Value* seqs = serving.find("max_num_seqs");

@@ -18,13 +18,15 @@ namespace costmodel {
 
 // Formats of the weights of linear layers; embedding, output projection, router and norms keep 16
 // bits. int8 has 8-bit activations as well (W8A8), nvfp4 4-bit ones; int4 is expanded to 16 bits in
-// the product's kernel (W4A16), and so are fp8 and nvfp4 on devices without such products.
-enum class WeightFormat { bf16, fp16, fp8, int8, int4, nvfp4 };
-inline constexpr std::array<std::string_view, 6> weight_format_names{"bf16", "fp16", "fp8",
-                                                                     "int8", "int4", "nvfp4"};
+// the product's kernel (W4A16), and so are fp8 and nvfp4 on devices without such products. fp32:
+// everything in 32 bits, as on CPUs.
+enum class WeightFormat { bf16, fp16, fp8, int8, int4, nvfp4, fp32 };
+inline constexpr std::array<std::string_view, 7> weight_format_names{"bf16", "fp16",  "fp8", "int8",
+                                                                     "int4", "nvfp4", "fp32"};
 // Formats of the cached keys and values.
-enum class CacheFormat { bf16, fp16, fp8, int8 };
-inline constexpr std::array<std::string_view, 4> cache_format_names{"bf16", "fp16", "fp8", "int8"};
+enum class CacheFormat { bf16, fp16, fp8, int8, fp32 };
+inline constexpr std::array<std::string_view, 5> cache_format_names{"bf16", "fp16", "fp8", "int8",
+                                                                    "fp32"};
 
 constexpr std::string_view to_string(WeightFormat f) {
   return weight_format_names[static_cast<std::size_t>(f)];
@@ -40,12 +42,16 @@ constexpr double bytes_of(WeightFormat f) {
     case WeightFormat::int8: return 1;
     case WeightFormat::int4: return 0.5 + 4.0 / 128;
     case WeightFormat::nvfp4: return 0.5 + 1.0 / 16;
+    case WeightFormat::fp32: return 4;
   }
   return 2;
 }
 constexpr double bytes_of(CacheFormat f) {
+  if (f == CacheFormat::fp32) return 4;
   return f == CacheFormat::bf16 || f == CacheFormat::fp16 ? 2 : 1;
 }
+// Bytes of an element of hidden states, and of the weights that are not quantised.
+constexpr double element_bytes(WeightFormat f) { return f == WeightFormat::fp32 ? 4 : 2; }
 
 // Limits of a replica that an engine has unless a scenario says otherwise.
 struct ServingLimits {
@@ -81,6 +87,10 @@ struct EngineSpec {
   Bytes custom_most{8388608};  // ... up to so many bytes
   Bytes context{2.5e9};        // of a device outside weights, cache and activations
   bool reserves_output = false;  // a request is admitted when its whole output has room
+  // Between stages travel the hidden states and, in engines that add it in the next norm, the
+  // residual; cut over the tensor ranks, which gather it, or whole from each of them.
+  std::int64_t stage_tensors = 2;
+  bool splits_transfers = true;
   ServingLimits limits;
 };
 

@@ -8,6 +8,7 @@
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/expert_exchange.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "costmodel/serving/served_program.hpp"
 #include "costmodel/serving/serving_memory.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 
@@ -15,15 +16,17 @@ namespace costmodel {
 
 namespace {
 
-// Rows of the smallest tile of a tensor-core product: a product of fewer rows takes as long.
-constexpr double least_rows = 16;
+// Rows of the smallest tile of a tensor-core product: a product of fewer rows takes as long. fp32
+// has none.
+double least_rows(WeightFormat format) { return format == WeightFormat::fp32 ? 1 : 16; }
 
 // Bandwidth of a link that is not PCIe: PCIe 5.0 x16 has 63 GB/s. Engines use an all-reduce of
 // their own on those alone, or between two devices (vLLM, custom_all_reduce.py: "custom allreduce
 // is disabled ... more than two PCIe-only GPUs").
 constexpr double fast_link = 100e9;
 
-Precision sixteen_bits(const DeviceSpec& device) {
+Precision unquantised(const DeviceSpec& device, WeightFormat format) {
+  if (format == WeightFormat::fp32) return Precision::fp32;
   return device.peak_of(Precision::bf16).value > 0 ? Precision::bf16 : Precision::fp16;
 }
 
@@ -37,7 +40,7 @@ Precision products_of(const DeviceSpec& device, WeightFormat format) {
   if (format == WeightFormat::nvfp4 && has(Precision::nvfp4)) return Precision::nvfp4;
   const bool eight = format == WeightFormat::fp8 || format == WeightFormat::int8;
   if (eight && has(Precision::fp8)) return Precision::fp8;
-  return sixteen_bits(device);
+  return unquantised(device, format);
 }
 
 // int8 has the rate of fp8 where a device has it, else twice that of 16 bits (NVIDIA A100 data
@@ -109,10 +112,12 @@ StepTimes::StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const S
 
 void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) const {
   const DeviceSpec& device = cluster_.device;
-  const WeightFormat format = p.narrow ? serving_.weights : WeightFormat::bf16;
+  const double element = element_bytes(serving_.weights);
+  const WeightFormat format = p.narrow || element > 2 ? serving_.weights : WeightFormat::bf16;
   const double read = std::max(1.0, p.read);
   const double rows = p.rows / read;  // of each matrix
-  const double padded = std::ceil(std::max(rows, 1.0) / least_rows) * least_rows;
+  const double tile = least_rows(format);
+  const double padded = std::ceil(std::max(rows, 1.0) / tile) * tile;
   const double fill = tile_fill(read, std::max(64.0, padded), p.columns, device.multiprocessors);
   const double depth = p.inner / (p.inner + device.gemm_half_k);
   const double factor = p.expert ? constants().expert_factor : 1;
@@ -121,7 +126,8 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
   const double arithmetic = 2 * read * padded * p.columns * p.inner / rate;
   const double weights =
       p.read * p.columns * p.inner * bytes_of(format) / (weight_rate_.value * factor);
-  const double activations = 2 * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
+  const double activations =
+      element * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
   const double reading = weights + activations;
   sum.weights += times * std::min(weights, std::max(arithmetic, reading));
   sum.products += times * (std::max(arithmetic, reading) - weights);
@@ -137,7 +143,7 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
 
 Seconds StepTimes::all_reduce(double tokens) const {
   if (sizes_.tp == 1) return Seconds(0);
-  const Bytes message(tokens * static_cast<double>(model_.hidden) * 2);
+  const Bytes message = hidden_states(model_, tokens, element_bytes(serving_.weights));
   const Seconds usual = collective_time(CollectiveKind::all_reduce, message, tensor_, cluster_);
   const EngineSpec& engine = serving_.engine;
   const bool inside = tensor_.outermost() == 0;
@@ -180,7 +186,8 @@ void StepTimes::add_exchange(double tokens, Pass& sum) const {
 
 void StepTimes::add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const {
   if (layers <= 0) return;
-  const ServedLayer layer = served_layer(kind, model_, sizes_, tokens);
+  const ServedLayer layer =
+      served_layer(kind, model_, sizes_, tokens, element_bytes(serving_.weights));
   for (const ServedProduct& p : layer.products) add_product(p, layers, sum);
   sum.streams += layers * (layer.streamed.value / weight_rate_.value +
                            layer.kernels * constants().kernel.value);
@@ -201,7 +208,8 @@ StepTimes::Pass StepTimes::priced_head(double rows) const {
   Pass sum;
   add_layer(LayerKind::head, 1, rows, sum);
   if (sizes_.tp > 1) {
-    const Bytes logits(rows * static_cast<double>(model_.vocab) * 2);
+    const Bytes logits =
+        gathered_logits(static_cast<double>(model_.vocab), rows, element_bytes(serving_.weights));
     sum.collectives += collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_).value;
   }
   return sum;
@@ -238,7 +246,8 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   const DeviceSpec& device = cluster_.device;
   const double layers = stack_.layers();
   const double heads = std::max(1.0, static_cast<double>(model_.heads) / sizes_.tp);
-  const double peak = device.peak_of(sixteen_bits(device)).value * device.attention_forward;
+  const double peak =
+      device.peak_of(unquantised(device, serving_.weights)).value * device.attention_forward;
   const auto key = static_cast<double>(model_.head_dim);
   const auto value = static_cast<double>(model_.value_dim());
   const Seconds kernel = constants().kernel;
@@ -281,8 +290,8 @@ StepParts StepTimes::of(const StepLoad& load) const {
   StepParts parts;
   parts.add(one, std::ceil(stack_.layers() / pp) * pp / stack_.layers());
   if (pp > 1) {
-    const Bytes message(std::max(1.0, share.tokens()) * static_cast<double>(model_.hidden) * 2 * 2 /
-                        sizes_.tp);  // hidden states and the residual, a part each rank
+    const Bytes message = passed_on(model_, serving_.engine, sizes_.tp,
+                                    std::max(1.0, share.tokens()), element_bytes(serving_.weights));
     parts.transfers +=
         pp * transfer_time(message, tier_between(pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
   }

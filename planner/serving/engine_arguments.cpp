@@ -160,7 +160,8 @@ std::string vllm_quantization(WeightFormat format) {
     case WeightFormat::int4: return "awq_marlin";
     case WeightFormat::nvfp4: return "modelopt_fp4";
     case WeightFormat::bf16:
-    case WeightFormat::fp16: break;
+    case WeightFormat::fp16:
+    case WeightFormat::fp32: break;
   }
   return "";
 }
@@ -178,6 +179,7 @@ Arguments vllm_arguments(const ServingScenario& s, const ServingSizes& sizes) {
   all.emplace_back("gpu-memory-utilization", fmt::format("{:g}", limits.gpu_memory_utilization));
   all.emplace_back("block-size", std::to_string(limits.block_size));
   if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
+  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
   const std::string quantization = vllm_quantization(s.serving.weights);
   if (!quantization.empty()) all.emplace_back("quantization", quantization);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
@@ -203,6 +205,7 @@ Arguments sglang_arguments(const ServingScenario& s, const ServingSizes& sizes) 
   if (limits.chunked_prefill) all.emplace_back("enable-mixed-chunk", "");
   all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
   all.emplace_back("page-size", std::to_string(limits.block_size));
+  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
   if (s.serving.weights == WeightFormat::fp8) all.emplace_back("quantization", "fp8");
   if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
   if (s.serving.weights == WeightFormat::int4) all.emplace_back("quantization", "awq_marlin");

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "runtime/backend/graph_recorder.hpp"
 #include "runtime/backend/memory.hpp"
 #include "runtime/backend/streams.hpp"
+#include "runtime/cpu/cached_attention.hpp"
 
 namespace runtime {
 
@@ -38,6 +40,7 @@ struct Place {
   std::int64_t sequences = 1;     // b
   std::int64_t sequence = 0;      // s
   std::int64_t first_row = 0;     // of the rank's tokens in the micro-batch (sequence parallel)
+  std::int64_t position = 0;      // of a sequence's first token: so many are cached before it
   std::int64_t heads = 0, kv_heads = 0, first_head = 0, all_heads = 0;  // rank's, last the model's
   std::int64_t head_dim = 0;
   std::int64_t first_token = 0;       // first token id of the rank's vocabulary shard
@@ -83,6 +86,11 @@ class Device {
   virtual void forward(const OpCall& call) = 0;
   // The gradients of the inputs, and of the parameters of all operators but products.
   virtual void input_gradient(const OpCall& call) = 0;
+  // Attention in place of forward(): appends the keys and values of the call's tokens to the cache,
+  // then attends to all of the cache. Only CPUs have it.
+  virtual void cached_attention(const OpCall& /*call*/, const cpu::CachedKeys& /*cache*/) {
+    throw std::logic_error("the device has no attention to cached keys");
+  }
   // For products only. `call.inputs[0]` is the forward input, already gathered over the tensor
   // ranks when the kept one is sharded along the sequence.
   virtual void weight_gradient(const OpCall& call) = 0;

@@ -18,7 +18,7 @@ inline cpu::HeadLayout layout_of(const Place& place) {
 }
 
 inline cpu::RowPositions positions_of(const Place& place) {
-  return {place.sequence, place.first_row};
+  return {place.sequence, place.first_row, place.position};
 }
 
 inline double softmax_scale(const Place& place) {

@@ -149,10 +149,22 @@ void mask_padding(const OpCall& call) {
 }  // namespace
 
 const cpu::RotaryTable<float>& CpuDevice::rotary(const Place& place) {
-  const std::pair key{place.sequence, place.head_dim};
+  const std::array key{place.sequence, place.head_dim, place.position};
   const auto found = rotary_.find(key);
   if (found != rotary_.end()) return found->second;
-  return rotary_.try_emplace(key, place.sequence, place.head_dim).first->second;
+  return rotary_.try_emplace(key, place.sequence, place.head_dim, cpu::rotary_base, place.position)
+      .first->second;
+}
+
+void CpuDevice::cached_attention(const OpCall& call, const cpu::CachedKeys& cache) {
+  const cpu::HeadLayout layout = layout_of(call.place);
+  const auto qkv = call.inputs[0].floats();
+  cpu::append_to_cache(layout, cache, qkv);
+  if (cache.before > 0) {
+    cpu::cached_attention(layout, cache, qkv, call.output.floats());
+  } else {
+    forward(call);  // there is nothing before the call's own tokens
+  }
 }
 
 void CpuDevice::forward(const OpCall& call) {

@@ -1,9 +1,9 @@
 // The CPU as a device: runs operators with the functions of runtime/cpu on the calling thread.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
-#include <utility>
 
 #include "runtime/backend/device.hpp"
 #include "runtime/cpu/rotary.hpp"
@@ -14,6 +14,7 @@ class CpuDevice : public Device {
  public:
   Memory& memory() override { return host_memory(); }
   void forward(const OpCall& call) override;
+  void cached_attention(const OpCall& call, const cpu::CachedKeys& cache) override;
   void input_gradient(const OpCall& call) override;
   void weight_gradient(const OpCall& call) override;
   void logits_maximum(const OpCall& call) override;
@@ -22,7 +23,7 @@ class CpuDevice : public Device {
 
  private:
   const cpu::RotaryTable<float>& rotary(const Place& place);
-  std::map<std::pair<std::int64_t, std::int64_t>, cpu::RotaryTable<float>> rotary_;
+  std::map<std::array<std::int64_t, 3>, cpu::RotaryTable<float>> rotary_;
 };
 
 }  // namespace runtime

@@ -15,6 +15,9 @@ class DeviceAround : public Device {
   Memory& memory() override { return device_.memory(); }
   Streams* streams() override { return device_.streams(); }
   void forward(const OpCall& call) final { around(Work::forward, call); }
+  void cached_attention(const OpCall& call, const cpu::CachedKeys& cache) final {
+    device_.cached_attention(call, cache);
+  }
   void input_gradient(const OpCall& call) final { around(Work::input_gradient, call); }
   void weight_gradient(const OpCall& call) final { around(Work::weight_gradient, call); }
   void logits_maximum(const OpCall& call) final { around(Work::logits_maximum, call); }

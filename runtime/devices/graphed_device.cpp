@@ -36,10 +36,10 @@ void put_in(GraphKey& key, const std::array<Value, Count>& all) {
   for (const Value& one : all) put_in(key, one);
 }
 void put_in(GraphKey& key, const Place& place) {
-  const auto& [first_sample, sequences, sequence, first_row, heads, kv_heads, first_head, all_heads,
-               head_dim, first_token, vocab, seed, layer, dropout, loss_scale] = place;
-  for (const std::int64_t value : {first_sample, sequences, sequence, first_row, heads, kv_heads,
-                                   first_head, all_heads, head_dim, first_token, vocab})
+  const auto& [first_sample, sequences, sequence, first_row, position, heads, kv_heads, first_head,
+               all_heads, head_dim, first_token, vocab, seed, layer, dropout, loss_scale] = place;
+  for (const std::int64_t value : {first_sample, sequences, sequence, first_row, position, heads,
+                                   kv_heads, first_head, all_heads, head_dim, first_token, vocab})
     put_in(key, value);
   for (const std::uint64_t value : {seed, layer}) put_in(key, value);
   for (const double value : {dropout, loss_scale}) put_in(key, value);

@@ -59,6 +59,14 @@ std::string losses_text(const std::vector<double>& losses) {
 
 }  // namespace
 
+std::string comparison_text(const std::vector<Compared>& rows, bool at_pace) {
+  std::string text = fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
+  text += at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";
+  for (const Compared& row : rows)
+    if (!is_nothing(row)) text += row_text(row);
+  return text;
+}
+
 std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
   const std::string iterations =
       r.iterations == 1 ? "1 iteration, a cold one"
@@ -70,10 +78,7 @@ std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
       printable(s.model.name.empty() ? s.model_text : s.model.name), printable(s.cluster_text),
       s.training.global_batch, s.training.sequence, printable(to_string(r.plan)), r.backend, ranks);
   if (r.interrupted) text += fmt::format("ended early: {}\n\n", printable(r.cause));
-  text += fmt::format("{:<26}{:>14}{:>14}{:>16}", "", "predicted", "measured", "error");
-  text += r.at_pace ? fmt::format("{:>14}{:>16}\n", "at its pace", "error") : "\n";
-  for (const Compared& row : compare(r))
-    if (!is_nothing(row)) text += row_text(row);
+  text += comparison_text(compare(r), r.at_pace.has_value());
   text += losses_text(r.measured.loss);
   for (const auto& note : r.notes) text += fmt::format("note: {}\n", printable(note));
   return text;

@@ -45,7 +45,8 @@ BEGIN {
   row("runtime/engine", "backend ranks costmodel/*")
   row("runtime/cuda", "cpu backend kernels")
   row("runtime/training", "cpu backend ranks engine costmodel/*")
-  row("runtime/run", "cpu backend devices ranks engine training costmodel/*")
+  row("runtime/serving", "cpu backend devices ranks training costmodel/*")
+  row("runtime/run", "cpu backend devices ranks engine training serving costmodel/*")
 
   row("calibrate/measure", "runtime/* costmodel/*")
   row("calibrate/fit", "costmodel/*")
