@@ -7,6 +7,8 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_tables.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
 #include "planner/report/json_comparison.hpp"
@@ -32,14 +34,6 @@ std::vector<std::string> assignments_of(const std::string& with) {
   return assignments;
 }
 
-namespace {
-
-struct Asked {
-  std::string name, operand;
-  std::vector<std::string> with;
-};
-
-// What the command line asks for, under distinct names.
 std::vector<Asked> columns_of(const Options& options) {
   std::vector<Asked> columns;
   for (const auto& operand : options.operands) {
@@ -62,13 +56,21 @@ std::vector<Asked> columns_of(const Options& options) {
   return columns;
 }
 
-Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
-  const std::string file = costmodel::scenario_file(column.operand, session.path);
-  costmodel::Value root = loaded(session.path, file);
+costmodel::Value tree_of(const Session& session, const Asked& column) {
+  costmodel::Value root =
+      loaded(session.path, costmodel::scenario_file(column.operand, session.path));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
   for (const auto& assignment : column.with)
     assign_path(root, assignment, mark_of_argument("--with", assignment));
+  return root;
+}
+
+namespace {
+
+Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
+  const std::string file = costmodel::scenario_file(column.operand, session.path);
+  costmodel::Value root = tree_of(session, column);
   Scenario s = costmodel::read_scenario(root, file, session.path);
   const auto settled = settled_plan(s);
   if (!settled) {
@@ -84,6 +86,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 }  // namespace
 
 CommandResult compare_command(const Session& session) {
+  if (is_serving(session)) return compare_serving(session);
   for (const auto& operand : session.options.operands)  // an input is no output
     loaded(session.path, costmodel::scenario_file(operand, session.path));
   require_outputs(session.options);

@@ -24,8 +24,6 @@ using costmodel::ConfigError;
 using costmodel::ServingEstimate;
 using costmodel::ServingScenario;
 
-namespace {
-
 // What adds a part to a report of training has nothing to say of serving.
 void refuse_training_flags(const Options& options) {
   const std::pair<bool, const char*> flags[]{
@@ -42,6 +40,16 @@ void refuse_training_flags(const Options& options) {
                       "leave it out; plan's report of serving has a front of its own");
   }
 }
+
+std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
+  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
+  if (!open && !s.serving.weights_open) return s;
+  const ServingSearch found = search_serving(s, 1);
+  if (found.best.empty()) return std::nullopt;
+  return with_choice(s, found.best.front().choice);
+}
+
+namespace {
 
 ServingScenario load_served(const Session& session) {
   const Options& options = session.options;
@@ -73,15 +81,6 @@ std::string with_plan(const Session& session, const ServingScenario& chosen) {
 // What --top says, or five.
 int ranked(const Options& options) { return options.top > 0 ? options.top : 5; }
 
-// Of a scenario without sizes the best plan, and its estimate. Nothing: none keeps the bound.
-std::optional<ServingScenario> settled(const ServingScenario& s) {
-  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
-  if (!open && !s.serving.weights_open) return s;
-  const ServingSearch found = search_serving(s, 1);
-  if (found.best.empty()) return std::nullopt;
-  return with_choice(s, found.best.front().choice);
-}
-
 CommandResult unserved(const Session& session, const ServingScenario& s) {
   const auto fit = find_serving_fit(session.path);
   const ServingSearch found = search_serving(s, 1);
@@ -102,7 +101,7 @@ bool is_serving(const Session& session) {
 
 CommandResult evaluate_serving(const Session& session) {
   const ServingScenario written = load_served(session);
-  const auto s = settled(written);
+  const auto s = settled_serving(written);
   if (!s) return unserved(session, written);
   const ServingEstimate e = planned_estimate(*s);
   const auto fit = find_serving_fit(session.path);
@@ -119,7 +118,7 @@ CommandResult evaluate_serving(const Session& session) {
 
 CommandResult explain_serving(const Session& session) {
   const ServingScenario written = load_served(session);
-  const auto s = settled(written);
+  const auto s = settled_serving(written);
   if (!s) return unserved(session, written);
   const Table table = serving_explanation(*s, planned_estimate(*s));
   CommandResult result;
@@ -155,7 +154,7 @@ CommandResult plan_serving(const Session& session) {
 
 CommandResult export_serving(const Session& session) {
   const ServingScenario written = load_served(session);
-  const auto s = settled(written);
+  const auto s = settled_serving(written);
   if (!s) return unserved(session, written);
   const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
   return {0,

@@ -20,6 +20,8 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_tables.hpp"
 #include "planner/commands/weak_scaling.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_page.hpp"
@@ -54,6 +56,37 @@ Axis parse_axis(const std::string& over) {
     from = comma + 1;
   }
   return axis;
+}
+
+std::vector<Axis> axes_of(const Options& options) {
+  std::vector<Axis> axes;
+  std::size_t points = 1;
+  for (const auto& over : options.over) {
+    axes.push_back(parse_axis(over));
+    points *= axes.back().values.size();
+    if (points > 1'000'000) {
+      throw ConfigError({"--over", 0, 0}, "asks for more than a million points",
+                        "sweep fewer values");
+    }
+  }
+  if (axes.empty())
+    throw ConfigError({}, "shardplan: 'sweep' has nothing to vary", "add --over tp=1,2,4,8");
+  return axes;
+}
+
+std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
+                               costmodel::Value& value) {
+  std::size_t stride = 1;
+  for (const Axis& axis : axes) stride *= axis.values.size();
+  std::vector<std::string> row;
+  for (const Axis& axis : axes) {
+    stride /= axis.values.size();
+    const std::string& chosen = axis.values[point / stride];
+    point %= stride;
+    assign_path(value, axis.path + "=" + chosen, mark_of_argument("--over", axis.path));
+    row.push_back(chosen);
+  }
+  return row;
 }
 
 namespace {
@@ -92,41 +125,9 @@ Point result_of(const Scenario& scenario) {
   return point;
 }
 
-std::vector<Axis> axes_of(const Options& options) {
-  std::vector<Axis> axes;
-  std::size_t points = 1;
-  for (const auto& over : options.over) {
-    axes.push_back(parse_axis(over));
-    points *= axes.back().values.size();
-    if (points > 1'000'000) {
-      throw ConfigError({"--over", 0, 0}, "asks for more than a million points",
-                        "sweep fewer values");
-    }
-  }
-  if (axes.empty())
-    throw ConfigError({}, "shardplan: 'sweep' has nothing to vary", "add --over tp=1,2,4,8");
-  return axes;
-}
-
 bool has_plan(const costmodel::Value& scenario) {
   const costmodel::Value* plan = scenario.find("plan");
   return plan != nullptr && (plan->is_scalar() || !plan->entries.empty());
-}
-
-// Sets the axes to the values of a point; the last axis varies fastest. Returns the values.
-std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
-                               costmodel::Value& value) {
-  std::size_t stride = 1;
-  for (const Axis& axis : axes) stride *= axis.values.size();
-  std::vector<std::string> row;
-  for (const Axis& axis : axes) {
-    stride /= axis.values.size();
-    const std::string& chosen = axis.values[point / stride];
-    point %= stride;
-    assign_path(value, axis.path + "=" + chosen, mark_of_argument("--over", axis.path));
-    row.push_back(chosen);
-  }
-  return row;
 }
 
 // Speed-up and efficiency of the points that differ in devices alone.
@@ -260,7 +261,9 @@ CommandResult sweep_command(const Session& session) {
   loaded(session.path, file);  // an input is no output
   require_outputs(session.options);
   const Interruption interruption;
-  const Swept swept = sweep(file, session.path, session.options, interruption.poll());
+  const Swept swept = is_serving(session)
+                          ? sweep_serving(session, interruption.poll())
+                          : sweep(file, session.path, session.options, interruption.poll());
   const Table& points = swept.table;
   CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
                        note_lines(swept.notes)};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
+#include "costmodel/config/value.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/commands/session.hpp"
 #include "planner/report/table.hpp"
@@ -19,6 +20,12 @@ struct Axis {
   std::vector<std::string> values;
 };
 Axis parse_axis(const std::string& over);
+
+// The axes of `--over`. Throws ConfigError for none, or too many points.
+std::vector<Axis> axes_of(const Options& options);
+// Sets the axes to the values of a point; the last axis varies fastest. Returns the values.
+std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
+                               costmodel::Value& value);
 
 struct Swept {
   Table table;

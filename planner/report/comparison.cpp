@@ -24,8 +24,8 @@ namespace {
 
 // What is not an input of the prediction.
 bool is_remark(const std::string& key) {
-  return key == "title" || key == "source" || key == "command" || key == "measured" ||
-         key == "reported";
+  return key == "title" || key == "source" || key == "notes" || key == "command" ||
+         key == "measured" || key == "reported";
 }
 
 std::string text_of(const Value& value) {
@@ -165,9 +165,15 @@ Table difference_table(const std::vector<Compared>& columns,
 }  // namespace
 
 std::vector<Difference> differences(const std::vector<Compared>& columns) {
+  std::vector<const Value*> inputs;
+  for (const Compared& column : columns) inputs.push_back(&column.input);
+  return differences(inputs);
+}
+
+std::vector<Difference> differences(const std::vector<const Value*>& inputs) {
   std::vector<Difference> rows;
-  for (std::size_t column = 0; column < columns.size(); ++column)
-    collect(columns[column].input, "", column, columns.size(), rows);
+  for (std::size_t column = 0; column < inputs.size(); ++column)
+    collect(*inputs[column], "", column, inputs.size(), rows);
   std::erase_if(rows, [](const Difference& row) {
     return std::ranges::all_of(row.values,
                                [&](const std::string& v) { return v == row.values.front(); });

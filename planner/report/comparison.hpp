@@ -27,6 +27,7 @@ struct Difference {
   std::vector<std::string> values;  // by column
 };
 std::vector<Difference> differences(const std::vector<Compared>& columns);
+std::vector<Difference> differences(const std::vector<const costmodel::Value*>& inputs);
 
 // How a column compares with the first.
 struct Against {

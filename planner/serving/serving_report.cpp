@@ -123,12 +123,11 @@ std::string verdict(const ServingScenario& s, const ServingEstimate& e, const Se
   return text;
 }
 
-struct NamedPart {
-  const char* name;
-  Seconds time;
-};
+std::string memory_cell(const ServingEstimate& e) { return format_gib(e.memory.weights); }
 
-std::vector<NamedPart> parts_of(const ServingEstimate& e) {
+}  // namespace
+
+std::vector<NamedPart> token_parts(const ServingEstimate& e) {
   return {{"weights read", e.token.weights},
           {"keys and values read", e.token.cache},
           {"products beyond reading", e.token.products},
@@ -138,10 +137,6 @@ std::vector<NamedPart> parts_of(const ServingEstimate& e) {
           {"host", e.token.host},
           {"waiting for prompts of others", e.stalled}};
 }
-
-std::string memory_cell(const ServingEstimate& e) { return format_gib(e.memory.weights); }
-
-}  // namespace
 
 std::string to_string(const costmodel::ServingSizes& sizes) {
   return fmt::format("tp {} · pp {} · ep {} · dp {}", sizes.tp, sizes.pp, sizes.ep, sizes.dp);
@@ -172,7 +167,7 @@ std::string serving_heading(const ServingScenario& s, const ReportStyle& style) 
 Table token_table(const ServingEstimate& e) {
   Table table{{{"part", false}, {"time"}, {"share"}}, {}};
   const double all = (e.token.total() + e.stalled).value;
-  for (const auto& [name, time] : parts_of(e)) {
+  for (const auto& [name, time] : token_parts(e)) {
     if (time.value <= 0) continue;
     table.rows.push_back(
         {name, format_seconds(time), fmt::format("{:.1f} %", 100 * time.value / all)});
@@ -193,7 +188,7 @@ Table load_table(const std::vector<costmodel::LoadPoint>& curve) {
 
 std::vector<std::string> serving_reasons(const ServingScenario& s, const ServingEstimate& e) {
   std::vector<std::string> all;
-  auto parts = parts_of(e);
+  auto parts = token_parts(e);
   const double whole = (e.token.total() + e.stalled).value;
   std::stable_sort(parts.begin(), parts.end(),
                    [](const NamedPart& a, const NamedPart& b) { return b.time < a.time; });

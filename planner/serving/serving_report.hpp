@@ -21,6 +21,12 @@ std::string serving_report(const costmodel::ServingScenario& scenario,
                            const costmodel::ServingEstimate& estimate,
                            const costmodel::ServingFit& fit, const ReportStyle& style);
 
+struct NamedPart {
+  const char* name;
+  costmodel::Seconds time;
+};
+std::vector<NamedPart> token_parts(const costmodel::ServingEstimate& estimate);
+
 // The parts of a token's time, their shares, and what of it waits for prompts of others.
 Table token_table(const costmodel::ServingEstimate& estimate);
 Table load_table(const std::vector<costmodel::LoadPoint>& curve);

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/golden.hpp"
 #include "tests/runtime/support/served_runs.hpp"
 
 namespace serve_report_test {
@@ -21,7 +22,31 @@ int exact(const std::string& text) {
   return count;
 }
 
+// Times, tokens and what the machine is left out.
+std::string without_machine(const std::string& text) {
+  std::string masked;
+  for (std::string line : golden::lines_of(text)) {
+    if (contains(line, " cores: times are those of taking turns")) continue;
+    if (line.starts_with("time a token") || line.starts_with("first token"))
+      line = line.substr(0, line.find("  ")) + " #";
+    if (line.starts_with("note: matrix products by ")) line = "note: matrix products by #";
+    if (contains(line, " answers of ")) line = line.substr(0, line.find(" tokens,")) + " tokens, #";
+    masked += line + "\n";
+  }
+  return masked;
+}
+
 }  // namespace
+
+TEST_CASE("the report of the scenario that is shipped, with a smaller model, is frozen") {
+  runtime::ServeRequest request;
+  const std::string file = SHARDPLAN_SOURCE_DIR "/configs/scenarios/serve-small-llama-cpu.yaml";
+  request.root = costmodel::serving_tree(file, fixtures::configs(), {"model=llama-tiny"});
+  request.scenario = read_serving(request.root, "serve-small-llama-cpu", fixtures::configs());
+  request.iterations = 1;
+  const std::string text = serve_report(serve_plan(request));
+  CHECK(golden::compare("report_run_serving.txt", without_machine(text)) == "");
+}
 
 TEST_CASE("the report names batch, plan and ranks, and calls bytes exact that are") {
   runtime::ServeResult r = served_runs::served(served_runs::llama, "{tp: 2, pp: 2, dp: 1}");
