@@ -190,12 +190,10 @@ std::optional<costmodel::Value> serving_root(const CommandLine& line) {
   return root;
 }
 
-void refuse_training_flags(const CommandLine& line) {
-  const runtime::Backend& backend =
-      runtime::backend_named(line.word("backend", runtime::usual_backend().name));
-  if (std::string_view(backend.name) != "threads") {
+void refuse_training_flags(const CommandLine& line, const runtime::Backend& backend) {
+  if (!runtime::serves(backend)) {
     usage(fmt::format("--backend {} does not serve", backend.name),
-          "write --backend threads: serving runs on the CPU threads of one process");
+          "write --backend threads, mpi or tcp: serving runs on CPUs");
   }
   require_flags_of(line, backend);
   if (line.has("calibrated"))
@@ -206,12 +204,15 @@ void refuse_training_flags(const CommandLine& line) {
 
 // `workload: inference`.
 int serve(const CommandLine& line, const costmodel::Value& root) {
-  refuse_training_flags(line);
+  const runtime::Backend& backend =
+      runtime::backend_named(line.word("backend", runtime::usual_backend().name));
+  refuse_training_flags(line, backend);
   const auto path = costmodel::config_path(line.words("config-path"));
   const std::string file = costmodel::scenario_file(line.operands.front(), path);
   runtime::ServeRequest request{
       .root = root,
       .scenario = costmodel::read_serving(root, std::filesystem::path(file).stem().string(), path),
+      .backend = &backend,
       .iterations = at_least_one(line, "iterations", 3),
       .seed = number_of(run_program, line, "seed", std::uint64_t{1}),
       .memory_limit = memory_limit(line),
@@ -224,15 +225,16 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   const bool lines = line.has("progress");
   if (lines || (!line.has("quiet") && isatty(STDERR_FILENO) == 1))
     request.progress = runtime::progress(request.iterations, lines);
-  const runtime::ServeResult result = runtime::serve_plan(request);
+  const auto result = runtime::serve_plan(request);
+  if (!result) return 0;  // another rank reports
   const std::string text =
-      line.word("format") == "json" ? runtime::serve_json(result) : runtime::serve_report(result);
+      line.word("format") == "json" ? runtime::serve_json(*result) : runtime::serve_report(*result);
   if (out.empty()) {
     costmodel::write_standard_output(text);
   } else {
     costmodel::write_file(out, text);
   }
-  const std::string missed = limited ? limit_missed(result, limit) : "";
+  const std::string missed = limited ? limit_missed(*result, limit) : "";
   if (missed.empty()) return 0;
   fmt::print(stderr, "{}\n", missed);
   return runtime::failed;

@@ -16,9 +16,10 @@ namespace costmodel {
 
 namespace {
 
-// Rows of the smallest tile of a tensor-core product: a product of fewer rows takes as long. fp32
-// has none.
-double least_rows(WeightFormat format) { return format == WeightFormat::fp32 ? 1 : 16; }
+// Rows of the smallest tile of a product: one of fewer rows takes as long. 16 of tensor cores; fp32
+// on CPUs: 8 columns of 48 in oneDNN (src/cpu/gemm/f32/jit_avx512_common_gemm_f32.cpp, UNROLL_N),
+// whose column-major columns are our rows.
+double least_rows(WeightFormat format) { return format == WeightFormat::fp32 ? 8 : 16; }
 
 // Bandwidth of a link that is not PCIe: PCIe 5.0 x16 has 63 GB/s. Engines use an all-reduce of
 // their own on those alone, or between two devices (vLLM, custom_all_reduce.py: "custom allreduce

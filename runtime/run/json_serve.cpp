@@ -52,7 +52,7 @@ std::string serve_json(const ServeResult& r) {
   Json measured = side_json(r, r.measured, r.counted);
   for (std::size_t p = 0; p < r.activations.size(); ++p)
     measured["memory"]["stages"][p]["activations_bytes"] = r.activations[p];
-  Json json{{"backend", "threads"},
+  Json json{{"backend", r.backend},
             {"workload", "inference"},
             {"plan", {{"tp", sizes.tp}, {"pp", sizes.pp}, {"dp", sizes.dp}}},
             {"batch",

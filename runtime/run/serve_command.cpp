@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/serving/serving_memory.hpp"
-#include "runtime/cpu/gemm.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/devices/paced_device.hpp"
-#include "runtime/ranks/thread_transport.hpp"
+#include "runtime/run/agreement.hpp"
+#include "runtime/run/compute_backend.hpp"
+#include "runtime/run/early_end.hpp"
 #include "runtime/run/free_memory.hpp"
 
 namespace runtime {
@@ -26,12 +26,6 @@ namespace {
 
 constexpr double element = sizeof(float);
 constexpr int timed_rounds = 30;
-
-// Of one rank, by batch.
-struct RankRecord {
-  std::vector<ServedMeasurement> batches;
-  DecodePace alone;
-};
 
 // Of the ranks as the serving model has them: weights and cache by its formulas, bytes by its op
 // lists.
@@ -69,22 +63,58 @@ ServeTimes predicted_times(const ServingScenario& s, const ServedJob& job) {
   return times;
 }
 
-void require_free(const ServedJob& job, const std::vector<StageCounts>& ledger) {
+costmodel::ParallelPlan plan_of(const ServedJob& job) {
+  costmodel::ParallelPlan plan;
+  plan.tp = job.sizes.tp;
+  plan.pp = job.sizes.pp;
+  plan.dp = job.sizes.dp;
+  return plan;
+}
+
+// Of the ranks whose memory is this machine's.
+void require_free(const ServedJob& job, const std::vector<StageCounts>& ledger,
+                  const std::vector<int>& here) {
   double needed = 0;
-  for (const StageCounts& stage : ledger)
-    needed += (stage.weights + stage.cache) * job.sizes.tp * job.sizes.dp;
+  for (const int rank : here) {
+    const StageCounts& stage = ledger[static_cast<std::size_t>(rank / job.sizes.tp % job.sizes.pp)];
+    needed += stage.weights + stage.cache;
+  }
   const auto free = free_memory();
   if (!free || needed <= free->value) return;
   throw RunFault(0, fmt::format("weights and caches of {} ranks hold {}, and this machine has {} "
-                                "left; choose a smaller model or batch",
-                                job.sizes.devices(), costmodel::format_bytes(Bytes(needed)),
+                                "left; choose a smaller model or batch, or more machines",
+                                here.size(), costmodel::format_bytes(Bytes(needed)),
                                 costmodel::format_bytes(*free)));
+}
+
+std::string plan_text(const costmodel::ServingSizes& sizes) {
+  return fmt::format("t {} · p {} · d {}", sizes.tp, sizes.pp, sizes.dp);
+}
+
+// What the other parts of a run ask of a request of training.
+RunRequest as_run(const ServedJob& job, const ServeRequest& request) {
+  RunRequest run;
+  run.backend = request.backend;
+  run.scenario.model = job.model;
+  run.iterations = request.iterations;
+  run.seed = request.seed;
+  run.patience = request.patience;
+  return run;
+}
+
+Statements statements_of(const ServedJob& job, const RunRequest& run) {
+  Statements all = statements(run, plan_of(job));
+  all.emplace_back(
+      "batch", fmt::format("{} prompts of {} tokens and {} more, {} a pass, blocks of {}",
+                           job.batch.requests, job.batch.input, job.batch.output, job.batch.budget,
+                           job.block_size));
+  return all;
 }
 
 // Serves the batches as one rank. After the first, what a round is made of is timed, beside the
 // yardstick that later batches are held against.
-void serve_rank(const ServedJob& job, const ServeRequest& request, Transport& transport,
-                RankRecord& record) {
+ServedRecord serve_rank(const ServedJob& job, const ServeRequest& request, Transport& transport) {
+  ServedRecord record;
   CpuDevice device;
   PacedDevice paced(device);
   ServedRank rank(job, transport, paced);
@@ -105,6 +135,7 @@ void serve_rank(const ServedJob& job, const ServeRequest& request, Transport& tr
     });
     paced.slowdown(sticks / taken);
   }
+  return record;
 }
 
 template <class Part>
@@ -119,7 +150,7 @@ double median(const std::vector<ServedMeasurement>& batches, Part part) {
 
 class Summary {
  public:
-  Summary(const std::vector<RankRecord>& ranks, ServeResult& result)
+  Summary(const std::vector<ServedRecord>& ranks, ServeResult& result)
       : ranks_(ranks), result_(result), sizes_(result.job.sizes) {}
 
   void fill() {
@@ -133,7 +164,7 @@ class Summary {
   }
 
  private:
-  const RankRecord& of(int replica, int stage, int tensor) const {
+  const ServedRecord& of(int replica, int stage, int tensor) const {
     return ranks_[static_cast<std::size_t>((replica * sizes_.pp + stage) * sizes_.tp + tensor)];
   }
 
@@ -185,22 +216,28 @@ class Summary {
     return sum / (static_cast<double>(sizes_.dp) * sizes_.tp);
   }
 
-  // A round takes pp times the slowest stage, as in costmodel/serving/step_time.hpp.
+  // A round takes as many times the slowest stage as the batch has parts, pp unless requests are
+  // fewer (costmodel/serving/step_time.hpp), and at least a part's way through all stages.
   void add_pace() {
     if (result_.iterations < 2 || result_.job.batch.output < 2) return;
-    Seconds slowest, around;
+    Seconds slowest, once, around;
     double pace = 0;
-    for (int p = 0; p < sizes_.pp; ++p) slowest = max(slowest, part_on(p));
-    for (const RankRecord& rank : ranks_) {
+    for (int p = 0; p < sizes_.pp; ++p) {
+      slowest = max(slowest, part_on(p));
+      once += part_on(p);
+    }
+    for (const ServedRecord& rank : ranks_) {
       around += rank.alone.transfers / static_cast<double>(ranks_.size());
       pace += median(rank.batches, [](const ServedMeasurement& m) { return m.pace; }) /
               static_cast<double>(ranks_.size());
     }
     result_.pace = pace;
-    result_.at_pace = (sizes_.pp * slowest + around) * pace;
+    const auto parts =
+        static_cast<double>(std::min<std::int64_t>(sizes_.pp, result_.job.batch.requests));
+    result_.at_pace = (max(parts * slowest, once) + around) * pace;
   }
 
-  const std::vector<RankRecord>& ranks_;
+  const std::vector<ServedRecord>& ranks_;
   ServeResult& result_;
   costmodel::ServingSizes sizes_;
 };
@@ -215,16 +252,6 @@ void compute_as_can_be(ServeResult& result) {
   serving.engine = result.job.engine;
   if (!as_said)
     result.notes.emplace_back("computed in fp32, and predicted so; the scenario says otherwise");
-}
-
-void note_machine(ServeResult& result) {
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  const std::int64_t ranks = result.job.sizes.devices();
-  if (cores > 0 && ranks > cores) {
-    result.notes.push_back(
-        fmt::format("{} ranks share {} cores: times are those of taking turns", ranks, cores));
-  }
-  result.notes.push_back(fmt::format("matrix products by {}", cpu::gemm_provider()));
 }
 
 class ServeRows {
@@ -256,36 +283,51 @@ class ServeRows {
 
 }  // namespace
 
-ServeResult serve_job(const ServedJob& job, const ServeRequest& request) {
+bool serves(const Backend& backend) {
+  return backend.devices != nullptr && !backend.devices().on_gpus;
+}
+
+std::optional<ServeResult> serve_job(const ServedJob& job, const ServeRequest& request) {
+  const RunRequest run = as_run(job, request);
+  const costmodel::ParallelPlan plan = plan_of(job);
+  const RunResult nothing;
+  EarlyEnd end(run, nothing);
+  std::vector<ServedRecord> ranks;
+  request.backend->start(run, plan, end, [&](Transport& transport) {
+    require_agreement(transport, statements_of(job, run), plan.devices(), plan_text(job.sizes));
+    auto all = gather_records(transport, serve_rank(job, request, transport));
+    if (transport.rank() == 0) ranks = std::move(all);
+  });
+  if (ranks.empty()) return std::nullopt;  // another process has them
   ServeResult result;
+  result.backend = request.backend->name;
   result.job = job;
   result.iterations = request.iterations;
-  std::vector<RankRecord> ranks(static_cast<std::size_t>(job.sizes.devices()));
-  run_ranks(
-      static_cast<int>(ranks.size()), {.patience = request.patience}, [&](Transport& transport) {
-        serve_rank(job, request, transport, ranks[static_cast<std::size_t>(transport.rank())]);
-      });
   Summary(ranks, result).fill();
   return result;
 }
 
-ServeResult serve_plan(const ServeRequest& request) {
+std::optional<ServeResult> serve_plan(const ServeRequest& request) {
+  require_start(*request.backend);
   const ServedJob job =
       served_job(request.root, request.scenario, request.seed, request.memory_limit);
   const std::vector<StageCounts> ledger = ledger_of(job);
-  require_free(job, ledger);
-  ServeResult result = serve_job(job, request);
+  require_free(job, ledger, request.backend->ranks_of_machine(plan_of(job)));
+  std::optional<ServeResult> served = serve_job(job, request);
+  if (!served) return served;
+  ServeResult& result = *served;
   result.scenario = request.scenario;
   result.ledger = ledger;
   compute_as_can_be(result);
   result.predicted = predicted_times(result.scenario, job);
-  note_machine(result);
-  if (!result.at_pace) return result;
+  const auto notes = request.backend->devices().notes_on_ranks(as_run(job, request), plan_of(job));
+  result.notes.insert(result.notes.end(), notes.begin(), notes.end());
+  if (!result.at_pace) return served;
   result.notes.push_back(
       fmt::format("at its pace: operators, collectives and transfers of a round timed alone, {} "
                   "times each; in the batches operators took {:.2f} times as long",
                   timed_rounds, result.pace));
-  return result;
+  return served;
 }
 
 std::vector<Compared> compare(const ServeResult& r) {

@@ -1,4 +1,4 @@
-// `shardplan run` of a scenario of serving: ranks as threads serve one batch of prompts, and time,
+// `shardplan run` of a scenario of serving: ranks on CPUs serve one batch of prompts, and time,
 // memory and bytes are held against the model of serving.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/serving/step_time.hpp"
+#include "runtime/run/backends.hpp"
 #include "runtime/run/comparison.hpp"
 #include "runtime/run/served_job.hpp"
 
@@ -18,7 +19,8 @@ namespace runtime {
 struct ServeRequest {
   costmodel::Value root;  // the scenario's tree
   costmodel::ServingScenario scenario;
-  int iterations = 3;  // batches; the first one warms up
+  const Backend* backend = &backend_named("threads");  // one that serves()
+  int iterations = 3;                                  // batches; the first one warms up
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes per rank; 0: unlimited
   costmodel::Seconds patience{60};
@@ -38,6 +40,7 @@ struct ServeTimes {
 };
 
 struct ServeResult {
+  std::string backend;
   costmodel::ServingScenario scenario;  // as executed and predicted
   ServedJob job;
   int iterations = 0;
@@ -52,11 +55,15 @@ struct ServeResult {
   std::vector<std::string> notes;
 };
 
-// Throws ConfigError when the plan cannot be executed and RunFault when a rank fails.
-ServeResult serve_plan(const ServeRequest& request);
+// Whether the backend's devices have attention to cached keys: CPUs.
+bool serves(const Backend& backend);
+
+// Returns the result on rank 0 and nothing on other processes. Throws ConfigError when the plan
+// cannot be executed and RunFault when a rank fails; under MPI a failing rank ends the process.
+std::optional<ServeResult> serve_plan(const ServeRequest& request);
 
 // The same for a job, of which only what was counted and measured is known.
-ServeResult serve_job(const ServedJob& job, const ServeRequest& request);
+std::optional<ServeResult> serve_job(const ServedJob& job, const ServeRequest& request);
 
 // Time a token, the first token, weights, cache and bytes of every stage.
 std::vector<Compared> compare(const ServeResult& result);

@@ -22,21 +22,26 @@ std::string serve_report(const ServeResult& r) {
   const auto& batch = r.job.batch;
   const auto& sizes = r.job.sizes;
   const std::int64_t requests = batch.requests * sizes.dp;
-  std::string text = fmt::format(
-      "{} on {}, {} requests of {} + {} tokens\nt {} · p {} · d {}, keys and values in blocks of "
-      "{} "
-      "tokens\nbackend threads: {} ranks, {}\n\n",
-      printable(s.model.name.empty() ? s.model_text : s.model.name), printable(s.cluster_text),
-      requests, batch.input, batch.output, sizes.tp, sizes.pp, sizes.dp, r.job.block_size,
-      sizes.devices(),
-      r.iterations == 1 ? "1 batch, a cold one"
-                        : fmt::format("{} batches, the first one to warm up", r.iterations));
+  const auto several = [](std::int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  std::string text = fmt::format("{} on {}, {} of {} + {} tokens\n",
+                                 printable(s.model.name.empty() ? s.model_text : s.model.name),
+                                 printable(s.cluster_text), several(requests, "request"),
+                                 batch.input, batch.output);
+  text += fmt::format("t {} · p {} · d {}, keys and values in blocks of {}\n", sizes.tp, sizes.pp,
+                      sizes.dp, several(r.job.block_size, "token"));
+  text += fmt::format("backend {}: {}, {}\n\n", r.backend, several(sizes.devices(), "rank"),
+                      r.iterations == 1
+                          ? "1 batch, a cold one"
+                          : fmt::format("{} batches, the first one to warm up", r.iterations));
   text += comparison_text(compare(r), r.at_pace.has_value());
   const double tokens = static_cast<double>(requests * batch.output);
   const costmodel::Seconds all =
       r.measured.first_token + r.measured.token * static_cast<double>(batch.output - 1);
-  text += fmt::format("\n{} answers of {} tokens, {:.0f} tokens/s, checksum {:016x}\n", requests,
-                      batch.output, tokens / all.value, checksum(r.tokens));
+  text +=
+      fmt::format("\n{} of {}, {:.0f} tokens/s, checksum {:016x}\n", several(requests, "answer"),
+                  several(batch.output, "token"), tokens / all.value, checksum(r.tokens));
   for (const auto& note : r.notes) text += fmt::format("note: {}\n", printable(note));
   return text;
 }

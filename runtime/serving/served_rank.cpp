@@ -300,9 +300,11 @@ Seconds ServedRank::operators_of(int rounds, const std::function<void()>& betwee
   forward_.clocked(true);
   forward_.restart_clock();
   Seconds choosing;
+  int passes = 0;
   for (int i = 0; i < rounds * job_.batch.parts; ++i) {
     const Part own = part(i % job_.batch.parts);
     if (own.count == 0) continue;
+    ++passes;
     between();
     ids_.assign(at(own.count), 1);
     Block x = layers(own, 1, std::min(before, job_.batch.cached() - 1),
@@ -314,12 +316,12 @@ Seconds ServedRank::operators_of(int rounds, const std::function<void()>& betwee
     choosing += thread_time() - begin;
   }
   forward_.clocked(false);
-  return (forward_.operators() + choosing) / (rounds * job_.batch.parts);
+  return (forward_.operators() + choosing) / passes;
 }
 
 Seconds ServedRank::collectives_of(int rounds) {
   if (job_.sizes.tp == 1) return {};
-  const ServedShape shape{part(0).count, 1};
+  const ServedShape shape{part(job_.batch.parts - 1).count, 1};  // the largest
   std::vector<float> sum(at(shape.rows() * job_.model.hidden));
   std::vector<float> own(
       at(shape.rows() * costmodel::padded_vocab(job_.model.vocab, job_.sizes.tp)));
@@ -343,7 +345,7 @@ Seconds ServedRank::collectives_of(int rounds) {
 
 Seconds ServedRank::transfers_of(int rounds) {
   if (job_.sizes.pp == 1) return {};
-  const Part own = part(0);
+  const Part own = part(job_.batch.parts - 1);  // the largest
   Block hidden =
       arena_.take(MemoryKind::activations, at(own.count * job_.model.hidden) * sizeof(float));
   hidden.clear();

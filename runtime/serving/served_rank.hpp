@@ -15,6 +15,7 @@
 #include "runtime/backend/transport.hpp"
 #include "runtime/serving/forward_pass.hpp"
 #include "runtime/serving/kv_cache.hpp"
+#include "runtime/serving/served_measurement.hpp"
 
 namespace runtime {
 
@@ -33,21 +34,6 @@ struct ServedJob {
 // Prompts that depend on the seed alone, not on the plan.
 std::vector<std::int64_t> drawn_prompts(std::uint64_t seed, std::int64_t requests,
                                         std::int64_t tokens, std::int64_t vocab);
-
-struct ServedMeasurement {
-  costmodel::Seconds first_token, end;  // of all requests, since all ranks began together
-  std::vector<std::int64_t> tokens;     // [requests][output], on the last stage; else empty
-  TrafficCount traffic;
-  std::int64_t weights = 0, cache = 0, activations = 0;  // bytes; the latter two at their highest
-  double pace = 0;  // of its operators, against those of the decode that was timed; 0: unknown
-};
-
-// What a round of decoding is made of on one rank, each measured alone.
-struct DecodePace {
-  costmodel::Seconds operators;    // of one part of the batch, on the thread's clock
-  costmodel::Seconds collectives;  // of one part
-  costmodel::Seconds transfers;    // once around all stages
-};
 
 class ServedRank {
  public:

@@ -49,6 +49,21 @@ TEST_CASE("A step grows with its load, part by part") {
         doctest::Approx(2 * times.of(decode(8, 1000)).cache.value));
 }
 
+TEST_CASE("In fp32 a row takes as long to multiply as eight, and messages are twice as large") {
+  const auto small = [](int tp) {
+    return served::scenario(
+        "weights: fp32, kv_cache: fp32, input_tokens: 48, output_tokens: 24, requests: 8",
+        "llama-tiny", "laptop-cpu", 8, "{tp: " + std::to_string(tp) + ", dp: 1}");
+  };
+  const auto s = small(1), cut = small(2);
+  CHECK(times_of(s).of(decode(1, 60)).arithmetic.value ==
+        doctest::Approx(times_of(s).of(decode(8, 60)).arithmetic.value).epsilon(0.05));
+  CHECK(times_of(s).of(decode(9, 60)).arithmetic.value >
+        1.5 * times_of(s).of(decode(8, 60)).arithmetic.value);
+  CHECK(times_of(cut).of(decode(8, 60)).collectives.value > 0);
+  CHECK(element_bytes(cut.serving.weights) == 4);
+}
+
 TEST_CASE("A long prompt is bound by its products, of 2 FLOPs a parameter and token") {
   const auto s = served::usual();
   StepLoad load;

@@ -57,7 +57,7 @@ TEST_CASE("decoding from the cache makes the tokens that computing all of them a
       for (const auto& text : texts)
         one.prompts.insert(one.prompts.end(), text.begin(), text.end());
       one.batch.input = job.batch.input + round;
-      const std::vector<std::int64_t> next = serve_job(one, again).tokens;
+      const std::vector<std::int64_t> next = serve_job(one, again).value().tokens;
       for (std::size_t i = 0; i < texts.size(); ++i) {
         CHECK(next[i] == cached.tokens[i * static_cast<std::size_t>(job.batch.output) +
                                        static_cast<std::size_t>(round)]);
@@ -70,9 +70,12 @@ TEST_CASE("decoding from the cache makes the tokens that computing all of them a
 TEST_CASE("prompts that exceed a pass together are prefilled one after the other") {
   const char* plan = "{tp: 2, pp: 2, dp: 1}";
   const ServeResult whole = served(served_runs::llama, plan);
-  const ServeResult apart = serve_plan(served_runs::request(
-      served_runs::llama, plan,
-      "input_tokens: 21, output_tokens: 14, requests: 5, max_num_batched_tokens: 22"));
+  const ServeResult apart =
+      serve_plan(
+          served_runs::request(
+              served_runs::llama, plan,
+              "input_tokens: 21, output_tokens: 14, requests: 5, max_num_batched_tokens: 22"))
+          .value();
   CHECK(apart.tokens == whole.tokens);
   check_exact(apart);
   CHECK(apart.activations.front() < whole.activations.front());
@@ -81,7 +84,7 @@ TEST_CASE("prompts that exceed a pass together are prefilled one after the other
 TEST_CASE("the pace is known from the second batch on, and every batch answers alike") {
   ServeRequest request = served_runs::request(served_runs::llama, "{tp: 2, pp: 2, dp: 1}");
   request.iterations = 2;
-  const ServeResult r = serve_plan(request);
+  const ServeResult r = serve_plan(request).value();
   CHECK(r.tokens == served(served_runs::llama, "{tp: 2, pp: 2, dp: 1}").tokens);
   check_exact(r);
   REQUIRE(r.at_pace.has_value());
@@ -96,9 +99,9 @@ TEST_CASE("the pace is known from the second batch on, and every batch answers a
 TEST_CASE(
     "another seed has other weights and prompts; 16 bits are computed in 32, and it is said") {
   ServeRequest request = served_runs::request(served_runs::llama, "{tp: 1, pp: 1, dp: 1}");
-  const auto first = serve_plan(request).tokens;
+  const auto first = serve_plan(request).value().tokens;
   request.seed = 2;
-  const ServeResult other = serve_plan(request);
+  const ServeResult other = serve_plan(request).value();
   CHECK(other.tokens != first);
   for (const std::string& note : other.notes) CHECK(note.find("computed in") != 0);
 }

@@ -44,7 +44,7 @@ TEST_CASE("the report of the scenario that is shipped, with a smaller model, is 
   request.root = costmodel::serving_tree(file, fixtures::configs(), {"model=llama-tiny"});
   request.scenario = read_serving(request.root, "serve-small-llama-cpu", fixtures::configs());
   request.iterations = 1;
-  const std::string text = serve_report(serve_plan(request));
+  const std::string text = serve_report(serve_plan(request).value());
   CHECK(golden::compare("report_run_serving.txt", without_machine(text)) == "");
 }
 

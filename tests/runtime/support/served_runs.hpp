@@ -37,7 +37,7 @@ inline runtime::ServeRequest request(
 }
 
 inline runtime::ServeResult served(const std::string& model, const std::string& plan) {
-  return serve_plan(request(model, plan));
+  return serve_plan(request(model, plan)).value();
 }
 
 // Every byte that is predicted is the one that was measured.
