@@ -196,9 +196,10 @@ void refuse_training_flags(const CommandLine& line, const runtime::Backend& back
           "write --backend threads, mpi or tcp: serving runs on CPUs");
   }
   require_flags_of(line, backend);
-  if (line.has("calibrated"))
+  if (line.has("calibrated")) {
     usage("--calibrated means nothing to a scenario of serving",
           "leave it out: such a run times its own operators");
+  }
   if (line.has("trace")) usage("--trace means nothing to a scenario of serving", "leave it out");
 }
 

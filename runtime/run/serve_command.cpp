@@ -19,7 +19,6 @@ namespace runtime {
 
 using costmodel::Bytes;
 using costmodel::Seconds;
-using costmodel::ServedBatch;
 using costmodel::ServingScenario;
 
 namespace {
@@ -165,7 +164,8 @@ class Summary {
 
  private:
   const ServedRecord& of(int replica, int stage, int tensor) const {
-    return ranks_[static_cast<std::size_t>((replica * sizes_.pp + stage) * sizes_.tp + tensor)];
+    const std::int64_t rank = (std::int64_t{replica} * sizes_.pp + stage) * sizes_.tp + tensor;
+    return ranks_[static_cast<std::size_t>(rank)];
   }
 
   void add_stage(int stage) {

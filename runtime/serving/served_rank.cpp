@@ -15,7 +15,6 @@ namespace runtime {
 using costmodel::LayerKind;
 using costmodel::Seconds;
 using costmodel::ServedShape;
-using costmodel::ServingSizes;
 
 namespace {
 

@@ -75,7 +75,7 @@ TEST_CASE("several tokens at once attend to what is cached and to those before t
   std::vector<float> expected(72), out(32);
   cpu::append_to_cache(whole, all.at(0), qkv);
   cpu::cached_attention(whole, all.at(0), qkv, expected);
-  const auto head = std::span(qkv).first(5 * 16), tail = std::span(qkv).subspan(5 * 16);
+  const auto head = std::span(qkv).first(80), tail = std::span(qkv).subspan(80);
   cpu::append_to_cache(first, apart.at(0), head);
   cpu::append_to_cache(rest, apart.at(5), tail);
   cpu::cached_attention(rest, apart.at(5), tail, out);

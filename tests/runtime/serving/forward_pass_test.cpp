@@ -89,9 +89,10 @@ TEST_CASE("a layer computes the same rows one at a time as all at once, and hold
     const auto h = static_cast<std::size_t>(layer.spec.hidden);
     for (std::int64_t row = 0; row < 6; ++row) {
       const auto one = layer.run(apart, row, 1);
-      for (std::size_t i = 0; i < h; ++i)
+      for (std::size_t i = 0; i < h; ++i) {
         CHECK(one[i] ==
               doctest::Approx(whole[static_cast<std::size_t>(row) * h + i]).epsilon(1e-4));
+      }
     }
     CHECK(layer.arena.in_use(MemoryKind::activations) == 0);
     CHECK(layer.arena.peak(MemoryKind::activations) > 0);
