@@ -101,9 +101,10 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   scenario.name = name;
   scenario.file = root.mark.file;
   if (const auto workload = reader.text("workload"); workload && *workload != "training") {
-    throw ConfigError(reader.mark_of("workload"),
-                      fmt::format("a scenario of {} is none of training", quote(*workload)),
-                      "evaluate, explain, plan and export take `workload: inference`");
+    throw ConfigError(
+        reader.mark_of("workload"),
+        fmt::format("a scenario of {} is none of training", quote(*workload)),
+        "evaluate, explain, plan, sweep, compare, run and export take `workload: inference`");
   }
   read_parts(reader, path, scenario);
   scenario.training =

@@ -44,8 +44,10 @@ Bytes returned_tokens(double rows);
 // `input` tokens, each answered by `output` tokens, the most likely ones.
 struct ServedBatch {
   std::int64_t requests = 1, input = 1, output = 1;
-  std::int64_t budget = 1;  // tokens of a pass that prefills: whole prompts as far as they go
-  int parts = 1;            // that follow one another through the stages: pp
+  // Tokens of a pass that prefills: whole prompts as far as they go, and a prompt that alone
+  // exceeds it in chunks (Sarathi, Agrawal et al. 2023, arXiv:2308.16369).
+  std::int64_t budget = 1;
+  int parts = 1;  // that follow one another through the stages: pp
   // Requests of part `i`, which are requests first(i) to first(i + 1).
   std::int64_t first(int i) const { return requests * i / parts; }
   std::int64_t cached() const { return input + output - 1; }  // tokens of a request at the end

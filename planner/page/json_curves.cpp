@@ -15,6 +15,12 @@
 
 namespace planner {
 
+bool is_served(const Json& point) { return point.contains("next_token_s"); }
+
+const char* time_key(const Json& point) {
+  return is_served(point) ? "next_token_s" : "iteration_s";
+}
+
 namespace {
 
 struct Shown {
@@ -37,7 +43,7 @@ std::vector<Json> values_of(const Json& points, const std::string& key) {
   return values;
 }
 
-bool is_known(const Json& point) { return at(point, {"iteration_s"}).is_number(); }
+bool is_known(const Json& point) { return at(point, {time_key(point)}).is_number(); }
 bool is_knee(const Json& point) { return at(point, {"knee"}) == Json(true); }
 bool does_fit(const Json& point) { return at(point, {"fits"}) == Json(true); }
 
@@ -57,6 +63,8 @@ std::vector<double> places(const std::vector<Json>& values) {
 
 constexpr Shown time_shown{"iteration_s", "iteration", &duration_text};
 constexpr Shown rate_shown{"tokens_per_s", "tokens/s", &rate_text};
+constexpr Shown token_shown{"next_token_s", "time a token", &duration_text};
+constexpr Shown served_shown{"output_tokens_per_s", "output tokens/s", &rate_text};
 
 ChartPoint point_at(const Json& point, const Shown& shown, double x, const std::string& where) {
   ChartPoint p{.x = x, .y = std::nullopt, .hover = ""};
@@ -114,7 +122,7 @@ std::string curve(const Json& points, const std::string& across, const std::stri
 
 HeatCell cell_of(const Json& point, const std::string& where) {
   if (!is_known(point)) return {std::nullopt, "–", ""};
-  const double seconds = number_at(point, {"iteration_s"});
+  const double seconds = number_at(point, {time_key(point)});
   const bool fits = does_fit(point);
   return {seconds, duration_text(seconds),
           fmt::format("{}: {}{}", where, duration_text(seconds), fits ? "" : ", does not fit"),
@@ -126,12 +134,15 @@ std::optional<HeatMap> heat_map_of(const Json& points, const std::string& down,
                                    const std::string& across) {
   const auto rows = values_of(points, down), columns = values_of(points, across);
   if (rows.size() > most_cells || columns.size() > most_cells) return std::nullopt;
-  HeatMap map{.label = fmt::format("iteration over {} and {}", down, across),
-              .row_title = fmt::format("{} (rows), time of an iteration", down),
-              .column_title = across,
-              .rows = {},
-              .columns = {},
-              .cells = {}};
+  const bool served = is_served(points.front());
+  HeatMap map{
+      .label =
+          fmt::format("{} over {} and {}", served ? "time a token" : "iteration", down, across),
+      .row_title = fmt::format("{} (rows), time {}", down, served ? "a token" : "of an iteration"),
+      .column_title = across,
+      .rows = {},
+      .columns = {},
+      .cells = {}};
   for (const Json& row : rows) map.rows.push_back(words(row));
   for (const Json& column : columns) map.columns.push_back(words(column));
   map.cells.assign(rows.size(), std::vector<HeatCell>(columns.size()));
@@ -168,7 +179,7 @@ std::vector<std::string> swept_axes(const Json& points) {
   if (!points.is_array() || points.empty() || !points.front().is_object()) return axes;
   std::size_t all = 1;
   for (const auto& [key, value] : points.front().items()) {
-    if (key == "m") break;
+    if (key == "m" || key == "output_tokens_per_s") break;  // the results
     axes.push_back(key);
     all *= values_of(points, key).size();
   }
@@ -182,7 +193,13 @@ std::string curves_section(const Json& points) {
   const auto axes = swept_axes(points);
   if (points.size() < 2 || std::ranges::none_of(points, &is_known)) return "";
   std::string html;
-  if (axes.size() == 1) {
+  const bool served = is_served(points.front());
+  if (served && axes.size() < 3) {
+    const std::string by = axes.size() == 2 ? axes[1] : "";
+    html = curve(points, axes[0], by, served_shown) + curve(points, axes[0], by, token_shown);
+    const auto map = by.empty() ? std::nullopt : heat_map_of(points, axes[0], by);
+    if (map) html += heat_map_html(*map);
+  } else if (axes.size() == 1) {
     html =
         is_devices(axes[0]) ? scaling_curves(points, "") : curve(points, axes[0], "", time_shown);
   } else if (axes.size() == 2) {
@@ -190,16 +207,18 @@ std::string curves_section(const Json& points) {
     if (devices != axes.end()) html = scaling_curves(points, axes[devices == axes.begin() ? 1 : 0]);
     if (const auto map = heat_map_of(points, axes[0], axes[1])) html += heat_map_html(*map);
   }
-  return section(std::ranges::any_of(axes, is_devices) ? "How it scales"
-                 : axes.size() == 1                    ? "The curve"
-                                                       : "The map",
-                 html);
+  const char* title = axes.size() == 1 ? "The curve" : "The map";
+  if (std::ranges::any_of(axes, is_devices)) title = "How it scales";
+  if (served) title = "The curves";
+  return section(title, html);
 }
 
 std::string sweep_svg(const std::string& json) {
   const Json points = Json::parse(json);
   const auto axes = swept_axes(points);
   if (points.size() < 2 || std::ranges::none_of(points, &is_known)) return "";
+  if (is_served(points.front()) && axes.size() < 3)
+    return chart_svg(chart_of(points, axes[0], axes.size() == 2 ? axes[1] : "", served_shown));
   if (axes.size() == 1)
     return chart_svg(chart_of(points, axes[0], "", is_devices(axes[0]) ? rate_shown : time_shown));
   if (axes.size() != 2) return "";

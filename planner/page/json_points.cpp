@@ -37,22 +37,34 @@ constexpr std::array results{Result{"m", "micro-batches", &count_figure},
                              Result{"bubble", "bubble", &share_figure},
                              Result{"peak_gib", "GiB", &count_figure},
                              Result{"speedup", "speed-up", &count_figure},
-                             Result{"efficiency", "efficiency", &share_figure}};
+                             Result{"efficiency", "efficiency", &share_figure},
+                             Result{"output_tokens_per_s", "output tokens/s", &count_figure},
+                             Result{"per_device", "a device", &count_figure},
+                             Result{"first_token_s", "first token", &seconds_figure},
+                             Result{"next_token_s", "a token", &seconds_figure},
+                             Result{"answer_s", "answer", &seconds_figure},
+                             Result{"usd_per_m", "dollars/M", &count_figure},
+                             Result{"weights_gib", "GiB weights", &count_figure}};
 
 bool is_sweep(const Json& report) {
   return report.is_array() && !report.empty() && std::ranges::all_of(report, [](const Json& point) {
-           return point.is_object() && point.contains("iteration_s") && point.contains("fits");
+           return point.is_object() && point.contains("fits") &&
+                  (point.contains("iteration_s") || point.contains("next_token_s"));
          });
 }
 
-double time_of(const Json& point) { return number_at(point, {"iteration_s"}); }
+double time_of(const Json& point) { return number_at(point, {time_key(point)}); }
+// What is the more the better.
+double merit(const Json& point) {
+  return is_served(point) ? number_at(point, {"output_tokens_per_s"}) : -time_of(point);
+}
 bool fits(const Json& point) { return at(point, {"fits"}) == Json(true); }
 
-// The point that fits and takes least; null where none does.
+// The point that fits and takes least, or serves most; null where none does.
 const Json* fastest(const Json& points) {
   const Json* best = nullptr;
   for (const Json& point : points) {
-    if (fits(point) && (best == nullptr || time_of(point) < time_of(*best))) best = &point;
+    if (fits(point) && (best == nullptr || merit(point) > merit(*best))) best = &point;
   }
   return best;
 }
@@ -67,7 +79,7 @@ std::vector<std::string> swept_keys(const Json& point) {
 }
 
 std::string verdict_cell(const Json& point) {
-  if (at(point, {"iteration_s"}).is_number())
+  if (at(point, {time_key(point)}).is_number())
     return fits(point) ? "fits" : "<span class=\"bad\">does not fit</span>";
   return "<span class=\"bad\">" + html_text(words(at(point, {"error"}))) + "</span>";
 }
@@ -81,11 +93,14 @@ std::string points_verdict(const Json& report) {
   std::vector<std::string> where;
   for (const auto& key : swept_keys(*best)) where.push_back(key + " " + words((*best)[key]));
   const auto fitting = std::ranges::count_if(report, &fits);
+  const bool served = is_served(*best);
   return fmt::format(
-      "<b>{} an iteration</b>{}: the fastest that fits; {} of {} points fit.",
-      seconds_figure((*best)["iteration_s"]),
+      "<b>{} {}</b>{}: the {} that fits; {} of {} points fit.",
+      served ? count_figure((*best)["output_tokens_per_s"])
+             : seconds_figure((*best)["iteration_s"]),
+      served ? "output tokens/s" : "an iteration",
       where.empty() ? "" : " at " + html_text(fmt::format("{}", fmt::join(where, ", "))),
-      costmodel::format_integer(fitting),
+      served ? "most" : "fastest", costmodel::format_integer(fitting),
       costmodel::format_integer(static_cast<std::int64_t>(report.size())));
 }
 
@@ -104,7 +119,7 @@ std::string points_section(const Json& report) {
   for (const Result& result : results) {
     if (!told(result)) continue;
     table.columns.push_back({result.title});
-    if (result.key == "iteration_s") table.columns.push_back({"", false});
+    if (result.key == time_key(report.front())) table.columns.push_back({"", false});
   }
   const bool plans = report.front().contains("plan");
   if (plans) table.columns.push_back({"plan", false});
@@ -116,7 +131,7 @@ std::string points_section(const Json& report) {
     for (const Result& result : results) {
       if (!told(result)) continue;
       const std::string shown = result.shown(at(point, {result.key.data()}));
-      const bool time = result.key == "iteration_s";
+      const bool time = result.key == time_key(point);
       row.push_back(time && &point == best ? "<b>" + shown + "</b>" : shown);
       if (time) {
         const std::string_view colour = &point == best ? "reduction"
@@ -130,7 +145,9 @@ std::string points_section(const Json& report) {
     }
     row.push_back(verdict_cell(point));
   }
-  std::string note = "<p class=\"note\">Grey bars: does not fit. Green: the fastest that fits.";
+  std::string note =
+      fmt::format("<p class=\"note\">Grey bars: does not fit. Green: the {} that fits.",
+                  is_served(report.front()) ? "most tokens a second" : "fastest");
   if (report.size() > most) note += fmt::format(" The first {} points; the JSON has all.", most);
   return curves_section(report) + section("Every point", note + "</p>\n" + table_of_html(table));
 }

@@ -106,11 +106,11 @@ class Refusals {
 
   void check_batch(const costmodel::ServedBatch& batch,
                    const costmodel::ServingSizes& sizes) const {
-    refuse(
-        batch.input > batch.budget, "serving", "input_tokens",
-        fmt::format("prompts of {} tokens exceed a pass of {}, and the runtime does not cut them",
-                    batch.input, batch.budget),
-        "set max_num_batched_tokens higher, or input_tokens lower");
+    refuse(batch.input > batch.budget && !s_.serving.limits.chunked_prefill, "serving",
+           "input_tokens",
+           fmt::format("prompts of {} tokens exceed a pass of {}, and are not cut", batch.input,
+                       batch.budget),
+           "set chunked_prefill: true, or max_num_batched_tokens higher");
     const auto memory = serving_memory(s_.model, s_.cluster, s_.serving, sizes);
     const std::int64_t wanted = cache_blocks(batch, s_.serving.limits.block_size);
     refuse(static_cast<double>(wanted) > memory.blocks, "serving", "",

@@ -12,7 +12,7 @@ namespace runtime {
 
 // `root`: the scenario's tree, for the places of what is refused. Throws ConfigError for what the
 // runtime cannot execute: a plan to be searched, experts, latent attention, quantised weights,
-// arrivals, lengths that differ, prompts that have to be cut, a batch that no cache holds.
+// arrivals, lengths that differ, prompts that may not be cut, a batch that no cache holds.
 ServedJob served_job(const costmodel::Value& root, const costmodel::ServingScenario& scenario,
                      std::uint64_t seed, std::size_t memory_limit);
 

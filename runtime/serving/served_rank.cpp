@@ -222,26 +222,31 @@ void ServedRank::take_tokens(const Part& part) {
                   std::as_writable_bytes(next(part)));
 }
 
-void ServedRank::step(const Part& part, std::int64_t tokens, std::int64_t before) {
+void ServedRank::step(const Part& part, std::int64_t tokens, std::int64_t before, bool ends) {
   Block x;
   if (!stage_.first) x = receive(part, part.count * tokens);
   x = layers(part, tokens, before, std::move(x));
   if (!stage_.last) return pass_on(part, x);
+  if (!ends) return;
   choose(part, gathered(logits(part, tokens, std::move(x))));
   for (std::int64_t i = 0; i < part.count; ++i)
     made_[at((part.first + i) * job_.batch.output + round_)] = next(part)[at(i)];
 }
 
-// As many whole prompts at a time as the budget holds.
+// As many whole prompts at a time as the budget holds, or a chunk of one.
 void ServedRank::prefill(const Part& part) {
   const costmodel::ServedBatch& batch = job_.batch;
   const std::int64_t most = std::max<std::int64_t>(1, batch.budget / batch.input);
+  const std::int64_t chunk = std::min(batch.input, batch.budget);
   for (std::int64_t done = 0; done < part.count; done += most) {
     const Part some{part.number, part.first + done, std::min(most, part.count - done)};
     const std::int64_t first = (replica_ * batch.requests + some.first) * batch.input;
-    const auto ids = std::span(job_.prompts).subspan(at(first), at(some.count * batch.input));
-    ids_.assign(ids.begin(), ids.end());
-    step(some, batch.input, 0);
+    for (std::int64_t before = 0; before < batch.input; before += chunk) {
+      const std::int64_t tokens = std::min(chunk, batch.input - before);
+      const auto ids = std::span(job_.prompts).subspan(at(first + before), at(some.count * tokens));
+      ids_.assign(ids.begin(), ids.end());
+      step(some, tokens, before, before + tokens == batch.input);
+    }
   }
 }
 

@@ -69,8 +69,9 @@ class ServedRank {
   Block logits(const Part& part, std::int64_t tokens, Block hidden);
   Block gathered(Block logits);
   void choose(const Part& part, const Block& logits);
-  // A pass through this stage, from the stage before to the one after.
-  void step(const Part& part, std::int64_t tokens, std::int64_t before);
+  // A pass through this stage, from the stage before to the one after; `ends`: with the last token
+  // of its text so far, so that the next one is chosen.
+  void step(const Part& part, std::int64_t tokens, std::int64_t before, bool ends = true);
   void prefill(const Part& part);
   void decode(const Part& part, std::int64_t round);
   void give_back_tokens(const Part& part);

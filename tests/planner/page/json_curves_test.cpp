@@ -34,6 +34,19 @@ TEST_CASE("one key is a curve with a dot for each answer, gaps where there is no
   CHECK_FALSE(has(swept.page, "<figure class=\"heat\">"));
 }
 
+TEST_CASE("a sweep of serving draws tokens a second and the time of a token") {
+  const program::Scratch scratch;
+  const Both one = both("sweep serve-llama-7b-nvlink-4 --over tp=1,2,3,4", scratch);
+  CHECK(swept_axes(one.json) == std::vector<std::string>{"tp"});
+  CHECK(count_of(one.page, "class=\"dot compute\"") == 2 * 3);
+  CHECK(has(one.page, "output tokens/s over tp"));
+  CHECK(has(one.page, "time a token over tp"));
+  const Both two =
+      both("sweep serve-llama-7b-nvlink-4 --over serving.requests=8,64 --over tp=1,4", scratch);
+  CHECK(has(two.page, "<figure class=\"heat\">"));
+  CHECK(has(two.page, "time a token over serving.requests and tp"));
+}
+
 TEST_CASE("dp is an axis where it is swept, and else a result; its points tell it") {
   const program::Scratch scratch;
   const Both swept = both("sweep tiny-gpt-cpu --over dp=1,2,4 --set cluster.devices=4", scratch);

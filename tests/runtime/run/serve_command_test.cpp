@@ -81,6 +81,20 @@ TEST_CASE("prompts that exceed a pass together are prefilled one after the other
   CHECK(apart.activations.front() < whole.activations.front());
 }
 
+TEST_CASE("a prompt that exceeds a pass is prefilled in chunks, to the same tokens and bytes") {
+  for (const char* model : {served_runs::gpt, served_runs::llama}) {
+    for (const char* plan : {"{tp: 1, pp: 1, dp: 1}", "{tp: 2, pp: 2, dp: 1}"}) {
+      const ServeResult chunks =
+          serve_plan(served_runs::request(model, plan,
+                                          "input_tokens: 21, output_tokens: 14, requests: 5, "
+                                          "max_num_batched_tokens: 8, chunked_prefill: true"))
+              .value();
+      CHECK(chunks.tokens == served(model, plan).tokens);
+      check_exact(chunks);
+    }
+  }
+}
+
 TEST_CASE("the pace is known from the second batch on, and every batch answers alike") {
   ServeRequest request = served_runs::request(served_runs::llama, "{tp: 2, pp: 2, dp: 1}");
   request.iterations = 2;

@@ -79,7 +79,7 @@ TEST_CASE("what the runtime does not serve is refused") {
       {refusal(plain, std::string(usual) + ", max_num_seqs: 4"), "6 requests exceed the 4",
        "max_num_seqs"},
       {refusal(plain, std::string(usual) + ", max_num_batched_tokens: 20"),
-       "prompts of 21 tokens exceed a pass of 20", "max_num_batched_tokens higher"},
+       "prompts of 21 tokens exceed a pass of 20", "set chunked_prefill: true"},
       {refusal(plain, "input_tokens: 8000, output_tokens: 9000000, requests: 6"),
        "blocks of a replica's cache, which has", "fewer or shorter requests"},
   };
