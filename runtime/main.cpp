@@ -61,6 +61,7 @@ const costmodel::Program run_program{
                   .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend "
                                "threads",
                                "shardplan run tiny-gpt-cpu --backend emulated --virtual-clock",
+                               "shardplan run serve-small-llama-cpu --set plan.pp=1",
                                "mpirun -np 4 shardplan run tiny-gpt-cpu --format json --out "
                                "run.json"},
                   .usages = {"shardplan run SCENARIO [--backend NAME] [flags]",
@@ -75,7 +76,7 @@ const costmodel::Program run_program{
                   "calibrate wrote"},
          {.name = "iterations",
           .value = "N",
-          .help = "iterations, the first one to warm up (default 3)"},
+          .help = "iterations, of serving batches; the first one warms up (default 3)"},
          {.name = "trace",
           .value = "FILE",
           .help = "write the last iteration as a Chrome/Perfetto trace"},
@@ -87,7 +88,9 @@ const costmodel::Program run_program{
          {.name = "virtual-clock",
           .help = "count the time instead of waiting",
           .only_for = "emulated"},
-         {.name = "seed", .value = "N", .help = "of data, weights and dropout (default 1)"},
+         {.name = "seed",
+          .value = "N",
+          .help = "of data or prompts, weights and dropout (default 1)"},
          {.name = "memory-limit",
           .value = "SIZE",
           .help = "that a rank may use, such as 512 MiB (default: none)"},
@@ -96,7 +99,8 @@ const costmodel::Program run_program{
           .help = "for one message from another rank (default 60)"},
          {.name = "fail-above",
           .value = "PCT",
-          .help = "exit with 4 when the iteration time is predicted worse than this"},
+          .help = "exit with 4 when the iteration time, of serving the time of a token at its "
+                  "pace, is predicted worse than this"},
          {.name = "format", .value = "FORMAT", .help = "text or json"},
          costmodel::out_flag,
          costmodel::set_flag,

@@ -110,6 +110,28 @@ TEST_CASE("the pace is known from the second batch on, and every batch answers a
   CHECK(limit_missed(r, 1e-9).find("time a token is predicted") == 0);
 }
 
+TEST_CASE("fewer requests than stages leave parts of the batch empty") {
+  const char* one = "input_tokens: 5, output_tokens: 6, requests: 1";
+  const auto alone = served_runs::request(served_runs::llama, "{tp: 1, pp: 1, dp: 1}", one);
+  auto cut = served_runs::request(served_runs::llama, "{tp: 2, pp: 4, dp: 1}", one);
+  cut.iterations = 2;
+  const ServeResult r = serve_plan(cut).value();
+  CHECK(r.tokens == serve_plan(alone).value().tokens);
+  check_exact(r);
+  CHECK(r.at_pace.value().value > 0);
+}
+
+TEST_CASE("answers of one token have no time a token") {
+  auto request = served_runs::request(served_runs::gpt, "{tp: 2, pp: 2, dp: 1}",
+                                      "input_tokens: 5, output_tokens: 1, requests: 3");
+  request.iterations = 2;
+  const ServeResult r = serve_plan(request).value();
+  CHECK(r.tokens.size() == 3);
+  CHECK_FALSE(r.at_pace.has_value());
+  CHECK(compare(r).front().key == "first_token_s");
+  check_exact(r);
+}
+
 TEST_CASE(
     "another seed has other weights and prompts; 16 bits are computed in 32, and it is said") {
   ServeRequest request = served_runs::request(served_runs::llama, "{tp: 1, pp: 1, dp: 1}");
