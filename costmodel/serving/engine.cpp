@@ -84,14 +84,14 @@ const Keys<EngineSpec>& engine_rows() {
                      "start of the engine's own all-reduce inside a node; 0: none"),
       key::number<E>("custom_all_reduce_most", &E::custom_most, 0.0, 1e9,
                      "the largest message that it takes"),
-      key::number<E>("context_bytes", &E::context, 0.0, 1e11,
-                     "memory outside weights, cache and activations"),
-      key::flag<E>("reserves_output", &E::reserves_output,
-                   "a request is admitted only when its whole output has room"),
       key::whole<E>("stage_tensors", &E::stage_tensors, {1, 2},
                     "tensors that a stage passes on: hidden states, and the residual"),
       key::flag<E>("splits_transfers", &E::splits_transfers,
                    "each tensor rank passes on its part of them, else all of them"),
+      key::number<E>("context_bytes", &E::context, 0.0, 1e11,
+                     "memory outside weights, cache and activations"),
+      key::flag<E>("reserves_output", &E::reserves_output,
+                   "a request is admitted only when its whole output has room"),
       key::map<E>("limits", &E::limits, limit_keys()), key::source<E>());
   static const auto all = joined<E>(own, key::of_part<E>(&E::prior, constant_keys()));
   return all;

@@ -85,12 +85,12 @@ struct EngineSpec {
   double grouped_cache = 1;    // rate of reading the cache of grouped heads relative to cache_share
   Seconds custom_all_reduce;   // one-shot all-reduce of the engine's own; 0: none
   Bytes custom_most{8388608};  // ... up to so many bytes
-  Bytes context{2.5e9};        // of a device outside weights, cache and activations
-  bool reserves_output = false;  // a request is admitted when its whole output has room
   // Between stages travel the hidden states and, in engines that add it in the next norm, the
   // residual; cut over the tensor ranks, which gather it, or whole from each of them.
   std::int64_t stage_tensors = 2;
   bool splits_transfers = true;
+  Bytes context{2.5e9};        // of a device outside weights, cache and activations
+  bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
 };
 
