@@ -218,9 +218,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   }
   const Value& serving = reader.required("serving");
   s.serving = read_spec(serving, path, s.cluster.device.name);
-  require_rate(s.serving, s.cluster.device, serving);
   s.input_mark = serving.find("input_tokens")->mark;
   require_positions(s);
+  require_rate(s.serving, s.cluster.device, serving);
   const Value* seqs = serving.find("max_num_seqs");
   s.batch_mark = seqs != nullptr ? seqs->mark : serving.mark;
   const Value* bound = serving.find("latency_bound");

@@ -89,7 +89,7 @@ struct EngineSpec {
   // residual; cut over the tensor ranks, which gather it, or whole from each of them.
   std::int64_t stage_tensors = 2;
   bool splits_transfers = true;
-  Bytes context{2.5e9};        // of a device outside weights, cache and activations
+  Bytes context{2.5e9};          // of a device outside weights, cache and activations
   bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
 };
