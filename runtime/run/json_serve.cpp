@@ -68,10 +68,13 @@ std::string serve_json(const ServeResult& r) {
             {"answers_checksum", fmt::format("{:016x}", checksum(r.tokens))},
             {"notes", r.notes}};
   if (r.at_pace) {
-    const auto& error = compare(r).front().at_pace_error_pct;
-    json["at_pace"] = {{"pace", r.pace},
-                       {"predicted", {{"time", {{"token_s", r.at_pace->value}}}}},
-                       {"error_pct", {{"token_s", error ? Json(*error) : Json()}}}};
+    Json paced = Json::object(), missed = Json::object();
+    for (const Compared& row : compare(r)) {
+      if (!row.at_pace) continue;
+      paced[row.key] = *row.at_pace;
+      missed[row.key] = row.at_pace_error_pct ? Json(*row.at_pace_error_pct) : Json();
+    }
+    json["at_pace"] = {{"pace", r.pace}, {"predicted", {{"time", paced}}}, {"error_pct", missed}};
   }
   return costmodel::json_text(json);
 }

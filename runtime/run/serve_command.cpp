@@ -24,7 +24,7 @@ using costmodel::ServingScenario;
 namespace {
 
 constexpr double element = sizeof(float);
-constexpr int timed_rounds = 30;
+constexpr int timed_rounds = 30, timed_prefills = 4;
 
 // Of the ranks as the serving model has them: weights and cache by its formulas, bytes by its op
 // lists.
@@ -126,12 +126,15 @@ ServedRecord serve_rank(const ServedJob& job, const ServeRequest& request, Trans
     const Seconds end = one.end;
     record.batches.push_back(std::move(one));
     if (transport.rank() == 0 && request.progress) request.progress(i, end);
-    if (i > 0 || request.iterations == 1 || job.batch.output == 1) continue;
+    if (i > 0 || request.iterations == 1) continue;
     paced.slowdown(Seconds(1));  // settles how often it takes a yardstick
-    record.alone = rank.timed(timed_rounds, [&] {
+    const auto between = [&] {
       sticks += yardstick.now();
       ++taken;
-    });
+    };
+    record.decode = rank.timed(decode_pass(job), timed_rounds, between);
+    if (const auto prompts = prefill_pass(job))
+      record.prefill = rank.timed(*prompts, timed_prefills, between);
     paced.slowdown(sticks / taken);
   }
   return record;
@@ -204,37 +207,47 @@ class Summary {
     }
   }
 
+  using Kind = PassPace ServedRecord::*;
+
   // Of one part of the batch on a stage: means over its ranks.
-  Seconds part_on(int stage) const {
+  Seconds part_on(int stage, Kind kind) const {
     Seconds sum;
     for (int replica = 0; replica < sizes_.dp; ++replica) {
       for (int tensor = 0; tensor < sizes_.tp; ++tensor) {
-        const DecodePace& alone = of(replica, stage, tensor).alone;
+        const PassPace& alone = of(replica, stage, tensor).*kind;
         sum += alone.operators + alone.collectives;
       }
     }
     return sum / (static_cast<double>(sizes_.dp) * sizes_.tp);
   }
 
-  // A round takes as many times the slowest stage as the batch has parts, pp unless requests are
-  // fewer (costmodel/serving/step_time.hpp), and at least a part's way through all stages.
-  void add_pace() {
-    if (result_.iterations < 2 || result_.job.batch.output < 2) return;
+  // All parts' way through the stages, pp of them unless requests are fewer. In a round of decoding
+  // they follow those of the round before, and it takes as many times the slowest stage
+  // (costmodel/serving/step_time.hpp), and at least a part's way through all; prompts come into
+  // empty stages, as in a pipeline's forward passes.
+  Seconds all_parts(Kind kind) const {
     Seconds slowest, once, around;
-    double pace = 0;
     for (int p = 0; p < sizes_.pp; ++p) {
-      slowest = max(slowest, part_on(p));
-      once += part_on(p);
+      slowest = max(slowest, part_on(p, kind));
+      once += part_on(p, kind);
     }
-    for (const ServedRecord& rank : ranks_) {
-      around += rank.alone.transfers / static_cast<double>(ranks_.size());
-      pace += median(rank.batches, [](const ServedMeasurement& m) { return m.pace; }) /
-              static_cast<double>(ranks_.size());
-    }
-    result_.pace = pace;
+    for (const ServedRecord& rank : ranks_)
+      around += (rank.*kind).transfers / static_cast<double>(ranks_.size());
     const auto parts =
         static_cast<double>(std::min<std::int64_t>(sizes_.pp, result_.job.batch.requests));
-    result_.at_pace = (max(parts * slowest, once) + around) * pace;
+    if (kind == &ServedRecord::prefill) return once + (parts - 1) * slowest + around;
+    return max(parts * slowest, once) + around;
+  }
+
+  void add_pace() {
+    if (result_.iterations < 2) return;
+    for (const ServedRecord& rank : ranks_) {
+      result_.pace += median(rank.batches, [](const ServedMeasurement& m) { return m.pace; }) /
+                      static_cast<double>(ranks_.size());
+    }
+    result_.at_pace = ServeTimes{{}, all_parts(&ServedRecord::decode) * result_.pace};
+    if (prefill_pass(result_.job))
+      result_.at_pace->first_token = all_parts(&ServedRecord::prefill) * result_.pace;
   }
 
   const std::vector<ServedRecord>& ranks_;
@@ -325,21 +338,26 @@ std::optional<ServeResult> serve_plan(const ServeRequest& request) {
   if (!result.at_pace) return served;
   result.notes.push_back(
       fmt::format("at its pace: operators, collectives and transfers of a round timed alone, {} "
-                  "times each; in the batches operators took {:.2f} times as long",
-                  timed_rounds, result.pace));
+                  "times each, of prompts {} times; in the batches operators took {:.2f} times as "
+                  "long",
+                  timed_rounds, timed_prefills, result.pace));
   return served;
 }
 
 std::vector<Compared> compare(const ServeResult& r) {
   ServeRows rows;
-  if (r.job.batch.output > 1)
+  const auto at_pace = [&](Seconds ServeTimes::*time) {
+    if (!r.at_pace || ((*r.at_pace).*time).value == 0) return;
+    Compared& row = rows.all.back();
+    row.at_pace = ((*r.at_pace).*time).value;
+    row.at_pace_error_pct = ServeRows::error_of(*row.at_pace, row.measured);
+  };
+  if (r.job.batch.output > 1) {
     rows.times("token_s", "time a token", r.predicted.token, r.measured.token);
-  if (r.at_pace) {
-    rows.all.back().at_pace = r.at_pace->value;
-    rows.all.back().at_pace_error_pct =
-        ServeRows::error_of(r.at_pace->value, r.measured.token.value);
+    at_pace(&ServeTimes::token);
   }
   rows.times("first_token_s", "first token", r.predicted.first_token, r.measured.first_token);
+  at_pace(&ServeTimes::first_token);
   for (int p = 0; p < r.job.sizes.pp; ++p) {
     const StageCounts& said = r.ledger[static_cast<std::size_t>(p)];
     const StageCounts& seen = r.counted[static_cast<std::size_t>(p)];

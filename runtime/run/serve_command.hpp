@@ -45,9 +45,10 @@ struct ServeResult {
   ServedJob job;
   int iterations = 0;
   ServeTimes predicted, measured;  // measured: medians of all batches but the first
-  // A token, from its operators, collectives and transfers, each timed alone on this machine, at
-  // the pace of the batches; nothing where there is no such token, or only the first batch.
-  std::optional<costmodel::Seconds> at_pace;
+  // The same from operators, collectives and transfers, each timed alone on this machine, at the
+  // pace of the batches; nothing after the first batch alone. The first token's is 0 where a part's
+  // prompts are no single pass.
+  std::optional<ServeTimes> at_pace;
   double pace = 0;                           // of the batches relative to that timing
   std::vector<StageCounts> ledger, counted;  // by stage
   std::vector<std::int64_t> activations;     // bytes by stage, at their highest

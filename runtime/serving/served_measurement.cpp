@@ -43,8 +43,8 @@ struct RecordNumbers {
   }
   void record(ServedRecord& r) {
     list(r.batches, [this](ServedMeasurement& m) { batch(m); });
-    for (auto* seconds : {&r.alone.operators, &r.alone.collectives, &r.alone.transfers})
-      time(*seconds);
+    for (PassPace* pace : {&r.decode, &r.prefill})
+      for (auto* seconds : {&pace->operators, &pace->collectives, &pace->transfers}) time(*seconds);
   }
 };
 

@@ -16,11 +16,11 @@ struct ServedMeasurement {
   std::vector<std::int64_t> tokens;     // [requests][output], on the last stage; else empty
   TrafficCount traffic;
   std::int64_t weights = 0, cache = 0, activations = 0;  // bytes; the latter two at their highest
-  double pace = 0;  // of its operators, against those of the decode that was timed; 0: unknown
+  double pace = 0;  // of its operators, against those of the passes that were timed; 0: unknown
 };
 
-// What a round of decoding is made of on one rank, each measured alone.
-struct DecodePace {
+// What a pass of the batch is made of on one rank, each measured alone.
+struct PassPace {
   costmodel::Seconds operators;    // of one part of the batch, mean, on the thread's clock
   costmodel::Seconds collectives;  // of one part
   costmodel::Seconds transfers;    // once around all stages
@@ -28,7 +28,7 @@ struct DecodePace {
 
 struct ServedRecord {
   std::vector<ServedMeasurement> batches;
-  DecodePace alone;
+  PassPace decode, prefill;
 };
 
 // All ranks' records on rank 0, by rank; empty elsewhere. Collective.

@@ -293,11 +293,22 @@ ServedMeasurement ServedRank::serve() {
   return m;
 }
 
-Seconds ServedRank::operators_of(int rounds, const std::function<void()>& between) {
-  const std::int64_t before = job_.batch.input + (job_.batch.output - 1) / 2;
+PassKind decode_pass(const ServedJob& job) {
+  const std::int64_t mean = job.batch.input + (job.batch.output - 1) / 2;
+  return {1, std::min(mean, job.batch.cached() - 1)};
+}
+
+std::optional<PassKind> prefill_pass(const ServedJob& job) {
+  const std::int64_t largest = costmodel::ceil_div(job.batch.requests, job.batch.parts);
+  if (largest * job.batch.input > job.batch.budget) return std::nullopt;
+  return PassKind{job.batch.input, 0};
+}
+
+Seconds ServedRank::operators_of(const PassKind& kind, int rounds,
+                                 const std::function<void()>& between) {
   const auto hidden = [&](const Part& own) {
-    Block x =
-        arena_.take(MemoryKind::activations, at(own.count * job_.model.hidden) * sizeof(float));
+    Block x = arena_.take(MemoryKind::activations,
+                          at(own.count * kind.tokens * job_.model.hidden) * sizeof(float));
     std::ranges::fill(x.floats(), 0.5F);
     return x;
   };
@@ -310,11 +321,10 @@ Seconds ServedRank::operators_of(int rounds, const std::function<void()>& betwee
     if (own.count == 0) continue;
     ++passes;
     between();
-    ids_.assign(at(own.count), 1);
-    Block x = layers(own, 1, std::min(before, job_.batch.cached() - 1),
-                     stage_.first ? Block() : hidden(own));
+    ids_.assign(at(own.count * kind.tokens), 1);
+    Block x = layers(own, kind.tokens, kind.before, stage_.first ? Block() : hidden(own));
     if (!stage_.last) continue;
-    const Block all = gathered(logits(own, 1, std::move(x)));
+    const Block all = gathered(logits(own, kind.tokens, std::move(x)));
     const Seconds begin = thread_time();
     choose(own, all);
     choosing += thread_time() - begin;
@@ -323,12 +333,12 @@ Seconds ServedRank::operators_of(int rounds, const std::function<void()>& betwee
   return (forward_.operators() + choosing) / passes;
 }
 
-Seconds ServedRank::collectives_of(int rounds) {
+Seconds ServedRank::collectives_of(const PassKind& kind, int rounds) {
   if (job_.sizes.tp == 1) return {};
-  const ServedShape shape{part(job_.batch.parts - 1).count, 1};  // the largest
+  const ServedShape shape{part(job_.batch.parts - 1).count, kind.tokens};  // the largest
   std::vector<float> sum(at(shape.rows() * job_.model.hidden));
   std::vector<float> own(
-      at(shape.rows() * costmodel::padded_vocab(job_.model.vocab, job_.sizes.tp)));
+      at(shape.sequences * costmodel::padded_vocab(job_.model.vocab, job_.sizes.tp)));
   const auto sums = [](const LayerProgram& program) {
     return std::ranges::count_if(program.list.nodes, [](const costmodel::Node& node) {
       const auto* its = std::get_if<costmodel::Collective>(&node.op);
@@ -347,15 +357,15 @@ Seconds ServedRank::collectives_of(int rounds) {
   return (wall_time() - begin) / rounds;
 }
 
-Seconds ServedRank::transfers_of(int rounds) {
+Seconds ServedRank::transfers_of(const PassKind& kind, int rounds) {
   if (job_.sizes.pp == 1) return {};
   const Part own = part(job_.batch.parts - 1);  // the largest
-  Block hidden =
-      arena_.take(MemoryKind::activations, at(own.count * job_.model.hidden) * sizeof(float));
+  const std::int64_t rows = own.count * kind.tokens;
+  Block hidden = arena_.take(MemoryKind::activations, at(rows * job_.model.hidden) * sizeof(float));
   hidden.clear();
   const Seconds begin = wall_time();
   for (int i = 0; i < rounds; ++i) {
-    if (!stage_.first) hidden = receive(own, own.count);
+    if (!stage_.first) hidden = receive(own, rows);
     if (!stage_.last) pass_on(own, hidden);
     if (stage_.last) give_back_tokens(own);
     if (stage_.first) take_tokens(own);
@@ -363,14 +373,14 @@ Seconds ServedRank::transfers_of(int rounds) {
   return (wall_time() - begin) / rounds;
 }
 
-DecodePace ServedRank::timed(int rounds, const std::function<void()>& between) {
+PassPace ServedRank::timed(const PassKind& kind, int rounds, const std::function<void()>& between) {
   all_.barrier(control_tag(0));
-  DecodePace pace;
-  pace.operators = operators_of(rounds, between);
+  PassPace pace;
+  pace.operators = operators_of(kind, rounds, between);
   all_.barrier(control_tag(0));
-  pace.collectives = collectives_of(rounds);
+  pace.collectives = collectives_of(kind, rounds);
   all_.barrier(control_tag(0));
-  pace.transfers = transfers_of(rounds);
+  pace.transfers = transfers_of(kind, rounds);
   return pace;
 }
 

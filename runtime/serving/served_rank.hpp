@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@ struct ServedJob {
 std::vector<std::int64_t> drawn_prompts(std::uint64_t seed, std::int64_t requests,
                                         std::int64_t tokens, std::int64_t vocab);
 
+// Of each request `tokens` tokens, after `before` cached ones.
+struct PassKind {
+  std::int64_t tokens = 1, before = 0;
+};
+// Decoding at the mean length; all prompts, where a part's are one pass.
+PassKind decode_pass(const ServedJob& job);
+std::optional<PassKind> prefill_pass(const ServedJob& job);
+
 class ServedRank {
  public:
   // All outlive this. Collective over the ranks. Throws OutOfMemory.
@@ -42,9 +51,9 @@ class ServedRank {
 
   // Collective.
   ServedMeasurement serve();
-  // After serve(): times `rounds` rounds of decoding at the mean length. Collective. `between` is
-  // called before each round.
-  DecodePace timed(int rounds, const std::function<void()>& between);
+  // After serve(): times `rounds` passes of all parts. Collective. `between` is called before each
+  // part.
+  PassPace timed(const PassKind& kind, int rounds, const std::function<void()>& between);
 
   const costmodel::ServedStage& stage() const { return stage_; }
 
@@ -80,9 +89,10 @@ class ServedRank {
   void pass_on(const Part& part, const Block& hidden);
   std::span<std::int64_t> next(const Part& part);
 
-  costmodel::Seconds operators_of(int rounds, const std::function<void()>& between);
-  costmodel::Seconds collectives_of(int rounds);
-  costmodel::Seconds transfers_of(int rounds);
+  costmodel::Seconds operators_of(const PassKind& kind, int rounds,
+                                  const std::function<void()>& between);
+  costmodel::Seconds collectives_of(const PassKind& kind, int rounds);
+  costmodel::Seconds transfers_of(const PassKind& kind, int rounds);
   ServedMeasurement counted() const;
 
   const ServedJob& job_;

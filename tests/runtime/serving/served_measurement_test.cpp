@@ -25,7 +25,8 @@ TEST_CASE("rank 0 has every rank's record, by rank, to the last digit") {
       m.pace = 1.5;
       r.batches.push_back(m);
     }
-    r.alone.transfers.value = 0.25 * rank;
+    r.decode.transfers.value = 0.25 * rank;
+    r.prefill.operators.value = 0.125 * rank;
     return r;
   };
   std::vector<ServedRecord> all;
@@ -38,7 +39,8 @@ TEST_CASE("rank 0 has every rank's record, by rank, to the last digit") {
   for (int rank = 0; rank < 3; ++rank) {
     const ServedRecord &seen = all[static_cast<std::size_t>(rank)], expected = record(rank);
     REQUIRE(seen.batches.size() == expected.batches.size());
-    CHECK(seen.alone.transfers == expected.alone.transfers);
+    CHECK(seen.decode.transfers == expected.decode.transfers);
+    CHECK(seen.prefill.operators == expected.prefill.operators);
     for (std::size_t i = 0; i < seen.batches.size(); ++i) {
       const ServedMeasurement &a = seen.batches[i], &b = expected.batches[i];
       CHECK(a.first_token == b.first_token);

@@ -32,14 +32,15 @@ TEST_CASE("prompts depend on the seed, and are tokens") {
 TEST_CASE("a batch after another answers the same and holds the same, also after it was timed") {
   const ServedJob its = job("{tp: 2, pp: 2, dp: 1}");
   std::array<ServedMeasurement, 4> first, second;
-  std::array<DecodePace, 4> alone;
+  std::array<PassPace, 4> alone, prompts;
   std::array<int, 4> calls{};  // by rank
   run_ranks(4, {}, [&](Transport& transport) {
     CpuDevice device;
     ServedRank rank(its, transport, device);
     const auto me = static_cast<std::size_t>(transport.rank());
     first[me] = rank.serve();
-    alone[me] = rank.timed(2, [&] { ++calls.at(me); });
+    alone[me] = rank.timed(decode_pass(its), 2, [&] { ++calls.at(me); });
+    prompts[me] = rank.timed(prefill_pass(its).value(), 1, [] {});
     second[me] = rank.serve();
   });
   for (std::size_t r = 0; r < 4; ++r) {
@@ -52,6 +53,7 @@ TEST_CASE("a batch after another answers the same and holds the same, also after
     CHECK(alone[r].operators.value > 0);
     CHECK(alone[r].collectives.value > 0);
     CHECK(alone[r].transfers.value > 0);
+    CHECK(prompts[r].operators > alone[r].operators);
     CHECK(first[r].end > first[r].first_token);
   }
   CHECK(first[2].tokens == first[3].tokens);  // both tensor ranks choose alike
@@ -63,7 +65,7 @@ TEST_CASE("one rank sends nothing, and has no collectives to time") {
     CpuDevice device;
     ServedRank rank(its, transport, device);
     CHECK(rank.serve().traffic.total() == 0);
-    const DecodePace alone = rank.timed(1, [] {});
+    const PassPace alone = rank.timed(decode_pass(its), 1, [] {});
     CHECK(alone.collectives.value == 0);
     CHECK(alone.transfers.value == 0);
     CHECK(rank.stage().layers == 4);
