@@ -44,13 +44,13 @@ Seconds exposed_beside(Seconds alone, Seconds window, double slowdown) {
   return (slowdown - 1) * min(alone, window) + max(Seconds(0), alone - window);
 }
 
-Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks) {
+Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks, double slowdown) {
   const Seconds piece = alone / ranks;
-  return piece + exposed_beside(alone - piece, window);
+  return piece + exposed_beside(alone - piece, window, slowdown);
 }
 
-Seconds exposed_ring(Seconds alone, Seconds window, int transfers) {
-  return transfers * exposed_beside(alone / transfers, window / (transfers + 1));
+Seconds exposed_ring(Seconds alone, Seconds window, int transfers, double slowdown) {
+  return transfers * exposed_beside(alone / transfers, window / (transfers + 1), slowdown);
 }
 
 const GroupLayout& Pricing::group_of(Axis axis) const {
@@ -85,15 +85,17 @@ Seconds exposed_time(const Step& step, Seconds alone, const Pricing& pricing) {
   if (step.partner == nullptr || pricing.overlap.nothing_hidden) return alone;
   const Seconds window =
       device_time(step.partner->op, step.partner_pass, pricing.cluster->device, pricing.precision);
+  const double slowdown = pricing.overlap.slowdown;
   if (step.collective == CollectiveKind::ring)
-    return exposed_ring(alone, window, pricing.cp_group.size - 1);
-  if (step.partner_independent && pricing.backward_tp_overlap) return exposed_beside(alone, window);
+    return exposed_ring(alone, window, pricing.cp_group.size - 1, slowdown);
+  if (step.partner_independent && pricing.backward_tp_overlap)
+    return exposed_beside(alone, window, slowdown);
   // Both frameworks pipeline gathers and scatters only (Megatron: --tp-comm-overlap needs sequence
   // parallelism).
   const bool pieces = step.collective != CollectiveKind::all_reduce;
   if (pieces && in_one_domain(pricing.tp_group, *pricing.cluster) &&
       (pricing.overlap.tp_comm_overlap || pricing.overlap.async_tp)) {
-    return exposed_pipelined(alone, window, pricing.tp_group.size);
+    return exposed_pipelined(alone, window, pricing.tp_group.size, slowdown);
   }
   return alone;
 }
@@ -175,7 +177,7 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     if (step.node->region == Region::shared_experts) shared += cost.compute - before;
   }
   if (pricing.shared_expert_overlap && !pricing.overlap.nothing_hidden)
-    cost.ep_comm = exposed_beside(cost.ep_comm, shared);
+    cost.ep_comm = exposed_beside(cost.ep_comm, shared, pricing.overlap.slowdown);
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
   wait_for_host(cost, cost.kernels * pricing.kernel_launch +

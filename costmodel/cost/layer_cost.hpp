@@ -62,11 +62,6 @@ struct Pricing {
   bool shared_expert_overlap = false;  // shared experts compute beside dispatch and combine
 };
 
-// Slowdown of concurrent communication and computation: the collective's kernels use
-// multiprocessors and bandwidth. This is the overlap coefficient 1.1256 measured by Galvatron (Miao
-// et al. 2022, arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
-inline constexpr double overlap_slowdown = 1.1256;
-
 // Whether a group's collectives can go through user buffers, which live in one NVLink domain: it
 // does not cross the outermost tier of a larger network.
 bool in_one_domain(const GroupLayout& group, const ClusterSpec& cluster);
@@ -77,11 +72,13 @@ Seconds exposed_beside(Seconds alone, Seconds window, double slowdown = overlap_
 
 // The same for a collective split into `ranks` pieces that feed or drain the product (userbuffers;
 // Isaev et al. 2023, Calculon): one piece is always exposed.
-Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks);
+Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks,
+                          double slowdown = overlap_slowdown);
 
 // The same for ring attention: each of `transfers` blocks is sent during the attention on the
 // previous block. `alone` is the time of all transfers, `window` that of all transfers + 1 blocks.
-Seconds exposed_ring(Seconds alone, Seconds window, int transfers);
+Seconds exposed_ring(Seconds alone, Seconds window, int transfers,
+                     double slowdown = overlap_slowdown);
 
 // The cost of one step, assuming that its launch is no bottleneck.
 Cost price(const Step& step, const OpList& list, const Pricing& pricing);

@@ -82,9 +82,11 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
   };
   // Overlaps with one micro-batch's pass, except the last bucket (one layer's part).
   const bool hides = !training.overlap.nothing_hidden;
-  const auto exposed = [layers = pass.layers, hides](Seconds time, Seconds window, bool overlap) {
-    return hides && overlap ? time / layers + exposed_beside(time * ((layers - 1) / layers), window)
-                            : time;
+  const double slowdown = training.overlap.slowdown;
+  const auto exposed = [layers = pass.layers, hides, slowdown](Seconds time, Seconds window,
+                                                               bool overlap) {
+    if (!hides || !overlap) return time;
+    return time / layers + exposed_beside(time * ((layers - 1) / layers), window, slowdown);
   };
   AfterPipeline after;
   if (zero < 2) {

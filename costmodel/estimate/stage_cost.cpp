@@ -112,7 +112,7 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
 // Of computation beside the exchange of experts, which takes some of the multiprocessors.
 double exchange_slowdown(const PlanInputs& in) {
   const double all = in.on.cluster.device.multiprocessors, taken = in.plan.experts.multiprocessors;
-  return taken > 0 && taken < all ? all / (all - taken) : overlap_slowdown;
+  return taken > 0 && taken < all ? all / (all - taken) : in.on.training.overlap.slowdown;
 }
 
 // The exchange of a micro-batch beside the computation of another one: a pair of a forward and a

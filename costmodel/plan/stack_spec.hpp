@@ -23,6 +23,11 @@ enum class ReportedMemory { device, reserved, allocated };
 inline constexpr std::array<std::string_view, 3> reported_memory_names{"device", "reserved",
                                                                        "allocated"};
 
+// Slowdown of concurrent communication and computation: the collective's kernels use
+// multiprocessors and bandwidth. This is the overlap coefficient 1.1256 measured by Galvatron (Miao
+// et al. 2022, arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
+inline constexpr double overlap_slowdown = 1.1256;
+
 // Overlap of communication with computation, and compilation that saves launches.
 // `training.overlap` overrides single keys.
 struct Overlap {
@@ -42,6 +47,7 @@ struct Overlap {
   // No setting of a framework: communication counts in full, as if nothing else ran beside it
   // (estimate/hidden_time).
   bool nothing_hidden = false;
+  double slowdown = overlap_slowdown;  // no setting either: `--sensitivity` moves it
 };
 
 // Which operators are one kernel, and how fast its kernels are. Read where operators are listed and
@@ -111,7 +117,7 @@ struct StackZero {
   bool one_port = false;           // ZeRO-3 collectives leave a node through one of its ports
   // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of
   // flat buffers included. Default: overlap_slowdown.
-  double slowdown = 1.1256;
+  double slowdown = overlap_slowdown;
 };
 
 // Time of the host, beyond the device's own: per kernel, per collective, per micro-batch and per

@@ -316,6 +316,13 @@ void add_framework(Inputs& inputs) {
             [](S& s) -> double& { return s.kernels.attention_factor; });
   add_stack(inputs, "beside_sharding.factor", "computation beside sharding's collectives", count,
             of_rates, [](S& s) -> double& { return s.zero.slowdown; });
+  // No file has it: plan/stack_spec.hpp, overlap_slowdown.
+  inputs.add({.key = "overlap_slowdown",
+              .name = "computation beside collectives",
+              .spread = of_rates,
+              .least = 1},
+             inputs.scenario().training.overlap.slowdown,
+             [](Scenario& s, double value) { s.training.overlap.slowdown = value; });
 }
 
 void add_experts(Inputs& inputs) {

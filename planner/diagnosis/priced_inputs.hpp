@@ -33,9 +33,9 @@ struct PricedInput {
 };
 
 // Those that are not zero or switched off: rates of products, attention and element-wise kernels,
-// kernel and host times, each tier's bandwidth and latency, stragglers, experts, device memory. Not
-// the slow-down of computation beside a collective, which is a constant of the cost model
-// (costmodel/cost/layer_cost.hpp, overlap_slowdown), nor what the model and the batch are.
+// kernel and host times, each tier's bandwidth and latency, stragglers, experts, device memory, the
+// slow-down of computation beside a collective (a constant of the cost model, under no key of a
+// file). Not what the model and the batch are.
 //
 // The spread is what `stated` has for this number; else the widest that it has for the same key of
 // another device, network or framework; else one of a few defaults (the source file has them, with

@@ -25,9 +25,10 @@ Seconds exposed_by_product(const std::vector<Exchange>& exchanges, Seconds windo
                      e.kind != CollectiveKind::all_to_all &&
                      in_one_domain(group, *prices.mesh.cluster);
     if (independent && pricing.backward_tp_overlap) {
-      sum += costmodel::exposed_beside(alone, window);
+      sum += costmodel::exposed_beside(alone, window, pricing.overlap.slowdown);
     } else {
-      sum += cut ? costmodel::exposed_pipelined(alone, window, group.size) : alone;
+      sum += cut ? costmodel::exposed_pipelined(alone, window, group.size, pricing.overlap.slowdown)
+                 : alone;
     }
   }
   return sum;
@@ -35,7 +36,8 @@ Seconds exposed_by_product(const std::vector<Exchange>& exchanges, Seconds windo
 
 Seconds exposed_by_ring(const Exchange& ring, Seconds window, const StagePrices& prices) {
   const int transfers = group_of(ring.axis, prices.mesh.mesh).size - 1;
-  return costmodel::exposed_ring(prices.mesh.time(ring), window, transfers);
+  return costmodel::exposed_ring(prices.mesh.time(ring), window, transfers,
+                                 prices.pricing.overlap.slowdown);
 }
 
 namespace {
@@ -63,7 +65,8 @@ Seconds exposed_by_passes(CollectiveKind kind, int zero, Seconds alone, const St
   const Seconds first = alone / prices.layers;
   if (!in_micro_batches(kind, zero)) {
     const Seconds window = kind == CollectiveKind::all_gather ? prices.forward : prices.backward;
-    return first + costmodel::exposed_beside(alone - first, window);
+    return first +
+           costmodel::exposed_beside(alone - first, window, prices.training->overlap.slowdown);
   }
   // In the backward of ZeRO-3, which takes two forwards, a gather and a scatter share the window.
   const Seconds window = (zero == 3 ? prices.forward : prices.backward) / prices.layers;

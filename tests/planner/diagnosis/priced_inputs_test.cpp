@@ -58,6 +58,18 @@ TEST_CASE("every input is named once, its ends hold its value, and setting it ch
   CHECK(keys.count("training.expert_imbalance") == 0);  // no experts
 }
 
+TEST_CASE("the slow-down of computation beside a collective is moved, where any runs beside one") {
+  const Scenario s = read(dense);
+  const PricedInput slowdown = input_of(priced_inputs(s, {}), "overlap_slowdown");
+  CHECK(slowdown.value == costmodel::overlap_slowdown);
+  CHECK(slowdown.low > 1);
+  Scenario more = s, none = s;
+  slowdown.set(more, slowdown.high);
+  slowdown.set(none, 1);
+  CHECK(time_of(more) > time_of(s));
+  CHECK(time_of(none) < time_of(s));
+}
+
 TEST_CASE("an input that is set is the scenario with that number written") {
   const Scenario s = read(dense);
   const auto all = priced_inputs(s, {});
