@@ -84,6 +84,16 @@ ScheduleFault fault(const Schedule& schedule, int rank, int step, std::string re
   return {rank, step, std::move(reason), std::move(remedy), grid_of(schedule, rank, step)};
 }
 
+// Whether a rank and the one across have their own stage and each other's: every stage is on two.
+bool goes_both_ways(const Schedule& s, int rank, int stage) {
+  if (s.chunks > 1 || row_of(s.kind).two_way || stage != s.ranks - 1 - rank) return false;
+  const auto runs_stage_of_rank = [&](int on) {
+    const auto& list = s.actions[static_cast<std::size_t>(on)];
+    return std::ranges::find(list, rank, &Action::stage) != list.end();
+  };
+  return runs_stage_of_rank(rank) && runs_stage_of_rank(stage);
+}
+
 // What is wrong with an action where it stands, if anything: the reason and the remedy.
 std::optional<std::pair<std::string, std::string>> wrong_at(const Schedule& s, int rank,
                                                             const Action& a, DoneTable& seen) {
@@ -106,6 +116,13 @@ std::optional<std::pair<std::string, std::string>> wrong_at(const Schedule& s, i
                  fmt::format("there are micro-batches 0 to {}", s.micro_batches - 1)};
   }
   if (s.home_of(a.stage, a.micro_batch) != rank) {
+    if (goes_both_ways(s, rank, a.stage)) {
+      return Wrong{fmt::format("stages {} and {} are both on rank {}, as in DualPipe, which a file "
+                               "cannot say",
+                               rank, a.stage, rank),
+                   "set plan.schedule: dualpipe, or list an order of dualpipe-v, each stage on one "
+                   "rank"};
+    }
     return Wrong{fmt::format("stage {} does not live on rank {}", a.stage, rank),
                  fmt::format("move it to rank {}", s.home_of(a.stage, a.micro_batch))};
   }

@@ -107,6 +107,9 @@ TEST_CASE("every fault is told with its place, its reason and a remedy") {
   told("0F0,1F0,0B0\n1B0\n",
        "my.csv:1:5: rank 0, cell 2 (1F0): stage 1 does not live on rank 0; "
        "move it to rank 1");
+  told("0F0,1F1,1B1,0B0\n0F1,1F0,1B0,0B1\n",
+       "my.csv:1:5: rank 0, cell 2 (1F1): stages 0 and 1 are both on rank 0, as in DualPipe, which "
+       "a file cannot say; set plan.schedule: dualpipe");
   told("0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n",
        "my.csv:1:12: rank 0, the end: 1 actions are missing, 0B1 the first of them; add 0B1");
   told("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", "my.csv:1:5: rank 0, cell 2 (0B0): waits for ever");
