@@ -119,6 +119,16 @@ void add_other_devices(const Scenario& s, const std::vector<DeviceSpec>& offered
   }
 }
 
+// The first rule that the plan without breaks there, with the replicas that the scenario fixes or
+// as many as there are devices for.
+std::string refusal(const Scenario& s, costmodel::ParallelPlan plan) {
+  const std::int64_t each = std::int64_t{plan.tp} * plan.pp * plan.cp;
+  plan.dp =
+      s.plan.dp.value_or(static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / each)));
+  const auto broken = violations(plan, s.model, s.cluster, s.training);
+  return broken.empty() ? "no plan obeys the rules" : broken.front().reason;
+}
+
 UpgradeGain gain_of(const Upgrade& upgrade, const Scenario& before, const Estimate& without,
                     const std::function<bool()>& stopped) {
   Scenario s = upgrade.scenario;
@@ -129,7 +139,11 @@ UpgradeGain gain_of(const Upgrade& upgrade, const Scenario& before, const Estima
                    .kind = upgrade.kind,
                    .devices = s.cluster.devices,
                    .best = std::nullopt};
-  if (found.plans.empty()) return gain;
+  if (found.plans.empty()) {
+    if (found.statistics.configurations == 0 && !found.expired)
+      gain.refused = refusal(s, without.plan);
+    return gain;
+  }
   gain.best = std::move(found.plans.front());
   gain.speedup = without.iteration / gain.best->iteration;
   gain.same_plan = gain.best->plan == without.plan;

@@ -33,7 +33,8 @@ struct UpgradeGain {
   std::string name;
   UpgradeKind kind = UpgradeKind::link;
   std::int64_t devices = 0;
-  std::optional<costmodel::Estimate> best;  // even plan; nothing: none fits
+  std::optional<costmodel::Estimate> best;  // even plan; nothing: none fits, or none is valid
+  std::string refused = {};                 // why no plan is valid; empty: none fits
   double speedup = 0;                       // against the best even plan without
   bool same_plan = false;                   // as without
   // Speed-up over what it costs more, where that is known: of devices of the same kind, whose

@@ -53,6 +53,11 @@ std::string sizes_of(const Json& plan) {
   return html_text(text);
 }
 
+std::string plan_or_reason(const Json& gain) {
+  const std::string refused = words(at(gain, {"refused"}));
+  return refused.empty() ? sizes_of(at(gain, {"plan"})) : "none: " + html_text(refused);
+}
+
 std::string device_text(double n) { return costmodel::format_integer(std::llround(n)); }
 
 // A line of (devices, `key`) over the objects of a list.
@@ -123,7 +128,7 @@ std::string upgrades_section(const Json& report) {
          told(at(gain, {"speedup_per_cost"}), plain_figure),
          told(at(gain, {"pays_up_to"}), plain_figure),
          told(at(gain, {"pays_up_to_usd_per_device_hour"}), plain_figure),
-         at(gain, {"same_plan"}) == Json(true) ? "the same" : sizes_of(at(gain, {"plan"}))});
+         at(gain, {"same_plan"}) == Json(true) ? "the same" : plan_or_reason(gain)});
   }
   return section("What an upgrade buys",
                  table_of_html(table) + sentences(at(found, {"sentences"})));

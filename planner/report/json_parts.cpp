@@ -58,6 +58,7 @@ Json gain_json(const UpgradeGain& gain, double price) {
             {"pays_up_to_usd_per_device_hour", nullptr},
             {"same_plan", gain.same_plan},
             {"plan", nullptr}};
+  if (!gain.best && !gain.refused.empty()) json["refused"] = gain.refused;
   if (!gain.best) return json;
   json["iteration_s"] = gain.best->iteration.value;
   json["speedup"] = gain.speedup;

@@ -34,7 +34,8 @@ Table upgrade_table(const UpgradeGains& found, const costmodel::Scenario& s) {
   for (const UpgradeGain& gain : found.gains) {
     auto& row = table.rows.emplace_back(std::vector<std::string>{gain.name});
     if (!gain.best) {
-      row.insert(row.end(), {"", "", "", "", "none fits"});
+      const std::string why = gain.refused.empty() ? "none fits" : "none: " + gain.refused;
+      row.insert(row.end(), {"", "", "", "", why});
       continue;
     }
     row.insert(row.end(),

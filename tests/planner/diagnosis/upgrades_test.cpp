@@ -90,8 +90,10 @@ TEST_CASE("gains are those of the best plan of each, the largest first") {
     if (!gain->best) {  // 72 devices do not divide the batch
       CHECK(gain->devices == 72);
       CHECK(gain->speedup == 0);
+      CHECK(gain->refused.find("global_batch") != std::string::npos);
       continue;
     }
+    CHECK(gain->refused.empty());
     CHECK(gain->best->iteration == best_of(upgrade.scenario).iteration);
     CHECK(gain->speedup == without.iteration / gain->best->iteration);
     // More of anything but devices, whose number may not suit the batch, is no loss.

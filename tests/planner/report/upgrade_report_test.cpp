@@ -36,6 +36,9 @@ UpgradeGains example() {
   UpgradeGain none;
   none.name = "too many devices";
   found.gains.push_back(none);
+  none.name = "a node more";
+  none.refused = "the batch does not divide";
+  found.gains.push_back(none);
   return found;
 }
 
@@ -46,7 +49,8 @@ TEST_CASE("what an upgrade may cost is told in dollars where the price is known,
   const std::string priced = upgrade_report(example(), s, {});
   for (const char* part :
        {"128 devices", "5.556 s", "1.800", "0.900", "t 4", "wide links", "1.250",
-        "2.50 dollars an hour", "the same", "none fits", "Against 10 s of the best even plan"}) {
+        "2.50 dollars an hour", "the same", "none fits", "none: the batch does not divide",
+        "Against 10 s of the best even plan"}) {
     CAPTURE(part);
     CHECK(contains(priced, part));
   }
