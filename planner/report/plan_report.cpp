@@ -7,6 +7,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/hidden_time.hpp"
 #include "costmodel/estimate/training_run.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
@@ -149,6 +150,30 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
   return style.style.bold(what) + "\n" + how + "\n";
 }
 
+namespace {
+
+// "" where hardly anything is hidden; the JSON has all.
+std::string hidden_sentence(const Estimate& e, const Scenario& s) {
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  const costmodel::HiddenTime all = costmodel::hidden_time(e, evaluator);
+  constexpr double told = 0.005;  // of the iteration
+  std::vector<std::string> parts;
+  for (const auto& [name, time] : {std::pair{"tensor-parallel communication", all.tp_comm},
+                                   std::pair{"context-parallel communication", all.cp_comm},
+                                   std::pair{"expert-parallel communication", all.ep_comm},
+                                   std::pair{"pipeline transfers", all.pp_comm},
+                                   std::pair{"data-parallel communication", all.dp_comm},
+                                   std::pair{"activations to and from host memory", all.offload}}) {
+    if (time >= told * e.iteration)
+      parts.push_back(fmt::format("{} of {}", format_seconds(time), name));
+  }
+  if (parts.empty()) return "";
+  return fmt::format("Hidden beside computation or in waits, adding nothing: {}.",
+                     fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   std::string text = "\n";
   const std::string m =  // where groups differ each says its own
@@ -175,6 +200,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
   text += section_table(time_table(e), style);
+  if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
   text += section_title(
       "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
   text += section_table(stage_table(e, s.model), style);
