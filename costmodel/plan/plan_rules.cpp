@@ -68,20 +68,31 @@ void check_context_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
       });
 }
 
-// Megatron-LM's interleaved schedule rejects an encoder before a decoder
-// (core/pipeline_parallel/schedules.py); for the other schedules it is not documented which ranks
-// would hold the encoder's output.
+// Megatron-LM's interleaved schedule rejects an encoder before a decoder, "Interleaving is not
+// supported with an encoder and decoder model." (core/pipeline_parallel/schedules.py of core 0.2 to
+// 0.11); of schedules with split backward or folded stages it is not documented which ranks would
+// hold the encoder's output.
 void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                       Rules& rules) {
   if (!model.encoder_decoder()) return;
   const char* const what = "an encoder-decoder model";
+  const bool split = splits_backward(p.schedule);
   rules.require(
-      p.vpp == 1, "vpp", [&] { return fmt::format("{} is not interleaved", what); },
-      [] { return std::string("set vpp: 1"); });
+      !split, "schedule",
+      [&] {
+        return fmt::format("schedule {} of {} is not modelled", schedule_name(p.schedule), what);
+      },
+      [&] {
+        return fmt::format("set schedule: 1f1b or gpipe{}",
+                           p.vpp > 1 ? " (and vpp: 1, if it is written)" : "");
+      });
   rules.require(
-      !splits_backward(p.schedule), "schedule",
-      [&] { return fmt::format("zero-bubble schedules of {} are not modelled", what); },
-      [] { return std::string("set schedule: 1f1b or gpipe"); });
+      p.vpp == 1 || split, "vpp",
+      [&] {
+        return fmt::format("{} is not interleaved: Megatron-LM's interleaved schedule refuses it",
+                           what);
+      },
+      [] { return std::string("set schedule: 1f1b and vpp: 1"); });
   rules.require(
       p.cp == 1, "cp",
       [&] { return fmt::format("context parallelism of {} is not modelled", what); },

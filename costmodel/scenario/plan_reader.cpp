@@ -1,6 +1,7 @@
 #include "costmodel/scenario/plan_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/plan/replica_groups.hpp"
+#include "costmodel/plan/split_rank.hpp"
 
 namespace costmodel {
 
@@ -314,6 +316,9 @@ const Keys<P>& size_rows() {
           [](MapReader& reader, P& plan) {
             if (const Value* list = reader.optional("stage_layers")) read_stage_layers(*list, plan);
           })),
+      key::whole<P>("split_rank", &P::split_rank, {0, 100'000},
+                    "encoder and decoder: the first pipeline rank of the decoder (Megatron-LM's "
+                    "split rank)"),
       key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
       key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
                    read_replicas));
@@ -382,6 +387,63 @@ PlanRequest read_plan(const Value& written) {
   read_keys(reader, other_rows(), plan);
   reader.finish();
   return plan;
+}
+
+namespace {
+
+// The sizes that the split rank's stages would have besides.
+void refuse_beside_split(const PlanRequest& plan) {
+  for (const char* other : {"stage_layers", "stages", "replicas"}) {
+    if (!plan.is_written(other)) continue;
+    throw ConfigError(plan.mark_of("split_rank"), fmt::format("split_rank beside {}", other),
+                      "leave one of them out: the layers of each stage follow from split_rank");
+  }
+}
+
+std::string split_choices(const ModelSpec& model, int pp) {
+  std::vector<int> ranks;
+  for (int rank = 1; rank < pp; ++rank)
+    if (!split_layers(model, pp, rank).empty()) ranks.push_back(rank);
+  return ranks.empty()
+             ? fmt::format(
+                   "no split of pp {} divides both: choose another pp, or write "
+                   "stage_layers",
+                   pp)
+             : fmt::format("choose split_rank among {}, another pp, or write stage_layers",
+                           fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+void settle_split(const ModelSpec& model, PlanRequest& plan) {
+  if (!plan.split_rank) return;
+  const Mark mark = plan.mark_of("split_rank");
+  if (!model.encoder_decoder()) {
+    throw ConfigError(mark, "split_rank is of a model with an encoder and a decoder",
+                      "leave it out, or choose a model of kind t5");
+  }
+  refuse_beside_split(plan);
+  if (!plan.pp) {
+    throw ConfigError(mark, "split_rank of a pipeline whose size is not said",
+                      "write plan.pp: the ranks from split_rank on hold the decoder");
+  }
+  const int pp = *plan.pp, split = *plan.split_rank;
+  if (split < 1 || split >= pp) {
+    throw ConfigError(
+        mark, fmt::format("split_rank {} of pp {}: one of the two has no rank", split, pp),
+        pp > 1 ? fmt::format("choose 1 to {}", pp - 1) : "choose pp 2 or more, or leave it out");
+  }
+  plan.stage_layers = split_layers(model, pp, split);
+  if (!plan.stage_layers.empty()) return;
+  const bool encoder = model.encoder_layers % split != 0;
+  throw ConfigError(
+      mark,
+      fmt::format("split_rank {} leaves the {}'s {} layers {} ranks, which do not divide "
+                  "them",
+                  split, encoder ? "encoder" : "decoder",
+                  encoder ? model.encoder_layers : model.decoder_layers,
+                  encoder ? split : pp - split),
+      split_choices(model, pp));
 }
 
 std::vector<KeyText> plan_keys() {

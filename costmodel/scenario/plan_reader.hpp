@@ -12,6 +12,9 @@ namespace costmodel {
 // Throws ConfigError.
 PlanRequest read_plan(const Value& written);
 
+// Makes stage_layers of a split rank. Throws ConfigError where no such stages are.
+void settle_split(const ModelSpec& model, PlanRequest& plan);
+
 // The keys of `plan`, of its stages ("plan.stages[].tp") and of its replicas.
 std::vector<KeyText> plan_keys();
 

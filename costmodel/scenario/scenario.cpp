@@ -115,6 +115,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   Value empty;
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
+  settle_split(model, scenario.plan);
   settle_own_runs(scenario.cluster, scenario.training.stack.name);
   scenario.training.error_band = band_of_scenario(scenario, path);
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);

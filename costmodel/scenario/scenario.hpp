@@ -51,6 +51,7 @@ struct PlanRequest {
   std::optional<int> dispatcher_multiprocessors;
   std::optional<bool> expert_overlap, delayed_weight_gradient, shared_expert_overlap;
   std::vector<int> stage_layers;
+  std::optional<int> split_rank;  // the first rank of the decoder; stage_layers follows from it
   std::vector<StageRequest> stages;
   std::vector<ReplicaRequest> replicas;
   std::string rank_order = "tp-cp-ep-dp-pp";

@@ -12,6 +12,7 @@
 #include "costmodel/schedule/chrome_trace.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/page/json_page.hpp"
+#include "planner/page/json_schedule_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_schedules.hpp"
 #include "planner/report/schedule_comparison.hpp"
@@ -64,12 +65,14 @@ std::string written_schedule(const std::string& file, const costmodel::ParallelP
 CommandResult comparison(const Session& session, const Scenario& s,
                          const costmodel::ParallelPlan& plan) {
   const Options& options = session.options;
-  if (!options.trace.empty() || !options.write_schedule.empty() || wants_page(options)) {
-    throw costmodel::ConfigError({}, "shardplan: --compare prints text or JSON",
-                                 "leave --trace, --write-schedule and the page out, or --compare");
+  if (!options.trace.empty() || !options.write_schedule.empty()) {
+    throw costmodel::ConfigError({}, "shardplan: --compare has all schedules, a file has one",
+                                 "leave --trace and --write-schedule out, or --compare");
   }
   const auto schedules = compared_schedules(s, plan);
   CommandResult result;
+  if (wants_page(options))
+    result.page = schedule_page(schedules_json(schedules), schedules, s, plan);
   if (options.format == Format::json) {
     result.text = schedules_json(schedules);
   } else {

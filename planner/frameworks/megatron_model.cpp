@@ -7,6 +7,7 @@
 
 #include "costmodel/model/model_spec.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
+#include "planner/frameworks/megatron_stacks.hpp"
 
 namespace planner {
 
@@ -87,7 +88,7 @@ void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t 
   if (heads > 0 && channels > 0) in.put("model.head_dim", fmt::format("{}", channels));
 }
 
-void read_positions(MegatronImport& in, bool learned_by_default) {
+void read_positions(MegatronImport& in, bool learned_by_default, bool two_stacks) {
   std::string type =
       in.text("--position-embedding-type", learned_by_default ? "learned_absolute" : "rope");
   if (in.has("--use-rotary-position-embeddings")) type = "rope";
@@ -96,7 +97,8 @@ void read_positions(MegatronImport& in, bool learned_by_default) {
     in.put("model.positions", "learned");
     in.put("model.max_positions", fmt::format("{}", rows));
   } else if (type == "relative") {
-    in.refuse("--position-embedding-type", "is of T5 alone here");
+    if (!two_stacks) in.refuse("--position-embedding-type", "is of T5 alone here");
+    in.put("model.positions", "relative");
   } else if (type == "none") {
     in.put("model.positions", "none");
   } else {
@@ -163,8 +165,10 @@ void read_megatron_model(MegatronImport& in) {
     if (in.find(flag) != nullptr)
       in.refuse(flag, "makes a hybrid model: write it as a scenario with model.kind: hybrid");
   }
-  in.put("model.kind", sparse ? "moe" : rms ? "llama" : "gpt");
+  const bool two_stacks = has_two_stacks(in.arguments());
+  in.put("model.kind", two_stacks ? "t5" : sparse ? "moe" : rms ? "llama" : "gpt");
   in.copy_all("model.", WordOf::any_job);
+  if (two_stacks) read_stacks_model(in);
   const std::int64_t hidden = in.whole("--hidden-size", 0), layers = in.whole("--num-layers", 0);
   const std::int64_t usual = gated ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
   const std::int64_t ffn = in.whole("--ffn-hidden-size", usual);
@@ -178,10 +182,10 @@ void read_megatron_model(MegatronImport& in) {
     if (in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
   }
   read_vocabulary(in);
-  read_positions(in, true);
+  read_positions(in, true, two_stacks);
   read_block(in);
   if (hidden == 0) in.miss("model.hidden", "the arguments have no --hidden-size");
-  if (layers == 0) in.miss("model.layers", "the arguments have no --num-layers");
+  if (layers == 0 && !two_stacks) in.miss("model.layers", "the arguments have no --num-layers");
 }
 
 }  // namespace planner

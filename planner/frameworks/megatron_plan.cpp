@@ -8,6 +8,7 @@
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
+#include "planner/frameworks/megatron_stacks.hpp"
 
 namespace planner {
 
@@ -167,6 +168,7 @@ int read_megatron_plan(MegatronImport& in) {
   in.has("--cp-comm-type");
   if (in.has("--use-tp-pp-dp-mapping")) in.put("plan.rank_order", "tp-cp-ep-pp-dp");
   const int vpp = read_stages(in);
+  read_stacks_plan(in);
   if (in.whole("--num-experts", 0) > 0) {
     in.copy_all("plan.", WordOf::experts);
     read_dispatcher(in);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "planner/frameworks/megatron_stacks.hpp"
+
 namespace planner {
 
 namespace {
@@ -109,7 +111,10 @@ void read_batch(MegatronImport& in) {
 void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
   read_batch(in);
   in.copy_all("training.", WordOf::any_job);
-  if (!in.has("--seq-length")) in.miss("training.sequence", "the arguments have no --seq-length");
+  read_stacks_training(in);
+  const bool encoder = has_two_stacks(in.arguments()) && in.has("--encoder-seq-length");
+  if (!in.has("--seq-length") && !encoder)
+    in.miss("training.sequence", "the arguments have no --seq-length");
   read_precisions(in);
   const std::string optimizer = in.text("--optimizer", "adam");
   in.put("training.optimizer", optimizer == "sgd" ? "sgd" : "adam");

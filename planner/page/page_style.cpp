@@ -26,6 +26,7 @@ svg .gap{fill:var(--line)}
 .area{background:var(--stripe);touch-action:pan-y;cursor:grab}.area:active{cursor:grabbing}
 .area:focus-visible,button:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
 .area svg{display:block;width:100%;height:100%}
+.area.still{cursor:auto}h3{font-size:13px;font-weight:normal;margin:12px 0 3px}
 .names{position:absolute;inset:0;overflow:hidden;pointer-events:none}
 .names span{position:absolute;padding-left:2px;font-size:10px;line-height:1.5;color:#fff;
 text-shadow:0 0 2px #000,0 0 1px #000}

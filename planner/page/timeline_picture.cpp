@@ -211,4 +211,41 @@ std::string timeline_html(const Timeline& timeline) {
   return html + legend(paths) + "<script>\n" + std::string(timeline_script()) + "</script>\n";
 }
 
+std::string still_timeline_html(const Timeline& timeline, Seconds scale, int ranks) {
+  Timeline shown = timeline;
+  shown.ranks = std::min(shown.ranks, ranks);
+  std::erase_if(shown.events, [&](const Event& event) {
+    return event.rank >= shown.ranks || event.start >= scale;
+  });
+  const Drawn drawn = drawn_of(shown);
+  if (drawn.events.empty() || !(scale > Seconds(0))) return "";
+  constexpr double row = 16;
+  return fmt::format("<div class=\"plot\">{}<div class=\"area still\" style=\"height:{:.0f}px\">\n",
+                     row_labels(shown.ranks), row * shown.ranks) +
+         picture(paths_of(drawn, scale.value), drawn, shown.ranks, scale.value) + "</div></div>\n";
+}
+
+std::string still_axis_html(Seconds scale) {
+  constexpr double most = 8;  // ticks
+  double step = std::pow(10, std::floor(std::log10(scale.value / most)));
+  for (const double factor : {2.0, 2.5, 2.0})  // 1, 2, 5, 10
+    if (step * most < scale.value) step *= factor;
+  std::string html =
+      "<div class=\"plot\"><div class=\"ranks\"></div><div class=\"ticks\" aria-hidden=\"true\">";
+  for (int i = 0; i * step < scale.value; ++i) {
+    html += fmt::format("<span style=\"left:{:.3f}%\">{}</span>", 100 * i * step / scale.value,
+                        i == 0 ? "0 s" : format_seconds(Seconds(i * step)));
+  }
+  return html + "</div></div>\n";
+}
+
+std::string timelines_legend(const std::vector<Timeline>& timelines) {
+  Paths all;
+  for (const Timeline& timeline : timelines) {
+    const double end = timeline.end().value;
+    if (end > 0) all.kinds.merge(paths_of(drawn_of(timeline), end).kinds);
+  }
+  return legend(all);
+}
+
 }  // namespace planner

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "costmodel/schedule/timeline.hpp"
 
@@ -14,5 +15,14 @@ inline constexpr std::size_t most_slices = 20'000;
 
 // "" for a timeline without events.
 std::string timeline_html(const costmodel::Timeline& timeline);
+
+// The same without anything to move or to hover: as wide as `scale` seconds, the first `ranks`
+// ranks, what lies beyond either left out. For several one under another.
+std::string still_timeline_html(const costmodel::Timeline& timeline, costmodel::Seconds scale,
+                                int ranks);
+
+// The axis below them, and what their colours stand for.
+std::string still_axis_html(costmodel::Seconds scale);
+std::string timelines_legend(const std::vector<costmodel::Timeline>& timelines);
 
 }  // namespace planner

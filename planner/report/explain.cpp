@@ -13,6 +13,7 @@
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/closed_form.hpp"
+#include "planner/report/explain_boundaries.hpp"
 #include "planner/report/explain_exchanges.hpp"
 #include "planner/report/explain_operators.hpp"
 #include "planner/report/explain_replicas.hpp"
@@ -135,6 +136,8 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
            fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
                        cost.boundaries.empty() ? "" : " at most",
                        cost.times.blocking ? "the sender waits" : "beside computation"));
+  for (const Explained& row : explained_boundaries(p, s, cost))
+    rows.add(row.symbol, row.value, row.from);
   const ScheduleRow& row = row_of(p.schedule);
   if (!is_listed(p.schedule)) {
     const Seconds even =

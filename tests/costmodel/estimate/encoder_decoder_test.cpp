@@ -390,8 +390,10 @@ TEST_CASE("plans of encoder-decoder models that are refused, and how") {
     return config_error([&] { resolve_plan(scenario(plan)); });
   };
   CHECK(fault("pp: 2, tp: 1") == "");
-  CHECK(contains(fault("pp: 2, vpp: 5, tp: 1, micro_batch: 1"),
-                 ": an encoder-decoder model is not interleaved; set vpp: 1"));
+  CHECK(
+      contains(fault("pp: 2, vpp: 5, tp: 1, micro_batch: 1"),
+               ": an encoder-decoder model is not interleaved: Megatron-LM's interleaved schedule "
+               "refuses it; set schedule: 1f1b and vpp: 1"));
   CHECK(contains(fault("cp: 2, tp: 1"),
                  ": context parallelism of an encoder-decoder model is not modelled; set cp: 1"));
   CHECK(contains(fault("pp: 4, tp: 1, stage_layers: [4, 0, 4, 2]"),
@@ -401,7 +403,7 @@ TEST_CASE("plans of encoder-decoder models that are refused, and how") {
                    resolve_plan(scenario("pp: 2, tp: 1, schedule: zero-bubble-h1", small,
                                          "zero-bubble-fork"));
                  }),
-                 ": zero-bubble schedules of an encoder-decoder model are not modelled; set "
+                 ": schedule zero-bubble-h1 of an encoder-decoder model is not modelled; set "
                  "schedule: 1f1b or gpipe"));
   Scenario odd = scenario("tp: 4, sequence_parallel: true");
   odd.training.decoder_sequence = 30;

@@ -1,0 +1,65 @@
+#include "planner/frameworks/megatron_stacks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace planner {
+
+bool has_two_stacks(const MegatronArguments& arguments) {
+  for (const char* flag :
+       {"--decoder-seq-length", "--decoder-num-layers", "--pipeline-model-parallel-split-rank"}) {
+    if (arguments.find(flag) != nullptr) return true;
+  }
+  return false;
+}
+
+void read_stacks_model(MegatronImport& in) {
+  if (!has_two_stacks(in.arguments())) return;
+  std::erase_if(in.job.scenario.find("model")->entries,
+                [](const costmodel::Value::Entry& entry) { return entry.key == "layers"; });
+  const std::int64_t all = in.whole("--num-layers", 0);
+  const std::int64_t encoder = in.whole("--encoder-num-layers", all);
+  const std::int64_t decoder = in.whole("--decoder-num-layers", encoder);
+  in.find("--vocab-extra-ids");  // sentinels: the padded vocabulary has them
+  if (encoder < 1) {
+    in.miss("model.encoder_layers",
+            "the arguments have neither --num-layers nor --encoder-num-layers");
+    return;
+  }
+  in.put("model.encoder_layers", fmt::format("{}", encoder));
+  in.put("model.decoder_layers", fmt::format("{}", decoder));
+}
+
+void read_stacks_training(MegatronImport& in) {
+  if (!has_two_stacks(in.arguments())) return;
+  const std::int64_t sequence = in.whole("--encoder-seq-length", in.whole("--seq-length", 0));
+  if (sequence > 0) in.put("training.sequence", fmt::format("{}", sequence));
+  const std::int64_t decoder = in.whole("--decoder-seq-length", sequence);
+  if (decoder > 0) in.put("training.decoder_sequence", fmt::format("{}", decoder));
+}
+
+void read_stacks_plan(MegatronImport& in) {
+  if (!has_two_stacks(in.arguments())) return;
+  const std::int64_t ranks = in.whole("--pipeline-model-parallel-size", 1);
+  const std::int64_t before = in.whole("--encoder-pipeline-model-parallel-size", 0);
+  if (before > 0) {
+    in.put("plan.pp", fmt::format("{}", before + ranks));
+    in.put("plan.split_rank", fmt::format("{}", before));
+  }
+  const std::int64_t own = in.whole("--encoder-tensor-model-parallel-size", 0);
+  if (own > 0 && own != in.whole("--tensor-model-parallel-size", 1)) {
+    in.leave_out("--encoder-tensor-model-parallel-size",
+                 "both stacks are taken as --tensor-model-parallel-size has it");
+  }
+  const MegatronArgument* split = in.find("--pipeline-model-parallel-split-rank");
+  if (split == nullptr || before > 0) return;
+  if (ranks == 1) {
+    in.leave_out("--pipeline-model-parallel-split-rank", "there is one pipeline rank");
+    return;
+  }
+  in.put("plan.split_rank", fmt::format("{}", in.whole("--pipeline-model-parallel-split-rank", 0)),
+         split->mark);
+}
+
+}  // namespace planner

@@ -1,0 +1,66 @@
+// All schedules of a scenario on one page.
+#include "planner/page/json_schedule_page.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/schedule/schedule_kind.hpp"
+#include "tests/planner/support/in_process.hpp"
+#include "tests/planner/support/pages.hpp"
+
+namespace json_schedule_page_test {
+
+using pages::has;
+
+namespace {
+
+// Of a pipeline of 4.
+std::string page_of(int micro_batches) {
+  return in_process::printed(
+      "simulate gpt3-6.7b-two-nodes --compare --format html --set "
+      "training.global_batch=" +
+      std::to_string(2 * micro_batches));
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every schedule has a row and a drawing, all on one scale") {
+  const std::string page = page_of(16);
+  pages::check_page(page);
+  CHECK(count(page, "<h3>") == costmodel::schedule_names().size());
+  CHECK(count(page, "class=\"area still\"") == costmodel::schedule_names().size());
+  CHECK(count(page, "class=\"ticks\"") == 1);
+  CHECK(has(page, "On one scale of time"));
+  CHECK_FALSE(has(page, "Not possible for this plan"));
+  CHECK(has(page, ", cut off at the right</h3>"));  // serial alone
+  CHECK(count(page, "cut off") == 1);
+  CHECK_FALSE(has(page, "<script"));
+  for (const char* words : {"forward", "input gradient", "weight gradient", "backward",
+                            "forward and backward together", "transfer to another rank"})
+    CHECK(has(page, std::string("</i>") + words));
+}
+
+TEST_CASE("what there is no order for says why") {
+  const std::string page = page_of(4);
+  pages::check_page(page);
+  CHECK(has(page, "<li>dualpipe: dualpipe needs an even number"));
+  CHECK(has(page, "Not possible for this plan"));
+}
+
+TEST_CASE("an encoder and a decoder: what there is, and why not the rest") {
+  const std::string page = in_process::printed("simulate t5-11b-split --compare --format html");
+  pages::check_page(page);
+  CHECK(has(page, "1f1b is the quickest: 1.805 s."));
+  CHECK(count(page, "<h3>") == 4);
+  CHECK(has(page,
+            "v-min: schedule v-min of an encoder-decoder model is not modelled; set "
+            "schedule: 1f1b or gpipe"));
+}
+
+}  // namespace json_schedule_page_test
