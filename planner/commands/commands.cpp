@@ -116,7 +116,7 @@ const std::vector<CommandRow> command_rows{
       .summary = "event by event: a chart, and with --trace a Chrome or Perfetto trace",
       .examples = {"shardplan simulate my.yaml --trace trace.json",
                    "shardplan simulate my.yaml --set plan.schedule=gpipe",
-                   "shardplan simulate my.yaml --compare"}},
+                   "shardplan simulate my.yaml --compare --page schedules.html"}},
      simulate_command},
     {{.name = "groups",
       .operands = "[SCENARIO]",

@@ -45,9 +45,10 @@ std::string table_section(const Json& rows) {
                {"", false}},
               {}};
   double most = 0;
-  for (const Json& row : rows)
+  for (const Json& row : rows) {
     if (at(row, {"schedule"}) != Json("serial"))
       most = std::max(most, number_at(row, {"bubble_fraction"}));
+  }
   for (const Json& row : rows) {
     if (at(row, {"refused"}).is_string()) continue;
     const double bubble = number_at(row, {"bubble_fraction"});

@@ -79,4 +79,30 @@ TEST_CASE("without events there is no picture") {
   CHECK(planner::timeline_html({3, {event(0, Stream::compute, "0F0", 0, 0)}}).empty());
 }
 
+TEST_CASE("still drawings: one scale, the first ranks, what lies beyond left out") {
+  const Timeline timeline{
+      3,
+      {event(0, Stream::compute, "0F0", 0, 1), event(1, Stream::compute, "1B0", 2, 4),
+       event(1, Stream::compute, "1F1", 5, 6), event(2, Stream::compute, "2F0", 1, 2)}};
+  const std::string html = planner::still_timeline_html(timeline, Seconds(5), 2);
+  pages::check_balanced(html);
+  CHECK(has(html, "viewBox=\"0 0 1000000 40\""));
+  CHECK(has(html, "d=\"M0 7m0 0h200000\""));
+  CHECK(has(html, "data-names=\"1B0\" d=\"M0 27m400000 0h400000\""));
+  CHECK_FALSE(has(html, "1F1"));
+  CHECK_FALSE(has(html, "2F0"));
+  CHECK_FALSE(has(html, "<script"));
+  CHECK(planner::still_timeline_html({}, Seconds(5), 2).empty());
+  CHECK(planner::still_timeline_html(timeline, Seconds(0), 2).empty());
+  const std::string axis = planner::still_axis_html(Seconds(5));
+  pages::check_balanced(axis);
+  CHECK(has(axis, "left:0.000%\">0 s</span>"));
+  CHECK(has(axis, "left:20.000%\">1 s</span>"));
+  CHECK(count(axis, "<span") == 5);
+  const std::string both = planner::timelines_legend(
+      {timeline, {1, {event(0, Stream::optimizer, "optimizer step", 0, 1)}}, {}});
+  for (const char* words : {"forward", "backward", "optimizer"})
+    CHECK(has(both, std::string("</i>") + words));
+}
+
 }  // namespace timeline_picture_test
