@@ -42,8 +42,7 @@ namespace kinds {
 constexpr Kind forward{"forward", "forward"}, backward{"backward", "backward"},
     input_gradient{"backward", "input gradient"}, weight_gradient{"gradient", "weight gradient"},
     activations{"transfer", "send of activations", true},
-    gradients{"transfer", "send of gradients", true},
-    both{"activations", "forward and backward together"},
+    gradients{"transfer", "send of gradients", true}, both{"cp", "forward and backward together"},
     reduction{"reduction", "data-parallel communication"}, optimizer{"optimizer", "optimizer"},
     rest{"other", "host and slow nodes"};
 }  // namespace kinds
@@ -219,10 +218,12 @@ std::string still_timeline_html(const Timeline& timeline, Seconds scale, int ran
   });
   const Drawn drawn = drawn_of(shown);
   if (drawn.events.empty() || !(scale > Seconds(0))) return "";
+  Paths paths = paths_of(drawn, scale.value);
+  for (auto& [key, path] : paths.all) path.names.clear();  // nobody asks for them
   constexpr double row = 16;
   return fmt::format("<div class=\"plot\">{}<div class=\"area still\" style=\"height:{:.0f}px\">\n",
                      row_labels(shown.ranks), row * shown.ranks) +
-         picture(paths_of(drawn, scale.value), drawn, shown.ranks, scale.value) + "</div></div>\n";
+         picture(paths, drawn, shown.ranks, scale.value) + "</div></div>\n";
 }
 
 std::string still_axis_html(Seconds scale) {
