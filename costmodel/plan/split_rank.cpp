@@ -1,6 +1,7 @@
 #include "costmodel/plan/split_rank.hpp"
 
 #include <cstddef>
+#include <iterator>
 
 namespace costmodel {
 
@@ -17,10 +18,10 @@ std::vector<int> split_layers(const ModelSpec& model, int pp, int split_rank) {
 
 int split_rank_of(const ParallelPlan& plan, const ModelSpec& model) {
   if (!model.encoder_decoder() || plan.vpp > 1 || plan.pipelines() > 1) return 0;
-  if (plan.stage_layers.empty() && model.layers % plan.pp != 0) return 0;
+  const bool even = plan.stage_layers.empty();
+  if (even ? model.layers % plan.pp != 0 : std::ssize(plan.stage_layers) != plan.pp) return 0;
   const auto layers_of = [&](int rank) {
-    return plan.stage_layers.empty() ? model.layers / plan.pp
-                                     : plan.stage_layers[static_cast<std::size_t>(rank)];
+    return even ? model.layers / plan.pp : plan.stage_layers[static_cast<std::size_t>(rank)];
   };
   std::int64_t first = 0;
   for (int rank = 0; rank < plan.pp; ++rank) {

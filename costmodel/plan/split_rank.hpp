@@ -1,6 +1,7 @@
 // Where a pipeline's ranks pass from an encoder to its decoder, as Megatron-LM says it
-// (--pipeline-model-parallel-split-rank, of core 0.1 to 0.8; core 0.9 has
-// --encoder-pipeline-model-parallel-size beside it, and calls it deprecated).
+// (--pipeline-model-parallel-split-rank; core 0.9 has --encoder-pipeline-model-parallel-size in its
+// place and calls it deprecated, core 0.14 has neither: its CHANGELOG.md, "Remove Encoder PP
+// related Functions").
 #pragma once
 
 #include <vector>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/plan/plan_text.hpp"
+#include "costmodel/plan/split_rank.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
 namespace planner {
@@ -241,8 +242,18 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "set overlap.cuda_graph: false, or recompute: selective");
 }
 
+// What says by hand where the ranks of such a plan pass to the decoder.
+std::string split_by_hand(const ParallelPlan& plan, const costmodel::ModelSpec& model) {
+  const int split = split_rank_of(plan, model);
+  if (split == 0) return "";
+  return fmt::format(
+      "; by hand, before core 0.14: pretrain_t5.py with --pipeline-model-parallel-size {} "
+      "--pipeline-model-parallel-split-rank {}",
+      plan.pp, split);
+}
+
 // Model choices that change parameter shapes and that no argument can express.
-void check_model(const Scenario& s, Rules& rules) {
+void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
   const auto& m = s.model;
   rules.require(!m.embedding_norm, "model",
                 "Megatron-LM has no argument for a normalisation after the embedding",
@@ -255,7 +266,7 @@ void check_model(const Scenario& s, Rules& rules) {
       !m.encoder_decoder(), "model",
       "an encoder-decoder model is another program of Megatron-LM (pretrain_t5.py), which "
       "is not written here",
-      "choose a model of kind gpt, llama or moe");
+      "choose a model of kind gpt, llama or moe" + split_by_hand(plan, m));
   rules.require(!m.linear_bias || m.qkv_bias, "model",
                 "Megatron-LM: linear layers with bias have it in query, key and value too",
                 "set qkv_bias: true");
@@ -331,7 +342,7 @@ std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
   rules.require(rank_order_of(plan) != RankOrder::other, "rank_order",
                 fmt::format("Megatron-LM has no rank order {}", plan.rank_order),
                 "allowed: tp-cp-ep-dp-pp, tp-cp-ep-pp-dp");
-  check_model(scenario, rules);
+  check_model(scenario, plan, rules);
   return rules.found;
 }
 

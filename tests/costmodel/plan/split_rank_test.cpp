@@ -73,8 +73,10 @@ TEST_CASE("a plan says where it splits, if it does") {
   CHECK(split({3, 4, 2, 1}) == 0);  // a rank with layers of both
   CHECK(split({10}) == 0);
   CHECK(split({6, 4, 0}) == 0);
+  plan.stage_layers = {6, 4};
+  plan.pp = 4;  // a list that is not the plan's
+  CHECK(split_rank_of(plan, model) == 0);
   plan.stage_layers.clear();
-  plan.pp = 4;
   CHECK(split_rank_of(plan, stacks(8, 8)) == 2);  // an equal split
   CHECK(split_rank_of(plan, stacks(12, 4)) == 3);
   CHECK(split_rank_of(plan, stacks(10, 6)) == 0);
