@@ -117,7 +117,11 @@ const ModelKeys& encoder_decoder_keys() {
       key::rows<M>(key::whole<M>("encoder_layers", &M::encoder_layers, layer_counts,
                                  "of t5; absent: as deep as the other"),
                    key::whole<M>("decoder_layers", &M::decoder_layers, layer_counts,
-                                 "of t5; absent: as deep as the other"));
+                                 "of t5; absent: as deep as the other"),
+                   key::whole<M>("decoder_heads", &M::decoder_heads, layer_counts,
+                                 "of t5's decoder; absent: heads"),
+                   key::whole<M>("decoder_ffn_hidden", &M::decoder_ffn_hidden, ffn_widths,
+                                 "of t5's decoder; absent: ffn_hidden"));
   return keys;
 }
 

@@ -126,6 +126,13 @@ void read_attention(MapReader& reader, ModelSpec& model) {
         fmt::format("kv_heads {} does not divide heads {}", model.kv_heads, model.heads),
         "every key/value head serves the same number of query heads");
   }
+  const ModelSpec own = model.as_decoder();
+  if (own.heads % own.kv_heads != 0) {
+    throw ConfigError(
+        reader.mark_of("decoder_heads"),
+        fmt::format("kv_heads {} does not divide decoder_heads {}", own.kv_heads, own.heads),
+        "choose decoder_heads as a multiple of kv_heads");
+  }
   read_keys(reader, head_dim_key(), model);
   if (model.head_dim == 0 && model.hidden % model.heads != 0) {
     throw ConfigError(
@@ -254,6 +261,8 @@ Value to_value(const ModelSpec& m) {
   } else if (m.encoder_decoder()) {
     put("encoder_layers", m.encoder_layers);
     put("decoder_layers", m.decoder_layers);
+    if (m.decoder_heads > 0) put("decoder_heads", m.decoder_heads);
+    if (m.decoder_ffn_hidden > 0) put("decoder_ffn_hidden", m.decoder_ffn_hidden);
   } else {
     put("layers", m.layers);
   }

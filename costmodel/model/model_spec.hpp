@@ -99,6 +99,9 @@ struct ModelSpec {
   // first. A decoder layer has self-attention and cross-attention to the encoder's output.
   std::int64_t encoder_layers = 0;  // 0: a decoder-only model
   std::int64_t decoder_layers = 0;
+  // Of a decoder layer where they are not the encoder's; both share hidden and head_dim, which
+  // cross-attention needs.
+  std::int64_t decoder_heads = 0, decoder_ffn_hidden = 0;  // 0: heads, ffn_hidden
   bool parallel_block = false;  // attention and MLP in parallel on one input (GPT-NeoX)
   double dropout = 0;           // of embedding, attention and hidden states
   std::optional<double> published_parameters;
@@ -115,6 +118,15 @@ struct ModelSpec {
   std::int64_t conv_channels() const { return scan_width() + 2 * ssm_groups * state_size; }
   bool latent_attention() const { return kv_lora_rank > 0; }
   bool encoder_decoder() const { return encoder_layers > 0; }
+  // The model whose layers are all as wide as the decoder's: its heads and feed-forward. Where
+  // every head has keys and values of its own, so has every head of the decoder.
+  ModelSpec as_decoder() const {
+    ModelSpec own = *this;
+    if (decoder_heads > 0) own.heads = decoder_heads;
+    if (decoder_heads > 0 && kv_heads == heads) own.kv_heads = decoder_heads;
+    if (decoder_ffn_hidden > 0) own.ffn_hidden = decoder_ffn_hidden;
+    return own;
+  }
   std::int64_t gates() const { return gated_mlp ? 2 : 1; }
   std::int64_t shared_ffn() const { return shared_experts * expert_ffn_hidden; }
   bool has_experts(std::int64_t layer) const { return moe_layers(layer, 1) > 0; }

@@ -87,7 +87,7 @@ double encoder_decoder_parameters(const ModelSpec& m) {
                  static_cast<double>(m.decoder_layers) * parameters_per_decoder_layer(m) +
                  norm_parameters(m, static_cast<double>(m.hidden));
   if (m.positions == Positions::relative)
-    count += 2 * static_cast<double>(relative_buckets * m.heads);
+    count += static_cast<double>(relative_buckets * (m.heads + m.as_decoder().heads));
   return count;
 }
 
@@ -118,7 +118,8 @@ double parameters_per_layer(const ModelSpec& m) {
 }
 
 double parameters_per_decoder_layer(const ModelSpec& m) {
-  return parameters_per_layer(m) + cross_attention_parameters(m);
+  const ModelSpec own = m.as_decoder();
+  return parameters_per_layer(own) + cross_attention_parameters(own);
 }
 
 double parameters_per_moe_layer(const ModelSpec& m) { return moe_layer(m, m.experts); }

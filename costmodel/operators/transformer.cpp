@@ -237,8 +237,10 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
     case LayerKind::head: return builder.head();
     case LayerKind::moe: return builder.moe();
     case LayerKind::encoder: return builder.block();
-    case LayerKind::decoder: return builder.decoder();
-    case LayerKind::decoder_embedding: return builder.decoder_embedding();
+    case LayerKind::decoder:
+      return LayerBuilder(model.as_decoder(), own, context.sequence).decoder();
+    case LayerKind::decoder_embedding:
+      return LayerBuilder(model.as_decoder(), own, context.sequence).decoder_embedding();
     case LayerKind::mtp_start: return builder.mtp_start();
     case LayerKind::scan: return builder.scan_layer();
     case LayerKind::attention: return builder.attention_layer();

@@ -104,6 +104,15 @@ void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const Train
                            training.decoder_sequence);
       },
       [] { return std::string("set sequence_parallel: false, or another tp"); });
+  for (const auto& [key, size] : {std::pair{"decoder_heads", model.decoder_heads},
+                                  std::pair{"decoder_ffn_hidden", model.decoder_ffn_hidden}}) {
+    rules.require(
+        size % p.tp == 0, "tp",
+        [&, name = key, n = size] {
+          return fmt::format("tp {} does not divide the model's {} {}", p.tp, name, n);
+        },
+        [&, n = size] { return fmt::format("choose tp among {}", divisors_text(n)); });
+  }
   for (std::size_t k = 1; k + 1 < p.stage_layers.size(); ++k) {
     rules.require(
         p.stage_layers[k] > 0, "stage_layers",

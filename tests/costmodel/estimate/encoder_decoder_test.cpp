@@ -97,6 +97,53 @@ TEST_CASE("the depths of both stacks: what is missing, what adds up") {
                  "relative positions are modelled of kind t5 only"));
 }
 
+TEST_CASE(
+    "a decoder of sizes of its own: its layers are those of a model that has them throughout") {
+  const std::string other =
+      "kind: t5, encoder_layers: 6, decoder_layers: 4, hidden: 512, heads: 4, head_dim: 64, "
+      "ffn_hidden: 1024, vocab: 32128, dropout: 0.1";
+  const std::string own = small + std::string(", head_dim: 64");
+  const ModelSpec mixed = parsed("{" + own + ", decoder_heads: 4, decoder_ffn_hidden: 1024}");
+  const ModelSpec wide = parsed("{" + own + "}"), narrow = parsed("{" + other + "}");
+  const LayerContext context = context_of(2, true, AttentionKernel::flash);
+  const auto work = [&](LayerKind kind, const ModelSpec& m) {
+    const OpList list = build_layer(kind, m, context);
+    return std::tuple(whole_work(list).executed.value, list.nodes.size(),
+                      footprint(list, Recomputed::nothing).kept_activations.value);
+  };
+  CHECK(work(LayerKind::encoder, mixed) == work(LayerKind::encoder, wide));
+  CHECK(work(LayerKind::decoder, mixed) == work(LayerKind::decoder, narrow));
+  CHECK(work(LayerKind::decoder, mixed) != work(LayerKind::decoder, wide));
+  // Weights are linear in the layers of each kind, and a table of 32 buckets a head in each stack.
+  CHECK(parameter_count(mixed) - parameter_count(wide) ==
+        4 * (parameters_per_decoder_layer(narrow) - parameters_per_decoder_layer(wide)) - 32.0 * 4);
+  // What the ranks hold are those parameters.
+  Scenario s = scenario("pp: 2, tp: 1, split_rank: 1, micro_batch: 2",
+                        own + ", decoder_heads: 4, decoder_ffn_hidden: 1024, tie_embeddings: true");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  double held = 0;
+  for (const auto& rank : evaluator.cost(resolve_plan(s)).ranks) held += rank.weights.all;
+  CHECK(held - 32128.0 * 512 == parameter_count(s.model));  // the token table is on both
+  // Written and read again.
+  CHECK(contains(to_yaml(to_value(mixed)), "decoder_heads: 4"));
+  CHECK(contains(to_yaml(to_value(mixed)), "decoder_ffn_hidden: 1024"));
+  const auto fault = [&](const std::string& plan, const std::string& keys) {
+    return config_error([&] { resolve_plan(scenario(plan, own + keys)); });
+  };
+  CHECK(contains(fault("tp: 4", ", decoder_heads: 2"),
+                 "tp 4 does not divide the model's decoder_heads 2; choose tp among 1, 2"));
+  CHECK(contains(fault("tp: 4", ", decoder_ffn_hidden: 1026"), "decoder_ffn_hidden 1026"));
+  CHECK(contains(fault("tp: 1", ", kv_heads: 4, decoder_heads: 6"),
+                 "kv_heads 4 does not divide decoder_heads 6"));
+  CHECK(contains(fault("tp: 1", ", decoder_heads: 0"), "decoder_heads: 0 is out of range"));
+  CHECK(contains(config_error([] {
+                   parsed(
+                       "{kind: gpt, layers: 2, hidden: 64, heads: 4, "
+                       "decoder_heads: 2}");
+                 }),
+                 "has no key 'decoder_heads'"));
+}
+
 TEST_CASE("T5's usual choices, and other ones") {
   const ModelSpec t5 = parsed("{kind: t5, encoder_layers: 2, hidden: 64, heads: 4}");
   CHECK(t5.vocab == 32128);
