@@ -172,6 +172,15 @@ Mark MapReader::mark_of(std::string_view key) const {
   return value != nullptr ? value->mark : map_.mark;
 }
 
+std::vector<std::string_view> MapReader::unread() const {
+  std::vector<std::string_view> keys;
+  for (const auto& entry : map_.entries)
+    if (entry.value.kind != Value::Kind::null &&
+        std::find(known_.begin(), known_.end(), entry.key) == known_.end())
+      keys.push_back(entry.key);
+  return keys;
+}
+
 void MapReader::finish() const {
   for (const auto& entry : map_.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;

@@ -45,6 +45,8 @@ class MapReader {
   Mark mark_of(std::string_view key) const;
   const Mark& mark() const { return map_.mark; }
 
+  // The keys of the map that were never read and have a value, in its order.
+  std::vector<std::string_view> unread() const;
   // Throws for the first key that was never read.
   void finish() const;
 

@@ -99,6 +99,13 @@ Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision preci
       product_time(in_heads, q, p, q, device, as) + product_time(in_heads, n, p, q, device, as) +
       product_time(in_heads, q, p, n, device, as);
   const Seconds moving = bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+  if (o.rule == ScanRule::channels) return moving;  // no products: nothing measured its arithmetic
+  if (o.rule == ScanRule::delta) {
+    const Seconds more = product_time(in_heads, q, q, n, device, as) * 2 +
+                         product_time(in_heads, q, p, q, device, as) +
+                         product_time(in_heads, q, p, n, device, as);
+    return max((forward + more) * (pass == Pass::forward ? 1 : 3), moving);
+  }
   return max(forward * (pass == Pass::forward ? 1 : 3), moving);
 }
 
@@ -126,7 +133,9 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
   const double second = forward ? device.attention2_forward : device.attention2_backward;
   // A block of a ring is as short as the rank's queries; gathered keys make long rows.
   const auto s = static_cast<double>(o.blocks > 1 || o.cross ? o.s : o.key_count());
-  const double long_enough = o.causal_skip ? s / (s + device.attention_half_sequence) : 1;
+  // Rows of a causal mask have half of s keys on average, those of a window all of it.
+  const double row = o.window > 0 ? std::min(s, 2 * static_cast<double>(o.window)) : s;
+  const double long_enough = o.causal_skip ? row / (row + device.attention_half_sequence) : 1;
   constexpr double block_rows = 128;  // queries a thread block holds
   const double blocks =
       static_cast<double>(o.sequences) * static_cast<double>(o.heads) * std::ceil(s / block_rows);

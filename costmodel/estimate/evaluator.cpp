@@ -24,7 +24,8 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
   const ParallelPlan whole;
   const LayerMix all = layer_mix(on_.model, 0, static_cast<int>(on_.model.layers), {});
   const auto add = [&](LayerKind kind, int count) {
-    model_flops_ += costmodel::model_flops(op_list(kind, whole), kind) *
+    const LayerKind mask = on_.model.causal ? kind : LayerKind::encoder;
+    model_flops_ += costmodel::model_flops(op_list(kind, whole), mask) *
                     (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
   };
   for (const LayerGroup& group : layer_groups(on_.model)) add(group.kind, all.*group.number);

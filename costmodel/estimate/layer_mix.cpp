@@ -32,27 +32,64 @@ int recomputed_layers(const Recompute& recompute, int layers) {
 
 namespace {
 
-constexpr std::string_view pattern_letters = "M*-E";
+constexpr std::string_view pattern_letters = "M*-EG";
 
 constexpr std::array pattern_kinds{
     // in the order of pattern_letters
     LayerGroup{LayerKind::scan, &LayerMix::scan, &LayerMix::scan_again},
     LayerGroup{LayerKind::attention, &LayerMix::attention, &LayerMix::attention_again},
     LayerGroup{LayerKind::mlp, &LayerMix::mlp, &LayerMix::mlp_again},
-    LayerGroup{LayerKind::experts, &LayerMix::experts, &LayerMix::experts_again}};
+    LayerGroup{LayerKind::experts, &LayerMix::experts, &LayerMix::experts_again},
+    LayerGroup{LayerKind::delta_net, &LayerMix::delta_net, &LayerMix::delta_net_again}};
 
-using Subset = std::array<LayerGroup, pattern_kinds.size()>;
+// The kinds of an attention pattern: by letter, and without and with experts.
+constexpr std::string_view attention_letters = "FSD";
+constexpr std::array attention_kinds{
+    LayerGroup{LayerKind::block, &LayerMix::dense, &LayerMix::dense_again},
+    LayerGroup{LayerKind::moe, &LayerMix::moe, &LayerMix::moe_again},
+    LayerGroup{LayerKind::window, &LayerMix::window, &LayerMix::window_again},
+    LayerGroup{LayerKind::window_moe, &LayerMix::window_moe, &LayerMix::window_moe_again},
+    LayerGroup{LayerKind::delta, &LayerMix::delta, &LayerMix::delta_again},
+    LayerGroup{LayerKind::delta_moe, &LayerMix::delta_moe, &LayerMix::delta_moe_again}};
+static_assert(attention_kinds.size() <= most_layer_groups &&
+              pattern_kinds.size() <= most_layer_groups);
 
-// The kinds of every set of letters, one bit a letter.
-constexpr auto pattern_subsets = [] {
-  std::array<Subset, 1U << pattern_kinds.size()> all{};
+// Every subset of kinds, one bit a kind.
+template <std::size_t n>
+constexpr auto subsets_of(const std::array<LayerGroup, n>& kinds) {
+  std::array<std::array<LayerGroup, n>, std::size_t{1} << n> all{};
   for (std::size_t set = 0; set < all.size(); ++set) {
     std::size_t taken = 0;
-    for (std::size_t i = 0; i < pattern_kinds.size(); ++i)
-      if ((set >> i & 1U) != 0) all[set][taken++] = pattern_kinds[i];
+    for (std::size_t i = 0; i < n; ++i)
+      if ((set >> i & 1U) != 0) all[set][taken++] = kinds[i];
   }
   return all;
-}();
+}
+constexpr auto pattern_subsets = subsets_of(pattern_kinds);
+constexpr auto attention_subsets = subsets_of(attention_kinds);
+
+// Of attention_kinds: that of a layer of the model.
+std::size_t attention_kind(const ModelSpec& model, std::int64_t layer) {
+  const std::size_t letter = attention_letters.find(model.attention_at(layer));
+  return 2 * letter + (model.has_experts(layer) ? 1 : 0);
+}
+
+std::span<const LayerGroup> attention_groups(const ModelSpec& model) {
+  std::size_t set = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) set |= std::size_t{1} << attention_kind(model, i);
+  const std::span<const LayerGroup> kinds(attention_subsets[set]);
+  return kinds.first(static_cast<std::size_t>(std::popcount(set)));
+}
+
+LayerMix attention_mix(const ModelSpec& model, std::int64_t first, int layers, int again) {
+  LayerMix mix;
+  for (int i = 0; i < layers; ++i) {
+    const LayerGroup& group = attention_kinds[attention_kind(model, first + i)];
+    ++(mix.*group.number);
+    if (i < again) ++(mix.*group.again);
+  }
+  return mix;
+}
 
 std::span<const LayerGroup> pattern_groups(const ModelSpec& model) {
   std::size_t set = 0;
@@ -85,6 +122,7 @@ std::span<const LayerGroup> layer_groups(const ModelSpec& model) {
       LayerGroup{LayerKind::decoder, &LayerMix::decoder, &LayerMix::decoder_again}};
   const std::span all(groups);
   if (!model.layer_pattern.empty()) return pattern_groups(model);
+  if (!model.attention_pattern.empty()) return attention_groups(model);
   if (model.encoder_decoder()) return all.subspan(2, 2);
   const std::int64_t sparse = model.moe_layers(0, model.layers);
   if (sparse > 0 && sparse == model.layers) return all.subspan(1, 1);
@@ -117,6 +155,7 @@ LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,
                    const Recompute& recompute) {
   const int again = recomputed_layers(recompute, layers);
   if (!model.layer_pattern.empty()) return pattern_mix(model, first, layers, again);
+  if (!model.attention_pattern.empty()) return attention_mix(model, first, layers, again);
   if (model.encoder_decoder()) return stack_mix(model, first, layers, again);
   const auto moe = static_cast<int>(model.moe_layers(first, layers));
   const auto moe_again = static_cast<int>(model.moe_layers(first, again));
@@ -144,7 +183,7 @@ double sharded(double weights, double experts, const ParallelPlan& plan) {
 
 double vocabulary_table(const ModelSpec& model, int tp) {
   const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
-  return static_cast<double>(rows * model.hidden);
+  return static_cast<double>(rows * model.embedding_width());
 }
 
 double shared_tables(const ModelSpec& model, int tp) {

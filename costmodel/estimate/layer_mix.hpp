@@ -21,13 +21,19 @@ struct LayerMix {
   int encoder_again = 0, decoder_again = 0;
   int scan = 0, attention = 0, mlp = 0, experts = 0;  // a hybrid's
   int scan_again = 0, attention_again = 0, mlp_again = 0, experts_again = 0;
-  bool decoder_starts = false;  // includes the first decoder layer
-  int layers() const { return dense + moe + encoder + decoder + scan + attention + mlp + experts; }
+  int window = 0, window_moe = 0, delta = 0, delta_moe = 0;  // of an attention pattern
+  int window_again = 0, window_moe_again = 0, delta_again = 0, delta_moe_again = 0;
+  int delta_net = 0, delta_net_again = 0;  // a hybrid's
+  bool decoder_starts = false;             // includes the first decoder layer
+  int layers() const {
+    return dense + moe + encoder + decoder + scan + attention + mlp + experts + window +
+           window_moe + delta + delta_moe + delta_net;
+  }
   auto operator<=>(const LayerMix&) const = default;
 };
 
-// A kind of layer of a model, and its members in LayerMix. A model has four kinds at most.
-inline constexpr std::size_t most_layer_groups = 4;
+// A kind of layer of a model, and its members in LayerMix. A model has six kinds at most.
+inline constexpr std::size_t most_layer_groups = 6;
 struct LayerGroup {
   LayerKind kind;
   int LayerMix::*number;

@@ -8,10 +8,12 @@ namespace {
 
 // The part of an operator's model FLOPs that remains when masked scores are left out.
 double unmasked(const Op& op) {
-  const auto part = [](bool cross) { return cross ? 1.0 : 0.5; };
-  return std::visit(Visitor{[&](const FlashAttention& o) { return part(o.cross); },
-                            [&](const AttentionScores& o) { return part(o.keys > 0); },
-                            [&](const AttentionContext& o) { return part(o.keys > 0); },
+  const auto part = [](const auto& o, bool cross) {
+    return cross ? 1.0 : unmasked_part(o.window, o.key_count());
+  };
+  return std::visit(Visitor{[&](const FlashAttention& o) { return part(o, o.cross); },
+                            [&](const AttentionScores& o) { return part(o, o.keys > 0); },
+                            [&](const AttentionContext& o) { return part(o, o.keys > 0); },
                             [](const auto&) { return 1.0; }},
                     op);
 }

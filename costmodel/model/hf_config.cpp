@@ -11,6 +11,9 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
+#include "costmodel/model/hf_classic.hpp"
+#include "costmodel/model/hf_decoders.hpp"
+#include "costmodel/model/hf_mamba.hpp"
 #include "costmodel/model/hf_nemotron_h.hpp"
 #include "costmodel/model/hf_t5.hpp"
 #include "costmodel/model/hf_translation.hpp"
@@ -18,8 +21,6 @@
 namespace costmodel {
 
 namespace {
-
-using Names = std::vector<std::string_view>;
 
 // The defaults of the transformers classes, which config.json may omit.
 struct Family {
@@ -48,11 +49,24 @@ constexpr std::array<Family, 10> families{{
     {"gpt_neox", "GPTNeoXForCausalLM", false, false, true},
 }};
 
-constexpr std::array<std::string_view, 4> moe_types{"qwen2_moe", "gpt_oss", "olmoe", "glm4_moe"};
+constexpr std::array<std::string_view, 3> moe_types{"qwen2_moe", "olmoe", "glm4_moe"};
 
 // Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
 // take precedence.
-constexpr std::array<std::string_view, 45> our_keys{"rotary_base",
+constexpr std::array<std::string_view, 58> our_keys{"norm_placement",
+                                                    "qk_norm_whole",
+                                                    "causal",
+                                                    "token_types",
+                                                    "head_transform",
+                                                    "pooler",
+                                                    "embedding_dim",
+                                                    "attention_pattern",
+                                                    "attention_sinks",
+                                                    "attention_gate",
+                                                    "shared_norm",
+                                                    "shared_expert_gate",
+                                                    "dt_rank",
+                                                    "rotary_base",
                                                     "rotary_percent",
                                                     "rope_scaling_factor",
                                                     "router_score",
@@ -125,6 +139,9 @@ const Family& find_family(const Value& map) {
   }
   std::vector<std::string> known;
   for (const Family& family : families) known.emplace_back(family.model_type);
+  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()})
+    for (const HfFamily& family : others)
+      if (known.back() != family.model_type) known.emplace_back(family.model_type);
   known.emplace_back("t5");
   known.emplace_back("mt5");
   known.emplace_back("nemotron_h");
@@ -150,11 +167,9 @@ const Value& language_model(const Value& whole) {
 // Translates Hugging Face's keys to Shardplan's; each keeps its place.
 class Translation : private HfTranslation {
  public:
+  using HfTranslation::told;
   Translation(const Value& whole, const Family& family)
-      : HfTranslation(language_model(whole)),
-        family_(family),
-        text_(language_model(whole)),
-        whole_(whole) {
+      : HfTranslation(language_model(whole)), family_(family), whole_(whole) {
     notes_ = fmt::format("Hugging Face config.json, model_type {}", family.model_type);
   }
 
@@ -167,7 +182,6 @@ class Translation : private HfTranslation {
     embeddings();
     biases();
     rest();
-    override_with(text_, out_);
     return std::move(out_);
   }
 
@@ -182,7 +196,7 @@ class Translation : private HfTranslation {
     constexpr IntegerRange count{1, 100'000};
     heads_key_ = spelling("num_attention_heads", "n_head");
     hidden_key_ = spelling("hidden_size", "n_embd");
-    size("layers", spelling("num_hidden_layers", "n_layer"), count);
+    layers_ = size("layers", spelling("num_hidden_layers", "n_layer"), count);
     hidden_ = size("hidden", hidden_key_, {1, 4'194'304});
     heads_ = size("heads", heads_key_, count);
     size("vocab", "vocab_size", {1, 100'000'000});
@@ -196,6 +210,7 @@ class Translation : private HfTranslation {
     size("qk_head_dim", "qk_nope_head_dim", width);
     size("qk_pos_emb_head_dim", "qk_rope_head_dim", width);
     size("v_head_dim", "v_head_dim", width);
+    reader_.optional("num_key_value_heads");  // all heads have keys and values of their own
   }
 
   void attention_sizes() {
@@ -234,7 +249,7 @@ class Translation : private HfTranslation {
       size("ffn_hidden", inner, width);
     }
     put("gated_mlp", family_.llama, "model_type");
-    put("activation", activation(spelling("hidden_act", "activation_function")), activation_key_);
+    activation(spelling("hidden_act", "activation_function"), family_.llama ? "silu" : "gelu");
   }
 
   bool sparse() const { return !family_.experts_key.empty(); }
@@ -263,10 +278,8 @@ class Translation : private HfTranslation {
             reader_.integer("topk_group", {1, *groups}).value_or(*groups), "topk_group");
       }
       if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100})) {
-        notes_ += fmt::format(
-            "; its {} multi-token prediction layer is left out (mtp_layers: {} "
-            "adds it)",
-            *more, *more);
+        note(fmt::format("its {} multi-token prediction layer is left out (mtp_layers: {} adds it)",
+                         *more, *more));
       }
       return;
     }
@@ -297,28 +310,6 @@ class Translation : private HfTranslation {
   }
 
   // Approximations of one function cost the same; Hugging Face names each.
-  std::string activation(std::string_view key) {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
-        {{"gelu", "gelu"},
-         {"gelu_new", "gelu"},
-         {"gelu_fast", "gelu"},
-         {"gelu_python", "gelu"},
-         {"gelu_pytorch_tanh", "gelu"},
-         {"silu", "silu"},
-         {"swish", "silu"},
-         {"relu", "relu"},
-         {"relu2", "squared-relu"}}};
-    activation_key_ = key;
-    const std::string word = reader_.text(key).value_or(family_.llama ? "silu" : "gelu");
-    std::vector<std::string> known;
-    for (const auto& [theirs, ours] : names) {
-      if (word == theirs) return std::string(ours);
-      known.emplace_back(theirs);
-    }
-    throw ConfigError(reader_.mark_of(key), fmt::format("{}: {} is not known", key, quote(word)),
-                      known_names(word, known));
-  }
-
   void embeddings() {
     const Value* tied = reader_.optional("tie_word_embeddings");
     if (tied == nullptr) tied = MapReader(whole_, "config.json").optional("tie_word_embeddings");
@@ -359,7 +350,7 @@ class Translation : private HfTranslation {
       put("rope_scaling_factor", inner.number("factor", Dimension::count, 1, 1e4).value_or(8),
           "rope_scaling");
     } else if (type != "default") {
-      notes_ += fmt::format("; its rope_scaling {} is left out", type);
+      note(fmt::format("its rope_scaling {} is left out", type));
     }
   }
 
@@ -376,50 +367,57 @@ class Translation : private HfTranslation {
     put("linear_bias", mlp, "mlp_bias");
     put("qkv_bias", attention || family_.model_type == "qwen2", "attention_bias");
     if (attention != mlp)
-      notes_ += fmt::format("; the bias of the attention output is {}", mlp ? "added" : "left out");
-  }
-
-  double dropout() {
-    if (family_.model_type == "gpt2") return largest({"attn_pdrop", "resid_pdrop", "embd_pdrop"});
-    return largest({"attention_dropout", "hidden_dropout"});
-  }
-
-  double largest(const Names& keys) {
-    double value = 0;
-    for (const auto key : keys) {
-      const double usual = family_.model_type == "gpt2" ? 0.1 : 0;
-      value = std::max(value, reader_.number(key, Dimension::count, 0, 0.99).value_or(usual));
-    }
-    return value;
+      note(fmt::format("the bias of the attention output is {}", mlp ? "added" : "left out"));
   }
 
   void rest() {
     if (is_qwen3()) put("qk_norm", true, "model_type");
     if (family_.model_type == "gpt_neox") {
+      for (const char* old : {"attention_probs_dropout_prob", "hidden_dropout_prob"})
+        reader_.optional(old);  // that its class no longer reads
       put("parallel_block", reader_.boolean("use_parallel_residual").value_or(true),
           "use_parallel_residual");
     }
-    put("dropout", dropout(), family_.model_type == "gpt2" ? "resid_pdrop" : "attention_dropout");
-    if (const auto window = sliding_window())
-      notes_ += fmt::format("; its sliding_window {} is left out: attention is full", *window);
+    if (family_.model_type == "gpt2") {
+      dropout({"resid_pdrop", "attn_pdrop", "embd_pdrop"}, 0.1);
+    } else {
+      dropout({"attention_dropout", "hidden_dropout"}, 0);
+    }
+    windows();
     put("source", notes_, "model_type");
   }
 
-  // Mistral's window holds whenever it is given, Qwen's only when switched on.
-  std::optional<std::int64_t> sliding_window() {
+  // Mistral's window holds whenever it is given, in every layer; Qwen's only when switched on, from
+  // layer max_window_layers on, or as layer_types says (transformers, Qwen2Config).
+  void windows() {
     const bool qwen = family_.model_type.starts_with("qwen");
-    if (qwen && !reader_.boolean("use_sliding_window").value_or(false)) return {};
-    if (!qwen && family_.model_type != "mistral" && family_.model_type != "mixtral") return {};
-    return reader_.integer("sliding_window", {1, 1'000'000'000});
+    if (qwen && !flag("use_sliding_window", false)) {
+      reader_.optional("sliding_window");
+      reader_.optional("layer_types");
+      return;
+    }
+    if (!qwen && family_.model_type != "mistral" && family_.model_type != "mixtral") return;
+    const auto window = reader_.integer("sliding_window", {1, 1'000'000'000});
+    if (!window) return;
+    put("sliding_window", *window, "sliding_window");
+    if (!qwen) return;
+    const std::int64_t full =
+        std::min(layers_, reader_.integer("max_window_layers", {0, 100'000}).value_or(layers_));
+    std::string letters(static_cast<std::size_t>(full), 'F');
+    letters.append(static_cast<std::size_t>(layers_ - full), 'S');
+    attention_pattern(letters, layers_);
+  }
+
+  void note(const std::string& what) {
+    notes_ += "; " + what;
+    tell(what);
   }
 
   const Family& family_;
-  const Value& text_;   // the language model's map
   const Value& whole_;  // the file, the same but for multimodal models
   std::string notes_;
-  std::string_view hidden_key_, heads_key_, activation_key_;
-  std::int64_t hidden_ = 0;
-  std::int64_t heads_ = 0;
+  std::string_view hidden_key_, heads_key_;
+  std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0;
 };
 
 }  // namespace
@@ -431,12 +429,37 @@ bool is_hf_config(const Value& map) {
 }
 
 Value from_hf_config(const Value& map) {
+  std::vector<std::string> told;
+  return from_hf_config(map, told);
+}
+
+namespace {
+
+Value translated(const Value& map, std::vector<std::string>& told) {
   const Value* type = type_of(map);
-  const bool t5 = type != nullptr && is_t5_type(type->text);
-  if (!t5 && (type == nullptr || !is_nemotron_h_type(type->text)))
-    return Translation(map, find_family(map)).run();
-  Value ours = t5 ? from_t5_config(map, type->text) : from_nemotron_h_config(map);
-  override_with(map, ours);
+  const std::string word = type != nullptr ? type->text : "";
+  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()})
+    for (const HfFamily& family : others)
+      if (word == family.model_type || word == family.architecture)
+        return family.read(language_model(map), told);
+  if (is_t5_type(word)) return from_t5_config(map, word, told);
+  if (is_nemotron_h_type(word)) return from_nemotron_h_config(map, told);
+  Translation translation(map, find_family(map));
+  Value ours = translation.run();
+  told = translation.told();
+  return ours;
+}
+
+}  // namespace
+
+Value from_hf_config(const Value& map, std::vector<std::string>& told) {
+  Value ours = translated(map, told);
+  override_with(language_model(map), ours);
+  std::erase_if(told, [](const std::string& sentence) {  // Shardplan's own keys beside
+    return std::any_of(our_keys.begin(), our_keys.end(), [&](std::string_view key) {
+      return sentence.starts_with(fmt::format("{} of config.json", key));
+    });
+  });
   return ours;
 }
 

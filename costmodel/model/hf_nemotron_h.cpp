@@ -14,6 +14,7 @@ namespace {
 
 class NemotronHTranslation : private HfTranslation {
  public:
+  using HfTranslation::told;
   explicit NemotronHTranslation(const Value& map) : HfTranslation(map) {}
 
   Value run() {
@@ -58,6 +59,11 @@ class NemotronHTranslation : private HfTranslation {
     size("state_size", "ssm_state_size", width);
     size("ssm_groups", "n_groups", width);
     size("conv_kernel", "conv_kernel", width);
+    for (const char* known : {"expand", "mamba_hidden_act", "chunk_size"}) reader_.optional(known);
+    for (const char* bias : {"use_bias", "mamba_proj_bias"})
+      if (flag(bias, false)) tell(fmt::format("{} is left out: no bias is counted", bias));
+    if (!flag("use_conv_bias", true))
+      tell("use_conv_bias false is left out: the convolution is counted with bias");
   }
 
   void activation() {
@@ -87,6 +93,8 @@ class NemotronHTranslation : private HfTranslation {
                         "write a model file of your own, with a width that is");
     }
     put("shared_experts", shared / own, "n_shared_experts");
+    if (const auto low = reader_.integer("moe_latent_size", width))
+      put("moe_latent_size", *low, "moe_latent_size");
   }
 };
 
@@ -96,6 +104,11 @@ bool is_nemotron_h_type(std::string_view type) {
   return type == "nemotron_h" || type == "NemotronHForCausalLM";
 }
 
-Value from_nemotron_h_config(const Value& map) { return NemotronHTranslation(map).run(); }
+Value from_nemotron_h_config(const Value& map, std::vector<std::string>& told) {
+  NemotronHTranslation translation(map);
+  Value ours = translation.run();
+  told = translation.told();
+  return ours;
+}
 
 }  // namespace costmodel

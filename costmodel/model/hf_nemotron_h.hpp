@@ -2,7 +2,9 @@
 // (transformers, NemotronHConfig). Internal to costmodel.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/config/value.hpp"
 
@@ -12,6 +14,6 @@ namespace costmodel {
 bool is_nemotron_h_type(std::string_view type);
 
 // The same model with Shardplan's keys. Throws ConfigError.
-Value from_nemotron_h_config(const Value& map);
+Value from_nemotron_h_config(const Value& map, std::vector<std::string>& told);
 
 }  // namespace costmodel

@@ -35,6 +35,7 @@ const T5Class* find_t5_class(std::string_view type) {
 
 class T5Translation : private HfTranslation {
  public:
+  using HfTranslation::told;
   T5Translation(const Value& map, const T5Class& of) : HfTranslation(map), class_(of) {}
 
   Value run() {
@@ -105,8 +106,11 @@ class T5Translation : private HfTranslation {
 
 bool is_t5_type(std::string_view type) { return find_t5_class(type) != nullptr; }
 
-Value from_t5_config(const Value& map, std::string_view type) {
-  return T5Translation(map, *find_t5_class(type)).run();
+Value from_t5_config(const Value& map, std::string_view type, std::vector<std::string>& told) {
+  T5Translation translation(map, *find_t5_class(type));
+  Value ours = translation.run();
+  told = translation.told();
+  return ours;
 }
 
 }  // namespace costmodel

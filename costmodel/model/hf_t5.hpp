@@ -12,6 +12,6 @@ namespace costmodel {
 bool is_t5_type(std::string_view type);
 
 // The same model with Shardplan's keys. Throws ConfigError.
-Value from_t5_config(const Value& map, std::string_view type);
+Value from_t5_config(const Value& map, std::string_view type, std::vector<std::string>& told);
 
 }  // namespace costmodel

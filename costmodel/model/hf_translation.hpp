@@ -6,12 +6,31 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "costmodel/config/map_reader.hpp"
 
 namespace costmodel {
 
+// Reads one family's file, and tells what of it the model leaves out.
+using HfReader = Value (*)(const Value& map, std::vector<std::string>& told);
+struct HfFamily {
+  std::string_view model_type, architecture;  // either names it
+  HfReader read;
+};
+
+// Sizes that every file may have.
+inline constexpr IntegerRange hf_counts{1, 100'000}, hf_widths{1, 4'194'304}, hf_small{1, 65'536},
+    hf_inner{1, 16'777'216}, hf_tokens{1, 1'000'000'000};
+
 class HfTranslation {
+ public:
+  // Sentences on what of the file the model leaves out: fields that are not understood, and choices
+  // that no key describes. Of fields known to change no size and no operator there is none.
+  std::vector<std::string> told() const;
+  Value take() { return std::move(out_); }
+
  protected:
   // `text` must outlive this object.
   explicit HfTranslation(const Value& text) : reader_(text, "config.json") {
@@ -33,8 +52,43 @@ class HfTranslation {
     return value;
   }
 
+  // The same with the class's default for a missing one.
+  std::int64_t size_or(const std::string& ours, std::string_view hf_key, IntegerRange range,
+                       std::int64_t usual);
+  // The first of the keys that is there, else the first: older files have other spellings.
+  std::string_view spelled(std::string_view usual, std::string_view other);
+  bool flag(std::string_view hf_key, bool usual) { return reader_.boolean(hf_key).value_or(usual); }
+  void tell(std::string what) { told_.push_back(std::move(what)); }
+  // Puts the largest of these, each `usual` where it is missing.
+  void dropout(const std::vector<std::string_view>& hf_keys, double usual);
+  // Puts `activation`. Throws ConfigError for an unknown one.
+  void activation(std::string_view hf_key, std::string_view usual);
+  // Puts the base of rotary positions and the part that is rotated; tells a scaling left out.
+  void rotary();
+  // The letters of `layer_types`, where the file has it, else those of `usual` (F, S, D).
+  void attention_pattern(std::string usual, std::int64_t layers);
+  // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are alike, and
+  // F or S.
+  void put_pattern(const std::string& letters, std::int64_t layers, std::string_view hf_key);
+
   MapReader reader_;  // no finish(): config.json has many keys that do not affect shapes
   Value out_;
+
+ private:
+  std::vector<std::string> told_;
 };
+
+// The families' classes have read(choice...).
+template <class Family, class... Choice>
+Value read_hf_as(const Value& map, std::vector<std::string>& told, Choice... choice) {
+  Family family(map);
+  family.read(choice...);
+  told = family.told();
+  return family.take();
+}
+
+// Whether a field of a config.json is known to change no size, no operator and no cost: names of
+// tokens and types, initial values, epsilons, what only generation reads.
+bool is_costless_hf_field(std::string_view key);
 
 }  // namespace costmodel

@@ -93,9 +93,11 @@ const ModelKeys& hidden_key() {
 }
 
 const ModelKeys& pattern_key() {
-  static const auto keys = key::rows<M>(key::required(key::text<M>(
-      "layer_pattern", &M::layer_pattern,
-      "of a hybrid, a letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts")));
+  static const auto keys =
+      key::rows<M>(key::required(key::text<M>("layer_pattern", &M::layer_pattern,
+                                              "of a hybrid, a letter a layer: M a Mamba-2 scan, * "
+                                              "attention, - an MLP, E experts, G a gated "
+                                              "delta net")));
   return keys;
 }
 
@@ -184,9 +186,40 @@ const ModelKeys& scan_keys() {
       key::rows<M>(usually(key::whole<M>("ssm_groups", &M::ssm_groups, small_widths,
                                          "groups of a scan's heads that share B and C; absent: 1"),
                            &M::ssm_groups, [](const M&) { return 1; }),
-                   usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
-                                         "taps of a scan's convolution; absent: 4"),
-                           &M::conv_kernel, [](const M&) { return 4; }));
+                   key::whole<M>("dt_rank", &M::dt_rank, {0, small_widths.most},
+                                 "Mamba-1's, of the time step; 0: Mamba-2"));
+  return keys;
+}
+
+const ModelKeys& convolution_key() {
+  static const auto keys = key::rows<M>(
+      usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
+                            "taps of the convolution of a scan or a delta net; absent: 4"),
+              &M::conv_kernel, [](const M&) { return 4; }));
+  return keys;
+}
+
+const ModelKeys& window_keys() {
+  static const auto keys = key::rows<M>(
+      key::whole<M>("sliding_window", &M::sliding_window, {0, 1'000'000'000},
+                    "tokens that a query attends to, itself the last; 0: all before it"),
+      key::text<M>(
+          "attention_pattern", &M::attention_pattern,
+          "a letter a layer, repeated: F full attention, S the window, D a gated delta net; "
+          "absent: all alike"));
+  return keys;
+}
+
+const ModelKeys& delta_keys() {
+  static const auto keys = key::rows<M>(
+      key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
+                                  "of a gated delta net, of queries and of keys")),
+      key::required(key::whole<M>("linear_num_value_heads", &M::linear_num_value_heads,
+                                  layer_counts, "of a gated delta net")),
+      assumed_size("linear_key_head_dim", &M::linear_key_head_dim, 128,
+                   "of a gated delta net; absent: 128"),
+      assumed_size("linear_value_head_dim", &M::linear_value_head_dim, 128,
+                   "of a gated delta net; absent: 128"));
   return keys;
 }
 
@@ -210,7 +243,11 @@ const ModelKeys& expert_keys() {
       key::whole<M>("expert_ffn_hidden", &M::expert_ffn_hidden, ffn_widths,
                     "inner size of an expert; absent: ffn_hidden"),
       key::whole<M>("shared_experts", &M::shared_experts, {0, layer_counts.most},
-                    "that every token uses, each as wide as an expert"));
+                    "that every token uses, each as wide as an expert"),
+      key::flag<M>("shared_expert_gate", &M::shared_expert_gate,
+                   "the shared experts' result times a sigmoid (Qwen3-Next)"),
+      key::whole<M>("moe_latent_size", &M::moe_latent_size, {0, widths.most},
+                    "of the vectors that routed experts work on (Nemotron 3); 0: hidden"));
   return keys;
 }
 
@@ -310,12 +347,31 @@ const ModelKeys& norm_and_bias_keys() {
 }
 
 const ModelKeys& block_keys() {
-  static const auto keys =
-      key::rows<M>(key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
-                   key::flag<M>("embedding_norm", &M::embedding_norm,
-                                "a normalisation after the embedding (BLOOM)"),
-                   key::flag<M>("parallel_block", &M::parallel_block,
-                                "attention and MLP in parallel on one input (GPT-NeoX)"));
+  static const auto keys = key::rows<M>(
+      key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
+      key::flag<M>("qk_norm_whole", &M::qk_norm_whole, "qk_norm over all heads at once (OLMo 2)"),
+      key::word<M>("norm_placement", &M::norm_placement, norm_placement_names,
+                   "of a layer's norms: before attention and MLP, both before and on "
+                   "their results, on those (branch), after the residual"),
+      key::flag<M>("attention_gate", &M::attention_gate,
+                   "the result of attention times a sigmoid (Qwen3-Next)"),
+      key::flag<M>("attention_sinks", &M::attention_sinks,
+                   "a learned logit a head beside its scores (gpt-oss)"),
+      key::flag<M>("shared_norm", &M::shared_norm,
+                   "one norm before both parts of a parallel block (Falcon 7B)"),
+      key::whole<M>("embedding_dim", &M::embedding_dim, {0, widths.most},
+                    "of the token table, projected to hidden (OPT 350M); 0: hidden"),
+      key::flag<M>("causal", &M::causal, "no token attends to later ones; false: BERT"),
+      key::whole<M>("token_types", &M::token_types, {0, 1'000'000},
+                    "rows of a table of token types (BERT)"),
+      key::flag<M>("head_transform", &M::head_transform,
+                   "product, activation and norm before the logits, which have a bias "
+                   "(BERT)"),
+      key::flag<M>("pooler", &M::pooler, "a product over the first token (BERT)"),
+      key::flag<M>("embedding_norm", &M::embedding_norm,
+                   "a normalisation after the embedding (BLOOM)"),
+      key::flag<M>("parallel_block", &M::parallel_block,
+                   "attention and MLP in parallel on one input (GPT-NeoX)"));
   return keys;
 }
 
@@ -350,12 +406,13 @@ std::int64_t usual_vocab(const M& m) {
 }
 
 std::vector<KeyText> model_keys() {
-  const auto all = joined<M>(
-      kind_key(), layers_key(), hidden_key(), heads_key(), kv_heads_key(), head_dim_key(),
-      ffn_key(), mlp_keys(), vocab_key(), positions_table_key(), positions_key(), rotary_keys(),
-      norm_and_bias_keys(), block_keys(), expert_keys(), expert_layer_keys(), router_keys(),
-      latent_attention_key(), latent_attention_keys(), state_key(), scan_keys(), pattern_key(),
-      pattern_scan_keys(), encoder_decoder_keys(), last_keys());
+  const auto all =
+      joined<M>(kind_key(), layers_key(), hidden_key(), heads_key(), kv_heads_key(), head_dim_key(),
+                ffn_key(), mlp_keys(), vocab_key(), positions_table_key(), positions_key(),
+                rotary_keys(), norm_and_bias_keys(), block_keys(), expert_keys(),
+                expert_layer_keys(), router_keys(), latent_attention_key(), latent_attention_keys(),
+                window_keys(), delta_keys(), state_key(), scan_keys(), convolution_key(),
+                pattern_key(), pattern_scan_keys(), encoder_decoder_keys(), last_keys());
   return described(all, "model.");
 }
 

@@ -29,6 +29,9 @@ const ModelKeys& latent_attention_key();  // that a model has if it has the next
 const ModelKeys& latent_attention_keys();
 const ModelKeys& state_key();  // of scans
 const ModelKeys& scan_keys();
+const ModelKeys& convolution_key();
+const ModelKeys& window_keys();
+const ModelKeys& delta_keys();
 const ModelKeys& ffn_key();
 const ModelKeys& vocab_key();
 

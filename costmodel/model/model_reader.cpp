@@ -12,6 +12,10 @@ namespace costmodel {
 
 namespace {
 
+bool has_letter(const ModelSpec& model, char letter) {
+  return model.layer_pattern.find(letter) != std::string::npos;
+}
+
 // Reads the keys of latent attention; returns true, and sets the head sizes, if there are any.
 bool read_latent_attention(MapReader& reader, ModelSpec& model) {
   read_keys(reader, latent_attention_key(), model);
@@ -24,6 +28,12 @@ bool read_latent_attention(MapReader& reader, ModelSpec& model) {
 
 void read_scan(MapReader& reader, ModelSpec& model) {
   read_keys(reader, scan_keys(), model);
+  read_keys(reader, convolution_key(), model);
+  if (model.dt_rank > 0 && (model.scan_head_dim() != 1 || !model.layer_pattern.empty())) {
+    throw ConfigError(reader.mark_of("dt_rank"),
+                      "dt_rank is Mamba-1's, whose heads are single channels",
+                      "set kind: mamba and head_dim: 1, or leave dt_rank out");
+  }
   if (model.scan_heads() % model.ssm_groups != 0) {
     throw ConfigError(
         reader.mark_of("ssm_groups"),
@@ -68,8 +78,44 @@ void read_stacks(MapReader& reader, ModelSpec& model) {
   }
 }
 
-bool has_letter(const ModelSpec& model, char letter) {
-  return model.layer_pattern.find(letter) != std::string::npos;
+void read_delta_net(MapReader& reader, ModelSpec& model) {
+  read_keys(reader, delta_keys(), model);
+  if (!has_letter(model, 'M')) read_keys(reader, convolution_key(), model);
+  if (model.linear_num_value_heads % model.linear_num_key_heads != 0) {
+    throw ConfigError(
+        reader.mark_of("linear_num_key_heads"),
+        fmt::format("linear_num_key_heads {} does not divide linear_num_value_heads {}",
+                    model.linear_num_key_heads, model.linear_num_value_heads),
+        "every key head serves the same number of value heads");
+  }
+}
+
+// Reads the window and the layers that have it, or a delta net, in place of full attention.
+void read_attention_pattern(MapReader& reader, ModelSpec& model) {
+  read_keys(reader, window_keys(), model);
+  const std::string& pattern = model.attention_pattern;
+  const Mark mark = reader.mark_of("attention_pattern");
+  const std::size_t wrong = pattern.find_first_not_of("FSD");
+  if (wrong != std::string::npos) {
+    throw ConfigError(mark,
+                      fmt::format("attention_pattern: {} at letter {} is none of F, S and D",
+                                  quote(pattern.substr(wrong, 1)), wrong + 1),
+                      "one letter a layer, repeated: F full attention, S the sliding window, D a "
+                      "gated delta net");
+  }
+  if (static_cast<std::int64_t>(pattern.size()) > model.layers) {
+    throw ConfigError(mark,
+                      fmt::format("attention_pattern has {} letters, the model {} layers",
+                                  pattern.size(), model.layers),
+                      "write one letter a layer at most: it is repeated");
+  }
+  const bool windows = pattern.find('S') != std::string::npos;
+  if (windows && model.sliding_window == 0) reader.required("sliding_window");
+  if (!windows && !pattern.empty() && model.sliding_window > 0) {
+    throw ConfigError(mark, "no layer of attention_pattern has the sliding_window",
+                      "write S for the layers that have it, or leave sliding_window out");
+  }
+  if (pattern.find('D') != std::string::npos) read_delta_net(reader, model);
 }
 
 // Reads a hybrid's pattern, whose length is the number of layers, and the scan's sizes. The keys
@@ -77,14 +123,16 @@ bool has_letter(const ModelSpec& model, char letter) {
 void read_pattern(MapReader& reader, ModelSpec& model) {
   read_keys(reader, hidden_key(), model);  // from which the scans take their size
   read_keys(reader, pattern_key(), model);
-  const std::size_t wrong = model.layer_pattern.find_first_not_of("M*-E");
+  const std::size_t wrong = model.layer_pattern.find_first_not_of("M*-EG");
   if (wrong != std::string::npos || model.layer_pattern.empty()) {
-    throw ConfigError(reader.mark_of("layer_pattern"),
-                      model.layer_pattern.empty()
-                          ? std::string("layer_pattern is empty")
-                          : fmt::format("layer_pattern: {} at letter {} is none of M, *, - and E",
-                                        quote(model.layer_pattern.substr(wrong, 1)), wrong + 1),
-                      "one letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts");
+    throw ConfigError(
+        reader.mark_of("layer_pattern"),
+        model.layer_pattern.empty()
+            ? std::string("layer_pattern is empty")
+            : fmt::format("layer_pattern: {} at letter {} is none of M, *, -, E and G",
+                          quote(model.layer_pattern.substr(wrong, 1)), wrong + 1),
+        "one letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts, G a "
+        "gated delta net");
   }
   const auto letters = static_cast<std::int64_t>(model.layer_pattern.size());
   model.layers = letters;
@@ -95,6 +143,7 @@ void read_pattern(MapReader& reader, ModelSpec& model) {
         fmt::format("layers {}, but layer_pattern has {} letters", model.layers, letters),
         "leave layers out: it is the pattern's length");
   }
+  if (has_letter(model, 'G')) read_delta_net(reader, model);
   if (!has_letter(model, 'M')) return;
   read_keys(reader, state_key(), model);
   read_keys(reader, pattern_scan_keys(), model);
@@ -182,6 +231,35 @@ void read_positions(MapReader& reader, ModelSpec& model) {
   model.max_positions = model.positions == Positions::learned ? table : 0;
 }
 
+// What goes together with what.
+void check_block(const MapReader& reader, const ModelSpec& m) {
+  const auto refuse = [&](bool fault, const char* key, const char* reason, const char* remedy) {
+    if (fault) throw ConfigError(reader.mark_of(key), reason, remedy);
+  };
+  const bool plain = m.kind == ModelKind::gpt || m.kind == ModelKind::llama ||
+                     m.kind == ModelKind::moe;  // layers of attention and MLP or experts
+  refuse(!plain && m.norm_placement != NormPlacement::before, "norm_placement",
+         "norm_placement is of kinds gpt, llama and moe", "leave it out");
+  refuse(!plain && (!m.causal || m.head_transform || m.pooler || m.token_types > 0), "kind",
+         "a bidirectional encoder is of kind gpt", "set kind: gpt");
+  refuse(m.parallel_block && m.norm_placement != NormPlacement::before, "norm_placement",
+         "a parallel block has its norms before it", "set norm_placement: before");
+  refuse(m.shared_norm && !m.parallel_block, "shared_norm", "shared_norm without parallel_block",
+         "set parallel_block: true, or leave shared_norm out");
+  refuse(m.parallel_block && m.kind == ModelKind::moe, "parallel_block",
+         "experts in a parallel block are not modelled", "set parallel_block: false");
+  refuse(m.qk_norm_whole && !m.qk_norm, "qk_norm_whole", "qk_norm_whole without qk_norm",
+         "set qk_norm: true");
+  refuse(m.latent_attention() && (m.attention_gate || m.sliding_window > 0 || m.attention_sinks),
+         "kv_lora_rank", "latent attention with a window, a gate or sinks is not modelled",
+         "leave them out");
+  refuse(!m.causal && m.sliding_window > 0, "sliding_window",
+         "a window of attention without a mask is not modelled", "leave sliding_window out");
+  refuse(!m.final_norm() && m.mtp_layers > 0, "mtp_layers",
+         "multi-token prediction after a norm_placement of after is not modelled",
+         "set mtp_layers: 0");
+}
+
 void read_rest(MapReader& reader, ModelSpec& model) {
   assume(&ModelSpec::vocab, usual_vocab(model), "vocab", model);
   read_keys(reader, norm_and_bias_keys(), model);
@@ -190,6 +268,7 @@ void read_rest(MapReader& reader, ModelSpec& model) {
                       "set linear_bias: false");
   }
   if (model.kind != ModelKind::t5) read_keys(reader, block_keys(), model);
+  check_block(reader, model);
   read_keys(reader, last_keys(), model);
 }
 
@@ -208,6 +287,8 @@ ModelSpec read_model(const Value& map, const std::string& name) {
     read_mamba(reader, model);
   } else {
     read_attention(reader, model);
+    if (model.kind != ModelKind::t5 && model.kind != ModelKind::hybrid)
+      read_attention_pattern(reader, model);
     read(ffn_key());
     read_experts(reader, model);
     assume(&ModelSpec::ffn_hidden, usual_ffn(model), "ffn_hidden", model);
@@ -230,6 +311,8 @@ void put_experts(const ModelSpec& m, Value& map) {
   put("top_k", m.top_k);
   put("expert_ffn_hidden", m.expert_ffn_hidden);
   put("shared_experts", m.shared_experts);
+  if (m.shared_expert_gate) map.set("shared_expert_gate", scalar_value("true"));
+  if (m.moe_latent_size > 0) put("moe_latent_size", m.moe_latent_size);
   if (m.layer_pattern.empty()) {
     put("first_dense_layers", m.first_dense_layers);
     put("moe_every", m.moe_every);
@@ -245,6 +328,44 @@ void put_experts(const ModelSpec& m, Value& map) {
   if (m.router_bias) map.set("router_bias", scalar_value("true"));
   if (m.router_scaling != 1)
     map.set("router_scaling", scalar_value(fmt::format("{}", m.router_scaling)));
+}
+
+void put_pattern(const ModelSpec& m, Value& map) {
+  const auto put = [&map](const std::string& key, const auto& value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  if (m.sliding_window > 0) put("sliding_window", m.sliding_window);
+  if (!m.attention_pattern.empty()) put("attention_pattern", m.attention_pattern);
+  if (m.linear_num_value_heads == 0) return;
+  put("linear_num_key_heads", m.linear_num_key_heads);
+  put("linear_num_value_heads", m.linear_num_value_heads);
+  put("linear_key_head_dim", m.linear_key_head_dim);
+  put("linear_value_head_dim", m.linear_value_head_dim);
+  if (m.state_size == 0) put("conv_kernel", m.conv_kernel);
+}
+
+// What few models have.
+void put_block(const ModelSpec& m, Value& map) {
+  const auto flag = [&map](const std::string& key, bool value) {
+    if (value) map.set(key, scalar_value("true"));
+  };
+  flag("qk_norm", m.qk_norm);
+  flag("qk_norm_whole", m.qk_norm_whole);
+  if (m.norm_placement != NormPlacement::before) {
+    const auto word = norm_placement_names[static_cast<std::size_t>(m.norm_placement)];
+    map.set("norm_placement", scalar_value(std::string(word)));
+  }
+  flag("attention_gate", m.attention_gate);
+  flag("attention_sinks", m.attention_sinks);
+  flag("embedding_norm", m.embedding_norm);
+  if (m.embedding_dim > 0)
+    map.set("embedding_dim", scalar_value(fmt::format("{}", m.embedding_dim)));
+  flag("parallel_block", m.parallel_block);
+  flag("shared_norm", m.shared_norm);
+  if (!m.causal) map.set("causal", scalar_value("false"));
+  if (m.token_types > 0) map.set("token_types", scalar_value(fmt::format("{}", m.token_types)));
+  flag("head_transform", m.head_transform);
+  flag("pooler", m.pooler);
 }
 
 }  // namespace
@@ -282,9 +403,11 @@ Value to_value(const ModelSpec& m) {
     put("state_size", m.state_size);
     put("ssm_groups", m.ssm_groups);
     put("conv_kernel", m.conv_kernel);
+    if (m.dt_rank > 0) put("dt_rank", m.dt_rank);
     if (hybrid) put("mamba_heads", m.mamba_heads);
     if (hybrid) put("mamba_head_dim", m.mamba_head_dim);
   }
+  put_pattern(m, map);
   if (attends) {
     put("ffn_hidden", m.ffn_hidden);
     put("gated_mlp", m.gated_mlp);
@@ -303,9 +426,7 @@ Value to_value(const ModelSpec& m) {
   put("normalization", normalization_names[static_cast<std::size_t>(m.normalization)]);
   put("linear_bias", m.linear_bias);
   put("qkv_bias", m.qkv_bias);
-  if (m.qk_norm) put("qk_norm", true);
-  if (m.embedding_norm) put("embedding_norm", true);
-  if (m.parallel_block) put("parallel_block", true);
+  put_block(m, map);
   put("dropout", m.dropout);
   if (!m.source.empty()) put("source", m.source);
   return map;

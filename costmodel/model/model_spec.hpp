@@ -19,6 +19,11 @@ enum class Positions { learned, rotary, alibi, none, relative };
 enum class RouterScore { softmax, pre_softmax, sigmoid };
 enum class Normalization { layernorm, rmsnorm };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
+// Where the norms of a layer stand. before: on what attention and MLP read (GPT-2). both: on what
+// they read and on their results (Gemma 2, arXiv:2408.00118, section 2). branch: on their results
+// alone, before the residual is added (OLMo 2, arXiv:2501.00656, section 3.2). after: on the sum of
+// result and residual (Vaswani et al. 2017; BERT), and then none stands before the head.
+enum class NormPlacement { before, both, branch, after };
 
 inline constexpr std::array<std::string_view, 6> model_kind_names{"gpt",   "llama", "moe",
                                                                   "mamba", "t5",    "hybrid"};
@@ -27,6 +32,8 @@ inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rot
 inline constexpr std::array<std::string_view, 3> router_score_names{"softmax", "pre-softmax",
                                                                     "sigmoid"};
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
+inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "both", "branch",
+                                                                      "after"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
                                                                   "silu"};
 
@@ -64,13 +71,37 @@ struct ModelSpec {
   bool linear_bias = true;
   bool qkv_bias = true;
   bool qk_norm = false;         // normalised queries and keys (Qwen3)
+  bool qk_norm_whole = false;   // ... over all heads at once, not head by head (OLMo 2)
   bool embedding_norm = false;  // a normalisation after the embedding (BLOOM)
+  NormPlacement norm_placement = NormPlacement::before;
+  std::int64_t embedding_dim = 0;  // of the token table, projected to h and back (OPT 350M); 0: h
+  bool attention_gate = false;     // the result of attention times a sigmoid (Qwen3-Next)
+  bool attention_sinks = false;    // a learned logit for each head in its softmax (gpt-oss)
+  // Bidirectional encoders (BERT, arXiv:1810.04805, section 3): attention without a mask, a table
+  // of token types, and before the logits a product, an activation and a norm; the logits then have
+  // a bias. The pooler is a product over the first token.
+  bool causal = true;
+  std::int64_t token_types = 0;
+  bool head_transform = false, pooler = false;
+  // A query attends to itself and the sliding_window - 1 tokens before it (Mistral,
+  // arXiv:2310.06825, section 2). attention_pattern says in which layers: one letter a layer,
+  // repeated: F full attention, S a sliding window, D a gated delta net. Empty: in all.
+  std::int64_t sliding_window = 0;  // 0: none
+  std::string attention_pattern;
+  // A gated delta net (Yang et al. 2024, arXiv:2412.06464): a linear recurrence in place of
+  // attention. The names are Megatron's.
+  std::int64_t linear_num_key_heads = 0, linear_num_value_heads = 0;
+  std::int64_t linear_key_head_dim = 0, linear_value_head_dim = 0;
   // Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): some layers have `experts` MLPs, of
   // which each token uses top_k, and shared MLPs that every token uses.
   std::int64_t experts = 0;  // 0: all layers are dense
   std::int64_t top_k = 0;
   std::int64_t expert_ffn_hidden = 0;
-  std::int64_t shared_experts = 0;      // each as wide as an expert
+  std::int64_t shared_experts = 0;  // each as wide as an expert
+  bool shared_expert_gate = false;  // their result times a sigmoid of one product
+  // Routed experts work on vectors of this size, projected from h before they are sent and back to
+  // h after (Nemotron 3; Megatron's --moe-latent-size). 0: on h.
+  std::int64_t moe_latent_size = 0;
   std::int64_t first_dense_layers = 0;  // the first layers have a dense MLP of width ffn_hidden
   std::int64_t moe_every = 1;  // of the others, layer i has experts when i is a multiple of this
   // Group-limited routing (DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token chooses its top_k
@@ -90,9 +121,13 @@ struct ModelSpec {
   std::int64_t state_size = 0;  // N; 0: no scan
   std::int64_t ssm_groups = 0;  // all heads of a group share B and C
   std::int64_t conv_kernel = 0;
+  // Mamba-1 (Gu and Dao 2023, arXiv:2312.00752, section 3): every channel is a head with a decay of
+  // its own for each state; its time step comes from a product of this rank. 0: Mamba-2.
+  std::int64_t dt_rank = 0;
   // A hybrid (Nemotron-H, arXiv:2504.03624, section 2.1): one letter a layer, as Megatron's
   // --hybrid-layer-pattern has them. Each layer is one block with its norm and residual: M a scan,
-  // * attention, - an MLP, E experts. Empty: all layers alike, or as `experts` says.
+  // * attention, - an MLP, E experts, G a gated delta net. Empty: all layers alike, or as `experts`
+  // says.
   std::string layer_pattern;
   std::int64_t mamba_heads = 0, mamba_head_dim = 0;  // of the scan; heads and head_dim: attention's
   // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
@@ -103,6 +138,7 @@ struct ModelSpec {
   // cross-attention needs.
   std::int64_t decoder_heads = 0, decoder_ffn_hidden = 0;  // 0: heads, ffn_hidden
   bool parallel_block = false;  // attention and MLP in parallel on one input (GPT-NeoX)
+  bool shared_norm = false;     // ... after one norm for both (Falcon 7B)
   double dropout = 0;           // of embedding, attention and hidden states
   std::optional<double> published_parameters;
   std::string source;
@@ -116,6 +152,27 @@ struct ModelSpec {
   std::int64_t scan_width() const { return scan_heads() * scan_head_dim(); }
   // Channels of the convolution: those of x, B and C.
   std::int64_t conv_channels() const { return scan_width() + 2 * ssm_groups * state_size; }
+  std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
+  std::int64_t expert_width() const { return moe_latent_size > 0 ? moe_latent_size : hidden; }
+  std::int64_t delta_key_width() const { return linear_num_key_heads * linear_key_head_dim; }
+  std::int64_t delta_value_width() const { return linear_num_value_heads * linear_value_head_dim; }
+  // Norms on attention and on the MLP, each.
+  std::int64_t norms() const { return norm_placement == NormPlacement::both ? 2 : 1; }
+  // No choices beyond GPT-3's and Llama's in attention, embedding or the places of norms; windows
+  // are another question.
+  bool plain_block() const {
+    return causal && !head_transform && !pooler && token_types == 0 &&
+           linear_num_value_heads == 0 && norm_placement == NormPlacement::before &&
+           !qk_norm_whole && !attention_gate && !attention_sinks && embedding_dim == 0 &&
+           !shared_norm && !shared_expert_gate && moe_latent_size == 0;
+  }
+  // Whether a window cuts attention over so many tokens.
+  bool windowed(std::int64_t sequence) const {
+    return sliding_window > 0 && sliding_window < sequence;
+  }
+  bool final_norm() const { return norm_placement != NormPlacement::after; }
+  // The letter of attention_pattern for a layer; F, or S with a window in all layers, without one.
+  char attention_at(std::int64_t layer) const;
   bool latent_attention() const { return kv_lora_rank > 0; }
   bool encoder_decoder() const { return encoder_layers > 0; }
   // The model whose layers are all as wide as the decoder's: its heads and feed-forward. Where
@@ -132,10 +189,12 @@ struct ModelSpec {
   bool has_experts(std::int64_t layer) const { return moe_layers(layer, 1) > 0; }
   // The number of the pattern's layers of this letter in [first, first + count).
   std::int64_t layers_of(char letter, std::int64_t first, std::int64_t count) const;
+  // The number of layers in [first, first + count) of this letter of attention_at.
+  std::int64_t attention_layers(char letter, std::int64_t first, std::int64_t count) const;
   // The number of layers with experts in [first, first + count).
   std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
   bool mixes_layers() const {  // both dense and expert layers, a pattern, or two stacks
-    if (!layer_pattern.empty()) return true;
+    if (!layer_pattern.empty() || !attention_pattern.empty()) return true;
     const std::int64_t sparse = moe_layers(0, layers);
     return (sparse > 0 && sparse < layers) || encoder_decoder();
   }

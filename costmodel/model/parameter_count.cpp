@@ -21,21 +21,49 @@ double latent_parameters(const ModelSpec& m) {
   return count;
 }
 
+// The norms on attention and on the MLP; a parallel block may share one.
+double layer_norms(const ModelSpec& m) {
+  const double each = norm_parameters(m, static_cast<double>(m.hidden));
+  return (m.shared_norm ? 1 : 2 * static_cast<double>(m.norms())) * each;
+}
+
 // Attention with its norm, and the MLP's norm.
 double attention_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden);
   const double q = static_cast<double>(m.query_size());
   const double kv = static_cast<double>(m.kv_size());
-  if (m.latent_attention()) return latent_parameters(m) + 2 * norm_parameters(m, h);
-  double count = h * (q + 2 * kv) + q * h + 2 * norm_parameters(m, h);
-  if (m.qkv_bias) count += q + 2 * kv;
+  const double norms = layer_norms(m);
+  if (m.latent_attention()) return latent_parameters(m) + norms;
+  const double gate = m.attention_gate ? q : 0;
+  double count = h * (q + gate + 2 * kv) + q * h + norms;
+  if (m.qkv_bias) count += q + gate + 2 * kv;
   if (m.linear_bias) count += h;
-  if (m.qk_norm) count += 2 * static_cast<double>(m.head_dim);
+  if (m.qk_norm) count += m.qk_norm_whole ? q + kv : 2 * static_cast<double>(m.head_dim);
+  if (m.attention_sinks) count += static_cast<double>(m.heads);
   return count;
+}
+
+// A gated delta net: in (queries, keys, values, gate, and beta and decay of each head),
+// convolution without bias, decay and its bias of each head, a norm of head_dim, out.
+double delta_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), k = static_cast<double>(m.delta_key_width());
+  const double v = static_cast<double>(m.delta_value_width());
+  const double a = static_cast<double>(m.linear_num_value_heads);
+  return h * (2 * k + 2 * v + 2 * a) + (2 * k + v) * static_cast<double>(m.conv_kernel) + 2 * a +
+         static_cast<double>(m.linear_value_head_dim) + v * h;
+}
+
+// Of Mamba-1: in (x and gate), convolution, x to time step, B and C, time step, A and D, out; norm.
+double selective_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
+  const double n = static_cast<double>(m.state_size), rank = static_cast<double>(m.dt_rank);
+  return h * 2 * inner + inner * static_cast<double>(m.conv_kernel + 1) + inner * (rank + 2 * n) +
+         (rank + 1) * inner + inner * (n + 1) + inner * h + norm_parameters(m, h);
 }
 
 // In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
 double scan_parameters(const ModelSpec& m) {
+  if (m.dt_rank > 0) return selective_parameters(m);
   const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
   const double channels = static_cast<double>(m.conv_channels());
   const double a = static_cast<double>(m.scan_heads()), taps = static_cast<double>(m.conv_kernel);
@@ -43,17 +71,25 @@ double scan_parameters(const ModelSpec& m) {
          inner * h + norm_parameters(m, h);
 }
 
-double mlp_parameters(const ModelSpec& m, std::int64_t width) {
-  const double h = static_cast<double>(m.hidden), ffn = static_cast<double>(width);
+double mlp_parameters(const ModelSpec& m, std::int64_t width, std::int64_t hidden) {
+  const double h = static_cast<double>(hidden), ffn = static_cast<double>(width);
   const double inner = static_cast<double>(m.gates()) * ffn;
   return h * inner + ffn * h + (m.linear_bias ? inner + h : 0);
 }
 
-// Router, `counted` of the experts, and the shared ones.
+double mlp_parameters(const ModelSpec& m, std::int64_t width) {
+  return mlp_parameters(m, width, m.hidden);
+}
+
+// Router, with a bias where products have one (Megatron-LM, core/transformer/moe/router.py;
+// gpt-oss), `counted` of the experts, the products to and from their vectors, and the shared ones.
 double expert_parameters(const ModelSpec& m, std::int64_t counted) {
-  double count = static_cast<double>(m.experts) * static_cast<double>(m.hidden);
-  count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden);
+  const double h = static_cast<double>(m.hidden), low = static_cast<double>(m.moe_latent_size);
+  double count = static_cast<double>(m.experts) * (h + (m.linear_bias ? 1 : 0));
+  count += static_cast<double>(counted) * mlp_parameters(m, m.expert_ffn_hidden, m.expert_width());
+  if (m.moe_latent_size > 0) count += 2 * h * low + (m.linear_bias ? h + low : 0);
   if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
+  if (m.shared_expert_gate) count += h;
   return count;
 }
 
@@ -69,6 +105,7 @@ double pattern_parameters(const ModelSpec& m, std::int64_t counted_experts) {
     return static_cast<double>(m.layers_of(letter, 0, m.layers));
   };
   double count = layers('*') * (attention_parameters(m) - one_norm) +
+                 layers('G') * (delta_parameters(m) + one_norm) +
                  layers('-') * (mlp_parameters(m, m.ffn_hidden) + one_norm);
   if (m.state_size > 0) count += layers('M') * scan_parameters(m);
   if (m.experts > 0) count += layers('E') * (expert_parameters(m, counted_experts) + one_norm);
@@ -91,22 +128,33 @@ double encoder_decoder_parameters(const ModelSpec& m) {
   return count;
 }
 
-double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
-  const double h = static_cast<double>(m.hidden);
-  const std::int64_t sparse = m.moe_layers(0, m.layers);
-  double count = static_cast<double>(m.vocab) * h + static_cast<double>(m.max_positions) * h;
-  if (!m.layer_pattern.empty()) {
-    count += pattern_parameters(m, counted_experts) + norm_parameters(m, h);
-  } else if (m.encoder_decoder()) {
-    count += encoder_decoder_parameters(m) + norm_parameters(m, h);
-  } else {
-    count +=
-        static_cast<double>(m.layers - sparse) * parameters_per_layer(m) + norm_parameters(m, h);
-  }
-  if (sparse > 0 && m.layer_pattern.empty())
-    count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
+// What stands around the layers: the tables, projections to h and back, norms, an encoder's head.
+double outer_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), vocab = static_cast<double>(m.vocab);
+  const double table = vocab * static_cast<double>(m.embedding_width());
+  double count = table + static_cast<double>(m.max_positions) * h;
+  if (m.embedding_dim > 0) count += 2 * static_cast<double>(m.embedding_dim) * h;
+  count += static_cast<double>(m.token_types) * h;
+  if (m.final_norm()) count += norm_parameters(m, h);
   if (m.embedding_norm) count += norm_parameters(m, h);
-  if (!m.tie_embeddings) count += static_cast<double>(m.vocab) * h;
+  if (m.head_transform) count += h * h + h + norm_parameters(m, h) + vocab;
+  if (m.pooler) count += h * h + h;
+  if (!m.tie_embeddings) count += table;
+  return count;
+}
+
+double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
+  const double outer = outer_parameters(m);
+  if (!m.layer_pattern.empty()) return outer + pattern_parameters(m, counted_experts);
+  if (m.encoder_decoder()) return outer + encoder_decoder_parameters(m);
+  const std::int64_t sparse = m.moe_layers(0, m.layers);
+  double count = outer + static_cast<double>(m.layers - sparse) * parameters_per_layer(m);
+  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
+  const std::int64_t deltas = m.attention_layers('D', 0, m.layers);
+  if (deltas > 0) {  // in place of attention; the norms are the same
+    count += static_cast<double>(deltas) *
+             (delta_parameters(m) + layer_norms(m) - attention_parameters(m));
+  }
   return count;
 }
 

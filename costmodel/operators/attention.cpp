@@ -9,15 +9,20 @@ namespace costmodel {
 TensorId LayerBuilder::attention(TensorId normed) {
   const std::size_t first = list_.nodes.size();
   const std::int64_t heads = model_.heads / context_.tp;
+  const std::int64_t values = heads * model_.value_dim();
   const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / context_.tp);
   const TensorId qkv = model_.latent_attention()
                            ? latent_qkv(normed, heads)
                            : plain_qkv(split(normed), normed, heads, kv_heads);
-  const TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
-                           : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
-                                             : flash({qkv}, attention_of(heads, kv_heads));
-  const TensorId out = linear(Site::attention_projection, context, context, model_.hidden,
-                              heads * model_.value_dim(), model_.linear_bias);
+  TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
+                     : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
+                                       : flash({qkv}, attention_of(heads, kv_heads));
+  if (model_.attention_gate) {
+    context = add(Site::attention_gate, Activation{tokens_, values, true, true}, {context, qkv},
+                  tokens_, values, {context, qkv});
+  }
+  const TensorId out = linear(Site::attention_projection, context, context, model_.hidden, values,
+                              model_.linear_bias);
   for (std::size_t i = first; i < list_.nodes.size(); ++i)
     list_.nodes[i].scope = GraphScope::attention;
   return out;
@@ -47,18 +52,34 @@ TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
 TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
                                  std::int64_t kv_heads) {
   const std::int64_t q = heads * model_.head_dim;
-  const std::int64_t columns = q + 2 * kv_heads * model_.head_dim;
+  const std::int64_t gate = model_.attention_gate ? q : 0;  // the gate is projected with them
+  const std::int64_t columns = q + 2 * kv_heads * model_.head_dim + gate;
   TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
-  if (model_.qk_norm) {
-    const std::int64_t rows = tokens_ * (heads + kv_heads);
-    qkv = add(Site::qk_norm, Norm{rows, model_.head_dim, model_.normalization, 2}, {qkv}, tokens_,
-              columns, {qkv});
-  }
+  if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads);
   if (model_.positions == Positions::rotary) {
     qkv =
         add(Site::rotary, Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
   }
   return qkv;
+}
+
+// Over all heads at once, the sums of squares are those of all tensor ranks.
+TensorId LayerBuilder::normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
+  const std::int64_t columns = list_.tensors[static_cast<std::size_t>(qkv)].cols;
+  if (!model_.qk_norm_whole) {
+    const std::int64_t rows = tokens_ * (heads + kv_heads);
+    return add(Site::qk_norm, Norm{rows, model_.head_dim, model_.normalization, 2}, {qkv}, tokens_,
+               columns, {qkv});
+  }
+  if (context_.tp > 1) {
+    const auto sum = CollectiveKind::all_reduce;
+    const Bytes sums(static_cast<double>(tokens_) * 2 * 4);  // of queries and of keys, fp32
+    list_.nodes.push_back(
+        {Site::qk_norm_sums, Collective{sum, sum, Axis::tensor, sums}, {qkv}, qkv, {}});
+  }
+  return add(Site::qk_norm,
+             Norm{tokens_, (heads + kv_heads) * model_.head_dim, model_.normalization}, {qkv},
+             tokens_, columns, {qkv});
 }
 
 TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
@@ -109,7 +130,9 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
           1,
           model_.value_dim(),
           false,
-          context_.narrow_attention};
+          context_.narrow_attention,
+          model_.attention_sinks,
+          window_};
 }
 
 TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {
@@ -183,15 +206,16 @@ TensorId LayerBuilder::unfused(const std::vector<TensorId>& inputs, std::int64_t
   const std::int64_t s = context_.sequence, columns = keys > 0 ? keys : s;
   const std::int64_t batch = context_.micro_batch * heads;
   const auto core = Region::attention_core;
-  TensorId scores = add(Site::attention_scores, AttentionScores{batch, s, model_.head_dim, keys},
-                        inputs, batch * s, columns, inputs, core);
+  TensorId scores =
+      add(Site::attention_scores, AttentionScores{batch, s, model_.head_dim, keys, window_}, inputs,
+          batch * s, columns, inputs, core);
   if (model_.positions == Positions::relative && keys == 0) {
     scores = add(Site::relative_position_bias, BiasDropoutAdd{batch * s, s, false, false, true},
                  {scores}, batch * s, s, {}, core);
   }
   const bool fused = context_.fused_softmax && batch % context_.fused_softmax_batches == 0;
   const bool triangular = fused && keys == 0 && context_.triangular_softmax;
-  const Softmax softmax{batch * s, columns, fused, triangular};
+  const Softmax softmax{batch * s, columns, fused, triangular, model_.attention_sinks ? heads : 0};
   TensorId weights = add(Site::softmax, softmax, {scores}, batch * s, columns, {}, core);
   list_.nodes.back().saved.push_back(weights);
   if (dropout_) {
@@ -200,7 +224,7 @@ TensorId LayerBuilder::unfused(const std::vector<TensorId>& inputs, std::int64_t
                   columns, {mask}, core);
   }
   const TensorId values = inputs.back();
-  return add(Site::attention_context, AttentionContext{batch, s, model_.value_dim(), keys},
+  return add(Site::attention_context, AttentionContext{batch, s, model_.value_dim(), keys, window_},
              {weights, values}, tokens_, heads * model_.value_dim(), {weights, values}, core);
 }
 

@@ -6,16 +6,20 @@
 namespace costmodel {
 
 TensorId LayerBuilder::experts(TensorId x) {
-  const std::int64_t tokens = local_tokens_, h = model_.hidden, k = model_.top_k;
+  const std::int64_t tokens = local_tokens_, h = model_.expert_width(), k = model_.top_k;
   const std::size_t first = list_.nodes.size();
-  const TensorId scores = add(Site::router, Linear{tokens, model_.experts, h, false, false}, {x},
-                              tokens, model_.experts, {x});
+  const TensorId scores =
+      add(Site::router, Linear{tokens, model_.experts, model_.hidden, model_.linear_bias, false},
+          {x}, tokens, model_.experts, {x});
   const TensorId chosen =
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(
       {Site::top_k_routing, Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
   for (std::size_t i = first; i < list_.nodes.size(); ++i)
     list_.nodes[i].scope = GraphScope::router;
+  if (model_.moe_latent_size > 0) {
+    x = linear(Site::to_expert_vectors, x, x, tokens, h, model_.hidden, model_.linear_bias);
+  }
   const TensorId places = tensor("places of rows", tokens * k, 1, TensorRole::statistics, 8);
   // A kernel that sends one copy a rank permutes as it copies: its rows are spread to their experts
   // where they arrive.
@@ -36,9 +40,14 @@ TensorId LayerBuilder::experts(TensorId x) {
   rows = expert_mlp(rows, all_rows, local);
   if (sorts) rows = add(Site::sort_by_sender, Permute{all_rows, h, 1}, {rows}, all_rows, h);
   rows = dispatched(Site::combine, rows, tokens * k, false);
-  if (context_.expert_group > 0) return to_places(Site::combine_product, {rows, chosen}, tokens);
-  if (once) return rows;
-  return add(Site::unpermute, Permute{tokens, h, k}, {rows}, tokens, h);
+  if (context_.expert_group > 0) {
+    rows = to_places(Site::combine_product, {rows, chosen}, tokens);
+  } else if (!once) {
+    rows = add(Site::unpermute, Permute{tokens, h, k}, {rows}, tokens, h);
+  }
+  if (model_.moe_latent_size == 0) return rows;
+  return linear(Site::from_expert_vectors, rows, rows, tokens, model_.hidden, h,
+                model_.linear_bias);
 }
 
 // GShard's dispatch and combine (Lepikhin et al. 2020, arXiv:2006.16668, algorithm 1: einsum
@@ -50,12 +59,12 @@ TensorId LayerBuilder::to_places(Site site, const std::vector<TensorId>& inputs,
   const std::int64_t group = std::min<std::int64_t>(context_.expert_group, local_tokens_);
   const TensorId mask =
       tensor("mask of places", local_tokens_, k * group, TensorRole::beside, context_.element);
-  return add(site, AttentionContext{k * local_tokens_ / group, group, model_.hidden}, inputs, rows,
-             model_.hidden, {mask, inputs.front()});
+  return add(site, AttentionContext{k * local_tokens_ / group, group, model_.expert_width()},
+             inputs, rows, model_.expert_width(), {mask, inputs.front()});
 }
 
 TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bool there) {
-  const std::int64_t h = model_.hidden, all = own * context_.etp;
+  const std::int64_t h = model_.expert_width(), all = own * context_.etp;
   const bool gathers = context_.dispatcher == Dispatcher::allgather;
   const auto exchange = [&](TensorId x) {
     if (context_.ep == 1) return x;
@@ -82,7 +91,7 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
 
 TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t local) {
   const std::int64_t ffn = model_.expert_ffn_hidden / context_.etp;
-  const std::int64_t inner = ffn * model_.gates(), h = model_.hidden;
+  const std::int64_t inner = ffn * model_.gates(), h = model_.expert_width();
   const bool bias = model_.linear_bias, fused = context_.fused_grouped_mlp;
   const Seconds start = context_.expert_start;
   const TensorId up =

@@ -11,9 +11,20 @@ LayerBuilder::LayerBuilder(const ModelSpec& model, const LayerContext& context,
       encoder_sequence_(encoder_sequence),
       tokens_(context.micro_batch * context.sequence / context.cp),
       local_tokens_(local(tokens_)),
-      dropout_(model.dropout > 0) {
+      dropout_(model.dropout > 0),
+      window_(model.attention_pattern.empty() ? model.sliding_window : 0) {
   list_.nodes.reserve(24);
   list_.tensors.reserve(40);
+}
+
+LayerBuilder& LayerBuilder::with_window() {
+  window_ = model_.sliding_window;
+  return *this;
+}
+
+LayerBuilder& LayerBuilder::with_delta_net() {
+  delta_net_ = true;
+  return *this;
 }
 
 std::int64_t LayerBuilder::local(std::int64_t tokens) const {
@@ -56,8 +67,6 @@ Bytes LayerBuilder::size_of(std::int64_t rows, std::int64_t cols) const {
   return Bytes(static_cast<double>(rows) * static_cast<double>(cols) * context_.element);
 }
 
-Bytes LayerBuilder::full_message() const { return size_of(tokens_, model_.hidden); }
-
 TensorId LayerBuilder::split(TensorId x, std::int64_t tokens) {
   if (context_.tp == 1) return x;
   const std::int64_t cols = list_.tensors[static_cast<std::size_t>(x)].cols;
@@ -79,15 +88,15 @@ TensorId LayerBuilder::split(TensorId x, std::int64_t tokens) {
              tokens, cols);
 }
 
-TensorId LayerBuilder::join(TensorId x) {
+TensorId LayerBuilder::join(TensorId x, std::int64_t columns) {
   if (context_.tp == 1) return x;
   const auto forward =
       context_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   const auto backward =
       context_.sequence_parallel ? CollectiveKind::all_gather : CollectiveKind::none;
   return add(Site::leave_tensor_parallel,
-             Collective{forward, backward, Axis::tensor, full_message()}, {x}, local_tokens_,
-             model_.hidden);
+             Collective{forward, backward, Axis::tensor, size_of(tokens_, columns)}, {x},
+             local_tokens_, columns);
 }
 
 TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t rows,

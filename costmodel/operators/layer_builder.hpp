@@ -1,5 +1,5 @@
 // Builds the op list of one layer, node by node. The code is in transformer.cpp, attention.cpp,
-// experts.cpp and layer_builder.cpp. Internal to costmodel.
+// experts.cpp, recurrence.cpp and layer_builder.cpp. Internal to costmodel.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,11 @@ class LayerBuilder {
                std::int64_t encoder_sequence = 0);
   OpList embedding();
   OpList block();
+  LayerBuilder& with_window();     // attention of this layer has the model's sliding window
+  LayerBuilder& with_delta_net();  // in place of attention
   OpList scan_layer();
+  OpList selective_scan_layer();
+  OpList delta_layer();
   OpList attention_layer();
   OpList mlp_layer();
   OpList expert_layer();
@@ -42,14 +46,14 @@ class LayerBuilder {
   // The relative-position bias of the scores, one for all layers of a stack.
   void relative_positions();
   Bytes size_of(std::int64_t rows, std::int64_t cols) const;
-  Bytes full_message() const;
   // Enters a tensor-parallel region: f (identity, all-reduce in backward), or with sequence
   // parallelism g (all-gather, reduce-scatter in backward).
   TensorId split(TensorId x) { return split(x, tokens_); }
   TensorId split(TensorId x, std::int64_t tokens);
   // Leaves the region: all-reduce (identity in backward), or with sequence parallelism
   // reduce-scatter (all-gather in backward).
-  TensorId join(TensorId x);
+  TensorId join(TensorId x) { return join(x, model_.hidden); }
+  TensorId join(TensorId x, std::int64_t columns);
   // `kept` is the tensor saved for backward: the input, or its sequence-parallel shard, which is
   // gathered again.
   TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t n, std::int64_t k, bool bias) {
@@ -58,6 +62,10 @@ class LayerBuilder {
   TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t rows, std::int64_t n,
                   std::int64_t k, bool bias);
   TensorId attention(TensorId normed);
+  // The attention of this layer, or what it has in place of it.
+  TensorId mixed(TensorId normed);
+  TensorId delta_net(TensorId normed);
+  TensorId normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
   // Queries from `normed`, keys and values from the encoder's output.
   TensorId cross_attention(TensorId normed, TensorId encoded);
   TensorId plain_qkv(TensorId x, TensorId kept, std::int64_t heads, std::int64_t kv_heads);
@@ -81,6 +89,9 @@ class LayerBuilder {
   // this one.
   TensorId unfused(const std::vector<TensorId>& inputs, std::int64_t heads, std::int64_t keys = 0);
   // Attention, MLP or experts with the norm before and the residual after.
+  TensorId before_branch(Site site, TensorId x);
+  TensorId after_branch(Site residual_site, Site norm_site, TensorId result, TensorId x);
+  TensorId head_of_encoder(TensorId x);
   TensorId after_attention(TensorId x);
   TensorId after_mlp(TensorId x);
   TensorId after_experts(TensorId x);
@@ -105,6 +116,8 @@ class LayerBuilder {
   std::int64_t tokens_;        // s·b; with context parallelism divided by c
   std::int64_t local_tokens_;  // with sequence parallelism divided by t
   bool dropout_;
+  std::int64_t window_;  // of attention in this layer; 0: none
+  bool delta_net_ = false;
   OpList list_;
 };
 

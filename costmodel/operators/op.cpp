@@ -41,6 +41,22 @@ Work work(const Convolution& o, Pass pass, double e) {
   return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 4 * e, 1);
 }
 
+// Model FLOPs by Megatron-LM's convention (num_floating_point_operations in
+// megatron/training/training.py): four products of the state's size for each head and token. A
+// chunk's kernels execute, in each head, K·Kᵀ and Q·Kᵀ, the inverse of a triangle times K and V,
+// and the products with the states before and after it (arXiv:2412.06464, equations 8 and 9).
+Work delta_work(const Scan& o, Pass pass, double e) {
+  const auto q = static_cast<double>(o.chunk_tokens()), v = static_cast<double>(o.head_dim),
+             k = static_cast<double>(o.state), a = static_cast<double>(o.heads),
+             g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
+  const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
+  const double model = 8 * tokens * a * k * v;
+  const double executed = chunks * a * (6 * q * q * k + 4 * q * q * v + 6 * q * k * v);
+  const double moved = tokens * (2 * g * k + 2 * a * v + 2 * a) * e + 4 * chunks * a * k * v * 4;
+  if (pass == Pass::forward) return {Flops(model), Flops(executed), Bytes(moved), 6};
+  return {Flops(2 * model), Flops(3 * executed), Bytes(2 * moved), 12};
+}
+
 // Model FLOPs by Megatron-LM's convention: 7 per channel, state and token. The kernels execute C·Bᵀ
 // in every group, and in every head its product with x, each chunk's state and the contribution of
 // the states to the result; backward executes two products for each of these and recomputes the
@@ -50,7 +66,15 @@ Work work(const Scan& o, Pass pass, double e) {
              n = static_cast<double>(o.state), a = static_cast<double>(o.heads),
              g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
   const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
+  if (o.rule == ScanRule::delta) return delta_work(o, pass, e);
   const double model = 7 * tokens * a * p * n;
+  if (o.rule == ScanRule::channels) {
+    // x, its step, the gate and the result of each channel, B and C; states stay on the chip, and
+    // backward computes them again (arXiv:2312.00752, section 3.3.2).
+    const double once = tokens * (4 * a * p + 2 * n) * e;
+    if (pass == Pass::forward) return {Flops(model), Flops(0), Bytes(once), 1};
+    return {Flops(2 * model), Flops(0), Bytes(2 * once), 1};
+  }
   const double executed = chunks * (2 * q * q * n * g + a * (2 * q * q * p + 4 * q * n * p));
   const double moved = tokens * (2 * a * p + 2 * g * n + a) * e + 4 * chunks * a * p * n * 4;
   if (pass == Pass::forward) return {Flops(model), Flops(executed), Bytes(moved), 5};
@@ -68,12 +92,20 @@ Work work(const Permute& o, Pass, double e) {
   return elementwise(area(o.rows, o.cols), (1 + static_cast<double>(o.copies)) * e, 1);
 }
 
+// The kernels compute what a window masks as well; the model's FLOPs are without it.
+template <class Core>
+Work within(const Core& o, Work w) {
+  const std::int64_t keys = o.key_count();
+  w.model = w.model * (static_cast<double>(window_of(o.window, keys)) / static_cast<double>(keys));
+  return w;
+}
+
 Work work(const AttentionScores& o, Pass pass, double e) {
   const auto batch = static_cast<double>(o.batch), s = static_cast<double>(o.s),
              d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
   Work w = product(batch, s, keys, d, e);
   if (pass != Pass::forward) w += product(batch, s, d, keys, e);  // dQ and dK
-  return w;
+  return within(o, w);
 }
 
 Work work(const AttentionContext& o, Pass pass, double e) {
@@ -81,7 +113,7 @@ Work work(const AttentionContext& o, Pass pass, double e) {
              d = static_cast<double>(o.head_dim), keys = static_cast<double>(o.key_count());
   Work w = product(batch, s, d, keys, e);
   if (pass != Pass::forward) w += product(batch, s, keys, d, e);  // dP and dV
-  return w;
+  return within(o, w);
 }
 
 Work work(const Softmax& o, Pass pass, double e) {
@@ -99,8 +131,9 @@ Work work(const FlashAttention& o, Pass pass, double e) {
   const auto heads = static_cast<double>(o.sequences * o.heads);
   const auto kv_heads = static_cast<double>(o.sequences * o.kv_heads);
   const auto dv = static_cast<double>(o.value_dim());
-  const double scores = 2 * heads * s * keys * d, context = 2 * heads * s * keys * dv;
-  const double executed = o.causal_skip ? 0.5 : 1.0;
+  const auto reach = static_cast<double>(o.reach());
+  const double scores = 2 * heads * s * reach * d, context = 2 * heads * s * reach * dv;
+  const double executed = o.causal_skip ? unmasked_part(o.window, o.key_count()) : 1.0;
   const double q = heads * s * d, out = heads * s * dv, kv = kv_heads * keys * (d + dv);
   // The result of every block except the first is added to the accumulated one: out, or dQ, dK and
   // dV.
@@ -200,6 +233,22 @@ std::string_view name_of(const Op& op) {
                     op);
 }
 
+namespace {
+
+// Mamba-2: A, D and the time step's bias of each head. Mamba-1: A of each channel's states and D;
+// the product that makes the time step has its bias. A delta net: decay and its bias of each head.
+double scan_weights(const Scan& o) {
+  const auto heads = static_cast<double>(o.heads);
+  switch (o.rule) {
+    case ScanRule::state_space: return 3 * heads;
+    case ScanRule::channels: return heads * static_cast<double>(o.state + 1);
+    case ScanRule::delta: return 2 * heads;
+  }
+  return 0;
+}
+
+}  // namespace
+
 double weights_of(const Op& op) {
   return std::visit(
       Visitor{
@@ -208,14 +257,14 @@ double weights_of(const Op& op) {
             const double matrix = area(o.n, o.k) + (o.bias ? static_cast<double>(o.n) : 0);
             return matrix * static_cast<double>(o.experts);
           },
-          [](const Convolution& o) { return area(o.cols, o.taps + 1); },
-          [](const Scan& o) { return 3.0 * static_cast<double>(o.heads); },
+          [](const Convolution& o) { return area(o.cols, o.taps + (o.bias ? 1 : 0)); },
+          [](const Scan& o) { return scan_weights(o); },
           [](const Routing&) { return 0.0; },
           [](const Permute&) { return 0.0; },
           [](const AttentionScores&) { return 0.0; },
           [](const AttentionContext&) { return 0.0; },
-          [](const Softmax&) { return 0.0; },
-          [](const FlashAttention&) { return 0.0; },
+          [](const Softmax& o) { return static_cast<double>(o.sinks); },
+          [](const FlashAttention& o) { return o.sinks ? static_cast<double>(o.heads) : 0.0; },
           [](const Dropout&) { return 0.0; },
           [](const Norm& o) {
             return static_cast<double>(o.cols * o.gains) *

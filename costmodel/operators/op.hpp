@@ -35,12 +35,20 @@ struct GroupedLinear {
 // A depthwise convolution along the sequence with `taps` taps, and its activation.
 struct Convolution {
   std::int64_t rows, cols, taps;
+  bool bias = true;
 };
+// What a scan does to its state with each token. state_space: decays it by one number a head and
+// adds (Mamba-2). channels: decays each channel's states by numbers of their own, without products
+// (Mamba-1, arXiv:2312.00752, section 3.3). delta: takes out what the key had stored, then adds
+// (gated delta rule, Yang et al. 2024, arXiv:2412.06464, equation 10).
+enum class ScanRule { state_space, channels, delta };
 // The chunked state-space scan of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 6): products
-// within chunks and with the states between them.
+// within chunks and with the states between them. Of a delta net `groups` are the heads of keys,
+// `state` is their size.
 struct Scan {
   std::int64_t sequences, s, heads, head_dim, state, groups;
   std::int64_t chunk = 256;  // the authors' kernels use this
+  ScanRule rule = ScanRule::state_space;
   std::int64_t chunk_tokens() const { return s < chunk ? s : chunk; }
   std::int64_t chunks() const { return sequences * ceil_div(s, chunk_tokens()); }
 };
@@ -52,15 +60,25 @@ struct Routing {
 struct Permute {
   std::int64_t rows, cols, copies;
 };
+// The keys that a query reaches at most.
+constexpr std::int64_t window_of(std::int64_t window, std::int64_t keys) {
+  return window > 0 && window < keys ? window : keys;
+}
+// The part of a row of so many keys at most that a causal mask leaves, over a sequence of `keys`.
+constexpr double unmasked_part(std::int64_t window, std::int64_t keys) {
+  return 1 - static_cast<double>(window_of(window, keys)) / (2 * static_cast<double>(keys));
+}
 // scores[batch, s, keys] = Q · Kᵀ and context = P · V. `batch` counts (sequence, head) pairs.
 struct AttentionScores {
   std::int64_t batch, s, head_dim;
-  std::int64_t keys = 0;  // 0: s
+  std::int64_t keys = 0;    // 0: s
+  std::int64_t window = 0;  // of these the mask leaves so many at most; 0: all
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 struct AttentionContext {
   std::int64_t batch, s, head_dim;
-  std::int64_t keys = 0;  // 0: s
+  std::int64_t keys = 0;    // 0: s
+  std::int64_t window = 0;  // as of the scores
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
 };
 // Scale, mask and softmax over rows, in one kernel when fused.
@@ -68,6 +86,7 @@ struct Softmax {
   std::int64_t rows, cols;
   bool fused;
   bool triangular = false;  // the kernel reads only unmasked scores, but writes all
+  std::int64_t sinks = 0;   // learned logits, one a head, beside the scores
 };
 // Attention in one kernel that does not store the scores (Dao 2022, arXiv:2205.14135).
 struct FlashAttention {
@@ -82,8 +101,12 @@ struct FlashAttention {
   std::int64_t v_head_dim = 0;  // 0: head_dim
   bool cross = false;           // cross-attention: the keys are of another sequence and all local
   bool narrow = false;          // its products have fp8 operands
+  bool sinks = false;           // a learned logit a head, beside the scores
+  // A query attends to so many keys at most, itself the last; blocks outside are not computed.
+  std::int64_t window = 0;  // 0: to all
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
+  std::int64_t reach() const { return window_of(window, key_count()); }  // keys of a query at most
 };
 struct Dropout {
   std::int64_t rows, cols;

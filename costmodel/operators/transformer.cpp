@@ -8,9 +8,16 @@ namespace costmodel {
 TensorId LayerBuilder::embedded() {
   const TensorId ids = tensor("token ids", tokens_, 1, TensorRole::statistics, 8);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
-  TensorId x = add(Site::token_embedding, Embedding{tokens_, model_.hidden, vocab}, {ids}, tokens_,
-                   model_.hidden, {ids});
-  x = join(x);
+  const std::int64_t width = model_.embedding_width();
+  TensorId x =
+      add(Site::token_embedding, Embedding{tokens_, width, vocab}, {ids}, tokens_, width, {ids});
+  x = join(x, width);
+  if (model_.embedding_dim > 0)
+    x = linear(Site::embedding_projection, x, x, local_tokens_, model_.hidden, width, false);
+  if (model_.token_types > 0) {
+    x = add(Site::token_types, PositionEmbedding{local_tokens_, model_.hidden, model_.token_types},
+            {x}, local_tokens_, model_.hidden);
+  }
   if (model_.positions == Positions::learned) {
     const std::int64_t rows = model_.max_positions > 0 ? model_.max_positions : context_.sequence;
     x = add(Site::position_embedding, PositionEmbedding{local_tokens_, model_.hidden, rows}, {x},
@@ -58,7 +65,8 @@ OpList LayerBuilder::block() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
   if (model_.parallel_block) {
     const TensorId normed = norm(Site::attention_norm, x, model_.hidden);
-    const TensorId normed_mlp = norm(Site::mlp_norm, x, model_.hidden);
+    const TensorId normed_mlp =
+        model_.shared_norm ? normed : norm(Site::mlp_norm, x, model_.hidden);
     const TensorId from_attention = attention(normed);
     const TensorId from_mlp = mlp(split(normed_mlp), normed_mlp);
     const TensorId sum =
@@ -69,18 +77,38 @@ OpList LayerBuilder::block() {
   return finish(x, after_mlp(after_attention(x)));
 }
 
+TensorId LayerBuilder::before_branch(Site site, TensorId x) {
+  const NormPlacement place = model_.norm_placement;
+  const bool here = place == NormPlacement::before || place == NormPlacement::both;
+  return here ? layer_norm(site, x) : x;
+}
+
+TensorId LayerBuilder::after_branch(Site residual_site, Site norm_site, TensorId result,
+                                    TensorId x) {
+  const NormPlacement place = model_.norm_placement;
+  if (place == NormPlacement::both || place == NormPlacement::branch)
+    result = layer_norm(norm_site, result);
+  const TensorId sum = residual(residual_site, result, x);
+  return place == NormPlacement::after ? layer_norm(norm_site, sum) : sum;
+}
+
+TensorId LayerBuilder::mixed(TensorId normed) {
+  return delta_net_ ? delta_net(normed) : attention(normed);
+}
+
 TensorId LayerBuilder::after_attention(TensorId x) {
-  const TensorId normed = layer_norm(Site::attention_norm, x);
-  return residual(Site::attention_residual, join(attention(normed)), x);
+  const TensorId normed = before_branch(Site::attention_norm, x);
+  return after_branch(Site::attention_residual, Site::attention_result_norm, join(mixed(normed)),
+                      x);
 }
 
 TensorId LayerBuilder::after_mlp(TensorId x) {
-  const TensorId normed = layer_norm(Site::mlp_norm, x);
+  const TensorId normed = before_branch(Site::mlp_norm, x);
   const std::size_t own = list_.nodes.size();
   const TensorId out = join(mlp(split(normed), normed));
   mark(own, Region::dense_mlp);
   for (std::size_t i = own; i < list_.nodes.size(); ++i) list_.nodes[i].scope = GraphScope::mlp;
-  return residual(Site::mlp_residual, out, x);
+  return after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
 }
 
 OpList LayerBuilder::attention_layer() {
@@ -112,55 +140,45 @@ OpList LayerBuilder::decoder() {
   return finish(x, residual(Site::mlp_residual, join(mlp(split(normed_mlp), normed_mlp)), middle));
 }
 
-// Norm, input projection, convolution, scan, gated norm, output projection (arXiv:2405.21060,
-// figure 6). Keeps what the authors' memory-efficient kernel keeps: the results of the projection
-// and of the scan; backward recomputes the convolution, in addition to what the scan recomputes.
-OpList LayerBuilder::scan_layer() {
-  const std::int64_t heads = model_.scan_heads() / context_.tp,
-                     groups = model_.ssm_groups / context_.tp;
-  const std::int64_t inner = heads * model_.scan_head_dim();
-  const std::int64_t channels = inner + 2 * groups * model_.state_size;
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = norm(Site::scan_norm, x, model_.hidden);
-  const TensorId in =
-      linear(Site::scan_in, split(normed), normed, inner + channels + heads, model_.hidden, false);
-  const TensorId mixed = add(Site::convolution, Convolution{tokens_, channels, model_.conv_kernel},
-                             {in}, tokens_, channels, {in});
-  const Scan scan{context_.micro_batch,   context_.sequence, heads,
-                  model_.scan_head_dim(), model_.state_size, groups};
-  const TensorId result = add(Site::scan, scan, {mixed, in}, tokens_, inner, {in});
-  const TensorId gated = add(Site::gated_norm, Norm{tokens_, inner, model_.normalization},
-                             {result, in}, tokens_, inner, {result, in});
-  const TensorId out = linear(Site::scan_out, gated, gated, model_.hidden, inner, false);
-  return finish(x, residual(Site::residual, join(out), x));
-}
-
 OpList LayerBuilder::moe() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
   return finish(x, after_experts(after_attention(x)));
 }
 
 TensorId LayerBuilder::after_experts(TensorId x) {
-  const TensorId normed = layer_norm(Site::mlp_norm, x);
+  const TensorId normed = before_branch(Site::mlp_norm, x);
   const std::size_t routed = list_.nodes.size();
   TensorId out = experts(normed);
   mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
     const std::size_t own = list_.nodes.size();
-    const TensorId shared = join(mlp(split(normed), normed, model_.shared_ffn()));
+    TensorId shared = join(mlp(split(normed), normed, model_.shared_ffn()));
+    if (model_.shared_expert_gate) {
+      const TensorId gate =
+          add(Site::shared_expert_gate, Linear{local_tokens_, 1, model_.hidden, false, false},
+              {normed}, local_tokens_, 1, {normed});
+      shared = add(Site::shared_expert_gate, Activation{local_tokens_, model_.hidden, false, true},
+                   {shared, gate}, local_tokens_, model_.hidden, {shared, gate});
+    }
     mark(own, Region::shared_experts);
     out = add(Site::expert_sum, BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
               {out, shared}, local_tokens_, model_.hidden);
   }
-  return residual(Site::mlp_residual, out, x);
+  return after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
 }
 
 OpList LayerBuilder::head() {
   const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
-  const TensorId normed = norm(Site::final_norm, x, model_.hidden);
+  const std::int64_t width = model_.embedding_width();
+  TensorId normed = model_.final_norm() ? norm(Site::final_norm, x, model_.hidden) : x;
+  if (model_.head_transform || model_.pooler) normed = head_of_encoder(normed);
+  if (model_.embedding_dim > 0) {
+    normed =
+        linear(Site::head_projection, normed, normed, local_tokens_, width, model_.hidden, false);
+  }
   const TensorId whole = split(normed);
   const std::int64_t vocab = padded_vocab(model_.vocab, context_.tp) / context_.tp;
-  const TensorId logits = linear(Site::logits, whole, normed, vocab, model_.hidden, false);
+  const TensorId logits = linear(Site::logits, whole, normed, vocab, width, model_.head_transform);
   // Maximum, exponential sum, loss and target of each row.
   const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
   const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
@@ -182,6 +200,21 @@ OpList LayerBuilder::head() {
     }
   }
   return finish(x, loss);
+}
+
+// Every tensor rank transforms its tokens with the same weights (Megatron-LM,
+// core/models/bert/bert_lm_head.py); the pooler reads the first token of each sequence.
+TensorId LayerBuilder::head_of_encoder(TensorId x) {
+  const std::int64_t h = model_.hidden;
+  if (model_.pooler) {
+    const std::int64_t b = context_.micro_batch;
+    add(Site::pooler, Linear{b, h, h, true, false}, {x}, b, h, {x});
+  }
+  if (!model_.head_transform) return x;
+  const TensorId out = linear(Site::head_transform, x, x, local_tokens_, h, h, true);
+  const TensorId act = add(Site::head_activation, Activation{local_tokens_, h, false, true}, {out},
+                           local_tokens_, h, {out});
+  return norm(Site::head_norm, act, h);
 }
 
 // Megatron computes the softmax, and in backward its gradient, in one fp32 buffer
@@ -225,12 +258,12 @@ LayerContext stack_context(LayerKind kind, LayerContext context) {
   return context;
 }
 
-}  // namespace
+LayerContext without_mask(LayerContext context) {
+  context.causal_skip = context.triangular_softmax = false;
+  return context;
+}
 
-OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context) {
-  const bool two_stacks = model.encoder_decoder();
-  const LayerContext own = two_stacks ? stack_context(kind, context) : context;
-  LayerBuilder builder(model, own, two_stacks ? context.sequence : 0);
+OpList build(LayerKind kind, const ModelSpec& model, LayerBuilder& builder) {
   switch (kind) {
     case LayerKind::embedding: return builder.embedding();
     case LayerKind::block: return model.state_size > 0 ? builder.scan_layer() : builder.block();
@@ -246,8 +279,24 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
     case LayerKind::attention: return builder.attention_layer();
     case LayerKind::mlp: return builder.mlp_layer();
     case LayerKind::experts: return builder.expert_layer();
+    case LayerKind::window: return builder.with_window().block();
+    case LayerKind::window_moe: return builder.with_window().moe();
+    case LayerKind::delta: return builder.with_delta_net().block();
+    case LayerKind::delta_moe: return builder.with_delta_net().moe();
+    case LayerKind::delta_net: return builder.with_delta_net().attention_layer();
   }
   return {};
+}
+
+}  // namespace
+
+OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context) {
+  const bool two_stacks = model.encoder_decoder();
+  const LayerContext own = two_stacks     ? stack_context(kind, context)
+                           : model.causal ? context
+                                          : without_mask(context);
+  LayerBuilder builder(model, own, two_stacks ? context.sequence : 0);
+  return build(kind, model, builder);
 }
 
 double weights_of(const OpList& list) {
@@ -263,7 +312,8 @@ double partial_weights(const OpList& list, const LayerContext& context) {
   for (const Node& node : list.nodes) {
     sum += std::visit(
         Visitor{[&](const Norm& o) {  // a gated norm's gains are cut themselves
-                  const bool whole = node.inputs.size() == 1;
+                  const bool cut_gains = node.site == Site::qk_norm && o.gains == 1;
+                  const bool whole = node.inputs.size() == 1 && !cut_gains;
                   return whole && (cut || o.gains > 1) ? weights_of(node.op) : 0.0;
                 },
                 [&](const BiasDropoutAdd& o) {
@@ -271,6 +321,12 @@ double partial_weights(const OpList& list, const LayerContext& context) {
                 },
                 [&](const PositionEmbedding&) {  // a table of relative positions is cut by heads
                   return cut && !node.inputs.empty() ? weights_of(node.op) : 0.0;
+                },
+                [&](const Linear&) {  // products that every rank has on its own tokens
+                  const bool own = node.site == Site::head_transform ||
+                                   node.site == Site::embedding_projection ||
+                                   node.site == Site::head_projection;
+                  return cut && own ? weights_of(node.op) : 0.0;
                 },
                 [](const auto&) { return 0.0; }},
         node.op);

@@ -22,20 +22,31 @@ enum class LayerKind {
   scan,
   attention,
   mlp,
-  experts
+  experts,
+  window,
+  window_moe,
+  delta,
+  delta_moe,
+  delta_net
 };
-inline constexpr std::array<std::string_view, 12> layer_kind_names{"embedding",
-                                                                   "block",
-                                                                   "head",
-                                                                   "mixture-of-experts",
-                                                                   "encoder",
-                                                                   "decoder",
-                                                                   "decoder embedding",
-                                                                   "multi-token prediction",
-                                                                   "Mamba",
-                                                                   "attention",
-                                                                   "MLP",
-                                                                   "experts"};
+inline constexpr std::array<std::string_view, 17> layer_kind_names{
+    "embedding",
+    "block",
+    "head",
+    "mixture-of-experts",
+    "encoder",
+    "decoder",
+    "decoder embedding",
+    "multi-token prediction",
+    "Mamba",
+    "attention",
+    "MLP",
+    "experts",
+    "block with a window",
+    "mixture-of-experts with a window",
+    "delta net block",
+    "delta net mixture-of-experts",
+    "delta net"};
 
 // Everything in plan, training and stack that changes the operators of a layer.
 struct LayerContext {
@@ -89,8 +100,10 @@ struct LayerContext {
 //              core/models/T5/t5_spec.py).
 //   mtp_start  what stands before a layer of multi-token prediction (DeepSeek-V3, arXiv:2412.19437,
 //              equation 21): the next tokens' embedding, two norms, and a projection of 2h to h
-//   scan, attention, mlp, experts
+//   scan, attention, mlp, experts, delta_net
 //              the layers of a hybrid's pattern: one of these with its norm and residual
+//   window, window_moe, delta, delta_moe
+//              block and moe, with a sliding window or a gated delta net in place of full attention
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);
 
 // Sum of weights_of over the list: the parameters of the layer on this device.

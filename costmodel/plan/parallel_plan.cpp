@@ -56,6 +56,41 @@ void check_devices(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rul
       });
 }
 
+// Megatron-LM gives every tensor rank whole groups of a scan (core/ssm/mamba_mixer.py: "ngroups
+// must be evenly divisible by tp_size"); another stack may copy B and C to the ranks of a group.
+// Mamba-1 sums B and C over all ranks and divides the channels.
+void check_recurrence(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                      Rules& rules) {
+  const bool copied = training.stack.offers.copied_scan_groups && model.ssm_groups > 0 &&
+                      p.tp % model.ssm_groups == 0;
+  rules.require(
+      model.ssm_groups % p.tp == 0 || model.dt_rank > 0 || copied, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} groups of the scan", p.tp,
+                           model.ssm_groups);
+      },
+      [] {
+        return std::string(
+            "set tp: 1, use a model of more ssm_groups, or a stack with copied_scan_groups: true");
+      });
+  rules.require(
+      model.layer_pattern.empty() || model.mamba_heads % p.tp == 0, "tp",
+      [&] {
+        return fmt::format("tp {} does not divide the {} heads of the scan", p.tp,
+                           model.mamba_heads);
+      },
+      [&] { return fmt::format("choose tp among {}", divisors_text(model.mamba_heads)); });
+  const std::int64_t keys = model.linear_num_key_heads, values = model.linear_num_value_heads;
+  rules.require(
+      keys % p.tp == 0 && values % p.tp == 0, "tp",
+      [&] {
+        return fmt::format(
+            "tp {} does not divide the delta net's {} heads of keys and {} of values", p.tp, keys,
+            values);
+      },
+      [&] { return fmt::format("choose tp among {}", divisors_text(keys)); });
+}
+
 void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                   Rules& rules) {
   const auto sizes = [&] { return fmt::format("choose tp among {}", divisors_text(model.heads)); };
@@ -72,13 +107,7 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
                            model.kv_heads);
       },
       sizes);
-  rules.require(
-      model.ssm_groups % p.tp == 0, "tp",
-      [&] {
-        return fmt::format("tp {} does not divide the {} groups of the scan", p.tp,
-                           model.ssm_groups);
-      },
-      [] { return std::string("set tp: 1, or use a model of more ssm_groups"); });
+  check_recurrence(p, model, training, rules);
   rules.require(
       model.ffn_hidden % p.tp == 0, "tp",
       [&] { return fmt::format("tp {} does not divide ffn_hidden {}", p.tp, model.ffn_hidden); },
@@ -497,7 +526,7 @@ std::vector<int> layers_by_cost(const ModelSpec& m, int stages) {
   const double layer = 4.0 * static_cast<double>(m.query_size() * m.hidden) +
                        static_cast<double>((m.gates() + 1) * m.ffn_hidden * m.hidden);
   const double all =
-      layer * static_cast<double>(m.layers) + static_cast<double>(m.vocab * m.hidden);
+      layer * static_cast<double>(m.layers) + static_cast<double>(m.vocab * m.embedding_width());
   std::vector<int> counts(static_cast<std::size_t>(stages), 0);
   std::size_t stage = 0;
   for (std::int64_t i = 1; i <= m.layers; ++i) {

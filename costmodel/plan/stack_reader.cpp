@@ -174,6 +174,8 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"),
       key::flag<O>("stage_sizes", &O::stage_sizes,
                    "offers stages with tensor and data parallel sizes of their own"),
+      key::flag<O>("copied_scan_groups", &O::copied_scan_groups,
+                   "tensor ranks that share a scan's group each hold its B and C"),
       key::flag<O>("batch_by_pipeline", &O::batch_by_pipeline,
                    "refuses a global batch that is no multiple of the pipeline parallel size"));
   return keys;

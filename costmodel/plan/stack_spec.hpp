@@ -169,6 +169,7 @@ struct StackOffers {
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
   bool batch_by_pipeline =
       false;  // refuses a global batch that is no multiple of the pipeline size
+  bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 
   bool any_layers() const { return uneven_stages || stage_lists; }
 };

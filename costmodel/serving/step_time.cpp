@@ -311,7 +311,7 @@ Bytes StepTimes::weights_read() const {
 }
 
 Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format) {
-  const double table = static_cast<double>(model.vocab * model.hidden);
+  const double table = static_cast<double>(model.vocab * model.embedding_width());
   const double used = std::max(0.0, active_parameter_count(model) - 2 * table);
   const double bytes = used * bytes_of(format);
   return Bytes(bytes) / BytesPerSecond(cluster.device.memory_bandwidth.value *

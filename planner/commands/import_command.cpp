@@ -31,10 +31,11 @@ CommandResult import_hf(const Session& session, const std::string& file) {
   if (!costmodel::is_hf_config(config)) {
     throw ConfigError({file, 0, 0}, "is not a Hugging Face config.json", "it names no model_type");
   }
-  const auto model = costmodel::read_model(costmodel::from_hf_config(config),
-                                           std::filesystem::path(file).stem().string());
-  const costmodel::Value map = to_value(model);
   std::vector<std::string> notes;
+  const auto model = costmodel::read_model(costmodel::from_hf_config(config, notes),
+                                           std::filesystem::path(file).stem().string());
+  for (std::string& note : notes) note = fmt::format("warning: {}", note);
+  const costmodel::Value map = to_value(model);
   if (const costmodel::Value* slices = config.find("pretraining_tp");
       slices != nullptr && slices->text != "1") {
     notes.push_back(fmt::format(

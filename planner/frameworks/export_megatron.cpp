@@ -190,6 +190,24 @@ void write_activation(const ModelSpec& m, Writer& out) {
   }
 }
 
+// The layers without a window, in the form of --window-attn-skip-freq: a number N for one after
+// N - 1 with it, or a list of 1 (with) and 0.
+std::string window_pattern(const ModelSpec& m) {
+  const std::string& letters = m.attention_pattern;
+  if (letters.find('F') + 1 == letters.size()) return fmt::format("{}", letters.size());
+  std::string list;
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    list += fmt::format("{}{}", i > 0 ? "," : "", m.attention_at(i) == 'S' ? 1 : 0);
+  return fmt::format("[{}]", list);
+}
+
+// Transformer Engine's window: so many keys before the query's own, and none after.
+void write_window(const ModelSpec& m, Writer& out) {
+  if (m.sliding_window == 0) return;
+  out.put("--window-size", fmt::format("({},0)", m.sliding_window - 1));
+  if (!m.attention_pattern.empty()) out.put("--window-attn-skip-freq", window_pattern(m));
+}
+
 std::string_view position_type(costmodel::Positions positions) {
   switch (positions) {
     case costmodel::Positions::learned: return "learned_absolute";
@@ -216,6 +234,7 @@ void write_architecture(const ModelSpec& m, Writer& out) {
   const bool layernorm = m.normalization == costmodel::Normalization::layernorm;
   out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
   write_activation(m, out);
+  write_window(m, out);
   if (!m.linear_bias) {
     out.flag("--disable-bias-linear");
     out.flag_if(m.qkv_bias, megatron_flag("model.qkv_bias"));

@@ -258,6 +258,10 @@ void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
   rules.require(!m.embedding_norm, "model",
                 "Megatron-LM has no argument for a normalisation after the embedding",
                 "set embedding_norm: false");
+  rules.require(m.plain_block(), "model",
+                "gates, sinks, delta nets, latent experts, bidirectional encoders and norms in "
+                "other places are not written as Megatron-LM's arguments here",
+                "choose a model without them");
   rules.require(m.state_size == 0, "model",
                 "a Mamba model is another program of Megatron-LM (pretrain_mamba.py), which is not "
                 "written here",

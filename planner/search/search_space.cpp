@@ -86,7 +86,7 @@ constexpr std::int64_t least_context_tokens = 4096;
 std::int64_t most_context_ranks(const Scenario& s) {
   if (s.plan.cp) return *s.plan.cp;
   const bool offered = s.training.stack.offers.context_parallel && s.model.state_size == 0 &&
-                       !s.model.encoder_decoder() &&
+                       s.model.linear_num_value_heads == 0 && !s.model.encoder_decoder() &&
                        s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused;
   if (!offered) return 1;
   return s.search.max_cp > 0
@@ -376,7 +376,8 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const Parall
 }
 
 bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel::ModelSpec& model) {
-  const bool in_turns = !model.layer_pattern.empty() || (model.experts > 0 && model.moe_every > 1);
+  const bool in_turns = !model.layer_pattern.empty() || !model.attention_pattern.empty() ||
+                        (model.experts > 0 && model.moe_every > 1);
   const auto offers = [&members](Recomputation kind) {
     return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
       return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);

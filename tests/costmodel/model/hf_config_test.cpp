@@ -157,8 +157,12 @@ TEST_CASE("activations, biases and windows") {
   const auto half = read_hf(tiny("{attention_bias: true}"));
   CHECK((half.qkv_bias && !half.linear_bias));
   CHECK(contains(half.source, "bias of the attention output is left out"));
-  CHECK(contains(read_hf(published("mistral-7b")).source, "sliding_window 4096 is left out"));
-  CHECK_FALSE(contains(read_hf(published("qwen2-7b")).source, "sliding_window"));
+  CHECK(read_hf(published("mistral-7b")).sliding_window == 4096);
+  CHECK(read_hf(published("qwen2-7b")).sliding_window == 0);  // switched off
+  const auto switched =
+      read_hf(tiny("{model_type: qwen2, num_hidden_layers: 4, use_sliding_window: true, "
+                   "sliding_window: 32, max_window_layers: 3}"));
+  CHECK((switched.sliding_window == 32 && switched.attention_pattern == "FFFS"));
 }
 
 TEST_CASE("the language model of a multimodal one, and a family named by its architecture") {
@@ -229,7 +233,7 @@ TEST_CASE("latent attention: null ranks, and predictions beyond the next token")
 TEST_CASE("families that are not known are named with those that are") {
   CHECK(contains(fault(tiny("{model_type: lama}")), "model_type 'lama' is not known"));
   CHECK(contains(fault(tiny("{model_type: lama}")), "did you mean 'llama'?"));
-  for (const auto* moe : {"qwen2_moe", "gpt_oss", "olmoe"}) {
+  for (const auto* moe : {"qwen2_moe", "glm4_moe", "olmoe"}) {
     const std::string text = fault(tiny(fmt::format("{{model_type: {}}}", moe)));
     CHECK(contains(text, "has no operators in this version; known: llama, mistral, qwen2"));
   }

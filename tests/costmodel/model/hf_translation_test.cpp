@@ -1,0 +1,51 @@
+// Which fields of a config.json cost nothing, and which are told.
+#include "costmodel/model/hf_translation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/costmodel/support/hf_models.hpp"
+
+namespace hf_translation_test {
+
+using namespace costmodel;
+
+TEST_CASE("fields that cost nothing") {
+  for (const char* key : {"bos_token_id", "rms_norm_eps", "initializer_range", "torch_dtype",
+                          "transformers_version", "use_cache", "time_step_floor"}) {
+    CAPTURE(key);
+    CHECK(is_costless_hf_field(key));
+  }
+  for (const char* key : {"hidden_size", "sliding_window", "rope_theta", "quantization_config"})
+    CHECK_FALSE(is_costless_hf_field(key));
+}
+
+TEST_CASE("of published configurations every field is understood") {
+  const std::string folder = std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::vector<std::string> told;
+    from_hf_config(load_yaml(file.path().string()), told);
+    for (const std::string& sentence : told) {
+      CAPTURE(file.path().filename().string());
+      CAPTURE(sentence);
+      const bool weights =
+          fixtures::contains(sentence, "quantization_config");  // how they are kept
+      CHECK((weights || !fixtures::contains(sentence, "not understood")));
+    }
+  }
+}
+
+TEST_CASE("a value of null is no field, and our own keys beside theirs are ours") {
+  const char* const base =
+      "{model_type: llama, num_hidden_layers: 1, hidden_size: 64, num_attention_heads: 4, "
+      "intermediate_size: 128, vocab_size: 100, wonder: null, tie_embeddings: true, other: 1}";
+  const hf_models::Imported i = hf_models::imported(base);
+  CHECK_FALSE(i.tells("wonder"));
+  CHECK_FALSE(i.tells("tie_embeddings"));
+  CHECK(i.told == std::vector<std::string>{
+                      "other of config.json is not understood here and changes nothing"});
+}
+
+}  // namespace hf_translation_test

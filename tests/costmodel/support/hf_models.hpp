@@ -1,0 +1,68 @@
+// Models from the text of a config.json, and their parameters counted over the op lists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/model/hf_config.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace hf_models {
+
+struct Imported {
+  costmodel::ModelSpec model;
+  std::vector<std::string> told;
+  // Whether a sentence of `told` has the words.
+  bool tells(const std::string& words) const {
+    for (const std::string& sentence : told)
+      if (fixtures::contains(sentence, words)) return true;
+    return false;
+  }
+};
+
+inline Imported imported(const std::string& json) {
+  Imported all;
+  all.model = costmodel::read_model(
+      costmodel::from_hf_config(costmodel::parse_yaml(json, "config.json"), all.told), "");
+  return all;
+}
+
+inline std::string fault(const std::string& json) {
+  return fixtures::config_error([&] { imported(json); });
+}
+
+// The text with `word`, which it must have, replaced.
+inline std::string with(std::string json, const std::string& word, const std::string& other) {
+  const std::size_t at = json.find(word);
+  return at == std::string::npos ? "" : json.replace(at, word.size(), other);
+}
+
+// Of an unsharded model, without the rows that pad the vocabulary: the sum over the operators of
+// every layer, which the device holds, beside parameter_count's closed forms.
+inline double counted_over_operators(const costmodel::ModelSpec& m) {
+  costmodel::LayerContext context;
+  context.sequence = context.decoder_sequence = 128;
+  const auto weights = [&](costmodel::LayerKind kind) {
+    return weights_of(costmodel::build_layer(kind, m, context));
+  };
+  const costmodel::LayerMix all = layer_mix(m, 0, static_cast<int>(m.layers), {});
+  double sum = weights(costmodel::LayerKind::embedding) + weights(costmodel::LayerKind::head);
+  for (const costmodel::LayerGroup& group : layer_groups(m))
+    sum += weights(group.kind) * (all.*group.number);
+  const auto padding = static_cast<double>(costmodel::padded_vocab(m.vocab, 1) - m.vocab);
+  const auto width = static_cast<double>(m.embedding_width());
+  sum -= 2 * padding * width + (m.head_transform ? padding : 0);
+  return m.tie_embeddings ? sum - static_cast<double>(m.vocab) * width : sum;
+}
+
+// What is written reads back as the same model.
+inline bool reads_back(const costmodel::ModelSpec& m) {
+  const costmodel::Value map = to_value(m);
+  return to_yaml(map) == to_yaml(to_value(costmodel::read_model(map, "")));
+}
+
+}  // namespace hf_models
