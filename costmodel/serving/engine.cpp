@@ -193,6 +193,12 @@ EngineSpec read_engine(const Value& map, const std::string& name, const std::str
   engine.name = name;
   MapReader reader(map, "engine");
   read_keys(reader, engine_rows(), engine);
+  if (const Value* latent = reader.optional("latent_attention_limits")) {
+    MapReader limits(*latent, "latent_attention_limits");
+    engine.latent_limits = engine.limits;
+    read_keys(limits, limit_keys(), *engine.latent_limits);
+    limits.finish();
+  }
   if (const Value* devices = reader.optional("devices"))
     read_devices(*devices, device, engine.prior);
   reader.finish();

@@ -39,6 +39,8 @@ ServingFit find_serving_fit(const ConfigPath& path);
 Value to_value(const ServingFit& fit);
 
 // Throws ConfigError for a key that an engine has not. `device`: whose keys under `devices` apply.
+// `latent_attention_limits` has the keys of `limits` that differ where a model has latent attention
+// (vLLM's V0 engine turns chunked prefill off for it).
 EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device);
 
 // The keys of limits, which a scenario's `serving` has as well.

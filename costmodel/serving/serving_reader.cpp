@@ -76,11 +76,13 @@ EngineSpec read_stack(MapReader& reader, const ConfigPath& path, const std::stri
   return engine;
 }
 
-ServingSpec read_spec(const Value& value, const ConfigPath& path, const std::string& device) {
+ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpec& model,
+                      const std::string& device) {
   MapReader reader(value, "serving");
   ServingSpec s;
   s.engine = read_stack(reader, path, device);
-  s.limits = s.engine.limits;
+  s.limits =
+      model.latent_attention() ? s.engine.latent_limits.value_or(s.engine.limits) : s.engine.limits;
   s.input = read_length(reader, "input_tokens");
   s.output = read_length(reader, "output_tokens");
   s.weights_open = reader.is_auto("weights");
@@ -222,7 +224,7 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
                       "name a cluster of one kind");
   }
   const Value& serving = reader.required("serving");
-  s.serving = read_spec(serving, path, s.cluster.device.name);
+  s.serving = read_spec(serving, path, s.model, s.cluster.device.name);
   s.input_mark = serving.find("input_tokens")->mark;
   require_positions(s);
   require_rate(s.serving, s.cluster.device, serving);

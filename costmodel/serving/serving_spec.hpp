@@ -92,6 +92,7 @@ struct EngineSpec {
   Bytes context{2.5e9};          // of a device outside weights, cache and activations
   bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
+  std::optional<ServingLimits> latent_limits;  // of models with latent attention, where they differ
 };
 
 // Tokens of prompts or of answers. With `p95` they are log-normal, with `most` uniform between

@@ -14,6 +14,7 @@
 #include "planner/serving/engine_arguments.hpp"
 #include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_fit.hpp"
+#include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_page.hpp"
 #include "planner/serving/serving_report.hpp"
 #include "planner/serving/serving_scorecard.hpp"

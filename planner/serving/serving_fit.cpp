@@ -1,7 +1,5 @@
 #include "planner/serving/serving_fit.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -151,39 +149,6 @@ ServingFit stepped(std::vector<ServingRun>& runs, int threads, int steps) {
   return fit;
 }
 
-// log(measured / predicted) with weights by which every source counts alike.
-std::vector<std::pair<double, double>> residuals(const std::vector<ServingRun>& runs,
-                                                 ServingMetric metric, const std::string& without) {
-  std::map<std::string, std::vector<double>> by_source;
-  for (const ServingRun& run : runs) {
-    if (run.source == without || run.confidence == "low") continue;
-    for (const ServingFigure& f : run.figures) {
-      if (f.metric == metric && f.predicted > 0) by_source[run.source].push_back(-f.log_error());
-    }
-  }
-  std::vector<std::pair<double, double>> all;
-  for (const auto& [source, errors] : by_source) {
-    for (const double e : errors) all.emplace_back(e, 1 / static_cast<double>(errors.size()));
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-double quantile(const std::vector<std::pair<double, double>>& sorted, double share) {
-  double all = 0, sum = 0;
-  for (const auto& [error, weight] : sorted) all += weight;
-  for (const auto& [error, weight] : sorted) {
-    sum += weight;
-    if (sum >= share * all) return error;
-  }
-  return 0;
-}
-
-std::array<double, 2> interval_of(const std::vector<std::pair<double, double>>& sorted) {
-  return {std::min(1.0, std::exp(quantile(sorted, 0.05))),
-          std::max(1.0, std::exp(quantile(sorted, 0.95)))};
-}
-
 }  // namespace
 
 ServingFit fit_serving(std::vector<ServingRun>& runs, int threads) {
@@ -217,39 +182,6 @@ void leave_one_source_out(std::vector<ServingRun>& runs, int threads) {
     }
   }
   runs = std::move(result);
-}
-
-void set_intervals(const std::vector<ServingRun>& runs, ServingFit& fit) {
-  std::set<std::string> sources;
-  std::size_t figures = 0;
-  for (const ServingRun& run : runs) {
-    if (run.confidence == "low" || !run.fault.empty()) continue;
-    sources.insert(run.source);
-    figures += run.figures.size();
-  }
-  for (std::size_t m = 0; m < fit.intervals.size(); ++m) {
-    const auto all = residuals(runs, static_cast<ServingMetric>(m), "");
-    if (!all.empty()) fit.intervals[m] = interval_of(all);
-  }
-  fit.basis = fmt::format(
-      "interval: {} published measurements of {} sources, each predicted by constants fitted to "
-      "the others",
-      figures, sources.size());
-}
-
-double covered(const std::vector<ServingRun>& runs, ServingMetric metric) {
-  std::size_t inside = 0, all = 0;
-  for (const ServingRun& run : runs) {
-    if (run.confidence == "low") continue;
-    for (const ServingFigure& f : run.figures) {
-      if (f.metric != metric || f.predicted <= 0) continue;
-      const auto [low, high] = interval_of(residuals(runs, metric, run.source));
-      const double ratio = f.measured / f.predicted;
-      ++all;
-      inside += ratio >= low && ratio <= high ? 1 : 0;
-    }
-  }
-  return all == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(all);
 }
 
 }  // namespace planner

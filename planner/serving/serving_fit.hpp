@@ -20,10 +20,4 @@ costmodel::ServingFit fit_serving(std::vector<ServingRun>& runs, int threads);
 // the source itself enters. The runs are left with these predictions.
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads);
 
-// The intervals that hold 90 % of the errors of the predictions, each source counting alike.
-void set_intervals(const std::vector<ServingRun>& runs, costmodel::ServingFit& fit);
-
-// The part of a metric's figures inside intervals that rest on the other sources alone.
-double covered(const std::vector<ServingRun>& runs, ServingMetric metric);
-
 }  // namespace planner

@@ -30,6 +30,20 @@ TEST_CASE("An engine may have constants of its own on a device") {
   CHECK_THROWS_WITH_AS(engine_of("{kernels: 2 us}"), doctest::Contains("kernels"), ConfigError);
 }
 
+TEST_CASE("Models with latent attention may have limits of their own") {
+  const std::string text =
+      "{engine: vllm, limits: {max_num_seqs: 64}, latent_attention_limits: {chunked_prefill: "
+      "false}}";
+  const EngineSpec engine = engine_of(text);
+  REQUIRE(engine.latent_limits);
+  CHECK(engine.limits.chunked_prefill);
+  CHECK_FALSE(engine.latent_limits->chunked_prefill);
+  CHECK(engine.latent_limits->max_num_seqs == 64);
+  CHECK_FALSE(engine_of("{engine: vllm}").latent_limits);
+  CHECK_THROWS_WITH_AS(engine_of("{latent_attention_limits: {chunks: 3}}"),
+                       doctest::Contains("chunks"), ConfigError);
+}
+
 TEST_CASE("A fit is written and read back, and its factors multiply the priors that they name") {
   ServingFit fit;
   fit.factors["shared"].fill(1);

@@ -81,3 +81,20 @@ TEST_CASE("Models without a cache of keys have no serving") {
       served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "mamba2-2.7b"),
       Contains("state-space"), ConfigError);
 }
+
+TEST_CASE("vLLM 0.7 does not chunk the prompts of latent attention") {
+  const auto read = [](const std::string& model, const std::string& stack) {
+    return read_serving(
+               parse_yaml("workload: inference\nmodel: " + model +
+                              "\ncluster: {base: dgx-h200, devices: 8}\nserving: {stack: " + stack +
+                              ", input_tokens: 8, output_tokens: 8, concurrency: 1}\n"
+                              "plan: {tp: 8}\n",
+                          "latent.yaml"),
+               "latent", config_path({}))
+        .serving.limits;
+  };
+  CHECK_FALSE(read("deepseek-v3", "vllm-0.7").chunked_prefill);
+  CHECK(read("deepseek-v3", "vllm-0.7").max_num_batched_tokens == 163'840);
+  CHECK(read("llama-2-7b", "vllm-0.7").chunked_prefill);
+  CHECK(read("deepseek-v3", "vllm-0.9").chunked_prefill);
+}

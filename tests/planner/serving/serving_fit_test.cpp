@@ -39,10 +39,9 @@ TEST_CASE("A fit gives back constants that measurements were made with, and leav
   CHECK(fit.factors.count("vllm") == 1);
 }
 
-TEST_CASE("A left-out source does not move its own prediction; intervals hold nine in ten") {
+TEST_CASE("A left-out source does not move its own prediction") {
   auto runs = few_runs();
   for (ServingRun& run : runs) run.confidence = "high";
-  auto fit = fit_serving(runs, 1);
   auto wrong = runs;
   for (ServingRun& run : wrong) {
     if (run.source != runs.front().source) continue;
@@ -54,9 +53,4 @@ TEST_CASE("A left-out source does not move its own prediction; intervals hold ni
         doctest::Approx(wrong.front().figures.front().predicted));
   CHECK(runs.back().figures.front().predicted !=
         doctest::Approx(wrong.back().figures.front().predicted).epsilon(1e-9));
-  set_intervals(runs, fit);
-  CHECK(fit.intervals[0][0] <= 1);
-  CHECK(fit.intervals[0][1] >= 1);
-  CHECK(fit.basis.find("2 sources") != std::string::npos);
-  CHECK(covered(runs, ServingMetric::throughput) <= 1);
 }
