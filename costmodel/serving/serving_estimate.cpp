@@ -7,7 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/cost/collective.hpp"
+#include "costmodel/serving/disaggregation.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 
 namespace costmodel {
@@ -151,6 +151,17 @@ double open_in_flight(const StepTimes& times, const ServingEstimate& e, const Se
   return high;
 }
 
+// Of requests that come all at once the first to end do so after one cycle of those that run, the
+// last when all are answered; what of the mean is not decoding precedes the first token.
+void add_queue(const ServingSpec& s, int dp, SteadyState& state) {
+  if (s.concurrency > 0 || s.arrival_rate > 0) return;
+  const auto all = static_cast<double>(replica_share(s.requests, dp));
+  if (all <= state.running) return;
+  state.e2e = Seconds((state.running + all) / (2 * state.requests_per_s));
+  const Seconds decoding = state.tpot * std::max(0.0, s.output.mean - 1);
+  state.ttft = max(state.ttft, state.e2e - decoding);
+}
+
 void fill_from_state(const SteadyState& state, const ServingSpec& s, int dp, double rate,
                      ServingEstimate& e) {
   e.requests_per_s = rate * dp;
@@ -215,19 +226,24 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
 }
 
 ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes) {
+  return quick_estimate(s, sizes, StepTimes(s.model, s.cluster, s.serving, sizes));
+}
+
+ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes,
+                               const StepTimes& times) {
   auto [e, serving] = ready(s, sizes);
   if (!e.fits || e.memory.tokens < serving.input.mean + serving.output.mean) {
     e.fits = false;
     return e;
   }
-  const StepTimes times(s.model, s.cluster, serving, sizes);
   const double rate = serving.arrival_rate / sizes.dp;
   const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
   e.capacity = steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s;
   e.saturated = rate > e.capacity;
   const double in_flight =
       rate > 0 ? open_in_flight(times, e, serving, rate) : in_flight_of(serving, sizes.dp);
-  const SteadyState state = steady_state(times, serving, e.memory, in_flight);
+  SteadyState state = steady_state(times, serving, e.memory, in_flight);
+  add_queue(serving, sizes.dp, state);
   fill_from_state(state, serving, sizes.dp, rate > 0 ? rate : state.requests_per_s, e);
   add_request(serving.engine.constants.request, e);
   e.capacity *= sizes.dp;
@@ -245,52 +261,37 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
     const std::string fault = sizes_fault(sizes, s.model, s.cluster);
     if (!fault.empty()) throw ConfigError(s.plan.mark, fault, "choose sizes that divide");
   }
-  if (prefill.devices() + decode.devices() > s.cluster.devices) {
+  if (s.plan.disaggregation->devices() > s.cluster.devices) {
     throw ConfigError(s.plan.mark,
                       fmt::format("prefill and decode have {} devices of {}",
-                                  prefill.devices() + decode.devices(), s.cluster.devices),
+                                  s.plan.disaggregation->devices(), s.cluster.devices),
                       "take fewer replicas of one of them");
   }
   auto [e, serving] = ready(s, decode);
-  e.devices = prefill.devices() + decode.devices();
-  const ServingMemory first = serving_memory(s.model, s.cluster, serving, prefill);
-  e.fits = e.fits && first.fits();
+  e.devices = s.plan.disaggregation->devices();
+  const StepTimes prompt_times(s.model, s.cluster, serving, prefill);
+  const StepTimes token_times(s.model, s.cluster, serving, decode);
+  const PromptPool prompts = prompt_pool(s.model, s.cluster, serving, prefill, prompt_times);
+  const TokenPool tokens = token_pool(s.model, s.cluster, serving, decode, token_times);
+  e.fits = e.fits && prompts.fits;
   if (!e.fits) return e;
   require_room(s, e);
-  const StepTimes prompts(s.model, s.cluster, serving, prefill);
-  const StepTimes tokens(s.model, s.cluster, serving, decode);
-  e.prompt = prompt_time(prompts, serving);
-  e.pass = tokens.of(decode_load(serving, 1)).total();
-  e.turning = turning_batch(tokens, serving);
-  // Keys and values leave every device of a prefilling replica at the same time over the outermost
-  // tier.
-  const double layers = static_cast<double>(s.model.layers) / prefill.pp;
-  const Bytes sent =
-      cache_bytes_per_layer(s.model, prefill.tp, serving.kv_cache) * (layers * serving.input.mean);
-  e.transfer = transfer_time(sent, s.cluster.tiers.size() - 1, 1, s.cluster);
-  const double prompt_rate = prefill.dp / e.prompt.value;
-  ServingSpec alone = serving;
-  alone.decode_only = true;
-  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
-  const double wanted =
-      serving.concurrency > 0
-          ? std::min(most, std::ceil(static_cast<double>(serving.concurrency) / decode.dp))
-          : most;
-  const SteadyState state = steady_state(tokens, alone, e.memory, std::max(1.0, wanted));
-  e.capacity = std::min(prompt_rate, state.requests_per_s * decode.dp);
-  const double rate = serving.arrival_rate > 0 ? serving.arrival_rate : e.capacity;
-  e.saturated = rate > e.capacity;
-  const double load = std::min(0.999, rate / prompt_rate);
-  // M/D/1: a prompt waits ρ / (2 (1 - ρ)) of its own time (Pollaczek and Khinchine); in a closed
-  // load the other prompts are its own clients', and none waits.
-  const double wait = serving.arrival_rate > 0 ? load / (2 * (1 - load)) * e.prompt.value : 0;
-  fill_from_state(state, serving, 1, std::min(rate, e.capacity), e);
-  const double ttft = wait + e.prompt.value + e.transfer.value;
-  e.ttft = {ttft, wait > 0 ? ttft + 2 * wait : ttft};
-  e.e2e.mean = e.e2e.p95 = ttft + e.tpot.mean * std::max(0.0, serving.output.mean - 1);
+  e.prompt = prompts.prompt;
+  e.sent = prompts.sent;
+  e.pass = token_times.of(decode_load(serving, 1)).total();
+  e.turning = turning_batch(token_times, serving);
+  const PooledRates rates = pooled_rates(serving, prompts, tokens);
+  e.transfer = rates.transfer;
+  e.capacity = rates.capacity;
+  e.saturated = rates.saturated;
+  fill_from_state(tokens.state, serving, 1, rates.rate, e);
+  const double ttft = rates.ttft.value;
+  const bool random = serving.arrival_rate > 0;
+  e.ttft = {ttft, random ? ttft + 2 * rates.wait.value : ttft};
+  e.e2e = {rates.e2e.value, rates.e2e.value};
   add_request(serving.engine.constants.request, e);
-  e.token = state.step;
-  e.notes.push_back(fmt::format("prompts on {} devices of their own; tokens a device are of all {}",
+  e.token = tokens.state.step;
+  e.notes.push_back(fmt::format("{} of {} devices take prompts alone; tokens a device are of all",
                                 prefill.devices(), e.devices));
   price(s.cluster, e);
   return e;
@@ -306,6 +307,12 @@ bool keeps(const ServingEstimate& e, const LatencyBound& bound) {
   };
   return e.fits && !e.saturated && within(e.ttft.mean, bound.ttft) &&
          within(e.tpot.mean, bound.tpot) && within(e.e2e.mean, bound.e2e);
+}
+
+bool reaches(const ServingEstimate& e, const ServingGoal& goal) {
+  const auto affordable = [](double usd, double most) { return most <= 0 || usd <= most; };
+  return e.output_per_s >= goal.output_per_s && affordable(e.usd_per_hour, goal.usd_per_hour) &&
+         affordable(e.usd_per_million_output, goal.usd_per_million);
 }
 
 std::vector<LoadPoint> load_curve(const ServingScenario& s, const ServingSizes& sizes) {

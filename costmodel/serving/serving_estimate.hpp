@@ -27,6 +27,7 @@ struct ServingEstimate {
   Seconds pass;            // one sequence alone: the least time of a token of this plan
   Seconds prompt;          // one prompt alone
   Seconds transfer;        // of a prompt's keys and values, of disaggregated plans
+  Bytes sent;              // ... and how many, from all devices of an instance
   double turning = 0;      // turning_batch
   double capacity = 0;     // requests a second that all replicas answer at most
   bool saturated = false;  // an open load above that: latencies grow without end
@@ -53,8 +54,14 @@ void require_possible(const ServingScenario& scenario);
 // Whether the mean latencies keep the bound.
 bool keeps(const ServingEstimate& estimate, const LatencyBound& bound);
 
+// Whether tokens and dollars are those wanted.
+bool reaches(const ServingEstimate& estimate, const ServingGoal& goal);
+
 // The closed form of the same plan, for searches: no simulation, latencies and rates on average.
+// `times`: of the same sizes, formats and engine; limits and load do not enter them.
 ServingEstimate quick_estimate(const ServingScenario& scenario, const ServingSizes& sizes);
+ServingEstimate quick_estimate(const ServingScenario& scenario, const ServingSizes& sizes,
+                               const StepTimes& times);
 
 // Latency over load: the closed form at 1, 2, 4, ... requests in flight in a replica.
 struct LoadPoint {

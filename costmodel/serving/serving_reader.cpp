@@ -11,54 +11,20 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "costmodel/serving/serving_keys.hpp"
 
 namespace costmodel {
 
 namespace {
 
-constexpr double most_tokens = 10'000'000;
-
-// The widest ratio of the 95th percentile of a log-normal to its mean: exp(z²/2), z = 1.645.
-constexpr double widest_p95 = 3.86;
-
-LengthSpec read_length(MapReader& reader, std::string_view name) {
-  const Value& written = reader.required(name);
-  const std::string what(name);
-  if (written.is_scalar()) {
-    return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};
-  }
-  MapReader map(written, what);
-  LengthSpec length;
-  if (written.find("min") != nullptr || written.find("max") != nullptr) {
-    length.least = map.required_number("min", Dimension::count, 1, most_tokens);
-    length.most = map.required_number("max", Dimension::count, length.least, most_tokens);
-    length.mean = (length.least + length.most) / 2;
-  } else {
-    length.mean = map.required_number("mean", Dimension::count, 1, most_tokens);
-    length.p95 =
-        map.number("p95", Dimension::count, length.mean, length.mean * widest_p95).value_or(0);
-  }
-  map.finish();
-  return length;
+EngineSpec read_stack(MapReader& reader, const ConfigPath& path, const std::string& device) {
+  const ResolvedConfig written = resolve_config(path, "engines", reader.required("stack"));
+  EngineSpec engine = read_engine(written.value, written.name, device);
+  engine.constants = fitted(engine.prior, find_serving_fit(path), engine.family, device);
+  return engine;
 }
 
-LatencyBound read_bound(const Value& value) {
-  MapReader map(value, "latency_bound");
-  const auto seconds = [&](std::string_view name) {
-    return Seconds(map.number(name, Dimension::time, 1e-6, 1e5).value_or(0));
-  };
-  const LatencyBound bound{seconds("ttft_s"), seconds("tpot_s"), seconds("e2e_s")};
-  map.finish();
-  return bound;
-}
-
-void read_load(MapReader& reader, ServingSpec& s) {
-  const auto load = [&](std::string_view name) {
-    return reader.integer(name, {1, 10'000'000}).value_or(0);
-  };
-  s.concurrency = load("concurrency");
-  s.requests = load("requests");
-  s.arrival_rate = reader.number("arrival_rate", Dimension::count, 1e-6, 1e7).value_or(0);
+void require_load(const ServingSpec& s, MapReader& reader) {
   if (s.concurrency > 0 && s.arrival_rate > 0) {
     throw ConfigError(reader.mark_of("arrival_rate"), "arrival_rate beside concurrency",
                       "leave one of them out: a load is open or closed");
@@ -69,13 +35,6 @@ void read_load(MapReader& reader, ServingSpec& s) {
   }
 }
 
-EngineSpec read_stack(MapReader& reader, const ConfigPath& path, const std::string& device) {
-  const ResolvedConfig written = resolve_config(path, "engines", reader.required("stack"));
-  EngineSpec engine = read_engine(written.value, written.name, device);
-  engine.constants = fitted(engine.prior, find_serving_fit(path), engine.family, device);
-  return engine;
-}
-
 ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpec& model,
                       const std::string& device) {
   MapReader reader(value, "serving");
@@ -83,47 +42,40 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
   s.engine = read_stack(reader, path, device);
   s.limits =
       model.latent_attention() ? s.engine.latent_limits.value_or(s.engine.limits) : s.engine.limits;
-  s.input = read_length(reader, "input_tokens");
-  s.output = read_length(reader, "output_tokens");
-  s.weights_open = reader.is_auto("weights");
-  if (s.weights_open) {
-    reader.optional("weights");
-  } else if (const auto at = reader.one_of("weights", weight_format_names)) {
-    s.weights = static_cast<WeightFormat>(*at);
-  }
-  if (const auto at = reader.one_of("kv_cache", cache_format_names))
-    s.kv_cache = static_cast<CacheFormat>(*at);
-  read_load(reader, s);
-  s.seqs_open = value.find("max_num_seqs") == nullptr;
-  s.tokens_open = value.find("max_num_batched_tokens") == nullptr;
-  for (const char* open : {"max_num_seqs", "max_num_batched_tokens"}) {
-    if (!reader.is_auto(open)) continue;
-    (open[8] == 's' ? s.seqs_open : s.tokens_open) = true;
-  }
-  for (const auto& row : limit_keys()) {
-    if (reader.is_auto(row.name)) {
-      reader.optional(row.name);
-    } else {
-      row.read(reader, s.limits);
-    }
-  }
-  s.swap_space = Bytes(reader.number("swap_space_bytes", Dimension::size, 0, 1e14).value_or(0));
-  s.cpu_offload = Bytes(reader.number("cpu_offload_bytes", Dimension::size, 0, 1e13).value_or(0));
-  s.prefix_hit_share = reader.number("prefix_hit_share", Dimension::count, 0, 0.99).value_or(0);
-  s.decode_only = reader.boolean("decode_only").value_or(false);
-  if (const Value* bound = reader.optional("latency_bound")) s.bound = read_bound(*bound);
+  const auto open = [&](const char* key) {
+    return value.find(key) == nullptr || reader.is_auto(key);
+  };
+  s.seqs_open = open("max_num_seqs");
+  s.tokens_open = open("max_num_batched_tokens");
+  read_keys(reader, serving_rows(), s);
+  require_load(s, reader);
   reader.finish();
   return s;
 }
 
-ServingSizes read_sizes(const Value& value, const std::string& what) {
-  MapReader reader(value, what);
-  const auto size = [&](std::string_view name) {
-    return static_cast<int>(reader.integer(name, {1, 16'384}).value_or(1));
-  };
-  const ServingSizes sizes{size("tp"), size("pp"), size("ep"), size("dp")};
-  reader.finish();
-  return sizes;
+// Dollars need a price, and tokens a load that asks for them.
+void require_goal(const ServingScenario& s) {
+  const ServingGoal& goal = s.serving.goal;
+  const double price = s.cluster.operation.usd_per_device_hour;
+  const bool dollars = goal.usd_per_hour > 0 || goal.usd_per_million > 0;
+  if (dollars && price <= 0) {
+    throw ConfigError(s.budget_mark, "a budget, and the cluster has no price",
+                      "add cluster.price.usd_per_device_hour, what a device costs an hour");
+  }
+  if (goal.usd_per_hour > 0 && goal.usd_per_hour < price) {
+    throw ConfigError(s.budget_mark,
+                      fmt::format("{:.4g} dollars an hour pay for no device: one costs {:.4g}",
+                                  goal.usd_per_hour, price),
+                      fmt::format("allow at least {:.4g}", price));
+  }
+  const double asked = s.serving.arrival_rate * s.serving.output.mean;
+  if (s.serving.arrival_rate > 0 && asked < goal.output_per_s) {
+    throw ConfigError(
+        s.target_mark,
+        fmt::format("a target of {:.4g} tokens/s, and the requests that arrive ask for {:.4g}",
+                    goal.output_per_s, asked),
+        "raise arrival_rate, or write concurrency in its place: what a plan can do at most");
+  }
 }
 
 ServingPlan read_serving_plan(const Value& value) {
@@ -143,11 +95,11 @@ ServingPlan read_serving_plan(const Value& value) {
   plan.pp = size("pp", plan.pp_mark);
   plan.ep = size("ep", plan.ep_mark);
   plan.dp = size("dp", plan.dp_mark);
-  if (const Value* apart = reader.optional("disaggregation")) {
-    MapReader pools(*apart, "disaggregation");
-    plan.disaggregation = {read_sizes(pools.required("prefill"), "prefill"),
-                           read_sizes(pools.required("decode"), "decode")};
-    pools.finish();
+  const Value* apart = reader.optional("disaggregation");
+  plan.together = apart != nullptr && apart->is_scalar() && apart->text == "none";
+  if (apart != nullptr && !plan.together && !(apart->is_scalar() && apart->text == "auto")) {
+    plan.disaggregation.emplace();
+    read_map(*apart, "disaggregation", disaggregation_rows(), *plan.disaggregation);
   }
   reader.finish();
   return plan;
@@ -232,6 +184,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   s.batch_mark = seqs != nullptr ? seqs->mark : serving.mark;
   const Value* bound = serving.find("latency_bound");
   s.bound_mark = bound != nullptr ? bound->mark : serving.mark;
+  if (const Value* target = serving.find("throughput_target")) s.target_mark = target->mark;
+  if (const Value* budget = serving.find("budget")) s.budget_mark = budget->mark;
+  require_goal(s);
   Value none;
   none.mark = root.mark;
   const Value* plan = reader.optional("plan");

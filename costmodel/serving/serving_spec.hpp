@@ -109,6 +109,14 @@ struct LatencyBound {
   bool any() const { return ttft.value > 0 || tpot.value > 0 || e2e.value > 0; }
 };
 
+// What else a plan is to reach; 0: nothing. Dollars are the cluster's price times the devices.
+struct ServingGoal {
+  double output_per_s = 0;     // output tokens of all replicas, at least
+  double usd_per_hour = 0;     // of all devices, at most
+  double usd_per_million = 0;  // of a million output tokens, at most
+  bool any() const { return output_per_s > 0 || usd_per_hour > 0 || usd_per_million > 0; }
+};
+
 struct ServingSpec {
   EngineSpec engine;
   LengthSpec input, output;
@@ -127,6 +135,7 @@ struct ServingSpec {
   bool decode_only = false;     // prompts are prefilled on devices that are not counted
   double prefix_hit_share = 0;  // of prompt tokens whose keys are cached already
   LatencyBound bound;
+  ServingGoal goal;
 };
 
 // A replica has tp x pp devices; dp replicas. ep divides tp: a
@@ -143,11 +152,14 @@ struct ServingSizes {
 // Prompts on devices of their own, whose keys and values then travel to those that decode.
 struct Disaggregation {
   ServingSizes prefill, decode;
+  std::int64_t devices() const { return prefill.devices() + decode.devices(); }
+  bool operator==(const Disaggregation&) const = default;
 };
 
 struct ServingPlan {
   std::optional<int> tp, pp, ep, dp;  // as written; none of the first three: `plan` searches
   std::optional<Disaggregation> disaggregation;
+  bool together = false;  // `disaggregation: none`: plan leaves such plans out
   Mark mark;
   Mark tp_mark, pp_mark, ep_mark, dp_mark;
 };
@@ -159,7 +171,8 @@ struct ServingScenario {
   ClusterSpec cluster;
   ServingSpec serving;
   ServingPlan plan;
-  Mark input_mark, batch_mark, bound_mark;  // places for what only the estimate can refuse
+  // Places for what only the estimate can refuse.
+  Mark input_mark, batch_mark, bound_mark, target_mark, budget_mark;
 };
 
 }  // namespace costmodel

@@ -83,6 +83,7 @@ SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const Ser
   state.requests_per_s = n / cycle.value;
   state.output_per_s = state.requests_per_s * s.output.mean;
   state.e2e = Seconds(in_flight / state.requests_per_s);
+  state.ttft = max(state.ttft, state.e2e - steps * state.tpot);
   return state;
 }
 

@@ -9,7 +9,7 @@ namespace costmodel {
 
 struct SteadyState {
   double running = 0;  // requests that run at the same time
-  Seconds ttft;        // from its admission to its first token
+  Seconds ttft;        // from its arrival: what of e2e is not decoding
   Seconds tpot;
   Seconds e2e;                                  // by Little's law: in flight / requests a second
   double requests_per_s = 0, output_per_s = 0;  // of a replica

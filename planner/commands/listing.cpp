@@ -24,6 +24,7 @@
 #include "costmodel/scenario/search_reader.hpp"
 #include "costmodel/scenario/training_reader.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "costmodel/serving/serving_keys.hpp"
 
 namespace planner {
 
@@ -165,7 +166,7 @@ Table keys(const ConfigPath&) {
   for (const auto described :
        {costmodel::model_keys, costmodel::cluster_keys, costmodel::grouped_cluster_keys,
         costmodel::training_keys, costmodel::plan_keys, costmodel::search_keys,
-        costmodel::device_keys, costmodel::stack_keys}) {
+        costmodel::serving_keys, costmodel::device_keys, costmodel::stack_keys}) {
     for (const costmodel::KeyText& key : described())
       t.rows.push_back({key.name, key.help, key.allowed});
   }

@@ -42,10 +42,14 @@ void refuse_training_flags(const Options& options) {
   }
 }
 
+namespace {
+constexpr int usually_ranked = 5;
+}
+
 std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
   const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
   if (!open && !s.serving.weights_open) return s;
-  const ServingSearch found = search_serving(s, 1);
+  const ServingSearch found = search_serving(s, usually_ranked);
   if (found.best.empty()) return std::nullopt;
   return with_choice(s, found.best.front().choice);
 }
@@ -64,13 +68,24 @@ ServingScenario load_served(const Session& session) {
 std::string with_plan(const Session& session, const ServingScenario& chosen) {
   costmodel::Value root =
       costmodel::serving_tree(file_of(session), session.path, session.options.assignments);
-  costmodel::Value plan;
   const auto number = [](std::int64_t n) { return costmodel::scalar_value(std::to_string(n)); };
-  const costmodel::ServingSizes sizes = sizes_of(chosen);
-  plan.set("tp", number(sizes.tp));
-  plan.set("pp", number(sizes.pp));
-  plan.set("ep", number(sizes.ep));
-  plan.set("dp", number(sizes.dp));
+  const auto sizes_value = [&](const costmodel::ServingSizes& sizes) {
+    costmodel::Value map;
+    map.set("tp", number(sizes.tp));
+    map.set("pp", number(sizes.pp));
+    map.set("ep", number(sizes.ep));
+    map.set("dp", number(sizes.dp));
+    return map;
+  };
+  costmodel::Value plan;
+  if (chosen.plan.disaggregation) {
+    costmodel::Value pools;
+    pools.set("prefill", sizes_value(chosen.plan.disaggregation->prefill));
+    pools.set("decode", sizes_value(chosen.plan.disaggregation->decode));
+    plan.set("disaggregation", pools);
+  } else {
+    plan = sizes_value(sizes_of(chosen));
+  }
   root.set("plan", plan);
   costmodel::Value& serving = *root.find("serving");
   serving.set("weights", costmodel::scalar_value(std::string(to_string(chosen.serving.weights))));
@@ -80,7 +95,7 @@ std::string with_plan(const Session& session, const ServingScenario& chosen) {
 }
 
 // What --top says, or five.
-int ranked(const Options& options) { return options.top > 0 ? options.top : 5; }
+int ranked(const Options& options) { return options.top > 0 ? options.top : usually_ranked; }
 
 CommandResult unserved(const Session& session, const ServingScenario& s) {
   const auto fit = find_serving_fit(session.path);

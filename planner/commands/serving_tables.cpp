@@ -41,7 +41,7 @@ ServedPoint point_of(const ServingScenario& written) {
   }
   const costmodel::ServingEstimate e = planned_estimate(*s);
   point.cells = served_cells(e);
-  point.plan = fmt::format("{} · {}", to_string(e.sizes), to_string(e.weights));
+  point.plan = fmt::format("{} · {}", plan_text(*s, e.sizes), to_string(e.weights));
   return point;
 }
 

@@ -72,14 +72,23 @@ Json estimate_of(const ServingEstimate& e, const ServingFit& fit) {
   json["running"] = e.running;
   json["token"] = token_json(e);
   json["turning_batch"] = known(e.turning);
+  if (e.transfer.value > 0) {
+    json["transfer"] = {{"seconds", e.transfer.value}, {"bytes_per_prompt", e.sent.value}};
+  }
   json["usd_per_hour"] = known(e.usd_per_hour);
   json["usd_per_million_output_tokens"] = known(e.usd_per_million_output);
   json["notes"] = e.notes;
   return json;
 }
 
+Json pools_json(const std::optional<costmodel::Disaggregation>& apart) {
+  if (!apart) return {};
+  return {{"prefill", sizes_json(apart->prefill)}, {"decode", sizes_json(apart->decode)}};
+}
+
 Json candidate_json(const ServingCandidate& c, const ServingFit& fit) {
   Json json = estimate_of(c.estimate, fit);
+  json["disaggregation"] = pools_json(c.choice.apart);
   json["max_num_seqs"] = c.choice.max_num_seqs;
   json["max_num_batched_tokens"] = c.choice.max_num_batched_tokens;
   return json;
@@ -91,6 +100,7 @@ std::string serving_json(const ServingScenario& s, const ServingEstimate& e,
                          const ServingFit& fit) {
   Json json{{"scenario", s.name}, {"workload", "inference"}};
   json.update(estimate_of(e, fit));
+  if (s.plan.disaggregation) json["disaggregation"] = pools_json(s.plan.disaggregation);
   if (e.fits && !s.plan.disaggregation) {
     Json curve = Json::array();
     for (const auto& p : load_curve(s, e.sizes)) {
@@ -113,10 +123,9 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
   for (const auto& c : found.best) plans.push_back(candidate_json(c, fit));
   for (const auto& c : found.front) front.push_back(candidate_json(c, fit));
   Json split;
-  if (found.split) {
-    split = {{"prefill", sizes_json(found.split->prefill)},
-             {"decode", sizes_json(found.split->decode)},
-             {"estimate", estimate_of(found.split_estimate, fit)}};
+  if (found.apart) {
+    split = pools_json(found.apart->choice.apart);
+    split["estimate"] = estimate_of(found.apart->estimate, fit);
   }
   return costmodel::json_text(Json{{"scenario", s.name},
                                    {"workload", "inference"},
@@ -126,6 +135,7 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
                                    {"remedies", found.remedies},
                                    {"search",
                                     {{"plans", found.choices},
+                                     {"plans_apart", found.apart_choices},
                                      {"fit", found.fit},
                                      {"keep_bound", found.keep},
                                      {"proved", !found.best.empty()}}},

@@ -39,7 +39,7 @@ std::string sentences(const std::vector<std::string>& lines) {
   return html + "</ul>\n";
 }
 
-std::string tiles_of(const ServingEstimate& e, const ServingFit& fit) {
+std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit) {
   const auto time = [](double mean, const std::array<double, 2>& interval, const char* name) {
     return tile(
         format_seconds(Seconds(mean)),
@@ -47,7 +47,7 @@ std::string tiles_of(const ServingEstimate& e, const ServingFit& fit) {
                     format_seconds(Seconds(mean * interval[1]))));
   };
   std::string html = "<div class=\"tiles\">\n";
-  html += tile(to_string(e.sizes), "plan");
+  html += tile(plan_text(s, e.sizes), "plan");
   if (e.fits) {
     html += tile(
         costmodel::format_integer(static_cast<long long>(e.output_per_s)),
@@ -66,7 +66,7 @@ std::string tiles_of(const ServingEstimate& e, const ServingFit& fit) {
 
 std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
-  std::string html = tiles_of(e, fit);
+  std::string html = tiles_of(s, e, fit);
   if (e.fits) {
     html += section("Where a token's time goes", wide_table(token_table(e)));
     if (!s.plan.disaggregation) {
@@ -155,7 +155,7 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
     html += section("Front: time a token against tokens/s a device",
                     wide_table(serving_ranking(found.front)));
   }
-  html += section("Search", sentences(search_sentences(found)));
+  html += section("Search", sentences(search_sentences(s, found)));
   return page(s, html);
 }
 

@@ -75,11 +75,34 @@ std::string memory_text(const ServingEstimate& e) {
       format_bytes(m.usable));
 }
 
+// "12.3 GB of keys and values a prompt, in 40 ms".
+std::string transfer_text(const ServingEstimate& e) {
+  return fmt::format(
+      "{} of keys and values a prompt, in {}; {} on the wire at this rate", format_bytes(e.sent),
+      format_seconds(e.transfer),
+      costmodel::format_bandwidth(costmodel::BytesPerSecond(e.sent.value * e.requests_per_s)));
+}
+
+// What is wanted besides the latencies, and whether it is reached.
+std::string goal_text(const costmodel::ServingGoal& goal, const ServingEstimate& e) {
+  std::vector<std::string> parts;
+  const auto add = [&](double wanted, bool reached, std::string text) {
+    if (wanted > 0) parts.push_back(std::move(text) + (reached ? ": kept" : ": missed"));
+  };
+  add(goal.output_per_s, e.output_per_s >= goal.output_per_s,
+      fmt::format("{} tokens/s at least", rate_text(goal.output_per_s)));
+  add(goal.usd_per_hour, e.usd_per_hour <= goal.usd_per_hour,
+      fmt::format("{:.4g} dollars an hour at most", goal.usd_per_hour));
+  add(goal.usd_per_million, e.usd_per_million_output <= goal.usd_per_million,
+      fmt::format("{:.3g} dollars a million tokens at most", goal.usd_per_million));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
   const auto& limits = s.serving.limits;
   std::string text = fmt::format("Plan        {}   (a replica: {} requests, {} tokens a step{})\n",
-                                 to_string(e.sizes), format_integer(limits.max_num_seqs),
+                                 plan_text(s, e.sizes), format_integer(limits.max_num_seqs),
                                  format_integer(limits.max_num_batched_tokens),
                                  limits.chunked_prefill ? ", chunked prefill" : "");
   if (!e.fits) {
@@ -97,9 +120,11 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
     text += "Next tokens " + latency_text(e.tpot, fit.intervals[1]) + " each\n";
   text += "Answer      " + latency_text(e.e2e, fit.intervals[3]) + "\n";
   text += "Memory      " + memory_text(e) + "\n";
+  if (s.plan.disaggregation) text += "Transfer    " + transfer_text(e) + "\n";
   text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
                       whole_number(e.memory.tokens), whole_number(std::floor(e.held)), e.running);
   text += "Price       " + price_text(e, tokens) + "\n";
+  if (s.serving.goal.any()) text += "Wanted      " + goal_text(s.serving.goal, e) + "\n";
   if (e.saturated) {
     text += fmt::format(
         "Overloaded  {:.3g} requests a second arrive and at most {:.3g} are answered: latencies "
@@ -140,6 +165,12 @@ std::vector<NamedPart> token_parts(const ServingEstimate& e) {
 
 std::string to_string(const costmodel::ServingSizes& sizes) {
   return fmt::format("tp {} · pp {} · ep {} · dp {}", sizes.tp, sizes.pp, sizes.ep, sizes.dp);
+}
+
+std::string plan_text(const ServingScenario& s, const costmodel::ServingSizes& sizes) {
+  if (!s.plan.disaggregation) return to_string(sizes);
+  return fmt::format("prompts on {}; decoding on {}", to_string(s.plan.disaggregation->prefill),
+                     to_string(s.plan.disaggregation->decode));
 }
 
 std::string serving_heading(const ServingScenario& s, const ReportStyle& style) {
@@ -236,6 +267,12 @@ std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
   return text;
 }
 
+// Where prompts are apart, of both: "1 + 2".
+std::string size_cell(const ServingChoice& choice, int costmodel::ServingSizes::*size) {
+  if (!choice.apart) return std::to_string(choice.sizes.*size);
+  return fmt::format("{} + {}", choice.apart->prefill.*size, choice.apart->decode.*size);
+}
+
 Table serving_ranking(const std::vector<ServingCandidate>& plans) {
   Table table{{{"tp"},
                {"pp"},
@@ -254,8 +291,10 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans) {
   for (const ServingCandidate& c : plans) {
     const ServingEstimate& e = c.estimate;
     table.rows.push_back(
-        {std::to_string(c.choice.sizes.tp), std::to_string(c.choice.sizes.pp),
-         std::to_string(c.choice.sizes.ep), std::to_string(c.choice.sizes.dp),
+        {size_cell(c.choice, &costmodel::ServingSizes::tp),
+         size_cell(c.choice, &costmodel::ServingSizes::pp),
+         size_cell(c.choice, &costmodel::ServingSizes::ep),
+         size_cell(c.choice, &costmodel::ServingSizes::dp),
          std::string(to_string(c.choice.weights)), std::to_string(c.choice.max_num_seqs),
          std::to_string(c.choice.max_num_batched_tokens), rate_text(e.output_per_s),
          rate_text(e.per_device()), format_seconds(Seconds(e.ttft.mean)),
@@ -279,7 +318,11 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
                {"tpot_s"},
                {"e2e_s"},
                {"weights_bytes"},
-               {"usd_per_million_output_tokens"}},
+               {"usd_per_million_output_tokens"},
+               {"prefill_tp"},
+               {"prefill_pp"},
+               {"prefill_ep"},
+               {"prefill_dp"}},
               {}};
   const auto number = [](double x) { return fmt::format("{:.6g}", x); };
   for (const ServingCandidate& c : plans) {
@@ -292,27 +335,62 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
          number(e.output_per_s), number(e.per_device()), number(e.ttft.mean), number(e.tpot.mean),
          number(e.e2e.mean), number(e.memory.weights.value),
          e.usd_per_million_output > 0 ? number(e.usd_per_million_output) : ""});
+    for (const auto size : {&costmodel::ServingSizes::tp, &costmodel::ServingSizes::pp,
+                            &costmodel::ServingSizes::ep, &costmodel::ServingSizes::dp}) {
+      table.rows.back().push_back(c.choice.apart ? std::to_string(c.choice.apart->prefill.*size)
+                                                 : "");
+    }
   }
   return table;
 }
 
-std::vector<std::string> search_sentences(const ServingSearch& found) {
-  std::vector<std::string> all{
-      fmt::format("{} plans, all priced in closed form: {} fit, {} of them keep the bound.",
-                  format_integer(static_cast<long long>(found.choices)), found.fit, found.keep)};
+namespace {
+
+const char* proof_of(const costmodel::ServingGoal& goal) {
+  if (goal.output_per_s > 0) return "reaches the target on fewer devices, so none is cheaper";
+  if (goal.usd_per_hour > 0) return "gives more tokens/s for the budget";
+  return "gives more tokens a device, so none is cheaper a token";
+}
+
+// What the other kind of plan would do.
+std::string other_kind(const ServingScenario& s, const ServingCandidate& c) {
+  const ServingEstimate& e = c.estimate;
+  const ServingScenario chosen = with_choice(s, c.choice);
+  return fmt::format(
+      "{} ({}, batch {}, closed form): {} output tokens/s on {} devices, first token {}, next "
+      "tokens {}.",
+      c.choice.apart ? "Best with prompts on devices of their own"
+                     : "Best with prompts and decoding on the same devices",
+      plan_text(chosen, c.choice.sizes), c.choice.max_num_seqs, rate_text(e.output_per_s),
+      e.devices, format_seconds(Seconds(e.ttft.mean)), format_seconds(Seconds(e.tpot.mean)));
+}
+
+}  // namespace
+
+std::vector<std::string> search_sentences(const ServingScenario& s, const ServingSearch& found) {
+  const auto count = [](std::size_t n) { return format_integer(static_cast<long long>(n)); };
+  std::vector<std::string> all{fmt::format(
+      "{} plans, {} of them with prompts on devices of their own, all priced in closed form: {} "
+      "fit, {} of them keep what is asked.",
+      count(found.choices), count(found.apart_choices), count(found.fit), count(found.keep))};
   if (found.best.empty()) return all;
-  all.push_back(
-      "Proved: under the closed form no plan of the space gives more tokens a device, so none is "
-      "cheaper a token.");
-  if (found.split) {
-    const ServingEstimate& e = found.split_estimate;
+  const bool apart = found.best.front().choice.apart.has_value();
+  all.push_back(fmt::format(
+      "Proved: under the closed form no plan of the space {}{}.", proof_of(s.serving.goal),
+      !apart && found.apart_ahead ? ", but for one with prompts apart by a hundredth at most"
+                                  : ""));
+  if (found.broken == found.best.size()) {
+    all.emplace_back(
+        "Simulated request by request, none of those ranked keeps what is asked: loosen the bound, "
+        "or rank more (--top N).");
+  } else if (found.broken > 0) {
     all.push_back(fmt::format(
-        "Prompts on replicas of their own ({} of {}, closed form): {} output tokens/s, first token "
-        "{}, next tokens {} (plan.disaggregation).",
-        found.split->prefill.dp, found.split->prefill.dp + found.split->decode.dp,
-        rate_text(e.output_per_s), format_seconds(Seconds(e.ttft.mean)),
-        format_seconds(Seconds(e.tpot.mean))));
+        "{} of those ranked keep what is asked in closed form but not simulated: the first that "
+        "does both is the answer.",
+        found.broken));
   }
+  if (apart && found.together) all.push_back(other_kind(s, *found.together));
+  if (!apart && found.apart) all.push_back(other_kind(s, *found.apart));
   return all;
 }
 
@@ -335,7 +413,7 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
     text += section_table(serving_ranking(found.front), style);
   }
   text += section_title("Search", style);
-  for (const auto& sentence : search_sentences(found)) text += bullet(sentence, style);
+  for (const auto& sentence : search_sentences(s, found)) text += bullet(sentence, style);
   return text;
 }
 
@@ -381,11 +459,20 @@ Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
                   s.serving.engine.host_overlap ? ", what exceeds the device's time" : ""));
   row("t_token", format_seconds(e.token.total()), "t_w + t_kv + t_p + t_k + t_c + t_pp + t_h");
   row("tpot", format_seconds(Seconds(e.tpot.mean)),
-      "mean of (answer - first token) / (tokens - 1), simulated request by request");
+      s.plan.disaggregation
+          ? "a step of the decoding pool, in closed form"
+          : "mean of (answer - first token) / (tokens - 1), simulated request by request");
   row("ttft", format_seconds(Seconds(e.ttft.mean)),
       fmt::format("mean from arrival to the first token, {} outside the steps included",
                   format_seconds(c.request)));
-  row("X", rate_text(e.output_per_s), "output tokens a second of all replicas, simulated");
+  if (s.plan.disaggregation) {
+    row("t_kv_sent", format_seconds(e.transfer),
+        fmt::format("{} of keys and values of a prompt over the outermost network",
+                    format_bytes(e.sent)));
+  }
+  row("X", rate_text(e.output_per_s),
+      s.plan.disaggregation ? "output tokens a second: the slower of both pools, and Little's law"
+                            : "output tokens a second of all replicas, simulated");
   row("n*", e.turning > 0 ? whole_number(e.turning) : "none",
       "the batch at which products take longer than reading");
   return table;

@@ -12,6 +12,9 @@ namespace planner {
 
 // "tp 2 · pp 1 · ep 1 · dp 4".
 std::string to_string(const costmodel::ServingSizes& sizes);
+// The same of a scenario's plan, both pools where prompts are apart.
+std::string plan_text(const costmodel::ServingScenario& scenario,
+                      const costmodel::ServingSizes& sizes);
 
 std::string serving_heading(const costmodel::ServingScenario& scenario, const ReportStyle& style);
 
@@ -45,7 +48,8 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans);
 Table serving_ranking_rows(const std::vector<ServingCandidate>& plans);
 
 // What a search did, what it proved, and what the best split of replicas would do.
-std::vector<std::string> search_sentences(const ServingSearch& found);
+std::vector<std::string> search_sentences(const costmodel::ServingScenario& scenario,
+                                          const ServingSearch& found);
 
 // Worked formulas: symbol, value, where it comes from.
 Table serving_explanation(const costmodel::ServingScenario& scenario,

@@ -32,7 +32,8 @@ TEST_CASE("The space holds each choice once, and only what the rules allow") {
 }
 
 TEST_CASE("The best plan is that of trying all of them") {
-  const auto s = open_scenario("concurrency: 128, latency_bound: {tpot_s: 0.02}");
+  auto s = open_scenario("concurrency: 128, latency_bound: {tpot_s: 0.02}");
+  s.plan.together = true;
   const auto found = search_serving(s, 3);
   REQUIRE_FALSE(found.best.empty());
   double most = 0;
@@ -104,19 +105,61 @@ TEST_CASE("A scenario of sixteen devices is planned in a second") {
   CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
 }
 
-TEST_CASE("The best split of the replicas is that of trying all of them") {
-  const auto s = open_scenario("concurrency: 256");
-  const auto found = search_serving(s, 1);
-  REQUIRE(found.split);
-  const auto& sizes = found.best.front().choice.sizes;
-  CHECK(found.split->prefill.dp + found.split->decode.dp == sizes.dp);
-  CHECK(found.split_estimate.devices == sizes.devices());
-  auto other = with_choice(s, found.best.front().choice);
-  for (int prompts = 1; prompts < sizes.dp; ++prompts) {
-    costmodel::Disaggregation pools{sizes, sizes};
-    pools.prefill.dp = prompts;
-    pools.decode.dp = sizes.dp - prompts;
-    other.plan.disaggregation = pools;
-    CHECK(disaggregated_estimate(other).per_device() <= found.split_estimate.per_device());
+TEST_CASE(
+    "Prompts on devices of their own are the answer where they are better by the closed form") {
+  const auto s = open_scenario(
+      "concurrency: 64, weights: fp8, latency_bound: {tpot_s: 0.022, ttft_s: 1}, max_num_seqs: 64, "
+      "max_num_batched_tokens: 8192",
+      "llama-2-70b", 8);
+  const auto found = search_serving(s, 2);
+  REQUIRE(found.apart);
+  CHECK(found.apart_choices > 0);
+  REQUIRE_FALSE(found.best.empty());
+  const bool first = found.best.front().choice.apart.has_value();
+  if (found.together) {
+    const auto& together = found.together->estimate;
+    CHECK(first == (found.apart->estimate.per_device() > 1.01 * together.per_device()));
+  } else {
+    CHECK(first);
   }
+  auto none = s;
+  none.plan.together = true;
+  const auto without = search_serving(none, 2);
+  CHECK_FALSE(without.apart);
+  CHECK(without.apart_choices == 0);
+}
+
+TEST_CASE("A target is reached on the fewest devices, and a budget pays for the most tokens") {
+  auto s = open_scenario("concurrency: 256, max_num_seqs: 256, max_num_batched_tokens: 8192");
+  s.serving.goal.output_per_s = 6000;
+  const auto few = search_serving(s, 1);
+  REQUIRE_FALSE(few.best.empty());
+  const auto& plan = few.best.front();
+  for (const auto& choice : serving_space(s)) {
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    if (e.fits && e.devices < plan.estimate.devices) CHECK(e.output_per_s < 6000);
+  }
+  s.serving.goal = {};
+  s.serving.goal.usd_per_hour = 12;
+  s.cluster.operation.usd_per_device_hour = 4;
+  CHECK(affordable_devices(s) == 3);
+  const auto paid = search_serving(s, 1);
+  REQUIRE_FALSE(paid.best.empty());
+  CHECK(paid.best.front().estimate.usd_per_hour <= 12);
+  for (const auto& choice : serving_space(s)) {
+    CHECK(choice.sizes.devices() <= 3);
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    const auto best =
+        quick_estimate(with_choice(s, paid.together->choice), paid.together->choice.sizes);
+    CHECK(e.output_per_s <= best.output_per_s);
+  }
+}
+
+TEST_CASE("Of those ranked the first keeps the bound when it is simulated as well") {
+  const auto s =
+      open_scenario("concurrency: 64, latency_bound: {ttft_s: 0.6}, max_num_batched_tokens: 8192");
+  const auto found = search_serving(s, 5);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK((found.best.front().keeps || found.broken == found.best.size()));
+  if (found.best.front().keeps) CHECK(found.best.front().estimate.ttft.mean <= 0.6);
 }

@@ -1,0 +1,103 @@
+#include "costmodel/serving/disaggregation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/cost/collective.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Of a prompt's keys and values, the part of a device of such an instance.
+Bytes held_by_device(const ModelSpec& model, const ServingSpec& serving,
+                     const ServingSizes& sizes) {
+  const double layers = static_cast<double>(model.layers) / sizes.pp;
+  return cache_bytes_per_layer(model, sizes.tp, serving.kv_cache) * (layers * serving.input.mean);
+}
+
+// All devices of an instance send, or receive, their parts at the same time, over the outermost
+// tier that the cluster's devices span.
+Seconds moving(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
+               const ServingSizes& sizes) {
+  const std::size_t tier = layout_of(static_cast<int>(cluster.devices), 1, cluster).outermost();
+  const std::int64_t senders = std::min(sizes.replica(), cluster.devices_per_node);
+  return transfer_time(held_by_device(model, serving, sizes), tier, senders, cluster);
+}
+
+// Requests in flight in one of so many instances.
+double in_flight_in(const ServingSpec& s, int instances, double most) {
+  const std::int64_t all = s.concurrency > 0 ? s.concurrency : s.arrival_rate > 0 ? 0 : s.requests;
+  if (all <= 0) return most;
+  return std::min(most, static_cast<double>(ceil_div(all, std::int64_t{instances})));
+}
+
+}  // namespace
+
+PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& s,
+                       const ServingSizes& sizes, const StepTimes& times) {
+  PromptPool pool;
+  pool.sizes = sizes;
+  const ServingMemory memory = serving_memory(model, cluster, s, sizes);
+  pool.fits = memory.fits() && memory.tokens >= s.input.mean;
+  if (!pool.fits) return pool;
+  pool.prompt = prompt_time(times, s);
+  pool.sent = static_cast<double>(sizes.replica()) * held_by_device(model, s, sizes);
+  pool.sending = moving(model, cluster, s, sizes);
+  pool.rate = sizes.dp / max(pool.prompt, pool.sending).value;
+  return pool;
+}
+
+TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& s,
+                     const ServingSizes& sizes, const StepTimes& times) {
+  TokenPool pool;
+  pool.sizes = sizes;
+  pool.memory = serving_memory(model, cluster, s, sizes);
+  pool.fits = pool.memory.fits() && pool.memory.tokens >= s.input.mean + s.output.mean;
+  if (!pool.fits) return pool;
+  pool.held = requests_held(pool.memory, s);
+  pool.receiving = moving(model, cluster, s, sizes);
+  ServingSpec alone = s;
+  alone.decode_only = true;
+  const double most = std::min(static_cast<double>(s.limits.max_num_seqs), pool.held);
+  pool.state =
+      steady_state(times, alone, pool.memory, std::max(1.0, in_flight_in(s, sizes.dp, most)));
+  const double own = pool.state.requests_per_s;
+  pool.rate = sizes.dp * std::min(own, 1 / std::max(1e-12, pool.receiving.value));
+  return pool;
+}
+
+PooledRates pooled_rates(const ServingSpec& s, const PromptPool& prompts, const TokenPool& tokens) {
+  PooledRates r;
+  r.transfer = max(prompts.sending, tokens.receiving);
+  r.tpot = tokens.state.tpot;
+  const Seconds decoding = r.tpot * std::max(0.0, s.output.mean - 1);
+  const Seconds first = prompts.prompt + r.transfer;
+  r.capacity = std::min(prompts.rate, tokens.rate);
+  r.ttft = first;
+  if (s.concurrency > 0) {
+    const auto all = static_cast<double>(s.concurrency);
+    r.capacity = std::min(r.capacity, all / (first + decoding).value);
+    r.ttft = max(first, Seconds(all / r.capacity) - decoding);
+    r.wait = r.ttft - first;
+  }
+  r.rate = r.capacity;
+  if (s.concurrency == 0 && s.arrival_rate <= 0 && s.requests > 0) {
+    const auto all = static_cast<double>(s.requests);
+    const Seconds queue(all / prompts.rate), answers(all / tokens.rate);
+    r.rate = all / max(queue + decoding, first + answers).value;
+    r.wait = queue / 2;
+    r.ttft = first + r.wait;
+  }
+  if (s.arrival_rate > 0) {
+    r.saturated = s.arrival_rate > r.capacity;
+    r.rate = std::min(s.arrival_rate, r.capacity);
+    const double load = std::min(0.999, r.rate / prompts.rate);
+    r.wait = prompts.prompt * (load / (2 * (1 - load)));
+    r.ttft = first + r.wait;
+  }
+  r.e2e = r.ttft + decoding;
+  return r;
+}
+
+}  // namespace costmodel

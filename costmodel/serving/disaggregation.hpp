@@ -1,0 +1,59 @@
+// Prompts on devices of their own, whose keys and values then travel to those that decode, in
+// closed form (Zhong et al. 2024, DistServe, arXiv:2401.09670; Patel et al. 2024, Splitwise,
+// arXiv:2311.18677). Each pool is a number of instances with sizes of its own; the slower pool
+// bounds the rate.
+#pragma once
+
+#include "costmodel/serving/serving_memory.hpp"
+#include "costmodel/serving/serving_spec.hpp"
+#include "costmodel/serving/steady_state.hpp"
+#include "costmodel/serving/step_time.hpp"
+
+namespace costmodel {
+
+// Instances that prefill one prompt after the other.
+struct PromptPool {
+  ServingSizes sizes;
+  bool fits = false;  // weights and one prompt
+  Seconds prompt;     // one alone
+  Bytes sent;         // its keys and values, from all devices of an instance
+  Seconds sending;    // all of them at the same time, beside the next prompt
+  double rate = 0;    // prompts a second of all instances
+};
+
+// Instances that decode.
+struct TokenPool {
+  ServingSizes sizes;
+  ServingMemory memory;
+  bool fits = false;  // weights and one request
+  double held = 0;    // requests that the cache of an instance holds
+  SteadyState state;  // of an instance
+  Seconds receiving;  // of a prompt's keys and values
+  double rate = 0;    // requests a second of all instances
+};
+
+// `serving` is the scenario's with the limits to price; `times` are of the same sizes and serving.
+PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster,
+                       const ServingSpec& serving, const ServingSizes& sizes,
+                       const StepTimes& times);
+TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
+                     const ServingSizes& sizes, const StepTimes& times);
+
+// What the two pools do together.
+struct PooledRates {
+  double capacity = 0;  // requests a second at most
+  double rate = 0;      // of the load; of an open one that exceeds the capacity, the capacity
+  bool saturated = false;
+  Seconds transfer;  // the slower of sending and receiving
+  Seconds wait;      // of a prompt for those before it
+  Seconds ttft, tpot, e2e;
+};
+
+// Of a load that keeps C requests in flight, Little's law: the rate is at most C over the time of a
+// request, and what of C does not decode waits for its first token. Of requests that
+// come all at once the last prompt ends after all of them, and decodes then. Of an open load a
+// prompt waits as in M/D/1 (Pollaczek and Khinchine): ρ / (2 (1 - ρ)) of its own time.
+PooledRates pooled_rates(const ServingSpec& serving, const PromptPool& prompts,
+                         const TokenPool& tokens);
+
+}  // namespace costmodel

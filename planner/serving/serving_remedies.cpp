@@ -1,0 +1,163 @@
+#include "planner/serving/serving_remedies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+
+namespace planner {
+
+using costmodel::format_bytes;
+using costmodel::format_integer;
+using costmodel::Seconds;
+using costmodel::ServingEstimate;
+using costmodel::ServingScenario;
+using costmodel::ServingSizes;
+
+namespace {
+
+// So that what is printed in three digits is not below what it allows.
+constexpr double rounding_up = 1.006;
+
+std::string sizes_text(const ServingChoice& c) {
+  const auto text = [](const ServingSizes& z) {
+    return fmt::format("tp {} · pp {} · ep {} · dp {}", z.tp, z.pp, z.ep, z.dp);
+  };
+  if (c.apart) {
+    return fmt::format("prompts on {}, decoding on {}, {}", text(c.apart->prefill),
+                       text(c.apart->decode), to_string(c.weights));
+  }
+  return fmt::format("{}, {}", text(c.sizes), to_string(c.weights));
+}
+
+void add_budget(const ServingScenario& s, std::vector<std::string>& all) {
+  const std::int64_t devices = affordable_devices(s);
+  if (devices >= s.cluster.devices) return;
+  const double whole =
+      s.cluster.operation.usd_per_device_hour * static_cast<double>(s.cluster.devices);
+  all.push_back(fmt::format(
+      "The budget pays for {} of {} devices: --set serving.budget.usd_per_hour={:.4g} pays for "
+      "all.",
+      devices, s.cluster.devices, whole));
+}
+
+std::vector<std::string> larger_devices(const ServingScenario& s) {
+  const std::int64_t devices = affordable_devices(s);
+  ServingSizes widest;
+  for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
+    if (s.model.heads % tp == 0) widest.tp = tp;
+  const auto held = weights_held(s.model, s.serving.weights, widest);
+  std::vector<std::string> all{
+      fmt::format("No plan leaves room for one request: on tp {} the {} weights take {} of a "
+                  "device's {}.",
+                  widest.tp, to_string(s.serving.weights), format_bytes(held),
+                  format_bytes(s.cluster.device.memory)),
+      "More devices (--set cluster.devices=N), weights of fewer bits (--set "
+      "serving.weights=auto), or a narrower cache (--set serving.kv_cache=fp8)."};
+  add_budget(s, all);
+  return all;
+}
+
+// The shortest `name` of any plan, where it exceeds the bound.
+template <class Latency>
+void add_shortest(const std::vector<ServingCandidate>& fit, const char* name, const char* key,
+                  Seconds bound, Latency latency, std::vector<std::string>& all) {
+  if (bound.value <= 0) return;
+  const auto at = std::min_element(fit.begin(), fit.end(), [&](const auto& a, const auto& b) {
+    return latency(a.estimate) < latency(b.estimate);
+  });
+  const Seconds shortest(latency(at->estimate));
+  if (shortest <= bound) return;
+  all.push_back(fmt::format(
+      "The shortest {} of any plan is {}, by {}: allow that (--set "
+      "serving.latency_bound.{}={:.3g}).",
+      name, format_seconds(shortest), sizes_text(at->choice), key, shortest.value * rounding_up));
+}
+
+void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                  std::vector<std::string>& all) {
+  const double most = std::max_element(fit.begin(), fit.end(), [](const auto& a, const auto& b) {
+                        return a.estimate.capacity < b.estimate.capacity;
+                      })->estimate.capacity;
+  if (s.serving.arrival_rate <= most) return;
+  const auto devices = static_cast<long long>(
+      std::ceil(static_cast<double>(affordable_devices(s)) * s.serving.arrival_rate / most));
+  all.push_back(
+      fmt::format("No plan answers {:.3g} requests a second: the most is {:.3g}. About "
+                  "{} devices would (--set cluster.devices={}).",
+                  s.serving.arrival_rate, most, devices, devices));
+}
+
+// Of those that keep the latency bound, what comes nearest to the target and the price.
+void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+              std::vector<std::string>& all) {
+  const costmodel::ServingGoal& goal = s.serving.goal;
+  std::vector<const ServingCandidate*> keeping;
+  for (const ServingCandidate& c : fit) {
+    if (keeps(c.estimate, s.serving.bound)) keeping.push_back(&c);
+  }
+  if (!goal.any() || keeping.empty()) return;
+  const auto* fastest =
+      *std::max_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
+        return a->estimate.output_per_s < b->estimate.output_per_s;
+      });
+  const double output = fastest->estimate.output_per_s;
+  const std::int64_t devices = affordable_devices(s);
+  if (output < goal.output_per_s) {
+    all.push_back(fmt::format(
+        "The most tokens/s that keep the latency bound are {}, by {}, of {} wanted{}.",
+        format_integer(std::llround(output)), sizes_text(fastest->choice),
+        format_integer(std::llround(goal.output_per_s)),
+        devices < s.cluster.devices ? " (on the devices that the budget pays for)" : ""));
+    if (s.serving.concurrency > 0) {
+      all.push_back(fmt::format("More in flight give more: --set serving.concurrency=N ({} now).",
+                                s.serving.concurrency));
+    }
+    if (devices == s.cluster.devices) {
+      all.push_back(
+          fmt::format("More devices may: --set cluster.devices=N ({} now).", s.cluster.devices));
+    }
+  }
+  if (goal.usd_per_million <= 0) return;
+  const auto* cheapest =
+      *std::min_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
+        return a->estimate.usd_per_million_output < b->estimate.usd_per_million_output;
+      });
+  const double usd = cheapest->estimate.usd_per_million_output;
+  if (usd <= goal.usd_per_million) return;
+  all.push_back(
+      fmt::format("The cheapest million tokens cost {:.3g} dollars, by {}: allow that (--set "
+                  "serving.budget.usd_per_million_tokens={:.3g}).",
+                  usd, sizes_text(cheapest->choice), usd * rounding_up));
+}
+
+}  // namespace
+
+std::vector<std::string> serving_remedies(const ServingScenario& s,
+                                          const std::vector<ServingCandidate>& fit) {
+  if (fit.empty()) return larger_devices(s);
+  std::vector<std::string> all;
+  const auto& bound = s.serving.bound;
+  add_shortest(
+      fit, "time a token", "tpot_s", bound.tpot,
+      [](const ServingEstimate& e) { return e.tpot.mean; }, all);
+  add_shortest(
+      fit, "first token", "ttft_s", bound.ttft,
+      [](const ServingEstimate& e) { return e.ttft.mean; }, all);
+  add_shortest(
+      fit, "answer", "e2e_s", bound.e2e, [](const ServingEstimate& e) { return e.e2e.mean; }, all);
+  add_arrivals(s, fit, all);
+  add_goal(s, fit, all);
+  if (all.empty()) {
+    all.emplace_back("Each bound alone can be kept, all together by no plan: loosen one of them.");
+  }
+  add_budget(s, all);
+  if (!s.serving.weights_open) {
+    all.emplace_back("Weights of fewer bits are read faster: --set serving.weights=auto.");
+  }
+  return all;
+}
+
+}  // namespace planner

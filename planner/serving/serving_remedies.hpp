@@ -1,0 +1,15 @@
+// What to change where no plan of the space serves as asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/serving/serving_search.hpp"
+
+namespace planner {
+
+// `fit`: all plans that leave room for a request, closed form.
+std::vector<std::string> serving_remedies(const costmodel::ServingScenario& scenario,
+                                          const std::vector<ServingCandidate>& fit);
+
+}  // namespace planner

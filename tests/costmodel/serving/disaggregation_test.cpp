@@ -1,0 +1,93 @@
+#include "costmodel/serving/disaggregation.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/cost/collective.hpp"
+#include "costmodel/serving/serving_estimate.hpp"
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace costmodel;
+using doctest::Approx;
+
+namespace {
+
+struct Pools {
+  ServingScenario s;
+  PromptPool prompts;
+  TokenPool tokens;
+  PooledRates rates() const { return pooled_rates(s.serving, prompts, tokens); }
+};
+
+Pools pools_of(ServingScenario s, const ServingSizes& prefill, const ServingSizes& decode) {
+  Pools p{std::move(s), {}, {}};
+  const StepTimes first(p.s.model, p.s.cluster, p.s.serving, prefill);
+  const StepTimes second(p.s.model, p.s.cluster, p.s.serving, decode);
+  p.prompts = prompt_pool(p.s.model, p.s.cluster, p.s.serving, prefill, first);
+  p.tokens = token_pool(p.s.model, p.s.cluster, p.s.serving, decode, second);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("All keys and values of a prompt travel, whatever tp and pp are") {
+  // Llama 2 7B: 32 layers, 2 x 4096 columns in 2 bytes, 512 tokens.
+  const double bytes = 32.0 * 2 * 4096 * 2 * 512;
+  for (const ServingSizes& sizes :
+       {ServingSizes{1, 1, 1, 1}, ServingSizes{4, 1, 1, 1}, ServingSizes{2, 2, 1, 1}})
+    CHECK(pools_of(served::usual(), sizes, sizes).prompts.sent.value == Approx(bytes));
+}
+
+TEST_CASE("Instances multiply the rate, and a slow network bounds it") {
+  const auto one = pools_of(served::usual(), {1, 1, 1, 1}, {1, 1, 1, 1});
+  const auto three = pools_of(served::usual(), {1, 1, 1, 3}, {1, 1, 1, 1});
+  CHECK(three.prompts.rate == Approx(3 * one.prompts.rate));
+  CHECK(one.prompts.rate == Approx(1 / one.prompts.prompt.value));
+  auto slow = served::usual();
+  for (Tier& tier : slow.cluster.tiers) tier.bandwidth = BytesPerSecond(1e8);
+  const auto bound = pools_of(slow, {1, 1, 1, 1}, {1, 1, 1, 1});
+  CHECK(bound.prompts.sending > bound.prompts.prompt);
+  CHECK(bound.prompts.rate == Approx(1 / bound.prompts.sending.value));
+  CHECK(bound.rates().capacity <= bound.prompts.rate);
+}
+
+TEST_CASE("In flight are those that wait, prefill and decode: Little's law") {
+  for (const int prompts : {1, 4}) {
+    const auto p = pools_of(served::usual(), {1, 1, 1, prompts}, {1, 1, 1, 2});
+    const PooledRates r = p.rates();
+    CHECK(r.capacity <= p.prompts.rate);
+    CHECK(r.capacity <= p.tokens.rate);
+    CHECK(r.rate * r.e2e.value == Approx(32));
+    CHECK(r.ttft >= p.prompts.prompt + r.transfer);
+  }
+}
+
+TEST_CASE("Of requests at once the last prompt decodes last") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.requests = 200;
+  const auto p = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 1});
+  const PooledRates r = p.rates();
+  CHECK(200 / r.rate >= 200 / p.prompts.rate);
+  CHECK(200 / r.rate >= 200 / p.tokens.rate);
+  CHECK(r.wait.value == Approx(100 / p.prompts.rate));
+}
+
+TEST_CASE("Of an open load prompts wait as in M/D/1, and beyond the capacity it is saturated") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 1;
+  auto p = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 2});
+  const double load = 1 / p.prompts.rate;
+  CHECK(p.rates().wait.value == Approx(p.prompts.prompt.value * load / (2 * (1 - load))));
+  p.s.serving.arrival_rate = 1e5;
+  CHECK(p.rates().saturated);
+  CHECK(p.rates().rate == p.rates().capacity);
+}
+
+TEST_CASE("A pool that holds no request does not fit") {
+  const auto large =
+      served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4", "llama-3.1-405b");
+  const auto p = pools_of(large, {1, 1, 1, 1}, {1, 1, 1, 1});
+  CHECK_FALSE(p.prompts.fits);
+  CHECK_FALSE(p.tokens.fits);
+}
