@@ -253,20 +253,26 @@ ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& siz
   return e;
 }
 
-ServingEstimate disaggregated_estimate(const ServingScenario& s) {
-  require_possible(s);
-  SHARDPLAN_CHECK(s.plan.disaggregation.has_value());
+void require_pools(const ServingScenario& s) {
+  if (!s.plan.disaggregation) return;
   const auto& [prefill, decode] = *s.plan.disaggregation;
   for (const ServingSizes& sizes : {prefill, decode}) {
     const std::string fault = sizes_fault(sizes, s.model, s.cluster);
     if (!fault.empty()) throw ConfigError(s.plan.mark, fault, "choose sizes that divide");
   }
-  if (s.plan.disaggregation->devices() > s.cluster.devices) {
-    throw ConfigError(s.plan.mark,
-                      fmt::format("prefill and decode have {} devices of {}",
-                                  s.plan.disaggregation->devices(), s.cluster.devices),
-                      "take fewer replicas of one of them");
-  }
+  const std::int64_t devices = s.plan.disaggregation->devices();
+  if (devices <= s.cluster.devices) return;
+  throw ConfigError(
+      s.plan.mark,
+      fmt::format("prefill and decode have {} devices of {}", devices, s.cluster.devices),
+      "take fewer replicas of one of them");
+}
+
+ServingEstimate disaggregated_estimate(const ServingScenario& s) {
+  require_possible(s);
+  require_pools(s);
+  SHARDPLAN_CHECK(s.plan.disaggregation.has_value());
+  const auto& [prefill, decode] = *s.plan.disaggregation;
   auto [e, serving] = ready(s, decode);
   e.devices = s.plan.disaggregation->devices();
   const StepTimes prompt_times(s.model, s.cluster, serving, prefill);

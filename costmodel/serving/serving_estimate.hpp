@@ -51,6 +51,10 @@ ServingEstimate planned_estimate(const ServingScenario& scenario);
 // Throws ConfigError for a bound below the least time that any plan of the cluster takes.
 void require_possible(const ServingScenario& scenario);
 
+// Throws ConfigError for pools that the plan says and that no devices have: sizes with a fault, or
+// more devices than there are.
+void require_pools(const ServingScenario& scenario);
+
 // Whether the mean latencies keep the bound.
 bool keeps(const ServingEstimate& estimate, const LatencyBound& bound);
 

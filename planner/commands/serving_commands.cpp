@@ -169,7 +169,9 @@ CommandResult plan_serving(const Session& session) {
 }
 
 CommandResult export_serving(const Session& session) {
-  const ServingScenario written = load_served(session);
+  ServingScenario written = load_served(session);
+  // One launch has no words for two pools; a plan that is written with them is refused.
+  if (!written.plan.disaggregation) written.plan.together = true;
   const auto s = settled_serving(written);
   if (!s) return unserved(session, written);
   const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
@@ -187,7 +189,7 @@ CommandResult validate_serving(const Session& session) {
   costmodel::ServingFit fit = find_serving_fit(session.path);
   const bool fits = options.leave_one_source_out || !options.write_residuals.empty();
   if (fits) {
-    fit = fit_serving(runs, threads);
+    if (!options.write_residuals.empty()) fit = fit_serving(runs, threads);
     leave_one_source_out(runs, threads);
     set_intervals(runs, fit);
     if (!options.write_residuals.empty())

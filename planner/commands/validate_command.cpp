@@ -134,10 +134,36 @@ CommandResult against_planner(const Session& session) {
   return result;
 }
 
+// Evidence of training and of serving in one command: two scorecards, one after the other.
+CommandResult validate_both(const Session& session, const std::vector<std::string>& training,
+                            const std::vector<std::string>& serving) {
+  const Options& options = session.options;
+  if (options.format != Format::text && options.format != Format::md) {
+    throw ConfigError({},
+                      "shardplan: validate of training and serving at once has no such --format",
+                      "allowed: text, md; or name one kind of evidence");
+  }
+  if (options.fits_constants() || options.against_planner) {
+    throw ConfigError({}, "shardplan: constants are fitted to one kind of evidence",
+                      "name runs of training, or of serving, not both");
+  }
+  Options of_training = options, of_serving = options;
+  of_training.operands = training;
+  of_serving.operands = serving;
+  of_serving.leave_one_source_out = true;
+  CommandResult result = validate_command({of_training, session.style, session.path});
+  result.text += "\n" + validate_serving({of_serving, session.style, session.path}).text;
+  return result;
+}
+
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
-  if (is_serving_evidence(session.options.operands)) return validate_serving(session);
+  std::vector<std::string> training, serving;
+  for (const std::string& operand : session.options.operands)
+    (is_serving_evidence({operand}) ? serving : training).push_back(operand);
+  if (!training.empty() && !serving.empty()) return validate_both(session, training, serving);
+  if (training.empty()) return validate_serving(session);
   if (session.options.runs_known > 0) return with_runs_known(session);
   if (session.options.fits_constants() && session.options.write_residuals.empty())
     return refit_constants(session);

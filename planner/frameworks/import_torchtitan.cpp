@@ -418,8 +418,12 @@ class TorchtitanImport {
 }  // namespace
 
 bool holds_torchtitan(const std::string& text) {
-  const bool toml = has_line(text, "[parallelism]") ||
-                    (has_line(text, "[training]") && text.find("seq_len") != std::string::npos);
+  // A key of [training] or [model] that is torchtitan's own, so that a file with a wrong value is
+  // refused where it stands and not for what it lacks.
+  constexpr std::array own{"seq_len", "local_batch_size", "global_batch_size", "flavor", "steps"};
+  const bool named = std::ranges::any_of(
+      own, [&](const char* key) { return text.find(key) != std::string::npos; });
+  const bool toml = has_line(text, "[parallelism]") || (has_line(text, "[training]") && named);
   const bool python = text.find("ParallelismConfig(") != std::string::npos ||
                       text.find("config.parallelism.") != std::string::npos ||
                       (text.find("torchtitan") != std::string::npos &&

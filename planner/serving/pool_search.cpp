@@ -23,6 +23,7 @@ struct Batch {
 };
 
 bool searched(const ServingScenario& s) {
+  if (s.plan.disaggregation) return true;
   const bool sized = s.plan.tp || s.plan.pp || s.plan.ep || s.plan.dp;
   return !sized && !s.plan.together && !s.serving.decode_only;
 }
@@ -130,14 +131,18 @@ PoolSearch search_pools(const ServingScenario& scenario, PricedSteps& steps) {
   PoolSearch found;
   const std::int64_t devices = affordable_devices(scenario);
   if (devices < 2 || !searched(scenario)) return found;
-  const bool fewer = may_take_fewer(scenario);
-  const std::vector<ServingSizes> sizes = instance_sizes(scenario, devices - 1, true);
+  const bool fewer = may_take_fewer(scenario) || scenario.plan.disaggregation;
+  const auto& written = scenario.plan.disaggregation;
+  const std::vector<ServingSizes> sizes =
+      written ? std::vector<ServingSizes>{} : instance_sizes(scenario, devices - 1, true);
   ServingScenario s = scenario;
   Kept kept(s, found);
   for (const WeightFormat format : formats_of(scenario)) {
     s.serving.weights = format;
-    const std::vector<PromptPool> prompts = prompt_pools(s, sizes, format, steps);
-    const std::vector<Batch> tokens = token_pools(s, sizes, format, steps);
+    const std::vector<PromptPool> prompts =
+        prompt_pools(s, written ? std::vector{written->prefill} : sizes, format, steps);
+    const std::vector<Batch> tokens =
+        token_pools(s, written ? std::vector{written->decode} : sizes, format, steps);
     for (const Batch& batch : tokens) {
       const std::int64_t left = devices - batch.pool.sizes.devices();
       for (const PromptPool& pool : prompts) {

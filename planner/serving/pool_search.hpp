@@ -18,7 +18,8 @@ struct PoolSearch {
   std::vector<ServingChoice> extremes;
 };
 
-// Nothing is tried where the plan says sizes or `disaggregation: none`, or prompts are not counted.
+// Pools that the plan says are taken as they are. Nothing is tried where the plan says sizes or
+// `disaggregation: none`, or prompts are not counted.
 PoolSearch search_pools(const costmodel::ServingScenario& scenario, PricedSteps& steps);
 
 }  // namespace planner

@@ -129,7 +129,10 @@ std::string serving_scorecard(const std::vector<ServingRun>& runs, const costmod
                               bool crossed, bool every, const ReportStyle& style) {
   std::size_t faults = 0;
   for (const ServingRun& run : runs) faults += run.fault.empty() ? 0 : 1;
-  std::string text =
+  std::string text = style.markup == Markup::markdown
+                         ? "## Predictions against published runs of serving\n\n"
+                         : "";
+  text +=
       escaped(fmt::format("{} published runs of serving, {} not predicted{}", runs.size(), faults,
                           crossed ? "; each source predicted by constants fitted to the others"
                                   : "; predicted by the constants in use"),

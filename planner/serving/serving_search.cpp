@@ -94,6 +94,7 @@ void simulate_best(const ServingScenario& s, ServingSearch& found) {
 
 ServingSearch search_serving(const ServingScenario& scenario, int top) {
   require_possible(scenario);
+  require_pools(scenario);
   ServingSearch found;
   PricedSteps steps(scenario);
   std::vector<ServingCandidate> fit, kept;

@@ -119,6 +119,7 @@ std::vector<std::int64_t> batches_of(const ServingScenario& s) {
 
 std::vector<ServingChoice> serving_space(const ServingScenario& s) {
   std::vector<ServingChoice> all;
+  if (s.plan.disaggregation) return all;
   for (const ServingSizes& size : instance_sizes(s, affordable_devices(s), may_take_fewer(s))) {
     for (const WeightFormat format : formats_of(s)) {
       for (const std::int64_t seqs : batches_of(s)) {

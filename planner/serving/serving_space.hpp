@@ -42,8 +42,8 @@ std::vector<std::int64_t> batches_of(const costmodel::ServingScenario& scenario)
 // budget.
 bool may_take_fewer(const costmodel::ServingScenario& scenario);
 
-// All points with prompts and decoding on the same devices, of every number of replicas where
-// fewer devices may be the answer.
+// All points with prompts and decoding on the same devices (none where the plan says pools), of
+// every number of replicas where fewer devices may be the answer.
 std::vector<ServingChoice> serving_space(const costmodel::ServingScenario& scenario);
 
 // Greater is better. With a target the fewest devices, then the most tokens/s; with a budget an

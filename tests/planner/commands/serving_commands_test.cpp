@@ -99,4 +99,38 @@ TEST_CASE("validate knows evidence of serving") {
         std::string::npos);
 }
 
+TEST_CASE("Prompts apart are planned, written back, and left out of a launch") {
+  const program::Scratch scratch;
+  const std::string name = "serve-llama-70b-32x-h100";
+  const auto found = run(words_of("plan " + name + " --format json"), scratch);
+  REQUIRE(found.status == 0);
+  const auto best = nlohmann::json::parse(found.out)["plans"][0];
+  REQUIRE(best["disaggregation"].is_object());
+  CHECK(best["transfer"]["bytes_per_prompt"] > 0);
+  REQUIRE(run(words_of("plan " + name + " --format yaml --out apart.yaml"), scratch).status == 0);
+  const auto again = run(words_of("evaluate apart.yaml --format json"), scratch);
+  REQUIRE(again.status == 0);
+  const auto told = nlohmann::json::parse(again.out);
+  CHECK(told["output_tokens_per_s"] == best["output_tokens_per_s"]);
+  CHECK(told["disaggregation"] == best["disaggregation"]);
+  CHECK(run(words_of("export " + name + " --to vllm"), scratch).status == 0);
+  CHECK(run(words_of("export apart.yaml --to vllm"), scratch).status == 2);
+  const auto csv = run(words_of("plan " + name + " --format csv"), scratch);
+  CHECK(csv.out.find("prefill_tp") != std::string::npos);
+}
+
+TEST_CASE("Evidence of both kinds has two scorecards, as text alone") {
+  const program::Scratch scratch;
+  const std::string both =
+      "validate " SHARDPLAN_SOURCE_DIR "/configs/evidence/dgx-cloud.yaml " SHARDPLAN_SOURCE_DIR
+      "/configs/evidence/serving/vllm-custom-all-reduce.yaml";
+  const auto json = run(words_of(both + " --format json"), scratch);
+  CHECK(json.status == 2);
+  CHECK(json.err.find("allowed: text, md") != std::string::npos);
+  const auto text = run(words_of(both), scratch);
+  CHECK(text.status == 0);
+  CHECK(text.out.find("published runs of serving") != std::string::npos);
+  CHECK(run(words_of(both + " --leave-one-source-out"), scratch).status == 2);
+}
+
 }  // namespace serving_commands_test

@@ -140,6 +140,12 @@ TEST_CASE("what no key says is left out by name; wrong values are refused where 
       "x.toml:2:1: 'parallelism.tensor_parallel_degree = 0' is no whole number from 1; write 1 or "
       "more, or leave it out",
       costmodel::ConfigError);
+  CHECK(planner::holds_torchtitan("[training]\nlocal_batch_size = \"eight\"\n"));
+  CHECK_FALSE(planner::holds_torchtitan("[training]\nepochs = 3\n"));
+  CHECK_THROWS_WITH_AS(
+      import_torchtitan("[training]\nlocal_batch_size = \"eight\"\n", "x.toml"),
+      doctest::Contains("x.toml:2:1: 'training.local_batch_size = eight' is no whole number"),
+      costmodel::ConfigError);
   CHECK_THROWS_WITH_AS(import_torchtitan("[parallelism]\ntensor = = 3\n", "x.toml"),
                        doctest::Contains("x.toml:2:"), costmodel::ConfigError);
   CHECK_THROWS_WITH_AS(import_torchtitan("[compile]\nenable = \"yes\"\n[parallelism]\n", "x.toml"),

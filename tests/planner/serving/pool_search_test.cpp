@@ -66,6 +66,19 @@ TEST_CASE("The extremes are the shortest latencies of all pairs") {
     CHECK(disaggregated_estimate(with_choice(s, other)).tpot.mean >= tpot);
 }
 
+TEST_CASE("Pools that the plan says are taken as they are, or refused") {
+  const auto s =
+      pooled("concurrency: 64", "{disaggregation: {prefill: {tp: 2}, decode: {tp: 1, dp: 1}}}");
+  const PoolSearch found = found_in(s);
+  REQUIRE(found.best);
+  CHECK(*found.best->apart == *s.plan.disaggregation);
+  CHECK(serving_space(s).empty());
+  auto many = s;
+  many.plan.disaggregation->decode.dp = 3;
+  CHECK_THROWS_WITH_AS(require_pools(many), doctest::Contains("5 devices of 4"),
+                       costmodel::ConfigError);
+}
+
 TEST_CASE("Nothing is tried where sizes are written, none is asked, or one device is there") {
   CHECK(found_in(pooled("concurrency: 8", "{tp: 1}")).choices == 0);
   CHECK(found_in(pooled("concurrency: 8", "{disaggregation: none}")).choices == 0);
