@@ -34,8 +34,9 @@ std::vector<PromptPool> prompt_pools(const ServingScenario& s,
                                      PricedSteps& steps) {
   std::vector<PromptPool> pools;
   for (const ServingSizes& size : sizes) {
-    PromptPool pool = prompt_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
-    if (pool.fits) pools.push_back(std::move(pool));
+    const PromptPool pool =
+        prompt_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
+    if (pool.fits) pools.push_back(pool);
   }
   std::stable_sort(pools.begin(), pools.end(), [](const PromptPool& a, const PromptPool& b) {
     return a.sizes.devices() < b.sizes.devices();
@@ -53,10 +54,11 @@ std::vector<Batch> token_pools(const ServingScenario& written,
     double running = 0;
     for (const std::int64_t seqs : batches_of(written)) {
       s.serving.limits.max_num_seqs = seqs;
-      TokenPool pool = token_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
+      const TokenPool pool =
+          token_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
       if (!pool.fits || pool.state.running == running) continue;
       running = pool.state.running;
-      pools.push_back({std::move(pool), seqs});
+      pools.push_back({pool, seqs});
     }
   }
   return pools;

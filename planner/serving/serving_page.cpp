@@ -47,7 +47,12 @@ std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const S
                     format_seconds(Seconds(mean * interval[1]))));
   };
   std::string html = "<div class=\"tiles\">\n";
-  html += tile(plan_text(s, e.sizes), "plan");
+  if (const auto& apart = s.plan.disaggregation) {
+    html += tile(to_string(apart->prefill), "for prompts");
+    html += tile(to_string(apart->decode), "for decoding");
+  } else {
+    html += tile(to_string(e.sizes), "plan");
+  }
   if (e.fits) {
     html += tile(
         costmodel::format_integer(static_cast<long long>(e.output_per_s)),
