@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/serving/steady_state.hpp"
 #include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
