@@ -3,12 +3,25 @@
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/serving_commands.hpp"
+#include "planner/diagnosis/expert_remedy.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
 
 using costmodel::Evaluator;
 using costmodel::Scenario;
+
+namespace {
+
+// With what the plan would fit, if it does not, on a line.
+void add_remedies(const costmodel::Estimate& estimate, Evaluator& evaluator,
+                  std::vector<std::string>& lines) {
+  if (estimate.fits()) return;
+  for (const std::string& remedy : fitting_expert_sizes(estimate.plan, evaluator))
+    lines.push_back("note: the plan with " + remedy);
+}
+
+}  // namespace
 
 CommandResult evaluate_command(const Session& session) {
   if (is_serving(session)) return evaluate_serving(session);
@@ -22,6 +35,7 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result;
   result.warnings = memory_warnings(estimate);
+  add_remedies(estimate, evaluator, result.warnings);
   const PlanExtras extras = extras_of(session, s, estimate);
   const auto json = [&] { return with_extras(estimate_json(estimate, s), extras, s); };
   result.page = page_of(session, s, json, &plan);

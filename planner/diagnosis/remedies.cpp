@@ -14,6 +14,7 @@
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "planner/diagnosis/expert_remedy.hpp"
 #include "planner/search/search_space.hpp"
 
 namespace planner {
@@ -170,6 +171,17 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
   freed("ep", &costmodel::PlanRequest::ep);
   freed_size("tp", &costmodel::PlanRequest::tp);
   freed("dp", &costmodel::PlanRequest::dp);
+}
+
+// Experts split over more ranks, or fewer, than the search has tried: each size that fits.
+void expert_sizes(const Scenario& s, Attempts& diagnosis) {
+  const std::vector<int> sizes = untried_expert_sizes(s);
+  if (!sizes.empty()) diagnosis.tried.emplace_back("other tensor parallel sizes inside experts");
+  for (const int etp : sizes) {
+    Scenario changed = s;
+    changed.plan.etp = etp;
+    try_change(changed, fmt::format("plan.etp={}", etp), diagnosis);
+  }
 }
 
 // The modules, as few as it takes, whose recomputation is quickest. Without a fixed recomputation
@@ -355,6 +367,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
   diagnosis.tried.emplace_back("freeing a fixed key");
   free_keys(s, diagnosis);
   if (memory_lacks) {
+    expert_sizes(s, diagnosis);
     recomputed_modules(s, diagnosis);
     smaller_states(s, diagnosis);
     other_stack(s, stacks, diagnosis);

@@ -11,8 +11,8 @@ namespace textbook_scenarios_test {
 
 TEST_CASE("evaluate's reports of the textbook's scenarios") {
   std::string text;
-  for (const char* name :
-       {"codeparrot-110m", "gpt3-175b-1024-a100", "gpt3-6.7b-two-nodes", "t5-11b-split"}) {
+  for (const char* name : {"codeparrot-110m", "gpt3-175b-1024-a100", "gpt3-6.7b-two-nodes",
+                           "mixtral-8x7b-16-h100", "t5-11b-split"}) {
     const std::string command = "evaluate " + std::string(name);
     const std::string report = in_process::printed(command);
     const std::size_t end = report.find("\nSent by each device");
