@@ -270,10 +270,8 @@ OpList build(LayerKind kind, const ModelSpec& model, LayerBuilder& builder) {
     case LayerKind::head: return builder.head();
     case LayerKind::moe: return builder.moe();
     case LayerKind::encoder: return builder.block();
-    case LayerKind::decoder:
-      return LayerBuilder(model.as_decoder(), own, context.sequence).decoder();
-    case LayerKind::decoder_embedding:
-      return LayerBuilder(model.as_decoder(), own, context.sequence).decoder_embedding();
+    case LayerKind::decoder: return builder.decoder();
+    case LayerKind::decoder_embedding: return builder.decoder_embedding();
     case LayerKind::mtp_start: return builder.mtp_start();
     case LayerKind::scan: return builder.scan_layer();
     case LayerKind::attention: return builder.attention_layer();
@@ -295,7 +293,13 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
   const LayerContext own = two_stacks     ? stack_context(kind, context)
                            : model.causal ? context
                                           : without_mask(context);
-  LayerBuilder builder(model, own, two_stacks ? context.sequence : 0);
+  const std::int64_t encoded = two_stacks ? context.sequence : 0;
+  if (kind == LayerKind::decoder || kind == LayerKind::decoder_embedding) {
+    const ModelSpec decoder = model.as_decoder();  // the builder refers to it
+    LayerBuilder builder(decoder, own, encoded);
+    return build(kind, decoder, builder);
+  }
+  LayerBuilder builder(model, own, encoded);
   return build(kind, model, builder);
 }
 

@@ -12,13 +12,13 @@ namespace planner {
 std::vector<int> untried_expert_sizes(const costmodel::Scenario& s) {
   if (s.model.experts == 0) return {};
   const int tried = s.plan.etp.value_or(1);
-  std::vector<int> sizes;
+  std::vector<int> ranks;
   for (const std::int64_t etp : divisors(std::min(s.cluster.devices_per_node, s.cluster.devices))) {
     if (etp == tried || (!s.plan.etp && s.plan.tp == etp)) continue;
-    sizes.push_back(static_cast<int>(etp));
+    ranks.push_back(static_cast<int>(etp));
   }
-  std::ranges::sort(sizes);
-  return sizes;
+  std::ranges::sort(ranks);
+  return ranks;
 }
 
 std::vector<std::string> fitting_expert_sizes(costmodel::ParallelPlan plan,
@@ -26,10 +26,10 @@ std::vector<std::string> fitting_expert_sizes(costmodel::ParallelPlan plan,
   const costmodel::Workload& on = evaluator.workload();
   if (on.model.experts == 0 || !plan.even()) return {};
   const int own = plan.etp;
-  std::vector<std::int64_t> sizes = divisors(std::int64_t{plan.tp} * plan.cp * plan.dp / plan.ep);
-  std::ranges::sort(sizes);
+  std::vector<std::int64_t> ranks = divisors(std::int64_t{plan.tp} * plan.cp * plan.dp / plan.ep);
+  std::ranges::sort(ranks);
   std::vector<std::string> fitting;
-  for (const std::int64_t etp : sizes) {
+  for (const std::int64_t etp : ranks) {
     if (etp == own || etp > on.cluster.devices_per_node) continue;
     plan.etp = static_cast<int>(etp);
     if (!violations(plan, on.model, on.cluster, on.training).empty()) continue;

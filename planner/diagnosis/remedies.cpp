@@ -175,9 +175,9 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
 
 // Experts split over more ranks, or fewer, than the search has tried: each size that fits.
 void expert_sizes(const Scenario& s, Attempts& diagnosis) {
-  const std::vector<int> sizes = untried_expert_sizes(s);
-  if (!sizes.empty()) diagnosis.tried.emplace_back("other tensor parallel sizes inside experts");
-  for (const int etp : sizes) {
+  const std::vector<int> untried = untried_expert_sizes(s);
+  if (!untried.empty()) diagnosis.tried.emplace_back("other tensor parallel sizes inside experts");
+  for (const int etp : untried) {
     Scenario changed = s;
     changed.plan.etp = etp;
     try_change(changed, fmt::format("plan.etp={}", etp), diagnosis);
