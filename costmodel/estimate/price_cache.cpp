@@ -111,10 +111,12 @@ std::shared_ptr<const AlikeStages> PriceCache::stages(const ParallelPlan& plan,
 namespace {
 
 // The micro-batches of the schedule from which the mixes of chunks in flight are counted. They
-// repeat with every p micro-batches, or group of them, so four times as many suffice.
+// repeat with every p micro-batches, or group of them, so four times as many suffice; three where
+// the warm-up is that of the interleaved schedule, less than (v + 1) p of 3 v p forwards.
 std::int64_t shown_micro_batches(const ParallelPlan& plan, std::int64_t m) {
   const std::int64_t group = plan.choices.group,
-                     enough = 4 * std::max<std::int64_t>(group, plan.pp);
+                     periods = plan.schedule == ScheduleKind::interleaved ? 3 : 4,
+                     enough = periods * std::max<std::int64_t>(group, plan.pp);
   if (m == plan.pp || m <= enough) return m;
   return enough + (group > 0 ? m % group : 0);
 }

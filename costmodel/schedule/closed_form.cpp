@@ -184,10 +184,14 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
   Seconds behind;  // backward of the last chunk on the stages after this rank
   for (int r = p - 1; r > 0; --r) behind += times.backward(v - 1, r) + times.transfer();
   for (int rank = 0; rank < p; ++rank) {
-    Seconds work, forwards;
-    for (int c = 0; c < v; ++c) {
-      work += sizes.micro_batches * (times.forward(c, rank) + times.backward(c, rank));
-      forwards += times.forward(c, rank);
+    const Seconds first_forward = times.forward(0, rank);  // of its first chunk
+    const Seconds first_backward = times.backward(0, rank);
+    Seconds work = sizes.micro_batches * (first_forward + first_backward);
+    Seconds forwards = first_forward;
+    for (int c = 1; c < v; ++c) {
+      const Seconds forward = times.forward(c, rank);
+      work += sizes.micro_batches * (forward + times.backward(c, rank));
+      forwards += forward;
     }
     if (!row.waits) {
       bound = max(bound, work);
@@ -197,12 +201,12 @@ Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
     Seconds start = fill;
     if (row.forwards_first != nullptr) {
       const double first = row.forwards_first(rank, sizes);
-      const Seconds first_backward = all_forward + behind + waiting;
-      start = max(first_backward - done_before(first, sizes, rank, forwards, times), fill);
+      const Seconds turn = all_forward + behind + waiting;  // its first backward starts then
+      start = max(turn - done_before(first, sizes, rank, forwards, times), fill);
     }
     bound = max(bound, start + work + before);
-    fill += times.forward(0, rank) + times.transfer();
-    before += times.backward(0, rank) + times.transfer();
+    fill += first_forward + times.transfer();
+    before += first_backward + times.transfer();
     if (rank + 1 < p) behind -= times.backward(v - 1, rank + 1) + times.transfer();
   }
   return bound;

@@ -360,18 +360,25 @@ std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
   for (const auto& list : schedule.actions) {
     std::vector<EndMix> mixes;
     EndMix held{0, 0, 0};
+    bool more = false;  // than before the actions since the last backward
+    const auto keep = [&] {
+      const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
+      if (!std::exchange(more, false) || std::any_of(mixes.begin(), mixes.end(), covered)) return;
+      std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });
+      mixes.push_back(held);
+    };
     for (const Action& action : list) {
       if (action.kind == ActionKind::weight_gradient) continue;
-      const int step = action.kind == ActionKind::forward ? 1 : -1;
+      const bool forward = action.kind == ActionKind::forward;
+      if (!forward) keep();  // a forward after a forward only adds to what is held
+      const int step = forward ? 1 : -1;
       const int chunk = schedule.chunk_of(action);
       held.total += step;
       if (chunk == 0) held.first += step;
       if (chunk == chunks - 1) held.last += step;
-      const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
-      if (step < 0 || std::any_of(mixes.begin(), mixes.end(), covered)) continue;
-      std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });
-      mixes.push_back(held);
+      more = forward;
     }
+    keep();
     result.push_back(std::move(mixes));
   }
   return result;
