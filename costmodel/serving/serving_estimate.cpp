@@ -176,6 +176,7 @@ void fill_from_state(const SteadyState& state, const ServingSpec& s, int dp, dou
 }  // namespace
 
 void require_possible(const ServingScenario& s) {
+  require_host_link(s);
   const WeightFormat format = s.serving.weights_open ? WeightFormat::int4 : s.serving.weights;
   const Seconds least = least_token_time(s.model, s.cluster, format);
   const Seconds bound = s.serving.bound.tpot;
@@ -192,7 +193,6 @@ void require_possible(const ServingScenario& s) {
 
 ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& sizes) {
   require_possible(s);
-  require_host_link(s);
   auto [e, serving] = ready(s, sizes);
   note_assumptions(s, e);
   if (!e.fits) return e;

@@ -48,7 +48,8 @@ ServingEstimate disaggregated_estimate(const ServingScenario& scenario);
 // The one that the scenario's plan asks for.
 ServingEstimate planned_estimate(const ServingScenario& scenario);
 
-// Throws ConfigError for a bound below the least time that any plan of the cluster takes.
+// Throws ConfigError for a bound below the least time that any plan of the cluster takes, and for
+// weights kept on the host of a device that says no host bandwidth.
 void require_possible(const ServingScenario& scenario);
 
 // Throws ConfigError for pools that the plan says and that no devices have: sizes with a fault, or

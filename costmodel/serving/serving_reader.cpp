@@ -215,6 +215,9 @@ std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
                         const ClusterSpec& cluster) {
   if (model.heads % sizes.tp != 0)
     return fmt::format("{} attention heads are not divisible by tp {}", model.heads, sizes.tp);
+  const bool dense = model.moe_layers(0, model.layers) < model.layers;
+  if (dense && model.ffn_hidden % sizes.tp != 0)
+    return fmt::format("MLPs of {} columns are not divisible by tp {}", model.ffn_hidden, sizes.tp);
   if (sizes.pp > model.layers)
     return fmt::format("pp {} exceeds the {} layers", sizes.pp, model.layers);
   if (sizes.ep > 1) {

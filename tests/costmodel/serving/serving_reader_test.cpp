@@ -59,6 +59,10 @@ TEST_CASE("Sizes that a model is not served with are refused") {
   CHECK(fault("{tp: 2, ep: 3, dp: 1}", "mixtral-8x7b").find("ep 3 neither") != std::string::npos);
   CHECK(fault("{tp: 4}").empty());
   CHECK(fault("{tp: 4, ep: 2, dp: 2}", "mixtral-8x7b").empty());
+  auto narrow = served::usual("{tp: 4}").model;
+  narrow.ffn_hidden = 6;  // a rank's share of an MLP is whole columns
+  CHECK(sizes_fault({.tp = 4, .pp = 1, .ep = 1, .dp = 1}, narrow, served::usual("{}").cluster) ==
+        "MLPs of 6 columns are not divisible by tp 4");
 }
 
 TEST_CASE("dp is as many replicas as there are devices for") {

@@ -50,6 +50,13 @@ TEST_CASE("The best plan is that of trying all of them") {
   CHECK(best.per_device() == most);
 }
 
+TEST_CASE("Weights on a host whose link is not known are refused, not priced as infinitely slow") {
+  const auto s = open_scenario("concurrency: 64, cpu_offload_bytes: 4e9");
+  REQUIRE(s.cluster.device.host_bandwidth.value == 0);
+  CHECK_THROWS_WITH_AS(search_serving(s, 1), doctest::Contains("the device says no host bandwidth"),
+                       costmodel::ConfigError);
+}
+
 TEST_CASE("No plan of the front is worse in both") {
   const auto found = search_serving(open_scenario("concurrency: 256", "llama-2-70b"), 2);
   REQUIRE(found.front.size() > 1);
