@@ -174,10 +174,11 @@ Mark MapReader::mark_of(std::string_view key) const {
 
 std::vector<std::string_view> MapReader::unread() const {
   std::vector<std::string_view> keys;
-  for (const auto& entry : map_.entries)
+  for (const auto& entry : map_.entries) {
     if (entry.value.kind != Value::Kind::null &&
         std::find(known_.begin(), known_.end(), entry.key) == known_.end())
       keys.push_back(entry.key);
+  }
   return keys;
 }
 

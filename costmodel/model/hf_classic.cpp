@@ -70,10 +70,11 @@ class Classic : public HfTranslation {
   }
 
   void residual_after_norm() {
-    if (flag("apply_residual_connection_post_layernorm", false))
+    if (flag("apply_residual_connection_post_layernorm", false)) {
       tell(
           "apply_residual_connection_post_layernorm is left out: the same operators in another "
           "order");
+    }
   }
 
   std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0;
@@ -178,10 +179,11 @@ class GptNeo : public Classic {
     activation("activation_function", "gelu_new");
     learned("max_position_embeddings", 2048);
     const std::string letters = pattern();
-    if (letters.find('S') != std::string::npos)
+    if (letters.find('S') != std::string::npos) {
       size_or("sliding_window", "window_size", hf_tokens, 256);
-    else
+    } else {
       reader_.optional("window_size");
+    }
     reader_.optional("attention_layers");  // what attention_types means, written out
     put_pattern(letters, layers_, "attention_types");
     dropout({"resid_dropout", "embed_dropout", "attention_dropout"}, 0);

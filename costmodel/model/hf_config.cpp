@@ -139,9 +139,11 @@ const Family& find_family(const Value& map) {
   }
   std::vector<std::string> known;
   for (const Family& family : families) known.emplace_back(family.model_type);
-  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()})
-    for (const HfFamily& family : others)
+  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()}) {
+    for (const HfFamily& family : others) {
       if (known.back() != family.model_type) known.emplace_back(family.model_type);
+    }
+  }
   known.emplace_back("t5");
   known.emplace_back("mt5");
   known.emplace_back("nemotron_h");
@@ -438,10 +440,12 @@ namespace {
 Value translated(const Value& map, std::vector<std::string>& told) {
   const Value* type = type_of(map);
   const std::string word = type != nullptr ? type->text : "";
-  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()})
-    for (const HfFamily& family : others)
+  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()}) {
+    for (const HfFamily& family : others) {
       if (word == family.model_type || word == family.architecture)
         return family.read(language_model(map), told);
+    }
+  }
   if (is_t5_type(word)) return from_t5_config(map, word, told);
   if (is_nemotron_h_type(word)) return from_nemotron_h_config(map, told);
   Translation translation(map, find_family(map));

@@ -159,10 +159,11 @@ class GptOss : public Decoder {
     dropout({"attention_dropout"}, 0);
     if (reader_.optional("swiglu_limit") != nullptr)
       tell("swiglu_limit is left out: a step of the activation's kernel, not priced");
-    if (reader_.optional("quantization_config") != nullptr)
+    if (reader_.optional("quantization_config") != nullptr) {
       tell(
           "quantization_config is left out: training is in training.precision, whatever the file "
           "stores");
+    }
   }
 };
 

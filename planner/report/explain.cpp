@@ -109,10 +109,10 @@ const char* pipeline_text(const ParallelPlan& p, const Scenario& s) {
              : "the simulated pipeline, from first start to last end";
 }
 
-void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
-  const ParallelPlan p = e.plan;
+// What a micro-batch takes, and the pipeline if all stages were the slowest.
+void micro_batch_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan& p = e.plan;
   const auto cost = evaluator.cost(p);
-  rows.group("pipeline");
   const auto slowest_forward = *std::max_element(e.stage_forward.begin(), e.stage_forward.end());
   const auto slowest_backward = *std::max_element(e.stage_backward.begin(), e.stage_backward.end());
   rows.add("t_f", format_seconds(slowest_forward),
@@ -138,16 +138,21 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
                        cost.times.blocking ? "the sender waits" : "beside computation"));
   for (const Explained& row : explained_boundaries(p, s, cost))
     rows.add(row.symbol, row.value, row.from);
-  const ScheduleRow& row = row_of(p.schedule);
-  if (!is_listed(p.schedule)) {
-    const Seconds even =
-        pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
-                      slowest_backward - weight_gradient, Seconds(0), weight_gradient);
-    rows.add("T_even", format_seconds(even),
-             fmt::format("if all stages were the slowest, no transfers: {}", row.formula));
-  }
-  rows.add("T_bound", format_seconds(cost.bound.pipeline),
-           split
+  if (is_listed(p.schedule)) return;
+  const Seconds even =
+      pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
+                    slowest_backward - weight_gradient, Seconds(0), weight_gradient);
+  rows.add(
+      "T_even", format_seconds(even),
+      fmt::format("if all stages were the slowest, no transfers: {}", row_of(p.schedule).formula));
+}
+
+void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const ParallelPlan& p = e.plan;
+  rows.group("pipeline");
+  micro_batch_rows(e, s, evaluator, rows);
+  rows.add("T_bound", format_seconds(evaluator.cost(p).bound.pipeline),
+           splits_backward(p.schedule)
                ? "no schedule of this kind is shorter: wait for the first backward + work of the "
                  "worst rank"
                : "no schedule of these stages ends earlier: fill + work + drain of the worst rank");
