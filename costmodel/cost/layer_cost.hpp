@@ -3,6 +3,7 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/expert_exchange.hpp"
+#include "costmodel/cost/optimizer_step.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/plan/stack_spec.hpp"
@@ -37,6 +38,7 @@ struct LayerCost {
   double partial_weights = 0;  // those whose gradients are summed over the tensor ranks
   double largest_weights = 0;  // the largest number in one operator
   int products = 0;            // operators with a weight matrix
+  OptimizerShare optimizer;    // of optimizers that treat parameters unlike
 };
 
 // The inputs to the price of a step, except the operator itself.

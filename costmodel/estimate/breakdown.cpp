@@ -59,7 +59,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
     }
   }
   const double reductions = plan.zero >= 2 ? m : 1;
-  const auto reduce = plan.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+  const auto reduce = gradient_reduction(plan.zero, training.optimizer);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
   const double experts = c.ranks[rank].weights.experts;
   for (const auto& [held, ranks_of] :

@@ -20,11 +20,31 @@ Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& traini
 
 namespace {
 
-Seconds optimizer_time(const PlanInputs& in, const RankWeights& rank) {
+// Optimizers that treat parameters unlike: the same passes over their own states, and Muon's
+// products. With ZeRO 1 whole matrices are the ranks' shares (Megatron-LM,
+// core/optimizer/layer_wise_optimizer.py), taken as even.
+Seconds unlike_optimizer_time(const PlanInputs& in, const RankParameters& rank, double own) {
+  const TrainingSpec& training = in.on.training;
+  const OptimizerShare& share = rank.optimizer;
+  const double gradient = gradient_bytes_per_parameter(training);
+  const Bytes states =
+      Bytes(own * master_bytes_per_parameter(training)) + moments_kept_on(in.plan, share);
+  const Bytes moved =
+      Bytes(rank.all * gradient + own * (4 * gradient + weight_bytes_per_parameter(training))) +
+      states * 2;
+  const Seconds products =
+      in.plan.zero < 1
+          ? share.products
+          : Seconds(sharded(share.products.value, share.expert_products.value, in.plan));
+  return streaming_time(moved, optimizer_passes, in.on.cluster.device) + products;
+}
+
+Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
   const ClusterSpec& cluster = in.on.cluster;
   const TrainingSpec& training = in.on.training;
   const double part = sharded(rank.all, rank.experts, in.plan);
   const double own = in.plan.zero >= 1 ? part : rank.all;
+  if (!keeps_alike(training.optimizer)) return unlike_optimizer_time(in, rank, own);
   const Bytes parameters(own * weight_bytes_per_parameter(training));
   if (const auto measured = measured_optimizer(parameters, cluster.device)) {
     return *measured *
@@ -68,8 +88,8 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   return pass;
 }
 
-AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, const RankPass& pass,
-                             const GroupLayout& tensor) {
+AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights,
+                             const RankPass& pass, const GroupLayout& tensor) {
   const TrainingSpec& training = in.on.training;
   const ClusterSpec& cluster = in.on.cluster;
   const int zero = in.plan.zero;
@@ -90,7 +110,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
   };
   AfterPipeline after;
   if (zero < 2) {
-    const auto kind = zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+    const auto kind = gradient_reduction(zero, training.optimizer);
     const bool beside = training.overlap.overlap_grad_reduce &&
                         !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
     after.gradient_exposed =
@@ -112,7 +132,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankWeights& weights, c
 }  // namespace
 
 std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
-                                          std::span<const RankWeights> weights,
+                                          std::span<const RankParameters> weights,
                                           std::span<const StageRow> rows) {
   const GroupLayout tensor = in.mesh.layout(Axis::tensor, in.on.cluster);
   std::vector<AfterPipeline> all;

@@ -19,7 +19,7 @@ inline constexpr int optimizer_passes = 5;
 
 // By kind of pipeline rank.
 std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
-                                          std::span<const RankWeights> weights,
+                                          std::span<const RankParameters> weights,
                                           std::span<const StageRow> rows);
 
 // The ranks with a copy of the token table: the first; with an encoder, the one where the decoder

@@ -223,14 +223,14 @@ class RankChunks {
 };
 
 // Weights, gradients and optimizer states: what ZeRO leaves on each device.
-StageMemory states_of(const PlanInputs& in, const RankWeights& rank) {
+StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const TrainingSpec& training = in.on.training;
   const StackSpec& stack = training.stack;
   const bool fp32_shards = in.plan.zero == 3 && stack.memory.fp32_shards &&
                            stack.memory.master_weights && training.precision != Precision::fp32;
   constexpr double fp32 = 4;
   const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training);
-  const double states = optimizer_bytes_per_parameter(training) - (fp32_shards ? fp32 : 0);
+  const double shards = fp32_shards ? fp32 : 0;
   const double part = sharded(rank.all, rank.experts, in.plan);
   const auto kept = [&](int stage) { return in.plan.zero >= stage ? part : rank.all; };
   const bool both = stack.memory.bf16_optimizer && training.precision == Precision::bf16;
@@ -239,7 +239,12 @@ StageMemory states_of(const PlanInputs& in, const RankWeights& rank) {
   StageMemory memory;
   memory.weights = Bytes(kept(3) * weight);
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
-  memory.optimizer = Bytes(kept(1) * states);
+  if (keeps_alike(training.optimizer)) {
+    memory.optimizer = Bytes(kept(1) * (optimizer_bytes_per_parameter(training) - shards));
+  } else {
+    memory.optimizer = Bytes(kept(1) * (master_bytes_per_parameter(training) - shards)) +
+                       moments_kept_on(in.plan, rank.optimizer);
+  }
   return memory;
 }
 
@@ -280,7 +285,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
 
 }  // namespace
 
-std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> ranks) {
   const StackMemory& stack = in.on.training.stack.memory;

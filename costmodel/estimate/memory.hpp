@@ -13,7 +13,7 @@ namespace costmodel {
 // The rows of the ranks, in the storage of rows that nobody needs any more. `weights` and `after`
 // are by kind of rank; `transfer` are the bytes that a device sends to the next stage for a
 // micro-batch.
-std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> spent);
 

@@ -28,18 +28,19 @@ std::size_t fullest_of(const std::vector<RankRow>& ranks) {
 PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent) {
   PlanCost c;
   c.micro_batches = in.micro_batches;
-  const std::vector<RankWeights> weights = rank_weights(in);
+  const std::vector<RankParameters> weights = rank_weights(in);
   std::vector<StageRow> rows = stage_rows(in, weights, std::move(spent.stages).storage());
   Transfers transfers = transfers_of(in);
   c.transfer_bytes = transfers.longest.sent;
   c.ranks = rank_rows(in, weights, after_pipeline(in, weights, rows), c.transfer_bytes,
                       std::move(spent.ranks));
+  if (!keeps_alike(in.on.training.optimizer)) c.optimizer = weights.front().optimizer;
   c.offload = offload_of(in, c.ranks.front().memory);
   c.ranks.front().memory = without_offloaded(in, c.offload, c.ranks.front().memory);
   c.fullest = fullest_of(c.ranks);
   c.peak = c.ranks[c.fullest].memory.total();
   const double gradient = gradient_bytes_per_parameter(in.on.training);
-  for (const RankWeights& rank : weights)
+  for (const RankParameters& rank : weights)
     c.gradient_bytes = max(c.gradient_bytes, Bytes(rank.all * gradient));
   c.times = stage_times(in, rows, transfers, c.offload, std::move(spent.times));
   c.stages = StageRows(std::move(rows), in.alike->row_of);

@@ -51,6 +51,11 @@ struct RankWeights {
   bool operator==(const RankWeights&) const = default;
 };
 
+// The same with what an optimizer that treats parameters unlike keeps of them.
+struct RankParameters : RankWeights {
+  OptimizerShare optimizer;
+};
+
 // What follows a rank's last micro-batch.
 struct AfterPipeline {
   Seconds gradient_exposed;  // gradient reduction not hidden by backward
@@ -123,6 +128,7 @@ struct PlanCost {
   std::size_t fullest = 0;  // the rank with the highest memory use relative to its capacity
   Bytes peak;               // of the fullest rank
   Offload offload;
+  OptimizerShare optimizer;  // of rank 0, from an optimizer that treats parameters unlike
   Bounds bound;
 
   bool sums_table(std::size_t rank) const {

@@ -53,6 +53,8 @@ const LayerCost& PriceCache::layer(LayerKey key, LayerKind kind, const ParallelP
   const OpList list = build_layer(kind, on.model, context);
   LayerCost cost = layer_cost(list, what, pricing_of(plan, on));
   cost.partial_weights = partial_weights(list, context);
+  cost.optimizer =
+      optimizer_share(list, kind, on.model.tie_embeddings, on.training, on.cluster.device);
   known = std::make_shared<const LayerCost>(cost);
   return *known;
 }

@@ -25,9 +25,23 @@ double gradient_bytes_per_parameter(const TrainingSpec& t) {
   return storage_bytes(t.gradient_precision);
 }
 
+double master_bytes_per_parameter(const TrainingSpec& t) {
+  return t.precision != Precision::fp32 && t.stack.memory.master_weights ? 4 : 0;
+}
+
 double optimizer_bytes_per_parameter(const TrainingSpec& t) {
-  const double master = t.precision != Precision::fp32 && t.stack.memory.master_weights ? 4 : 0;
-  return master + (t.sgd ? 1 : 2) * storage_bytes(t.moment_precision);
+  constexpr double large = 1 << 16;  // rows and columns
+  const double moments =
+      keeps_alike(t.optimizer)
+          ? moments_kept(t.optimizer) * storage_bytes(t.moment_precision)
+          : moments_of_matrix(large, large, t.optimizer, storage_bytes(t.moment_precision)).value /
+                (large * large);
+  return master_bytes_per_parameter(t) + moments;
+}
+
+Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share) {
+  if (plan.zero < 1) return share.moments;
+  return Bytes(sharded(share.moments.value, share.expert_moments.value, plan));
 }
 
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {

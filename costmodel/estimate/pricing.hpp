@@ -22,7 +22,21 @@ struct Workload {
 double weight_bytes_per_parameter(const TrainingSpec& training);
 double gather_bytes_per_parameter(const TrainingSpec& training);  // of a gather of sharded weights
 double gradient_bytes_per_parameter(const TrainingSpec& training);
+double master_bytes_per_parameter(const TrainingSpec& training);  // the optimizer's fp32 copy
+// The master copy and the moments; of optimizers that treat parameters unlike, those of a large
+// matrix (cost/optimizer_step.hpp has them all).
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
+
+// The moments that a device keeps of its rank's, of optimizers that treat parameters unlike:
+// sharded from ZeRO 1 on.
+Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share);
+
+// How gradients are reduced over data parallel ranks. Muon's ranks own whole matrices, for which
+// Megatron-LM reduces as without ZeRO (core/optimizer/layer_wise_optimizer.py).
+constexpr CollectiveKind gradient_reduction(int zero, Optimizer optimizer) {
+  return zero == 0 || optimizer == Optimizer::muon ? CollectiveKind::all_reduce
+                                                   : CollectiveKind::reduce_scatter;
+}
 
 // The least time of a kernel: the host's launch, or its replay from a graph.
 Seconds kernel_launch(const Workload& on);

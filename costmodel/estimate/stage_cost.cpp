@@ -61,12 +61,54 @@ RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
   return sum;
 }
 
+// As weights_on; tables that a rank has once are counted once.
+OptimizerShare optimizer_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
+  const bool has_first = in.has_stage(ranks.rank, 0),
+             has_last = in.has_stage(ranks.rank, in.last_stage());
+  const ModelSpec& model = in.on.model;
+  const TrainingSpec& training = in.on.training;
+  const auto table_of = [&](double elements) {
+    const auto columns = static_cast<double>(model.embedding_width());
+    return OptimizerShare{moments_of_table(elements / columns, columns, training.optimizer,
+                                           storage_bytes(training.moment_precision)),
+                          {},
+                          {},
+                          {}};
+  };
+  const OptimizerShare table = table_of(vocabulary_table(model, in.plan.tp));
+  OptimizerShare sum;
+  for (const LayerPrices::Kind& kind : in.layers.all())
+    sum.add(kind.again->optimizer, kind.number(ranks.layers));
+  if (has_first) sum.add(in.layers.embedding->optimizer, 1);
+  if (ranks.layers.decoder_starts) {
+    sum.add(in.layers.decoder_embedding->optimizer, 1);
+    if (has_first) {
+      sum.add(table_of(shared_tables(model, in.plan.tp)), -1);
+    } else if (has_last && model.tie_embeddings) {
+      sum.add(table, -1);
+    }
+  }
+  if (!has_last) return sum;
+  sum.add(in.layers.head->optimizer, 1);
+  if (in.layers.mtp_layer != nullptr) {
+    const auto more = static_cast<double>(model.mtp_layers);
+    sum.add(in.layers.mtp_layer->optimizer, more);
+    sum.add(in.layers.mtp_start->optimizer, more);
+    sum.add(table, (has_first ? 0 : 1) - more);
+  }
+  if (model.tie_embeddings && has_first) sum.add(table, -1);
+  return sum;
+}
+
 }  // namespace
 
-std::vector<RankWeights> rank_weights(const PlanInputs& in) {
-  std::vector<RankWeights> all;
+std::vector<RankParameters> rank_weights(const PlanInputs& in) {
+  std::vector<RankParameters> all;
   all.reserve(in.alike->kinds.size());
-  for (const AlikeStages::Kind& kind : in.alike->kinds) all.push_back(weights_on(in, kind));
+  for (const AlikeStages::Kind& kind : in.alike->kinds) all.push_back({weights_on(in, kind), {}});
+  if (keeps_alike(in.on.training.optimizer)) return all;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].optimizer = optimizer_on(in, in.alike->kinds[i]);
   return all;
 }
 
@@ -191,7 +233,7 @@ ClusterSpec one_port(ClusterSpec cluster) {
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7).
-void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpec& network,
+void add_zero(const PlanInputs& in, const RankParameters& weights, const ClusterSpec& network,
               StageRow& row) {
   const TrainingSpec& training = in.on.training;
   const double parts =
@@ -226,7 +268,7 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
 
 }  // namespace
 
-std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                  std::vector<StageRow> rows) {
   rows.clear();
   const Pace pace = pace_of(in);

@@ -12,11 +12,11 @@
 namespace costmodel {
 
 // Parameters by kind of pipeline rank.
-std::vector<RankWeights> rank_weights(const PlanInputs& in);
+std::vector<RankParameters> rank_weights(const PlanInputs& in);
 
 // The rows of the stages, in the storage of rows that nobody needs any more. `weights` are by kind
 // of rank.
-std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankWeights> weights,
+std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                  std::vector<StageRow> spent);
 
 // Bytes of the hidden states of `tokens` tokens of every sequence of a micro-batch.

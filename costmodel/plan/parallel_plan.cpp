@@ -204,6 +204,16 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("choose pp among {}, or another global_batch",
                            divisors_text(training.global_batch));
       });
+  rules.require(
+      p.zero <= most_zero(training.optimizer), "zero",
+      [&] {
+        return fmt::format("ZeRO {} cuts the matrices that {} takes as a whole", p.zero,
+                           to_string(training.optimizer));
+      },
+      [&] {
+        return fmt::format("set zero: {}, or training.optimizer: adam",
+                           most_zero(training.optimizer));
+      });
   // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
   const std::int64_t rounds = std::min<std::int64_t>(
       std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));

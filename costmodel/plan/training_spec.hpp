@@ -7,6 +7,7 @@
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/plan/error_band.hpp"
+#include "costmodel/plan/optimizer.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
 namespace costmodel {
@@ -18,7 +19,7 @@ struct TrainingSpec {
   std::int64_t decoder_sequence = 0;  // tokens of the decoder; 0: a single stack
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::fp32;
-  bool sgd = false;  // stochastic gradient descent with momentum instead of Adam
+  Optimizer optimizer = Optimizer::adam;
   Precision moment_precision = Precision::fp32;  // of the optimizer's moments: fp32 or a 16-bit one
   bool narrow_attention = false;                 // attention's products in fp8
   Precision gather_precision = Precision::bf16;  // in which sharded weights are gathered and kept

@@ -27,7 +27,10 @@ Mechanisms of_training(const TrainingSpec& t) {
           {"fused expert products", t.fused_grouped_mlp},
           {"CUDA graphs", o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router},
           {"asynchronous tensor parallelism", o.async_tp},
-          {"stochastic gradient descent", t.sgd}};
+          {"stochastic gradient descent", is_sgd(t.optimizer)},
+          {"8-bit Adam", t.optimizer == Optimizer::adam8bit},
+          {"Adafactor", t.optimizer == Optimizer::adafactor},
+          {"Muon", t.optimizer == Optimizer::muon}};
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace {
 
 using T = TrainingSpec;
 
-constexpr std::array<std::string_view, 2> optimizer_names{"adam", "sgd"};  // by TrainingSpec::sgd
 
 // What is read, and what a key may need beside its map.
 struct Reading {
@@ -146,8 +145,8 @@ const Keys<Reading>& training_rows() {
               "precision", [] { return words_text(precision_names); },
               "of weights, activations and products; absent: bf16", read_precision),
           key::word<R>(
-              "optimizer", [](R& r) -> bool& { return r.training.sgd; }, optimizer_names,
-              "sgd has momentum; absent: adam"),
+              "optimizer", [](R& r) -> Optimizer& { return r.training.optimizer; },
+              optimizer_names, "sgd has momentum, plain_sgd none; absent: adam"),
           key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),

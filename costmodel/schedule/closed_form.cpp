@@ -121,10 +121,15 @@ class ChunkTimes {
         p_(p),
         last_(p * v - 1),
         folded_(row_of(kind).folded),
-        hold_(times.blocking && p > 1 && row_of(kind).waits ? times.transfer : Seconds(0)) {}
+        hold_(times.blocking && p > 1 && row_of(kind).waits ? times.transfer : Seconds(0)),
+        plain_(!folded_ && hold_.value == 0) {}
 
-  Seconds forward(int chunk, int rank) const { return forward(stage(chunk, rank)); }
+  Seconds forward(int chunk, int rank) const {
+    if (plain_) return times_.forward[static_cast<std::size_t>(chunk * p_ + rank)];
+    return forward(stage(chunk, rank));
+  }
   Seconds backward(int chunk, int rank) const {
+    if (plain_) return times_.backward[static_cast<std::size_t>(chunk * p_ + rank)];
     const int k = stage(chunk, rank);
     const bool sends = k > 0 && !(folded_ && k % p_ == 0);
     return times_.backward[static_cast<std::size_t>(k)] + (sends ? hold_ : Seconds(0));
@@ -146,6 +151,7 @@ class ChunkTimes {
   int p_, last_;
   bool folded_;
   Seconds hold_;
+  bool plain_;  // chunk c of rank r is stage c p + r, and nobody waits for a transfer
 };
 
 // The most forward work that a rank can have done before its first backward, whose forwards of all

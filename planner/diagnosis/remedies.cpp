@@ -213,12 +213,24 @@ void smaller_states(const Scenario& s, Attempts& diagnosis) {
   try_change(changed, "moments of two bytes: training.moment_precision=bf16", diagnosis);
 }
 
-void plainer_optimizer(const Scenario& s, Attempts& diagnosis) {
-  if (s.training.sgd) return;
-  diagnosis.tried.emplace_back("sgd");
-  Scenario changed = s;
-  changed.training.sgd = true;
-  try_change(changed, "one moment instead of two: training.optimizer=sgd", diagnosis);
+// Optimizers that keep less, the nearest to Adam first. What a stack's own program has not, its
+// export says.
+void leaner_optimizer(const Scenario& s, Attempts& diagnosis) {
+  using costmodel::Optimizer;
+  if (s.training.optimizer != Optimizer::adam) return;
+  const std::pair<Optimizer, const char*> leaner[] = {
+      {Optimizer::adam8bit, "moments of one byte, by blocks (bitsandbytes)"},
+      {Optimizer::muon, "one moment of matrices instead of two"},
+      {Optimizer::adafactor, "sums of rows and columns instead of moments"},
+      {Optimizer::sgd, "one moment instead of two"}};
+  for (const auto& [optimizer, what] : leaner) {
+    if (s.plan.zero.value_or(0) > most_zero(optimizer)) continue;
+    diagnosis.tried.emplace_back(to_string(optimizer));
+    Scenario changed = s;
+    changed.training.optimizer = optimizer;
+    try_change(changed, fmt::format("{}: training.optimizer={}", what, to_string(optimizer)),
+               diagnosis);
+  }
 }
 
 // The stack whose best plan is the quickest of those that fit.
@@ -371,7 +383,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
     recomputed_modules(s, diagnosis);
     smaller_states(s, diagnosis);
     other_stack(s, stacks, diagnosis);
-    plainer_optimizer(s, diagnosis);
+    leaner_optimizer(s, diagnosis);
   }
   more_devices(s, diagnosis);
   if (!memory_lacks) {

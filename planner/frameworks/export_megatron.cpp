@@ -280,7 +280,13 @@ void write_precision(const TrainingSpec& t, Writer& out) {
 
 // ZeRO-1 is the distributed optimizer; ZeRO-2 and 3 are Megatron-FSDP, which includes it.
 void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
-  out.put("--optimizer", t.sgd ? "sgd" : "adam");
+  using costmodel::Optimizer;
+  const bool muon = t.optimizer == Optimizer::muon;
+  out.put("--optimizer", costmodel::is_sgd(t.optimizer) ? "sgd" : to_string(t.optimizer));
+  if (t.optimizer == Optimizer::plain_sgd) out.put("--sgd-momentum", "0");
+  if (muon) out.put("--muon-tp-mode", "blockwise");
+  out.flag_if(muon, "--muon-no-split-qkv");
+  out.note_if(muon, "Muon needs the package emerging-optimizers");
   out.flag_if(p.zero == 1, "--use-distributed-optimizer");
   if (t.moment_precision != Precision::fp32) {
     const auto name = to_string(t.moment_precision);

@@ -72,6 +72,13 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Refusals& r) {
            "set expert_overlap: false, and shared_expert_overlap: false");
 }
 
+void check_optimizer(const Scenario& s, Refusals& r) {
+  const costmodel::Optimizer optimizer = s.training.optimizer;
+  r.refuse(optimizer != costmodel::Optimizer::adam && !is_sgd(optimizer), "optimizer",
+           fmt::format("{} is built by your program, not by ds_config.json", to_string(optimizer)),
+           "set training.optimizer: adam, and pass your optimizer to deepspeed.initialize");
+}
+
 void check_recompute(const ParallelPlan& p, Refusals& r) {
   r.refuse(p.recompute.granularity == Recomputation::selective, "recompute",
            "activation checkpointing recomputes whole layers", "set recompute: full, or none");
@@ -81,7 +88,10 @@ void check_recompute(const ParallelPlan& p, Refusals& r) {
 }
 
 Json optimizer_json(const Scenario& s) {
-  if (s.training.sgd) return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", 0.9}}}};
+  if (is_sgd(s.training.optimizer)) {
+    const double momentum = s.training.optimizer == costmodel::Optimizer::sgd ? 0.9 : 0;
+    return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", momentum}}}};
+  }
   return {
       {"type", "AdamW"},
       {"params",
@@ -170,6 +180,7 @@ std::vector<costmodel::Violation> deepspeed_violations(const Scenario& scenario,
   check_pipeline(plan, refusals);
   check_axes(scenario, plan, refusals);
   check_exchange(scenario, plan, refusals);
+  check_optimizer(scenario, refusals);
   check_recompute(plan, refusals);
   return refusals.found;
 }

@@ -200,9 +200,9 @@ void read_training(DeepSpeedImport& in, const Around& script) {
   }
   if (const Json* type = in.find("optimizer", "type"); type != nullptr && type->is_string()) {
     const auto name = type->get<std::string>();
-    const bool sgd = name == "SGD";
-    in.put("training", "optimizer", sgd ? "sgd" : "adam");
-    if (!sgd && name.find("Adam") == std::string::npos) {
+    const bool sgd = name == "SGD", muon = name == "Muon";
+    in.put("training", "optimizer", sgd ? "sgd" : muon ? "muon" : "adam");
+    if (!sgd && !muon && name.find("Adam") == std::string::npos) {
       in.job.left_out.push_back(
           fmt::format("optimizer.type {}: taken as adam", costmodel::shortened(name)));
     }

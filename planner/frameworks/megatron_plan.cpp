@@ -15,7 +15,8 @@ namespace planner {
 namespace {
 
 void read_zero(MegatronImport& in) {
-  const bool one = in.has("--use-distributed-optimizer");
+  const bool layers = in.text("--optimizer", "adam") == "dist_muon";  // as muon, sharded
+  const bool one = in.has("--use-distributed-optimizer") || layers;
   const std::string strategy = in.text("--data-parallel-sharding-strategy", "no_shard");
   std::string zero = one ? "1" : "0";
   if (in.has("--use-megatron-fsdp")) {

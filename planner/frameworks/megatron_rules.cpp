@@ -226,7 +226,12 @@ void check_optimizer(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(p.zero == 0 || !t.overlap.overlap_param_gather || t.overlap.overlap_grad_reduce,
                 "zero", "Megatron-LM: --overlap-param-gather needs --overlap-grad-reduce",
                 "set both keys of training.overlap alike");
-  rules.require(p.zero == 0 || !t.sgd, "zero",
+  using costmodel::Optimizer;
+  rules.require(t.optimizer == Optimizer::adam || t.optimizer == Optimizer::muon ||
+                    costmodel::is_sgd(t.optimizer),
+                "optimizer", "Megatron-LM: its optimizers are adam, sgd and muon",
+                "set training.optimizer: adam");
+  rules.require(p.zero == 0 || !costmodel::is_sgd(t.optimizer), "zero",
                 "Megatron-LM: the distributed optimizer and FSDP work with Adam only",
                 "set zero: 0, or training.optimizer: adam");
 }

@@ -117,8 +117,14 @@ void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
     in.miss("training.sequence", "the arguments have no --seq-length");
   read_precisions(in);
   const std::string optimizer = in.text("--optimizer", "adam");
-  in.put("training.optimizer", optimizer == "sgd" ? "sgd" : "adam");
-  if (optimizer != "sgd" && optimizer != "adam") in.leave_out("--optimizer", "taken as adam");
+  const bool muon = optimizer == "muon" || optimizer == "dist_muon";
+  const bool plain = optimizer == "sgd" && in.text("--sgd-momentum", "0.9") == "0";
+  in.put("training.optimizer", muon                 ? "muon"
+                               : plain              ? "plain_sgd"
+                               : optimizer == "sgd" ? "sgd"
+                                                    : "adam");
+  if (!muon && optimizer != "sgd" && optimizer != "adam")
+    in.leave_out("--optimizer", "taken as adam");
   if (in.whole("--num-experts", 0) > 0) {
     in.copy_all("training.", WordOf::experts);
     in.has("--moe-pad-expert-input-to-capacity");

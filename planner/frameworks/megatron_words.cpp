@@ -81,7 +81,7 @@ constexpr std::array<std::string_view, 6> harmless{
     "replication*",
     // optimization, initialization and evaluation
     "lr* min-lr weight-decay* start-weight-decay end-weight-decay no-weight-decay-cond-type "
-    "wd-incr-steps wsd-* clip-grad adam-* sgd-momentum decoupled-* head-lr-mult warmup loss-"
+    "wd-incr-steps wsd-* clip-grad adam-* muon-* sgd-momentum decoupled-* head-lr-mult warmup loss-"
     "scale* initial-loss-scale min-loss-scale hysteresis seed init-* no-initialization "
     "embedding-init-method-std use-cpu-initialization data-parallel-random-init norm-epsilon "
     "apply-wd-to-qk-layernorm mup-* train-iters train-samples eval-* full-validation "

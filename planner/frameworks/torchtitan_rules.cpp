@@ -51,7 +51,8 @@ void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion 
   r.refuse(t.moment_precision != Precision::fp32, "moment_precision",
            "the optimizer's moments have the parameters' precision, fp32",
            "set training.moment_precision: fp32");
-  r.refuse(t.sgd, "optimizer", "its optimizers are Adam and AdamW", "set training.optimizer: adam");
+  r.refuse(t.optimizer != costmodel::Optimizer::adam, "optimizer",
+           "its optimizers are Adam and AdamW", "set training.optimizer: adam");
   r.refuse(t.capacity_factor > 0 || t.expert_buffer_factor > 0, "capacity_factor",
            "experts take every token that is routed to them",
            "leave training.capacity_factor and expert_buffer_factor out");

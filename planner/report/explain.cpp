@@ -208,10 +208,13 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   rows.group("memory");
   const auto cost = evaluator.cost(p);
   const double w = weight_bytes_per_parameter(s.training),
-               g = gradient_bytes_per_parameter(s.training),
-               o = optimizer_bytes_per_parameter(s.training);
-  rows.add("psi", costmodel::format_count(cost.ranks.front().weights.all),
-           "parameters on one device of stage 0");
+               g = gradient_bytes_per_parameter(s.training);
+  const costmodel::RankWeights& weights = cost.ranks.front().weights;
+  const bool alike = keeps_alike(s.training.optimizer);
+  const double o =
+      alike ? optimizer_bytes_per_parameter(s.training)
+            : master_bytes_per_parameter(s.training) + cost.optimizer.moments.value / weights.all;
+  rows.add("psi", costmodel::format_count(weights.all), "parameters on one device of stage 0");
   rows.add(
       "bytes", number(w + g + o),
       fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d", w,
@@ -221,6 +224,16 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                   : p.zero == 2 ? "gradients' and optimizer's"
                                 : "all") +
           (p.zero > 0 && p.cp > 1 ? " x c" : ""));
+  if (!alike) {
+    rows.add("moments", format_bytes(cost.optimizer.moments),
+             fmt::format("of all parameters on stage 0, by {}: matrices, tables and vectors apart",
+                         to_string(s.training.optimizer)));
+  }
+  if (cost.optimizer.products.value > 0) {
+    rows.add("muon", format_seconds(cost.optimizer.products),
+             "five Newton-Schulz iterations of 4 d^2 D + 2 d^3 FLOPs for each matrix of stage 0, d "
+             "its shorter side (arXiv:2502.16982)");
+  }
   const auto region = costmodel::region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const std::string& name) {
     const auto& layer = evaluator.layer(kind, p, region);

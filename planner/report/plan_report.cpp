@@ -141,10 +141,13 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
                                  ? fmt::format("({} + {})", format_integer(s.training.sequence),
                                                format_integer(s.training.decoder_sequence))
                                  : format_integer(s.training.sequence);
+  const std::string optimizer = s.training.optimizer == costmodel::Optimizer::adam
+                                    ? ""
+                                    : fmt::format(", {}", to_string(s.training.optimizer));
   const std::string how =
-      escaped(fmt::format("global batch {} x {} tokens, {}, stack {}",
+      escaped(fmt::format("global batch {} x {} tokens, {}{}, stack {}",
                           format_integer(s.training.global_batch), tokens,
-                          to_string(s.training.precision), s.training.stack.name),
+                          to_string(s.training.precision), optimizer, s.training.stack.name),
               style);
   if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
   return style.style.bold(what) + "\n" + how + "\n";

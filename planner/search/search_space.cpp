@@ -142,13 +142,14 @@ namespace {
 std::vector<int> zero_choices(const Scenario& s, int replicas) {
   if (s.plan.zero) return {*s.plan.zero};
   if (replicas == 1) return {0};  // nothing to shard over
+  const int most = std::min(s.training.stack.offers.max_zero, most_zero(s.training.optimizer));
   if (!s.search.zero.empty()) {
     std::vector<int> offered = s.search.zero;
-    std::erase_if(offered, [&](int z) { return z > s.training.stack.offers.max_zero; });
+    std::erase_if(offered, [most](int z) { return z > most; });
     return offered;
   }
   std::vector<int> stages;
-  for (int z = 0; z <= s.training.stack.offers.max_zero; ++z) stages.push_back(z);
+  for (int z = 0; z <= most; ++z) stages.push_back(z);
   return stages;
 }
 

@@ -88,7 +88,8 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
          "recompute",
          fmt::format("the runtime does not recompute as stack {} does", training.stack.name),
          "set recompute: full, or choose another training.stack");
-  refuse(training.sgd, "optimizer", "the runtime's optimizer is Adam", "set optimizer: adam");
+  refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
+         "the runtime's optimizer is Adam", "set optimizer: adam");
   return found;
 }
 

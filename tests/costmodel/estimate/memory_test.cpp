@@ -49,11 +49,11 @@ TEST_CASE("bytes a parameter by precision and optimizer") {
         16);
   t.gradient_precision = Precision::fp32;
   CHECK(gradient_bytes_per_parameter(t) == 4);  // Megatron's 18 bytes
-  t.sgd = true;
+  t.optimizer = Optimizer::sgd;
   CHECK(optimizer_bytes_per_parameter(t) == 8);
   t.stack.memory.master_weights = false;
   CHECK(optimizer_bytes_per_parameter(t) == 4);
-  t.sgd = false;
+  t.optimizer = Optimizer::adam;
   t.precision = Precision::fp32;
   CHECK(weight_bytes_per_parameter(t) + gradient_bytes_per_parameter(t) +
             optimizer_bytes_per_parameter(t) ==

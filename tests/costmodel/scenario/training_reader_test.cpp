@@ -51,7 +51,7 @@ TEST_CASE("what is written stands above the stack") {
       "overlap: {pp_overlap: true}");
   CHECK(t.stack.name == "megatron-2021");
   CHECK(t.gradient_precision == Precision::fp32);
-  CHECK(t.sgd);
+  CHECK(t.optimizer == Optimizer::sgd);
   CHECK(t.narrow_attention);
   CHECK(t.capacity_factor == 1.5);
   CHECK(t.expert_imbalance == 1);

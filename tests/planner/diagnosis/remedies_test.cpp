@@ -75,6 +75,12 @@ TEST_CASE("nearer than twice the devices, and what changes least first") {
                                        "plan.recompute={modules: [",
                                        "moments of two bytes: training.moment_precision=bf16: ",
                                        "another stack: training.stack=megatron-bridge: ",
+                                       "moments of one byte, by blocks (bitsandbytes): "
+                                       "training.optimizer=adam8bit: ",
+                                       "one moment of matrices instead of two: "
+                                       "training.optimizer=muon: ",
+                                       "sums of rows and columns instead of moments: "
+                                       "training.optimizer=adafactor: ",
                                        "one moment instead of two: training.optimizer=sgd: ",
                                        "16 devices instead of 8 (more than the 8 whose links are "
                                        "described): ",

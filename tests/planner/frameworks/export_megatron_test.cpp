@@ -141,7 +141,15 @@ TEST_CASE("ZeRO, recomputation, overlap, precision") {
   const auto first = with([](auto&, auto& p) { p.recompute = {Recomputation::full, 3}; });
   CHECK((has(first, "--recompute-method block") && has(first, "--recompute-num-layers 3")));
   CHECK(has(with([](auto&, auto& p) { p.sequence_parallel = true; }), "--tp-comm-overlap"));
-  CHECK(has(with([](auto& s, auto&) { s.training.sgd = true; }), "--optimizer sgd"));
+  CHECK(has(with([](auto& s, auto&) { s.training.optimizer = costmodel::Optimizer::sgd; }),
+            "--optimizer sgd"));
+  const auto muon = with([](auto& s, auto& p) {
+    s.training.optimizer = costmodel::Optimizer::muon;
+    p.zero = 1;
+  });
+  CHECK(has(muon, "--optimizer muon"));
+  CHECK(has(muon, "--muon-tp-mode blockwise"));
+  CHECK(has(muon, "--use-distributed-optimizer"));
   CHECK(has(with([](auto& s, auto&) {
               s.training.precision = s.training.gradient_precision = costmodel::Precision::fp16;
             }),

@@ -90,6 +90,28 @@ TEST_CASE("a log becomes a scenario") {
   CHECK(resolve_plan(s).dp == 8);
 }
 
+TEST_CASE("Muon, sharded by whole matrices under its former name too, and SGD without momentum") {
+  const auto taken = [](const std::string& arguments) {
+    return scenario_of(
+        of_script(
+            "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 \\\n"
+            "  --num-attention-heads 8 --seq-length 512 --max-position-embeddings 512 \\\n"
+            "  --micro-batch-size 1 --global-batch-size 8 --bf16 --vocab-size 50257 " +
+            arguments + "\n"),
+        "dgx-h100");
+  };
+  for (const char* arguments :
+       {"--optimizer dist_muon", "--optimizer muon --use-distributed-optimizer"}) {
+    CAPTURE(arguments);
+    const Scenario s = taken(arguments);
+    CHECK(s.training.optimizer == costmodel::Optimizer::muon);
+    CHECK(resolve_plan(s).zero == 1);
+  }
+  CHECK(taken("--optimizer sgd --sgd-momentum 0").training.optimizer ==
+        costmodel::Optimizer::plain_sgd);
+  CHECK(taken("--optimizer sgd").training.optimizer == costmodel::Optimizer::sgd);
+}
+
 TEST_CASE("200 random plans that Megatron-LM takes come back from their scripts") {
   const auto accepts = [](const Scenario& in, const ParallelPlan& plan) {
     return planner::megatron_violations(in, plan).empty();

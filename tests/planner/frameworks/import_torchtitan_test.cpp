@@ -54,7 +54,7 @@ void check_training(const Scenario& in, const Scenario& out) {
   CHECK(a.precision == b.precision);
   CHECK(a.gather_precision == b.gather_precision);
   CHECK(a.gradient_precision == b.gradient_precision);
-  CHECK(a.sgd == b.sgd);
+  CHECK(a.optimizer == b.optimizer);
   for (const auto flag :
        {&costmodel::Overlap::overlap_grad_reduce, &costmodel::Overlap::overlap_param_gather,
         &costmodel::Overlap::tp_comm_overlap, &costmodel::Overlap::pp_overlap,

@@ -68,7 +68,7 @@ void check_back(const Scenario& in, const ParallelPlan& sent,
   };
   CHECK(is_wide(out) == is_wide(in));
   CHECK((is_wide(out) || out.training.gradient_precision == out.training.precision));
-  CHECK(out.training.sgd == in.training.sgd);
+  CHECK(out.training.optimizer == in.training.optimizer);
   CHECK(out.training.overlap.overlap_grad_reduce == in.training.overlap.overlap_grad_reduce);
 }
 

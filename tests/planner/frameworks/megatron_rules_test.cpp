@@ -133,7 +133,10 @@ TEST_CASE("refused: optimizer and recomputation") {
        "--overlap-param-gather needs the distributed optimizer");
   says([](auto& s, auto& p) { s.training.overlap.overlap_grad_reduce = false, p.zero = 1; },
        "--overlap-param-gather needs --overlap-grad-reduce");
-  says([](auto& s, auto& p) { s.training.sgd = true, p.zero = 1; }, "with Adam only");
+  says([](auto& s, auto& p) { s.training.optimizer = costmodel::Optimizer::sgd, p.zero = 1; },
+       "with Adam only");
+  says([](auto& s, auto&) { s.training.optimizer = costmodel::Optimizer::adam8bit; },
+       "its optimizers are adam, sgd and muon");
   says(
       [](auto&, auto& p) {
         p.recompute = {Recomputation::selective, 2};

@@ -37,7 +37,7 @@ inline void check_training(const Scenario& in, const Scenario& out, const Parall
   CHECK(a.precision == b.precision);
   CHECK((a.gradient_precision == costmodel::Precision::fp32) ==
         (b.gradient_precision == costmodel::Precision::fp32));
-  CHECK(a.sgd == b.sgd);
+  CHECK(a.optimizer == b.optimizer);
   CHECK(a.moment_precision == b.moment_precision);
   CHECK(a.capacity_factor == b.capacity_factor);
   CHECK(a.overlap.overlap_grad_reduce == b.overlap.overlap_grad_reduce);
