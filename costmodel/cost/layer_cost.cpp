@@ -67,7 +67,7 @@ const GroupLayout& Pricing::group_of(Axis axis) const {
 
 double Pricing::factor_of(const Op& op) const {
   if (std::holds_alternative<FlashAttention>(op)) return attention_factor;
-  if (is_product(op)) return 1;
+  if (is_product(op) || std::holds_alternative<Dequantise>(op)) return 1;
   return std::holds_alternative<Permute>(op) ? permute_factor : elementwise_factor;
 }
 
@@ -197,6 +197,23 @@ std::int64_t local_experts(const OpList& list) {
 
 }  // namespace
 
+namespace {
+
+void add_frozen(const OpList& list, const Pricing& pricing, LayerCost& cost) {
+  for (const Node& node : list.nodes) {
+    if (!node.frozen()) continue;
+    const Bytes stored = frozen_weights(node, storage_bytes(pricing.precision));
+    cost.frozen += stored;
+    cost.largest_frozen = max(cost.largest_frozen, stored);
+    if (is_expert(node.op)) cost.frozen_experts += stored;
+  }
+  OpList first = list;
+  first.input_trained = false;
+  cost.first_backward = price(backward_steps(first), first, pricing);
+}
+
+}  // namespace
+
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
@@ -206,11 +223,13 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);
   cost.recompute = price(recompute_steps(list, what), list, pricing);
   cost.footprint = footprint(list, what);
+  if (list.adapted) add_frozen(list, pricing, cost);
   for (const Node& node : list.nodes) {
+    cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
+    if (node.frozen()) continue;
     const double weights = weights_of(node.op);
     cost.weights += weights;
     cost.largest_weights = std::max(cost.largest_weights, weights);
-    cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
     if (is_expert(node.op)) cost.expert_weights += weights;
   }
   return cost;

@@ -33,12 +33,15 @@ struct LayerCost {
   Cost input_gradient, weight_gradient;  // its two parts, for schedules that split the backward
   Cost recompute;
   Footprint footprint;
-  double weights = 0;          // parameters on this device
+  double weights = 0;          // trained parameters on this device
   double expert_weights = 0;   // expert parameters among them
   double partial_weights = 0;  // those whose gradients are summed over the tensor ranks
   double largest_weights = 0;  // the largest number in one operator
   int products = 0;            // operators with a weight matrix
   OptimizerShare optimizer;    // of optimizers that treat parameters unlike
+  // With adapters: of weights that are not trained, which `weights` are without.
+  Bytes frozen, frozen_experts, largest_frozen;
+  Cost first_backward;  // as `backward`, of a model's first layer
 };
 
 // The inputs to the price of a step, except the operator itself.

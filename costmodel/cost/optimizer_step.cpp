@@ -83,6 +83,7 @@ OptimizerShare optimizer_share(const OpList& list, LayerKind kind, bool tied,
     if (experts) share.expert_products += products;
   };
   for (const Node& node : list.nodes) {
+    if (node.frozen()) continue;
     if (const auto* o = std::get_if<Linear>(&node.op)) {
       const auto n = static_cast<double>(o->n);
       if (kind == LayerKind::head) {

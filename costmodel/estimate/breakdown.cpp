@@ -1,6 +1,7 @@
 #include "costmodel/estimate/breakdown.hpp"
 
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "costmodel/estimate/layer_mix.hpp"
@@ -61,13 +62,15 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
   const double reductions = plan.zero >= 2 ? m : 1;
   const auto reduce = gradient_reduction(plan.zero, training.optimizer);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
-  const double experts = c.ranks[rank].weights.experts;
-  for (const auto& [held, ranks_of] :
-       {std::pair{c.ranks[rank].weights.all - experts, std::int64_t{plan.replicas()}},
-        std::pair{experts, plan.expert_replicas()}}) {
+  const RankWeights& own = c.ranks[rank].weights;
+  for (const auto& [held, frozen, ranks_of] :
+       {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,
+                   std::int64_t{plan.replicas()}},
+        std::tuple{own.experts, own.frozen_experts, plan.expert_replicas()}}) {
     const int group = static_cast<int>(ranks_of);
     const Bytes gradients(held * gradient_bytes_per_parameter(training));
-    const Bytes weights(held * gather_bytes_per_parameter(training));
+    Bytes weights(held * gather_bytes_per_parameter(training));
+    if (plan.zero == 3) weights += frozen;
     sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
     sum.add(CollectiveKind::all_gather,
             collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);

@@ -71,6 +71,7 @@ struct Estimate {
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;
+  double trained_parameters = 0;      // of adapters, if only these are
   Flops model_flops, hardware_flops;  // per iteration, all devices; attention in full
   Flops causal_model_flops;           // the same with attention halved for causality
   double tokens_per_s = 0;

@@ -174,7 +174,9 @@ std::size_t last_table(const PlanInputs& in) {
 TableSum table_sum(const PlanInputs& in) {
   const ClusterSpec& cluster = in.on.cluster;
   TableSum sum{{}, table_ranks(in.on.model, in.mixes(), last_table(in))};
-  if (sum.ranks.empty() || !in.on.training.stack.collectives.embedding_all_reduce) return sum;
+  if (sum.ranks.empty() || !in.on.training.stack.collectives.embedding_all_reduce ||
+      in.on.training.fine_tuning.adapts())
+    return sum;
   std::size_t longest = 0;
   for (std::size_t i = 1; i < sum.ranks.size(); ++i)
     longest = std::max(longest, sum.ranks[i] - sum.ranks[i - 1]);

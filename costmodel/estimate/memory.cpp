@@ -238,6 +238,9 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const double gradients = stack.zero.whole_gradients ? rank.all : kept(2);
   StageMemory memory;
   memory.weights = Bytes(kept(3) * weight);
+  memory.weights += in.plan.zero >= 3
+                        ? Bytes(sharded(rank.frozen.value, rank.frozen_experts.value, in.plan))
+                        : rank.frozen;
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
   if (keeps_alike(training.optimizer)) {
     memory.optimizer = Bytes(kept(1) * (optimizer_bytes_per_parameter(training) - shards));
@@ -248,19 +251,25 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   return memory;
 }
 
-// The most parameters that ZeRO gathers at a time on a rank: of a layer, or of one of its modules.
-double largest_layer(const PlanInputs& in, std::size_t rank) {
-  const auto gathered = [&in](const LayerCost& layer) {
-    return in.on.training.stack.zero.by_module ? layer.largest_weights : layer.weights;
-  };
+// The most of a layer on a rank.
+template <class Size>
+double largest_layer(const PlanInputs& in, std::size_t rank, Size size) {
   double most = 0;
-  for (const LayerPrices::Kind& kind : in.layers.all())
-    most = std::max(most, gathered(*kind.again));
-  if (in.has_stage(rank, 0)) most = std::max(most, gathered(*in.layers.embedding));
-  if (in.mixes()[rank].decoder_starts)
-    most = std::max(most, gathered(*in.layers.decoder_embedding));
-  if (in.has_stage(rank, in.last_stage())) most = std::max(most, gathered(*in.layers.head));
+  for (const LayerPrices::Kind& kind : in.layers.all()) most = std::max(most, size(*kind.again));
+  if (in.has_stage(rank, 0)) most = std::max(most, size(*in.layers.embedding));
+  if (in.mixes()[rank].decoder_starts) most = std::max(most, size(*in.layers.decoder_embedding));
+  if (in.has_stage(rank, in.last_stage())) most = std::max(most, size(*in.layers.head));
   return most;
+}
+
+// The bytes that ZeRO-3 gathers at a time: of a layer, or of one of its modules.
+double largest_gather(const PlanInputs& in, std::size_t rank) {
+  const bool module = in.on.training.stack.zero.by_module;
+  const double weight = weight_bytes_per_parameter(in.on.training);
+  return largest_layer(in, rank, [=](const LayerCost& layer) {
+    return module ? std::max(layer.largest_weights * weight, layer.largest_frozen.value)
+                  : layer.weights * weight + layer.frozen.value;
+  });
 }
 
 // Buffers: transfers in both directions; for ZeRO-3 the layer being computed and the one being
@@ -276,10 +285,15 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
   } else if (plan.pp > 1) {
     buffers += transfer * (2.0 * plan.chunks());
   }
-  const double largest = largest_layer(in, rank);
-  const double gathered = plan.zero < 3 ? 0 : training.stack.zero.prefetch ? 2 : 1;
-  buffers += Bytes(gathered * largest * weight_bytes_per_parameter(training));
-  if (plan.zero >= 2) buffers += Bytes(largest * gradient_bytes_per_parameter(training));
+  const bool module = training.stack.zero.by_module;
+  if (plan.zero == 3)
+    buffers += Bytes((training.stack.zero.prefetch ? 2 : 1) * largest_gather(in, rank));
+  if (plan.zero >= 2) {
+    const double trained = largest_layer(in, rank, [module](const LayerCost& layer) {
+      return module ? layer.largest_weights : layer.weights;
+    });
+    buffers += Bytes(trained * gradient_bytes_per_parameter(training));
+  }
   return buffers;
 }
 

@@ -25,6 +25,11 @@ std::vector<std::string> notes_of(const Workload& on, const Offload& offload) {
         each > Seconds(0) ? fmt::format("{} a kernel at least", format_seconds(each))
                           : "and cost nothing: the device's file has no launch.graph_kernel_s"));
   }
+  if (on.training.fine_tuning.adapts()) {
+    notes.push_back(
+        "fine-tuning: model FLOPs and MFU count what is computed, two thirds of a frozen product's "
+        "(no weight gradient) and the adapters");
+  }
   for (const auto& assumption : on.training.assumed) notes.push_back("training: " + assumption);
   for (const auto& assumption : on.cluster.assumed) notes.push_back("cluster: " + assumption);
   if (const OwnRuns& own = on.cluster.measured; own.time_factor != 1) {

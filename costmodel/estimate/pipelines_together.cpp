@@ -8,6 +8,7 @@
 #include "costmodel/estimate/notes.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/trained_parameters.hpp"
 
 namespace costmodel {
 
@@ -16,7 +17,8 @@ Seconds sum_across(const ModelSpec& model, const ClusterSpec& cluster,
   const auto all = groups_of(cluster);
   if (all.size() == 1) return {};
   const auto groups = static_cast<double>(all.size());
-  const Bytes gradients(parameter_count(model) * gradient_bytes_per_parameter(training));
+  const Bytes gradients(trained_parameters(model, training.fine_tuning) *
+                        gradient_bytes_per_parameter(training));
   Seconds slowest;
   for (const ClusterSpec& group : all) {
     const Bytes step = gradients / (groups * static_cast<double>(group.devices));
@@ -154,6 +156,7 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
     if (sent.total() > e.traffic.total()) e.traffic = sent;
   e.parameters = parameter_count(whole.model());
   e.active_parameters = active_parameter_count(whole.model());
+  e.trained_parameters = trained_parameters(whole.model(), whole.training().fine_tuning);
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), offload);
   return e;

@@ -43,11 +43,12 @@ class StageRows {
   Index row_of_;
 };
 
-// Parameters on one device of a pipeline rank.
+// Trained parameters on one device of a pipeline rank, and what its frozen ones take.
 struct RankWeights {
   double all = 0;
   double experts = 0;  // those of experts among them
   double partial = 0;  // those with gradients summed over tensor ranks
+  Bytes frozen, frozen_experts;
   bool operator==(const RankWeights&) const = default;
 };
 

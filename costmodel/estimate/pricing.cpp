@@ -10,6 +10,7 @@ namespace costmodel {
 // Narrow weights are kept twice, by rows and by columns, mxfp8 with a scale for 32 (Transformer
 // Engine).
 double weight_bytes_per_parameter(const TrainingSpec& t) {
+  if (t.fine_tuning.fp32_adapters) return storage_bytes(Precision::fp32);
   if (t.gather_precision == Precision::mxfp8) return 2 * (1 + 1.0 / 32);
   if (t.gather_precision == Precision::fp8) return 2;
   return storage_bytes(t.precision);
@@ -26,7 +27,8 @@ double gradient_bytes_per_parameter(const TrainingSpec& t) {
 }
 
 double master_bytes_per_parameter(const TrainingSpec& t) {
-  return t.precision != Precision::fp32 && t.stack.memory.master_weights ? 4 : 0;
+  const bool plain = t.fine_tuning.adapts() && t.stack.memory.plain_adapters;
+  return t.precision != Precision::fp32 && t.stack.memory.master_weights && !plain ? 4 : 0;
 }
 
 double optimizer_bytes_per_parameter(const TrainingSpec& t) {
@@ -77,7 +79,9 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
                           : is_narrow(on.training.precision) ? stack.experts.start_narrow
                                                              : stack.experts.start,
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
-          .narrow_attention = on.training.narrow_attention};
+          .narrow_attention = on.training.narrow_attention,
+          .tuning = on.training.fine_tuning,
+          .scales_adapter_output = stack.kernels.scales_adapter_output};
 }
 
 // ZeRO-3 reduce-scatters a weight gradient immediately.

@@ -19,6 +19,7 @@ struct Workload {
 
 // Bytes per parameter, by kind (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1: 2 + 2 + 12
 // with fp16 gradients).
+// Of trained parameters; a frozen one takes FineTuning::base_bytes and nothing else.
 double weight_bytes_per_parameter(const TrainingSpec& training);
 double gather_bytes_per_parameter(const TrainingSpec& training);  // of a gather of sharded weights
 double gradient_bytes_per_parameter(const TrainingSpec& training);

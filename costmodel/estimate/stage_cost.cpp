@@ -15,6 +15,8 @@ void add(RankWeights& sum, const LayerCost& layer, double times) {
   sum.all += times * layer.weights;
   sum.experts += times * layer.expert_weights;
   sum.partial += times * layer.partial_weights;
+  sum.frozen += layer.frozen * times;
+  sum.frozen_experts += layer.frozen_experts * times;
 }
 
 // The encoder's final norm and the decoder's embedding; the stage may already have their tables.
@@ -51,13 +53,20 @@ RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
   const auto add_end = [&sum](const LayerCost& layer) {
     sum.all += layer.weights;
     sum.partial += layer.partial_weights;
+    sum.frozen += layer.frozen;
   };
   if (has_first) add_end(*in.layers.embedding);
   if (!has_last) return sum;
   add_end(*in.layers.head);
   if (in.layers.mtp_layer != nullptr) add_mtp(in, has_first, sum);
-  if (in.on.model.tie_embeddings && has_first)  // one table serves both ends
-    sum.all -= vocabulary_table(in.on.model, in.plan.tp);
+  if (in.on.model.tie_embeddings && has_first) {  // one table serves both ends
+    const double table = vocabulary_table(in.on.model, in.plan.tp);
+    if (in.on.training.fine_tuning.adapts()) {
+      sum.frozen -= Bytes(table * storage_bytes(in.on.training.precision));
+    } else {
+      sum.all -= table;
+    }
+  }
   return sum;
 }
 
@@ -75,7 +84,9 @@ OptimizerShare optimizer_on(const PlanInputs& in, const AlikeStages::Kind& ranks
                           {},
                           {}};
   };
-  const OptimizerShare table = table_of(vocabulary_table(model, in.plan.tp));
+  const bool frozen = training.fine_tuning.adapts();
+  const OptimizerShare table =
+      frozen ? OptimizerShare{} : table_of(vocabulary_table(model, in.plan.tp));
   OptimizerShare sum;
   for (const LayerPrices::Kind& kind : in.layers.all())
     sum.add(kind.again->optimizer, kind.number(ranks.layers));
@@ -114,6 +125,17 @@ std::vector<RankParameters> rank_weights(const PlanInputs& in) {
 
 namespace {
 
+// Nothing below the first layer's adapters needs a gradient. With recomputation frameworks compute
+// it all the same (Transformers' enable_input_require_grads).
+void end_at_first_adapter(const PlanInputs& in, StageRow& row) {
+  for (const LayerPrices::Kind& kind : in.layers.all()) {
+    if (kind.number(row.layers) == 0) continue;
+    row.backward.add(kind.whole->backward, -1);
+    row.backward += kind.whole->first_backward;
+    return;
+  }
+}
+
 // The layers of a stage.
 void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
   row.layers = in.mixes()[k];
@@ -139,6 +161,7 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
     row.backward += in.layers.decoder_embedding->backward;
   }
   if (k == 0) add(*in.layers.embedding, 1);
+  if (k == 0 && in.on.training.fine_tuning.adapts() && !repeats) end_at_first_adapter(in, row);
   if (k < in.last_stage()) return;
   add(*in.layers.head, 1);
   if (in.layers.mtp_layer == nullptr) return;
@@ -242,16 +265,22 @@ void add_zero(const PlanInputs& in, const RankParameters& weights, const Cluster
   const double layers = std::max(1, row.layers.layers());
   const double experts = weights.experts / in.plan.chunks() / layers;
   const double others = weights.all / in.plan.chunks() / layers - experts;
-  const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter) {
-    return parts * collective_time(kind, Bytes(others / parts * bytes_per_parameter), in.replicas,
-                                   network) +
-           collective_time(kind, Bytes(experts * bytes_per_parameter), in.expert_replicas, network);
+  const double share = layers * in.plan.chunks();
+  const Bytes frozen_experts = weights.frozen_experts / share,
+              frozen = weights.frozen / share - frozen_experts;
+  const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter, Bytes more,
+                           Bytes more_experts) {
+    return parts * collective_time(kind, Bytes(others / parts * bytes_per_parameter) + more / parts,
+                                   in.replicas, network) +
+           collective_time(kind, Bytes(experts * bytes_per_parameter) + more_experts,
+                           in.expert_replicas, network);
   };
-  const Seconds gather =
-      in.plan.zero == 3 ? sharded(CollectiveKind::all_gather, gather_bytes_per_parameter(training))
-                        : Seconds(0);
-  const Seconds scatter =
-      sharded(CollectiveKind::reduce_scatter, gradient_bytes_per_parameter(training));
+  const Seconds gather = in.plan.zero == 3
+                             ? sharded(CollectiveKind::all_gather,
+                                       gather_bytes_per_parameter(training), frozen, frozen_experts)
+                             : Seconds(0);
+  const Seconds scatter = sharded(CollectiveKind::reduce_scatter,
+                                  gradient_bytes_per_parameter(training), Bytes(0), Bytes(0));
   const Seconds forward = row.forward.time() / layers;
   const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
   const bool hides = !training.overlap.nothing_hidden;

@@ -67,8 +67,8 @@ double kept_fraction(Seconds write, Seconds every, Seconds restart, Seconds betw
 Goodput goodput(const Estimate& e, const ClusterSpec& cluster, const TrainingSpec& training) {
   Goodput g;
   g.between_failures = Seconds(1 / failures_per_second(cluster, g.assumed));
-  g.checkpoint = Bytes(e.parameters * (weight_bytes_per_parameter(training) +
-                                       optimizer_bytes_per_parameter(training)));
+  g.checkpoint = Bytes(e.trained_parameters * (weight_bytes_per_parameter(training) +
+                                               optimizer_bytes_per_parameter(training)));
   const Operation& o = cluster.operation;
   if (o.storage.value == 0) {
     g.assumed.push_back(

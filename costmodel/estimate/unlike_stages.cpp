@@ -75,7 +75,9 @@ std::vector<StageBoundary> boundaries_of(const std::vector<StageMesh>& meshes,
 TableSum table_sum_across(const std::vector<StageMesh>& meshes, const std::vector<LayerMix>& mixes,
                           const Workload& on) {
   TableSum sum{{}, table_ranks(on.model, mixes, meshes.size() - 1)};
-  if (sum.ranks.empty() || !on.training.stack.collectives.embedding_all_reduce) return sum;
+  if (sum.ranks.empty() || !on.training.stack.collectives.embedding_all_reduce ||
+      on.training.fine_tuning.adapts())
+    return sum;
   int tp = meshes[sum.ranks.front()].plan.tp;
   for (const std::size_t k : sum.ranks) tp = std::min(tp, meshes[k].plan.tp);
   const Bytes tables(shared_tables(on.model, tp) * gradient_bytes_per_parameter(on.training));

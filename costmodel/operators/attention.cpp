@@ -21,6 +21,7 @@ TensorId LayerBuilder::attention(TensorId normed) {
     context = add(Site::attention_gate, Activation{tokens_, values, true, true}, {context, qkv},
                   tokens_, values, {context, qkv});
   }
+  row_adapter(context, AdapterTarget::o);
   const TensorId out = linear(Site::attention_projection, context, context, model_.hidden, values,
                               model_.linear_bias);
   for (std::size_t i = first; i < list_.nodes.size(); ++i)
@@ -55,6 +56,10 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
   const std::int64_t gate = model_.attention_gate ? q : 0;  // the gate is projected with them
   const std::int64_t columns = q + 2 * kv_heads * model_.head_dim + gate;
   TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
+  qkv = column_adapters(qkv, x,
+                        {{AdapterTarget::q, q},
+                         {AdapterTarget::k, kv_heads * model_.head_dim},
+                         {AdapterTarget::v, kv_heads * model_.head_dim}});
   if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads);
   if (model_.positions == Positions::rotary) {
     qkv =

@@ -94,17 +94,17 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const std::int64_t inner = ffn * model_.gates(), h = model_.expert_width();
   const bool bias = model_.linear_bias, fused = context_.fused_grouped_mlp;
   const Seconds start = context_.expert_start;
-  const TensorId up =
-      add(model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up,
-          GroupedLinear{rows, inner, h, local, bias, start, true}, {x}, rows, inner, {routed(x)});
+  const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
+  const TensorId up = add(first, GroupedLinear{rows, inner, h, local, bias, start, true},
+                          with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
   const bool fused_bias = context_.fused_bias_activation || !bias;
   const TensorId act =
       add(Site::expert_activation, Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
           rows, ffn, {up}, Region::expert_activation);
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
-  return add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused}, {act},
-             rows, h, {kept});
+  return add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused},
+             with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
 }
 
 // What a product of experts keeps of its input: in the operand's precision.

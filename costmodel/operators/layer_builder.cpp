@@ -1,5 +1,6 @@
 #include "costmodel/operators/layer_builder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace costmodel {
@@ -89,24 +90,26 @@ TensorId LayerBuilder::split(TensorId x, std::int64_t tokens) {
 }
 
 TensorId LayerBuilder::join(TensorId x, std::int64_t columns) {
-  if (context_.tp == 1) return x;
+  if (context_.tp == 1) return row_adapters(x, columns);
   const auto forward =
       context_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   const auto backward =
       context_.sequence_parallel ? CollectiveKind::all_gather : CollectiveKind::none;
-  return add(Site::leave_tensor_parallel,
-             Collective{forward, backward, Axis::tensor, size_of(tokens_, columns)}, {x},
-             local_tokens_, columns);
+  const TensorId sum = add(Site::leave_tensor_parallel,
+                           Collective{forward, backward, Axis::tensor, size_of(tokens_, columns)},
+                           {x}, local_tokens_, columns);
+  return row_adapters(sum, columns);
 }
 
 TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t rows,
                               std::int64_t n, std::int64_t k, bool bias) {
-  const bool regather = context_.sequence_parallel && kept != x;
+  const bool adapts = context_.tuning.adapts();
+  const bool regather = context_.sequence_parallel && kept != x && !adapts;
   if (context_.saved_input > 0) {  // the cast operand is kept, not what it was cast from
     const std::int64_t held = list_.tensors[static_cast<std::size_t>(kept)].rows;
     kept = tensor("narrow input", held, k, TensorRole::activation, context_.saved_input);
   }
-  return add(site, Linear{rows, n, k, bias, regather}, {x}, rows, n, {kept});
+  return add(site, Linear{rows, n, k, bias, regather}, with_weight(site, x, n, k), rows, n, {kept});
 }
 
 // The residual adds the bias of the product that made `x`; a collective may be in between.
@@ -134,7 +137,154 @@ TensorId LayerBuilder::residual(Site site, TensorId x, TensorId skip) {
 OpList LayerBuilder::finish(TensorId input, TensorId output) {
   list_.input = input;
   list_.output = output;
+  if (context_.tuning.adapts()) freeze();
   return std::move(list_);
+}
+
+// Low-rank adapters beside frozen products (Hu et al. 2021, arXiv:2106.09685, equation 3): y = W x
+// + alpha / r B A x. Over tensor ranks they are cut as NVIDIA Megatron-Bridge cuts them
+// (src/megatron/bridge/peft/utils.py, ParallelLinearAdapter; canonical_lora.py: q, k, v, gate and
+// up have adapters of their own).
+namespace {
+
+struct AdapterSites {
+  Site in, out;  // A and B
+};
+
+AdapterSites sites_of(AdapterTarget target) {
+  switch (target) {
+    case AdapterTarget::q: return {Site::q_adapter_in, Site::q_adapter_out};
+    case AdapterTarget::k: return {Site::k_adapter_in, Site::k_adapter_out};
+    case AdapterTarget::v: return {Site::v_adapter_in, Site::v_adapter_out};
+    case AdapterTarget::o: return {Site::o_adapter_in, Site::o_adapter_out};
+    case AdapterTarget::gate: return {Site::gate_adapter_in, Site::gate_adapter_out};
+    case AdapterTarget::up: return {Site::up_adapter_in, Site::up_adapter_out};
+    case AdapterTarget::down: return {Site::down_adapter_in, Site::down_adapter_out};
+  }
+  return {};
+}
+
+bool is_adapter(Site site) { return site >= Site::q_adapter_in && site <= Site::down_adapter_out; }
+
+bool is_matrix(const Op& op) {
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<GroupedLinear>(op);
+}
+
+bool reads_weight(const OpList& list, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) {
+    return list.tensors[static_cast<std::size_t>(id)].role == TensorRole::weight;
+  });
+}
+
+}  // namespace
+
+TensorId LayerBuilder::adapter_input(TensorId x) {
+  if (context_.tuning.dropout <= 0) return x;
+  const TensorInfo& info = list_.tensors[static_cast<std::size_t>(x)];
+  const std::int64_t rows = info.rows, cols = info.cols;
+  const TensorId mask = tensor("adapter dropout mask", rows, cols, TensorRole::mask, 1);
+  return add(Site::adapter_dropout, Dropout{rows, cols}, {x}, rows, cols, {mask});
+}
+
+TensorId LayerBuilder::adapter_sum(TensorId y, TensorId result, std::int64_t inner) {
+  const TensorInfo& info = list_.tensors[static_cast<std::size_t>(y)];
+  const std::int64_t rows = info.rows, cols = info.cols;
+  const std::int64_t width = list_.tensors[static_cast<std::size_t>(result)].cols;
+  return add(Site::adapter_sum, AdapterSum{rows, width, inner, context_.scales_adapter_output},
+             {y, result}, rows, cols);
+}
+
+// Beside a column-parallel product A is cut by its rank and its result gathered; B is cut as the
+// base. Without sequence parallelism A's input gradient is summed by itself.
+TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
+                                       std::initializer_list<AdaptedPart> parts) {
+  const std::int64_t r = context_.tuning.rank, t = context_.tp;
+  for (const AdaptedPart& part : parts) {
+    if (!context_.tuning.has(part.target)) continue;
+    const auto [in, out] = sites_of(part.target);
+    const TensorInfo& info = list_.tensors[static_cast<std::size_t>(x)];
+    const std::int64_t rows = info.rows, k = info.cols;
+    const TensorId read = adapter_input(x);
+    if (t > 1 && !context_.sequence_parallel) {
+      list_.nodes.push_back({Site::adapter_gradient,
+                             Collective{CollectiveKind::none, CollectiveKind::all_reduce,
+                                        Axis::tensor, size_of(rows, k)},
+                             {read},
+                             read,
+                             {}});
+    }
+    TensorId low = add(in, Linear{rows, r / t, k, false, false}, {read}, rows, r / t, {read});
+    if (t > 1) {  // backward: B's input gradient is summed
+      low = add(Site::adapter_gather,
+                Collective{CollectiveKind::all_gather, CollectiveKind::all_reduce, Axis::tensor,
+                           size_of(rows, r)},
+                {low}, rows, r);
+    }
+    const TensorId result =
+        add(out, Linear{rows, part.columns, r, false, false}, {low}, rows, part.columns, {low});
+    y = adapter_sum(y, result, k);
+  }
+  return y;
+}
+
+void LayerBuilder::row_adapter(TensorId x, AdapterTarget target) {
+  if (context_.tuning.has(target)) waiting_.push_back({x, target});
+}
+
+// Beside a row-parallel product A is cut as the base and its result summed; B is cut by its
+// columns, and what it makes is gathered. Sequence parallelism then keeps each rank's own tokens.
+TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
+  const std::int64_t r = context_.tuning.rank, t = context_.tp;
+  for (const WaitingAdapter& one : std::exchange(waiting_, {})) {
+    const auto [in, out] = sites_of(one.target);
+    const TensorInfo& info = list_.tensors[static_cast<std::size_t>(one.x)];
+    const std::int64_t rows = info.rows, k = info.cols;
+    const TensorId read = adapter_input(one.x);
+    TensorId low = add(in, Linear{rows, r, k, false, false}, {read}, rows, r, {read});
+    if (t > 1) {
+      const auto sum = CollectiveKind::all_reduce;
+      low = add(Site::adapter_gather, Collective{sum, sum, Axis::tensor, size_of(rows, r)}, {low},
+                rows, r);
+    }
+    TensorId result =
+        add(out, Linear{rows, columns / t, r, false, false}, {low}, rows, columns / t, {low});
+    if (t > 1) {
+      const auto gather = CollectiveKind::all_gather;
+      const auto backward = context_.sequence_parallel ? gather : CollectiveKind::none;
+      result = add(Site::adapter_result_gather,
+                   Collective{gather, backward, Axis::tensor, size_of(rows, columns)}, {result},
+                   rows, columns);
+    }
+    y = adapter_sum(y, result, k);
+  }
+  return y;
+}
+
+// The output projection is not quantised (transformers, integrations/bitsandbytes.py:
+// replace_with_bnb_linear leaves lm_head as it is), nor the router.
+std::vector<TensorId> LayerBuilder::with_weight(Site site, TensorId x, std::int64_t n,
+                                                std::int64_t k) {
+  if (context_.tuning.base == BasePrecision::bf16 || site == Site::logits) return {x};
+  const double stored = context_.tuning.base_bytes(context_.element);
+  const TensorId weight = tensor("dequantised weight", n, k, TensorRole::weight);
+  list_.nodes.push_back({Site::dequantised_weight, Dequantise{n, k, stored}, {}, weight, {}});
+  return {x, weight};
+}
+
+// Only adapters are trained: all other weights are frozen. A frozen product keeps no input, and
+// what has no gradient keeps nothing.
+void LayerBuilder::freeze() {
+  list_.adapted = true;
+  for (Node& node : list_.nodes) {
+    if (is_adapter(node.site)) continue;
+    node.frozen_bytes =
+        reads_weight(list_, node) ? context_.tuning.base_bytes(context_.element) : context_.element;
+    if (is_matrix(node.op)) node.saved.clear();
+  }
+  const std::vector<bool> gradient = with_gradient(list_);
+  for (Node& node : list_.nodes) {
+    if (!gradient[static_cast<std::size_t>(node.output)]) node.saved.clear();
+  }
 }
 
 }  // namespace costmodel

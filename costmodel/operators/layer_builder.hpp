@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -104,6 +105,25 @@ class LayerBuilder {
   TensorId dispatched(Site site, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
   TensorId routed(TensorId x);
+  // A part of a column-parallel product's columns on this rank, which may have an adapter.
+  struct AdaptedPart {
+    AdapterTarget target;
+    std::int64_t columns;
+  };
+  // A row-parallel product's adapter, added where its result is summed over the tensor ranks.
+  struct WaitingAdapter {
+    TensorId x;
+    AdapterTarget target;
+  };
+  // y with the results of the parts' adapters, which read `x`, all of the product's input.
+  TensorId column_adapters(TensorId y, TensorId x, std::initializer_list<AdaptedPart> parts);
+  void row_adapter(TensorId x, AdapterTarget target);
+  TensorId row_adapters(TensorId y, std::int64_t columns);
+  TensorId adapter_input(TensorId x);
+  TensorId adapter_sum(TensorId y, TensorId result, std::int64_t inner);
+  // The inputs of a product: x, and its weight where that is written out before.
+  std::vector<TensorId> with_weight(Site site, TensorId x, std::int64_t n, std::int64_t k);
+  void freeze();
   TensorId residual(Site site, TensorId x, TensorId skip);
   void leave_bias(TensorId x);
   OpList finish(TensorId input, TensorId output);
@@ -118,6 +138,7 @@ class LayerBuilder {
   bool dropout_;
   std::int64_t window_;  // of attention in this layer; 0: none
   bool delta_net_ = false;
+  std::vector<WaitingAdapter> waiting_;
   OpList list_;
 };
 

@@ -202,6 +202,16 @@ Work work(const CrossEntropy& o, Pass pass, double e) {
   return pass == Pass::forward ? elementwise(n, e + 9 * 4, 7) : elementwise(n, e + 3 * 4, 3);
 }
 
+Work work(const Dequantise& o, Pass, double e) {
+  return elementwise(area(o.rows, o.cols), o.stored + e, 1);
+}
+
+Work work(const AdapterSum& o, Pass pass, double e) {
+  const double scaled = o.scales ? 2 * e * area(o.rows, o.cols) : 0;
+  const double added = 3 * e * area(o.rows, pass == Pass::forward ? o.cols : o.inner);
+  return elementwise(1, scaled + added, o.scales ? 2 : 1);
+}
+
 Work work(const Collective&, Pass, double) {
   return {};
 }  // priced by the network, not by the device
@@ -228,6 +238,8 @@ std::string_view name_of(const Op& op) {
                         [](const Embedding&) { return "embedding"; },
                         [](const PositionEmbedding&) { return "position embedding"; },
                         [](const CrossEntropy&) { return "cross-entropy"; },
+                        [](const Dequantise&) { return "dequantise"; },
+                        [](const AdapterSum&) { return "adapter sum"; },
                         [](const Collective&) { return "collective"; },
                     },
                     op);
@@ -276,6 +288,8 @@ double weights_of(const Op& op) {
           [](const Embedding& o) { return area(o.vocab, o.cols); },
           [](const PositionEmbedding& o) { return area(o.positions, o.cols); },
           [](const CrossEntropy&) { return 0.0; },
+          [](const Dequantise&) { return 0.0; },
+          [](const AdapterSum&) { return 0.0; },
           [](const Collective&) { return 0.0; },
       },
       op);
@@ -303,6 +317,8 @@ bool is_product(const Op& op) {
                         [](const Embedding&) { return false; },
                         [](const PositionEmbedding&) { return false; },
                         [](const CrossEntropy&) { return false; },
+                        [](const Dequantise&) { return false; },
+                        [](const AdapterSum&) { return false; },
                         [](const Collective&) { return false; },
                     },
                     op);

@@ -142,6 +142,20 @@ struct CrossEntropy {
   std::int64_t rows, cols;
   bool fused;
 };
+// Writes a weight of rows x cols values, stored in so many bytes each with their scales, in the
+// width of activations, for the product after it (QLoRA, arXiv:2305.14314, equation 5). Backward
+// does the same again for the input gradient.
+struct Dequantise {
+  std::int64_t rows, cols;
+  double stored;
+};
+// y + scale · z of `cols` columns: what an adapter makes of an input of `inner` columns, added to
+// its product's. Backward adds the adapter's input gradient to the product's. `scales`: z is scaled
+// by a kernel of its own, else before the second matrix, where it is narrow.
+struct AdapterSum {
+  std::int64_t rows, cols, inner;
+  bool scales;
+};
 // A collective along an axis. `bytes` is the full message (what every rank holds after an
 // all-gather or all-reduce). Its backward is the conjugate collective (Shoeybi et al. 2019, f and
 // g; Korthikanti et al. 2022, g and ḡ).
@@ -154,7 +168,8 @@ struct Collective {
 
 using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,
                         Softmax, FlashAttention, Dropout, Norm, Activation, BiasDropoutAdd, Rotary,
-                        Routing, Permute, Embedding, PositionEmbedding, CrossEntropy, Collective>;
+                        Routing, Permute, Embedding, PositionEmbedding, CrossEntropy, Dequantise,
+                        AdapterSum, Collective>;
 
 template <class... Cases>
 struct Visitor : Cases... {

@@ -102,14 +102,21 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
     for (const TensorId id : list.nodes[i].saved)
       first_saver[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
+  const std::vector<bool> computed = with_gradient(list);
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
+    if (!computed[static_cast<std::size_t>(node.output)]) continue;
     for (const TensorId id : node.inputs) {
       const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
       const bool has_one = info.role == TensorRole::activation || info.role == TensorRole::shared;
       if (gradient[static_cast<std::size_t>(id)] || !has_one) continue;
       gradient[static_cast<std::size_t>(id)] = true;
       meter.take(bytes(id));
+    }
+    for (const TensorId id : node.inputs) {
+      if (list.tensors[static_cast<std::size_t>(id)].role != TensorRole::weight) continue;
+      meter.take(bytes(id));  // dequantised again
+      meter.drop(bytes(id));
     }
     if (const auto* linear = std::get_if<Linear>(&node.op); linear != nullptr && linear->regather) {
       const Bytes gathered = bytes(node.inputs.front());
@@ -171,7 +178,7 @@ Step backward_collective(const OpList& list, std::size_t i) {
   Step step{&list.nodes[i], Pass::input_gradient,
             collective_of(list.nodes[i], Pass::input_gradient)};
   if (step.collective == CollectiveKind::none || off_tensor_axis(list, i, step)) return step;
-  if (is_linear(list, i + 1)) {
+  if (is_linear(list, i + 1) && !list.nodes[i + 1].frozen()) {
     step.partner = &list.nodes[i + 1];
     step.partner_pass = Pass::weight_gradient;
     step.partner_independent = true;
@@ -189,6 +196,49 @@ bool is_recomputed(Region region, Recomputed what) {
   return (static_cast<unsigned>(region) & static_cast<unsigned>(what)) != 0;
 }
 
+std::vector<bool> with_gradient(const OpList& list) {
+  if (!list.adapted) return std::vector<bool>(list.tensors.size(), true);
+  std::vector<bool> computed(list.tensors.size(), false);
+  if (list.input >= 0) computed[static_cast<std::size_t>(list.input)] = list.input_trained;
+  for (const Node& node : list.nodes) {
+    bool any = !node.frozen() && weights_of(node.op) > 0;
+    for (const TensorId id : node.inputs) any = any || computed[static_cast<std::size_t>(id)];
+    if (any) computed[static_cast<std::size_t>(node.output)] = true;
+  }
+  return computed;
+}
+
+bool has_pass(const Node& node, Pass pass) {
+  return has_pass(node.op, pass) && !(pass == Pass::weight_gradient && node.frozen());
+}
+
+Bytes frozen_weights(const Node& node, double element) {
+  const double all = weights_of(node.op);
+  const double plain =
+      std::visit(Visitor{[](const Linear& o) { return o.bias ? static_cast<double>(o.n) : 0.0; },
+                         [](const GroupedLinear& o) {
+                           return o.bias ? static_cast<double>(o.n * o.experts) : 0.0;
+                         },
+                         [all](const auto&) { return all; }},
+                 node.op);
+  return Bytes((all - plain) * node.frozen_bytes + plain * element);
+}
+
+namespace {
+
+// Whether backward does anything for the inputs of node i: a weight is dequantised again for the
+// product after it.
+bool passes_gradient(const OpList& list, std::size_t i, const std::vector<bool>& computed) {
+  if (!list.adapted) return true;
+  if (std::holds_alternative<Dequantise>(list.nodes[i].op)) ++i;
+  const std::vector<TensorId>& inputs = list.nodes[i].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
+    return static_cast<bool>(computed[static_cast<std::size_t>(id)]);
+  });
+}
+
+}  // namespace
+
 std::vector<Step> forward_steps(const OpList& list) {
   std::vector<Step> steps;
   for (std::size_t i = 0; i < list.nodes.size(); ++i) steps.push_back(forward_step(list, i));
@@ -197,10 +247,11 @@ std::vector<Step> forward_steps(const OpList& list) {
 
 std::vector<Step> backward_steps(const OpList& list) {
   std::vector<Step> steps;
+  const std::vector<bool> computed = with_gradient(list);
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
-    steps.push_back(backward_collective(list, i));
-    if (!has_pass(node.op, Pass::weight_gradient)) continue;
+    if (passes_gradient(list, i, computed)) steps.push_back(backward_collective(list, i));
+    if (!has_pass(node, Pass::weight_gradient)) continue;
     const auto* linear = std::get_if<Linear>(&node.op);
     if (linear != nullptr &&
         linear->regather) {  // overlaps with the input gradient, which does not need it
@@ -274,7 +325,7 @@ namespace {
 Bytes kept_for_weights(const OpList& list) {
   std::vector<bool> input(list.tensors.size(), false), output_gradient(list.tensors.size(), false);
   for (const Node& node : list.nodes) {
-    if (!has_pass(node.op, Pass::weight_gradient)) continue;
+    if (!has_pass(node, Pass::weight_gradient)) continue;
     for (const TensorId id : node.saved) input[static_cast<std::size_t>(id)] = !is_shared(list, id);
     output_gradient[static_cast<std::size_t>(node.output)] = true;
   }

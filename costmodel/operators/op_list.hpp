@@ -15,8 +15,9 @@ namespace costmodel {
 // mask: dropout mask, one byte per element. statistics: per-row values (norm means, log-sum-exp,
 // token ids), which the published closed forms omit. beside: an activation that an operator
 // produces and saves in addition to its output. shared: held once per stage for all layers that
-// read it (an encoder's output).
-enum class TensorRole { activation, mask, statistics, beside, shared };
+// read it (an encoder's output). weight: made of a stored weight for one product, and again for its
+// input gradient.
+enum class TensorRole { activation, mask, statistics, beside, shared, weight };
 
 struct TensorInfo {
   std::string_view name;
@@ -56,6 +57,8 @@ struct Node {
   std::vector<TensorId> saved;  // saved from forward to backward
   Region region = Region::rest;
   GraphScope scope = GraphScope::none;
+  double frozen_bytes = 0;  // of a stored value of its matrix, when its weights are not trained
+  bool frozen() const { return frozen_bytes > 0; }
   std::string_view name() const { return name_of(site); }
 };
 
@@ -64,7 +67,20 @@ struct OpList {
   std::vector<Node> nodes;  // in execution order
   TensorId input = -1;      // from the previous layer; -1 for the embedding
   TensorId output = -1;
+  bool adapted = false;       // only adapters are trained, see Node::frozen_bytes
+  bool input_trained = true;  // whether anything before an adapted layer is, so that it passes on
+                              // the gradient of its input
 };
+
+// By tensor, whether its gradient is computed: where a trained weight is before it, in the list or,
+// of its input, in a layer before.
+std::vector<bool> with_gradient(const OpList& list);
+
+// As of the operator; a frozen one has no weight gradient.
+bool has_pass(const Node& node, Pass pass);
+
+// Of the weights of a frozen node, as stored; biases and norms in `element` bytes each.
+Bytes frozen_weights(const Node& node, double element);
 
 // One executed pass of one node.
 struct Step {

@@ -110,10 +110,30 @@ enum class Site {
   sum_of_experts,
   expert_gate_and_up,
   expert_up,
+  dequantised_weight,
+  adapter_dropout,
+  adapter_gradient,
+  adapter_gather,
+  adapter_result_gather,
+  adapter_sum,
+  q_adapter_in,
+  q_adapter_out,
+  k_adapter_in,
+  k_adapter_out,
+  v_adapter_in,
+  v_adapter_out,
+  o_adapter_in,
+  o_adapter_out,
+  gate_adapter_in,
+  gate_adapter_out,
+  up_adapter_in,
+  up_adapter_out,
+  down_adapter_in,
+  down_adapter_out,
 };
 
 // How many there are, `other` included.
-inline constexpr int site_count = static_cast<int>(Site::expert_up) + 1;
+inline constexpr int site_count = static_cast<int>(Site::down_adapter_out) + 1;
 
 struct NamedSite {
   Site site;
@@ -223,6 +243,26 @@ inline constexpr std::array<NamedSite, site_count> named_sites{{
     {Site::sum_of_experts, "sum of experts"},
     {Site::expert_gate_and_up, "expert gate and up"},
     {Site::expert_up, "expert up"},
+    {Site::dequantised_weight, "dequantised weight"},
+    {Site::adapter_dropout, "LoRA dropout"},
+    {Site::adapter_gradient, "LoRA input gradient"},
+    {Site::adapter_gather, "LoRA A gathered"},
+    {Site::adapter_result_gather, "LoRA B gathered"},
+    {Site::adapter_sum, "LoRA sum"},
+    {Site::q_adapter_in, "LoRA A of q"},
+    {Site::q_adapter_out, "LoRA B of q"},
+    {Site::k_adapter_in, "LoRA A of k"},
+    {Site::k_adapter_out, "LoRA B of k"},
+    {Site::v_adapter_in, "LoRA A of v"},
+    {Site::v_adapter_out, "LoRA B of v"},
+    {Site::o_adapter_in, "LoRA A of o"},
+    {Site::o_adapter_out, "LoRA B of o"},
+    {Site::gate_adapter_in, "LoRA A of gate"},
+    {Site::gate_adapter_out, "LoRA B of gate"},
+    {Site::up_adapter_in, "LoRA A of up"},
+    {Site::up_adapter_out, "LoRA B of up"},
+    {Site::down_adapter_in, "LoRA A of down"},
+    {Site::down_adapter_out, "LoRA B of down"},
 }};
 
 static_assert([] {

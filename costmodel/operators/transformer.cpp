@@ -238,11 +238,13 @@ TensorId LayerBuilder::mlp(TensorId x, TensorId kept) { return mlp(x, kept, mode
 TensorId LayerBuilder::mlp(TensorId x, TensorId kept, std::int64_t width) {
   const std::int64_t ffn = width / context_.tp;
   const std::int64_t inner = ffn * model_.gates();
-  const TensorId up = linear(model_.gated_mlp ? Site::mlp_gate_and_up : Site::mlp_up, x, kept,
-                             inner, model_.hidden, model_.linear_bias);
+  TensorId up = linear(model_.gated_mlp ? Site::mlp_gate_and_up : Site::mlp_up, x, kept, inner,
+                       model_.hidden, model_.linear_bias);
+  up = column_adapters(up, x, {{AdapterTarget::gate, ffn}, {AdapterTarget::up, ffn}});
   const bool fused_bias = context_.fused_bias_activation || !model_.linear_bias;
   const TensorId act = add(Site::activation, Activation{tokens_, ffn, model_.gated_mlp, fused_bias},
                            {up}, tokens_, ffn, {up});
+  row_adapter(act, AdapterTarget::down);
   return linear(Site::mlp_down, act, act, model_.hidden, ffn, model_.linear_bias);
 }
 
@@ -310,7 +312,7 @@ double weights_of(const OpList& list) {
 }
 
 double partial_weights(const OpList& list, const LayerContext& context) {
-  if (context.tp == 1) return 0;
+  if (context.tp == 1 || list.adapted) return 0;
   const bool cut = context.sequence_parallel;
   double sum = 0;
   for (const Node& node : list.nodes) {

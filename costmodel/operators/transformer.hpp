@@ -5,6 +5,7 @@
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/operators/op_list.hpp"
+#include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
@@ -76,6 +77,8 @@ struct LayerContext {
   Seconds expert_start;    // time that every local expert adds to a grouped product
   bool fused_grouped_mlp = false;
   bool narrow_attention = false;  // products of attention in fp8, its operands kept in fp8
+  FineTuning tuning;
+  bool scales_adapter_output = false;  // see AdapterSum
 };
 
 // Builds the op list of one layer. Tensor parallelism follows Shoeybi et al. 2019

@@ -108,6 +108,7 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
       },
       sizes);
   check_recurrence(p, model, training, rules);
+  check_adapters(p, training, rules);
   rules.require(
       model.ffn_hidden % p.tp == 0, "tp",
       [&] { return fmt::format("tp {} does not divide ffn_hidden {}", p.tp, model.ffn_hidden); },

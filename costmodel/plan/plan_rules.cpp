@@ -121,6 +121,34 @@ void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const Train
   }
 }
 
+// Megatron-Bridge cuts the first matrix of an adapter by its rank (peft/utils.py,
+// ParallelLinearAdapter); bitsandbytes shards a base of 4 bits over FSDP's ranks alone (its
+// documentation, FSDP-QLoRA).
+void check_adapters(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  const FineTuning& tuning = training.fine_tuning;
+  if (!tuning.adapts()) return;
+  const bool quantised = tuning.base == BasePrecision::nf4;
+  rules.require(
+      !quantised || p.tp == 1, "tp",
+      [&] { return fmt::format("a base in nf4 is not split over tensor ranks, tp is {}", p.tp); },
+      [] {
+        return std::string("set tp: 1; zero: 3 (FSDP) shards it, or base_precision: bf16 or fp8");
+      });
+  rules.require(
+      !quantised || p.pp == 1, "pp",
+      [&] { return fmt::format("a base in nf4 is not split into stages, pp is {}", p.pp); },
+      [] {
+        return std::string("set pp: 1; zero: 3 (FSDP) shards it, or base_precision: bf16 or fp8");
+      });
+  rules.require(
+      tuning.rank % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide the adapters' rank {}", p.tp, tuning.rank); },
+      [&] {
+        return fmt::format("choose tp among {}, or another training.fine_tuning.rank",
+                           divisors_text(tuning.rank));
+      });
+}
+
 // Megatron-LM: ep divides the experts, etp x ep divides the ranks of a stage, and tokens are routed
 // as sharded by sequence parallelism.
 void check_experts(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {

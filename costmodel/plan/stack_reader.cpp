@@ -309,6 +309,25 @@ const Keys<S>& expert_keys() {
   return keys;
 }
 
+// What is written of adapters in one map belongs to three parts.
+const Keys<S>& adapter_keys() {
+  static const auto keys = key::rows<S>(
+      key::required_source<S>(),
+      key::flag<S>(
+          "lora", [](S& s) -> bool& { return s.offers.adapters; },
+          "offers low-rank adapters beside a frozen base"),
+      key::flag<S>(
+          "nf4", [](S& s) -> bool& { return s.offers.nf4; }, "offers a base of 4 bits (QLoRA)"),
+      key::flag<S>(
+          "plain", [](S& s) -> bool& { return s.memory.plain_adapters; },
+          "adapters are trained as they are, without a copy in the optimizer, in fp32 unless "
+          "adapter_precision says otherwise"),
+      key::flag<S>(
+          "scales_output", [](S& s) -> bool& { return s.kernels.scales_adapter_output; },
+          "an adapter's result is scaled by a kernel of its own"));
+  return keys;
+}
+
 const Keys<S>& stack_rows() {
   static const Keys<S> keys = joined<S>(
       key::rows<S>(key::text<S>("title", &S::title, "for people"),
@@ -327,6 +346,7 @@ const Keys<S>& stack_rows() {
                    key::map<S>("elementwise", &S::kernels, elementwise_keys()),
                    key::map<S>("beside_sharding", &S::zero, sharding_keys()),
                    key::map<S>("experts", std::identity{}, expert_keys()),
+                   key::map<S>("adapters", std::identity{}, adapter_keys()),
                    key::map<S>("overlap", &S::overlap, overlap_keys()),
                    key::map<S>("memory", &S::memory, memory_keys()), key::source<S>("sources"),
                    key::source<S>()));

@@ -66,6 +66,7 @@ struct StackKernels {
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
+  bool scales_adapter_output = false;  // an adapter's result is scaled, not its narrow middle
 };
 
 // What a device keeps, in which precision, and what of its memory is not tensors. Read by the
@@ -83,6 +84,8 @@ struct StackMemory {
   bool fp32_shards = false;
   bool activation_offload = false;  // its ZeRO-3 recipes offload the activations of as many layers
                                     // to host memory as needed to fit
+  bool plain_adapters = false;      // adapters are trained as they are, without master weights, in
+                                    // fp32 unless a run says otherwise
   bool selective_half = false;      // "selective" keeps every second product or layer (torchtitan)
   Bytes context;                    // CUDA and NCCL contexts, outside the allocator
   double fragmentation = 0;         // allocator reserve as a fraction of the allocated bytes
@@ -168,7 +171,9 @@ struct StackOffers {
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
   bool batch_by_pipeline =
-      false;  // refuses a global batch that is no multiple of the pipeline size
+      false;              // refuses a global batch that is no multiple of the pipeline size
+  bool adapters = false;  // low-rank ones beside a frozen base
+  bool nf4 = false;       // ... which may be quantised to 4 bits
   bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 
   bool any_layers() const { return uneven_stages || stage_lists; }

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/plan/error_band.hpp"
+#include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/optimizer.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
@@ -30,7 +31,8 @@ struct TrainingSpec {
   double expert_imbalance = 1;      // rows of the fullest rank relative to the mean
   bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
                                     // kernel each
-  double run_tokens = 0;            // of the whole training run; 0: not said
+  FineTuning fine_tuning;
+  double run_tokens = 0;  // of the whole training run; 0: not said
   StackSpec stack;
   Overlap overlap;
   std::vector<std::string> assumed;  // keys that the scenario omits

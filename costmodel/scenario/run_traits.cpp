@@ -30,7 +30,9 @@ Mechanisms of_training(const TrainingSpec& t) {
           {"stochastic gradient descent", is_sgd(t.optimizer)},
           {"8-bit Adam", t.optimizer == Optimizer::adam8bit},
           {"Adafactor", t.optimizer == Optimizer::adafactor},
-          {"Muon", t.optimizer == Optimizer::muon}};
+          {"Muon", t.optimizer == Optimizer::muon},
+          {"adapters", t.fine_tuning.adapts()},
+          {"a base of 4 bits", t.fine_tuning.base == BasePrecision::nf4}};
 }
 
 }  // namespace

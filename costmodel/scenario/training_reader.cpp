@@ -9,6 +9,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/key.hpp"
 #include "costmodel/plan/stack_reader.hpp"
+#include "costmodel/scenario/fine_tuning_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace costmodel {
@@ -16,7 +17,6 @@ namespace costmodel {
 namespace {
 
 using T = TrainingSpec;
-
 
 // What is read, and what a key may need beside its map.
 struct Reading {
@@ -133,6 +133,14 @@ const Keys<T>& further_rows() {
   return keys;
 }
 
+Key<Reading> fine_tuning_row() {
+  Key<Reading> row{"fine_tuning", "", key::said("a map"), [](MapReader& reader, Reading& r) {
+                     read_fine_tuning(reader, r.model, r.training);
+                   }};
+  row.parts = fine_tuning_keys;
+  return row;
+}
+
 const Keys<Reading>& training_rows() {
   using R = Reading;
   static const Keys<R> keys = joined<R>(
@@ -145,12 +153,12 @@ const Keys<Reading>& training_rows() {
               "precision", [] { return words_text(precision_names); },
               "of weights, activations and products; absent: bf16", read_precision),
           key::word<R>(
-              "optimizer", [](R& r) -> Optimizer& { return r.training.optimizer; },
-              optimizer_names, "sgd has momentum, plain_sgd none; absent: adam"),
+              "optimizer", [](R& r) -> Optimizer& { return r.training.optimizer; }, optimizer_names,
+              "sgd has momentum, plain_sgd none; absent: adam"),
           key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),
-      key::of_part<R>(&R::training, further_rows()));
+      key::of_part<R>(&R::training, further_rows()), key::rows<R>(fine_tuning_row()));
   return keys;
 }
 

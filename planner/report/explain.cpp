@@ -19,6 +19,7 @@
 #include "planner/report/explain_replicas.hpp"
 #include "planner/report/explain_stages.hpp"
 #include "planner/report/explain_textbook.hpp"
+#include "planner/report/fine_tuning_report.hpp"
 
 namespace planner {
 
@@ -270,8 +271,11 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
 void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   rows.group("FLOPs");
   rows.add("F_model", number(e.model_flops.value),
-           "matrix products of one iteration, attention in full, no recomputation "
-           "(arXiv:2104.04473 eq. 3 less recomputation)");
+           s.training.fine_tuning.adapts()
+               ? "matrix products of one iteration, attention in full, no recomputation; frozen "
+                 "ones have no weight gradient: 4 N D and the adapters, not 6 N D"
+               : "matrix products of one iteration, attention in full, no recomputation "
+                 "(arXiv:2104.04473 eq. 3 less recomputation)");
   rows.add("F_hardware", number(e.hardware_flops.value), "with recomputation");
   rows.add("F_causal", number(e.causal_model_flops.value),
            "F_model with attention halved for causality, as Megatron-LM's --log-throughput counts");
@@ -281,6 +285,13 @@ void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
            fmt::format("F_causal / (T N x {})", peak));
 }
 
+void fine_tuning_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  for (const Explained& row : explained_fine_tuning(e, s, evaluator)) {
+    rows.group("fine-tuning");
+    rows.add(row.symbol, row.value, row.from);
+  }
+}
+
 Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   Rows rows("");
   batch_rows(e, s, rows);
@@ -288,6 +299,7 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   if (e.meshes.empty()) {
     data_rows(e, s, evaluator, rows);
     memory_rows(e, s, evaluator, rows);
+    fine_tuning_rows(e, s, evaluator, rows);
   } else {
     for (const Explained& row : explained_stages(e, s, evaluator)) {
       rows.group(row.group);
@@ -389,6 +401,8 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
   if (e.meshes.empty()) {
     text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
     text += title("Memory") + table(group_table(all, "memory"));
+    const Table tuned = group_table(all, "fine-tuning");
+    if (!tuned.rows.empty()) text += title("Fine-tuning") + table(tuned);
   }
   for (std::size_t k = 0; k < e.meshes.size(); ++k)
     text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));

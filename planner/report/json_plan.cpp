@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/estimate/json_estimate.hpp"
+#include "planner/report/fine_tuning_report.hpp"
 
 namespace planner {
 
@@ -39,6 +40,26 @@ Json goodput_json(const costmodel::Goodput& g) {
 
 }  // namespace
 
+Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s,
+                      costmodel::Evaluator& evaluator) {
+  const costmodel::FineTuning& f = s.training.fine_tuning;
+  Json json{{"method", costmodel::fine_tuning_names[static_cast<std::size_t>(f.method)]},
+            {"trained_parameters", e.trained_parameters}};
+  if (!f.adapts()) return json;
+  json.update(
+      {{"rank", f.rank},
+       {"alpha", f.alpha},
+       {"targets", target_names(f)},
+       {"base_precision", costmodel::base_precision_names[static_cast<std::size_t>(f.base)]}});
+  if (!e.plan.even()) return json;
+  const FrozenBase base = frozen_base(e, s, evaluator);
+  json.update({{"bits_per_base_value", base.bits},
+               {"base_bytes", base.held.value},
+               {"adapter_bytes", base.adapters.value},
+               {"dequantisation_s", base.dequantisation.value}});
+  return json;
+}
+
 Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
   return {{"tokens", tokens},
           {"iterations", run.iterations},
@@ -63,6 +84,8 @@ Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s)
             {"notes", e.notes}};
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   json["time"]["hidden"] = costmodel::hidden_json(costmodel::hidden_time(e, evaluator));
+  if (s.training.fine_tuning.method != costmodel::FineTuningMethod::pretraining)
+    json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);

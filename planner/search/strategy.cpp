@@ -73,7 +73,9 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
     add_own_sizes(scenario, threads, stopped, all);
   const bool cut = interrupted && interrupted();
-  if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || cut) return all;
+  const bool frozen = scenario.training.fine_tuning.adapts();  // stages are not cut by operators
+  if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || frozen || cut)
+    return all;
   add_shardings(scenario, evaluator, stopped, all);
   return all;
 }

@@ -93,6 +93,8 @@ struct Cutter {
     return rows_or_channels(o.rows, o.cols);
   }
   bool operator()(costmodel::CrossEntropy& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(costmodel::Dequantise&) const { return false; }  // no frozen base comes here
+  bool operator()(costmodel::AdapterSum&) const { return false; }
   bool operator()(costmodel::Collective&) const { return false; }
 };
 

@@ -53,6 +53,8 @@ Split tensor_split(const OperatorSite& site, Split tokens) {
                             },
                             [&](const costmodel::PositionEmbedding&) { return tokens; },
                             [&](const costmodel::CrossEntropy&) { return Split::channels; },
+                            [&](const costmodel::Dequantise&) { return Split::whole; },
+                            [&](const costmodel::AdapterSum&) { return tokens; },
                             [&](const costmodel::Collective&) { return Split::whole; }},
                     site.node.op);
 }

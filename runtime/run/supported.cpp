@@ -88,6 +88,9 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
          "recompute",
          fmt::format("the runtime does not recompute as stack {} does", training.stack.name),
          "set recompute: full, or choose another training.stack");
+  refuse(training.fine_tuning.adapts(), "training",
+         "the runtime trains all weights: it has no adapters and no frozen base",
+         "leave training.fine_tuning out, or set its method: full");
   refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
          "the runtime's optimizer is Adam", "set optimizer: adam");
   return found;

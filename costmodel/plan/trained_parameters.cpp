@@ -1,0 +1,33 @@
+#include "costmodel/plan/trained_parameters.hpp"
+
+#include "costmodel/model/parameter_count.hpp"
+
+namespace costmodel {
+
+ProjectionSize projection_size(const ModelSpec& model, AdapterTarget target) {
+  const std::int64_t h = model.hidden, kv = model.kv_heads * model.head_dim;
+  switch (target) {
+    case AdapterTarget::q: return {model.heads * model.head_dim, h};
+    case AdapterTarget::k: return {kv, h};
+    case AdapterTarget::v: return {model.kv_heads * model.value_dim(), h};
+    case AdapterTarget::o: return {h, model.heads * model.value_dim()};
+    case AdapterTarget::gate:
+    case AdapterTarget::up: return {model.ffn_hidden, h};
+    case AdapterTarget::down: return {h, model.ffn_hidden};
+  }
+  return {};
+}
+
+double trained_parameters(const ModelSpec& model, const FineTuning& tuning) {
+  if (!tuning.adapts()) return parameter_count(model);
+  std::int64_t sides = 0;
+  for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {
+    const auto target = static_cast<AdapterTarget>(i);
+    if (!tuning.has(target)) continue;
+    const ProjectionSize size = projection_size(model, target);
+    sides += size.n + size.k;
+  }
+  return static_cast<double>(tuning.rank * sides * model.layers);
+}
+
+}  // namespace costmodel

@@ -1,0 +1,148 @@
+// Low-rank adapters in the op list of a layer.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/model_flops.hpp"
+#include "costmodel/plan/trained_parameters.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace adapters_test {
+
+using namespace costmodel;
+
+namespace {
+
+Scenario tuned(const std::string& tuning, const std::string& stack = "megatron-bridge",
+               const std::string& model = "llama-3-8b") {
+  return scenarios::read("model: " + model +
+                         "\ncluster: {base: dgx-h100, devices: 8}\n"
+                         "training: {global_batch: 8, sequence: 1024, stack: " +
+                         stack + ", fine_tuning: {" + tuning + "}}\n");
+}
+
+OpList block_of(const Scenario& s, int tp = 1, bool sequence_parallel = false) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = 8 / tp;
+  plan.sequence_parallel = sequence_parallel;
+  return Evaluator(s.model, s.cluster, s.training).op_list(LayerKind::block, plan);
+}
+
+double trained_in(const OpList& list) {
+  double sum = 0;
+  for (const Node& node : list.nodes) sum += node.frozen() ? 0 : weights_of(node.op);
+  return sum;
+}
+
+int count(const OpList& list, Site site) {
+  return static_cast<int>(std::count_if(list.nodes.begin(), list.nodes.end(),
+                                        [site](const Node& node) { return node.site == site; }));
+}
+
+const Node& node_at(const OpList& list, Site site) {
+  return *std::find_if(list.nodes.begin(), list.nodes.end(),
+                       [site](const Node& node) { return node.site == site; });
+}
+
+int weight_gradients(const OpList& list) {
+  const auto steps = backward_steps(list);
+  return static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const Step& step) {
+    return step.pass == Pass::weight_gradient;
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("the list's adapters add up to the closed form, on any number of tensor ranks") {
+  const Scenario s = tuned("method: lora, rank: 16");
+  const double whole = trained_parameters(s.model, s.training.fine_tuning);
+  for (const int tp : {1, 2, 8}) {
+    CAPTURE(tp);
+    const OpList list = block_of(s, tp, tp > 1);
+    CHECK(trained_in(list) * tp * static_cast<double>(s.model.layers) == whole);
+    CHECK(weight_gradients(list) == 14);  // A and B of seven projections
+    CHECK(partial_weights(list, {.tp = tp}) == 0);
+  }
+}
+
+TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them") {
+  const ModelFlops lora = model_flops(block_of(tuned("method: lora")), LayerKind::block);
+  const ModelFlops full = model_flops(block_of(tuned("method: full")), LayerKind::block);
+  const double tokens = 1024, h = 4096, kv = 1024, ffn = 14336;
+  const double products = h * (h + 2 * kv) + h * h + 3 * h * ffn;
+  const double adapters = 16 * (2 * (h + h) + 2 * (h + kv) + 3 * (h + ffn));
+  CHECK(lora.full.value - full.full.value ==
+        doctest::Approx(2 * tokens * (3 * adapters - products)).epsilon(1e-12));
+}
+
+TEST_CASE("a frozen product keeps no input; the adapters' first matrices share theirs") {
+  const OpList list = block_of(tuned("method: lora"));
+  for (const Site site : {Site::qkv, Site::attention_projection, Site::mlp_gate_and_up})
+    CHECK(node_at(list, site).saved.empty());
+  CHECK(node_at(list, Site::q_adapter_in).saved == node_at(list, Site::v_adapter_in).saved);
+  const OpList dropped = block_of(tuned("method: lora, dropout: 0.05"));
+  CHECK(count(dropped, Site::adapter_dropout) == 7);
+  CHECK(node_at(dropped, Site::q_adapter_in).saved != node_at(dropped, Site::v_adapter_in).saved);
+  // Without dropout the two norms' results are kept for the adapters, and attention's result and
+  // the activation's, of which attention keeps its own anyway. With it each reads its own copy.
+  const auto kept = [](const OpList& of) { return footprint(of, Recomputed::nothing).kept; };
+  const double read = 1024 * (6.0 * 4096 + 14336), shared = 1024 * (2 * 4096.0 + 14336);
+  CHECK(kept(dropped).value - kept(list).value == 3 * read - 2 * shared);
+}
+
+TEST_CASE("adapters over tensor ranks: what Megatron-Bridge's ParallelLinearAdapter sends") {
+  const Scenario s = tuned("method: lora, targets: [q, o]");
+  const OpList plain = block_of(s, 4), scattered = block_of(s, 4, true);
+  const auto& in = std::get<Linear>(node_at(plain, Site::q_adapter_in).op);
+  CHECK(in.n == 4);  // A of a column-parallel product is cut by its rank
+  CHECK(in.k == 4096);
+  const auto& row = std::get<Linear>(node_at(plain, Site::o_adapter_in).op);
+  CHECK(row.n == 16);
+  CHECK(row.k == 1024);
+  CHECK(std::get<Linear>(node_at(plain, Site::o_adapter_out).op).n == 1024);
+  CHECK(count(plain, Site::adapter_gradient) == 1);  // q's input gradient, summed by itself
+  CHECK(count(scattered, Site::adapter_gradient) == 0);
+  const auto& gather = std::get<Collective>(node_at(scattered, Site::adapter_result_gather).op);
+  CHECK(gather.forward == CollectiveKind::all_gather);
+  CHECK(gather.backward == CollectiveKind::all_gather);
+  CHECK(gather.bytes.value == 1024 * 4096 * 2);
+}
+
+TEST_CASE("a quantised base is written out before each product, in backward again") {
+  const OpList list = block_of(tuned("method: qlora", "peft"));
+  CHECK(count(list, Site::dequantised_weight) == 4);  // QKV, projection, gate and up, down
+  const Node& weight = node_at(list, Site::dequantised_weight);
+  const double values = 6144.0 * 4096;
+  CHECK(work_of(weight.op, Pass::forward, 2).moved.value ==
+        doctest::Approx(values * (2 + 4.127 / 8)).epsilon(1e-4));
+  const auto backward = backward_steps(list);
+  CHECK(std::count_if(backward.begin(), backward.end(), [](const Step& step) {
+          return std::holds_alternative<Dequantise>(step.node->op);
+        }) == 4);
+  // The largest lives beside its product.
+  const OpList plain = block_of(tuned("method: lora", "peft"));
+  CHECK(footprint(list, Recomputed::everything).kept ==
+        footprint(plain, Recomputed::everything).kept);
+  CHECK(footprint(list, Recomputed::everything).backward_transient >=
+        footprint(plain, Recomputed::everything).backward_transient);
+}
+
+TEST_CASE("what is below the first adapter has no gradient") {
+  const Scenario s = tuned("method: lora, targets: [o]");
+  OpList list = block_of(s);
+  const std::size_t all = backward_steps(list).size();
+  list.input_trained = false;
+  const auto steps = backward_steps(list);
+  CHECK(steps.size() < all);
+  CHECK(std::none_of(steps.begin(), steps.end(),
+                     [](const Step& step) { return step.node->site == Site::qkv; }));
+  ParallelPlan plan;
+  plan.dp = 8;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  CHECK(backward_steps(evaluator.op_list(LayerKind::embedding, plan)).empty());
+}
+
+}  // namespace adapters_test

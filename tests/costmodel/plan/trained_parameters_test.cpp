@@ -1,0 +1,42 @@
+// Adapters' parameters against published counts.
+#include "costmodel/plan/trained_parameters.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/model/parameter_count.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace trained_parameters_test {
+
+using namespace costmodel;
+
+namespace {
+
+Scenario tuned(const std::string& model, const std::string& tuning) {
+  return scenarios::read("model: " + model +
+                         "\ncluster: {base: dgx-h100, devices: 8}\n"
+                         "training: {global_batch: 8, sequence: 512, stack: peft, fine_tuning: {" +
+                         tuning + "}}\n");
+}
+
+double trained(const std::string& model, const std::string& tuning) {
+  const Scenario s = tuned(model, tuning);
+  return trained_parameters(s.model, s.training.fine_tuning);
+}
+
+}  // namespace
+
+TEST_CASE("trainable parameters as PEFT's print_trainable_parameters tells them") {
+  CHECK(trained("llama-2-7b", "method: lora, rank: 8, targets: [q, v]") == 4'194'304);
+  CHECK(trained("llama-3-8b", "method: lora, rank: 16, targets: all-linear") == 41'943'040);
+  CHECK(trained("llama-3-8b", "method: qlora, rank: 16") == 41'943'040);
+  // 32 layers of 16 ((4096 + 4096) + 2 (4096 + 1024) + (4096 + 4096)).
+  CHECK(trained("llama-3-8b", "method: lora, targets: attention") == 13'631'488);
+}
+
+TEST_CASE("without adapters all parameters are trained") {
+  const Scenario s = tuned("llama-3-8b", "method: full");
+  CHECK(trained_parameters(s.model, s.training.fine_tuning) == parameter_count(s.model));
+}
+
+}  // namespace trained_parameters_test
