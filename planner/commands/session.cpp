@@ -107,6 +107,12 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
                              auto assignments = session.options.assignments;
                              assignments.push_back("training.stack=" + name);
                              return load_scenario(file_of(session), session.path, assignments);
+                           },
+                           [&session](const std::string& method, const std::string& stack) {
+                             auto assignments = session.options.assignments;
+                             assignments.push_back("training.fine_tuning.method=" + method);
+                             assignments.push_back("training.stack=" + stack);
+                             return load_scenario(file_of(session), session.path, assignments);
                            }};
   const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
   const auto json = [&] {

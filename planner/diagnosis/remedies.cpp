@@ -233,6 +233,33 @@ void leaner_optimizer(const Scenario& s, Attempts& diagnosis) {
   }
 }
 
+// Adapters beside a frozen base, for a fine-tuning of all weights: first with the base in 16 bits,
+// then in 4; by a stack that has them where the scenario's own has not.
+void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
+  using costmodel::FineTuningMethod, costmodel::BasePrecision;
+  const costmodel::FineTuning& own = s.training.fine_tuning;
+  if (own.method == FineTuningMethod::pretraining || own.base == BasePrecision::nf4) return;
+  if (!stacks.adapted) return;
+  const std::string had = s.training.stack.name, usual = "peft";
+  const auto tried = [&](const std::string& method, const char* base) {
+    diagnosis.tried.push_back(method);
+    for (const std::string& stack : {had, usual}) {
+      try {
+        const Scenario changed = stacks.adapted(method, stack);
+        require_offered(changed);
+        const std::string what = fmt::format(
+            "adapters beside a frozen base of {} bits: training.fine_tuning.method={}{}", base,
+            method, stack == had ? "" : " and training.stack=" + stack);
+        if (try_change(changed, what, diagnosis)) return;
+      } catch (const costmodel::ConfigError&) {  // NOLINT(bugprone-empty-catch)
+        // The stack, the model or what is fixed has no adapters.
+      }
+    }
+  };
+  if (!own.adapts()) tried("lora", "16");
+  tried("qlora", "4");
+}
+
 // The stack whose best plan is the quickest of those that fit.
 void other_stack(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
   if (stacks.names.empty()) return;
@@ -382,6 +409,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
     expert_sizes(s, diagnosis);
     recomputed_modules(s, diagnosis);
     smaller_states(s, diagnosis);
+    adapters_alone(s, stacks, diagnosis);
     other_stack(s, stacks, diagnosis);
     leaner_optimizer(s, diagnosis);
   }

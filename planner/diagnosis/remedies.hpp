@@ -14,6 +14,9 @@ namespace planner {
 struct OtherStacks {
   std::vector<std::string> names;
   std::function<costmodel::Scenario(const std::string& name)> with;  // throws ConfigError
+  // Its fine-tuning by another method, on its own stack or on another one. Throws ConfigError.
+  std::function<costmodel::Scenario(const std::string& method, const std::string& stack)> adapted =
+      {};
 };
 
 struct Diagnosis {

@@ -111,4 +111,29 @@ TEST_CASE("parts of the first node are devices too") {
   CHECK(place_of(diagnosed(s), "2 devices instead of 1: ") >= 0);
 }
 
+TEST_CASE("a fine-tuning that nothing fits is told what LoRA and QLoRA need") {
+  const auto tuned = [](const std::string& method, const std::string& stack) {
+    return read(
+        "model: llama-3-8b\ncluster: {base: pcie-8x-rtx-4090, devices: 1}\n"
+        "training: {global_batch: 8, sequence: 1024, stack: " +
+        stack + (method.empty() ? "" : ", fine_tuning: {method: " + method + "}") + "}\n");
+  };
+  const planner::OtherStacks stacks{{}, {}, tuned};
+  const Diagnosis d = diagnosed(tuned("full", "torchtitan"), stacks);
+  const int lora =
+      place_of(d,
+               "adapters beside a frozen base of 16 bits: training.fine_tuning.method=lora and "
+               "training.stack=peft: ");
+  CHECK(lora >= 0);
+  CHECK(place_of(d,
+                 "adapters beside a frozen base of 4 bits: training.fine_tuning.method=qlora "
+                 "and training.stack=peft: ") > lora);
+  CHECK(place_of(diagnosed(tuned("full", "peft"), stacks),
+                 "adapters beside a frozen base of 16 bits: training.fine_tuning.method=lora: ") >=
+        0);
+  // Pretraining is no fine-tuning.
+  for (const auto& line : diagnosed(tuned("", "torchtitan"), stacks).remedies)
+    CHECK_FALSE(contains(line, "adapters"));
+}
+
 }  // namespace remedies_test
