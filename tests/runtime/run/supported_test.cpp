@@ -41,4 +41,17 @@ TEST_CASE("context and expert parallelism of a plan or of one stage is refused, 
   CHECK(refusals(plan).empty());
 }
 
+TEST_CASE("a frozen base is refused, full fine-tuning is not") {
+  costmodel::Scenario s = scenarios::read(scenarios::tiny + "cluster: {base: laptop-cpu}\n");
+  const ParallelPlan plan;
+  s.training.fine_tuning.method = costmodel::FineTuningMethod::full;
+  CHECK(runtime::unsupported(s.model, s.training, plan).empty());
+  s.training.fine_tuning.method = costmodel::FineTuningMethod::lora;
+  const auto refused = runtime::unsupported(s.model, s.training, plan);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.front().reason ==
+        "the runtime trains all weights: it has no adapters and no frozen base");
+  CHECK(refused.front().remedy == "leave training.fine_tuning out, or set its method: full");
+}
+
 }  // namespace supported_test
