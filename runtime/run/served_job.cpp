@@ -54,10 +54,6 @@ class Refusals {
       const bool in_plan = fault.key == "tp";
       refuse(true, in_plan ? "plan" : "model", in_plan ? "tp" : "", fault.reason, fault.remedy);
     }
-    refuse(s_.model.ffn_hidden % sizes.tp != 0, "plan", "tp",
-           fmt::format("an MLP of {} columns is not divisible by tp {}", s_.model.ffn_hidden,
-                       sizes.tp),
-           "choose a tp that divides it");
     const bool learned = s_.model.positions == costmodel::Positions::learned;
     refuse(learned && s_.model.max_positions == 0, "model", "max_positions",
            "the model's table of learned positions has no length", "add max_positions");

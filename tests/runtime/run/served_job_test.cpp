@@ -59,7 +59,7 @@ TEST_CASE("what the runtime does not serve is refused") {
       {refusal(plain, usual, latent), "latent attention", "take a gpt or llama model"},
       {refusal(plain, usual, "{base: bloom-560m, layers: 2}"), "no ALiBi", "rotary or learned"},
       {refusal("{tp: 8, dp: 1}"), "tp 8 does not divide the 4 key/value heads", "choose a tp"},
-      {refusal("{tp: 4, dp: 1}", usual, gated), "an MLP of 98 columns", "choose a tp"},
+      {refusal("{tp: 4, dp: 1}", usual, gated), "MLPs of 98 columns", "choose sizes that divide"},
       {refusal(plain, usual, served_runs::llama, "weights: int8"), "16-bit products",
        "write weights: fp32"},
       {refusal(plain, usual, served_runs::llama, "weights: fp32, kv_cache: fp8"),
