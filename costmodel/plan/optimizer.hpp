@@ -16,7 +16,7 @@ namespace costmodel {
 // 2025, arXiv:2502.16982).
 enum class Optimizer { adam, sgd, plain_sgd, adam8bit, adafactor, muon };
 inline constexpr std::array<std::string_view, 6> optimizer_names{
-    "adam", "sgd", "plain_sgd", "adam8bit", "adafactor", "muon"};
+    "adam", "sgd", "plain-sgd", "adam-8bit", "adafactor", "muon"};
 constexpr std::string_view to_string(Optimizer o) {
   return optimizer_names[static_cast<std::size_t>(o)];
 }

@@ -154,7 +154,7 @@ const Keys<Reading>& training_rows() {
               "of weights, activations and products; absent: bf16", read_precision),
           key::word<R>(
               "optimizer", [](R& r) -> Optimizer& { return r.training.optimizer; }, optimizer_names,
-              "sgd has momentum, plain_sgd none; absent: adam"),
+              "sgd has momentum, plain-sgd none; absent: adam"),
           key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),

@@ -120,7 +120,7 @@ void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
   const bool muon = optimizer == "muon" || optimizer == "dist_muon";
   const bool plain = optimizer == "sgd" && in.text("--sgd-momentum", "0.9") == "0";
   in.put("training.optimizer", muon                 ? "muon"
-                               : plain              ? "plain_sgd"
+                               : plain              ? "plain-sgd"
                                : optimizer == "sgd" ? "sgd"
                                                     : "adam");
   if (!muon && optimizer != "sgd" && optimizer != "adam")

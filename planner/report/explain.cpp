@@ -30,7 +30,6 @@ using costmodel::Evaluator;
 using costmodel::LayerKind;
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
-using costmodel::ScheduleRow;
 using costmodel::Seconds;
 
 namespace {
@@ -204,6 +203,19 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
            "optimizer: passes over gradients and states at memory bandwidth");
 }
 
+// Of an optimizer that treats parameters unlike.
+void optimizer_rows(const costmodel::OptimizerShare& share, const Scenario& s, Rows& rows) {
+  if (keeps_alike(s.training.optimizer)) return;
+  rows.add("moments", format_bytes(share.moments),
+           fmt::format("of all parameters on stage 0, by {}: matrices, tables and vectors apart",
+                       to_string(s.training.optimizer)));
+  if (share.products.value > 0) {
+    rows.add("muon", format_seconds(share.products),
+             "five Newton-Schulz iterations of 4 d^2 D + 2 d^3 FLOPs for each matrix of stage 0, d "
+             "its shorter side (arXiv:2502.16982)");
+  }
+}
+
 void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   rows.group("memory");
@@ -225,16 +237,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
                   : p.zero == 2 ? "gradients' and optimizer's"
                                 : "all") +
           (p.zero > 0 && p.cp > 1 ? " x c" : ""));
-  if (!alike) {
-    rows.add("moments", format_bytes(cost.optimizer.moments),
-             fmt::format("of all parameters on stage 0, by {}: matrices, tables and vectors apart",
-                         to_string(s.training.optimizer)));
-  }
-  if (cost.optimizer.products.value > 0) {
-    rows.add("muon", format_seconds(cost.optimizer.products),
-             "five Newton-Schulz iterations of 4 d^2 D + 2 d^3 FLOPs for each matrix of stage 0, d "
-             "its shorter side (arXiv:2502.16982)");
-  }
+  optimizer_rows(cost.optimizer, s, rows);
   const auto region = costmodel::region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const std::string& name) {
     const auto& layer = evaluator.layer(kind, p, region);

@@ -45,7 +45,7 @@ TEST_CASE("8-bit Adam: two bytes a parameter and a scale of 4 for each block of 
   const double moments = quantised(layers * (4 * h * h + 3 * h * f)) + layers * 2 * quantised(h) +
                          quantised(h)                             // gains: 4096 are not too few
                          + 8 * vocab * h + quantised(vocab * h);  // embedding in 32 bits, output
-  CHECK(relative_error(optimizer_bytes(scenario("adam8bit")), 4 * parameters + moments) <= 1e-12);
+  CHECK(relative_error(optimizer_bytes(scenario("adam-8bit")), 4 * parameters + moments) <= 1e-12);
   CHECK(moments_of_vector(4095, Optimizer::adam8bit, 4) == Bytes(8 * 4095));
   CHECK(moments_of_vector(4096, Optimizer::adam8bit, 4) == Bytes(2 * (4096 + 16 * 4)));
 }
@@ -65,11 +65,11 @@ TEST_CASE("Muon: one moment of matrices, two of tables and vectors") {
 
 TEST_CASE("Momentum or nothing beside the master copy") {
   CHECK(relative_error(optimizer_bytes(scenario("sgd")), 8 * parameters) <= 1e-12);
-  CHECK(relative_error(optimizer_bytes(scenario("plain_sgd")), 4 * parameters) <= 1e-12);
+  CHECK(relative_error(optimizer_bytes(scenario("plain-sgd")), 4 * parameters) <= 1e-12);
 }
 
 TEST_CASE("ZeRO 1 shares moments and products out over the replicas") {
-  for (const char* optimizer : {"adam8bit", "muon"}) {
+  for (const char* optimizer : {"adam-8bit", "muon"}) {
     CAPTURE(optimizer);
     const Scenario whole = scenario(optimizer);
     const Scenario shared = scenario(optimizer, "llama-2-7b", "{tp: 1, pp: 1, dp: 8, zero: 1}");
@@ -82,7 +82,7 @@ TEST_CASE("A tied table is kept once, and in 32 bits as an embedding") {
   const std::string tied = "{base: llama-2-7b, tie_embeddings: true}";
   const double quantised = 2 * vocab * h * (1 + 4.0 / 256);
   const double less =
-      optimizer_bytes(scenario("adam8bit")) - optimizer_bytes(scenario("adam8bit", tied));
+      optimizer_bytes(scenario("adam-8bit")) - optimizer_bytes(scenario("adam-8bit", tied));
   CHECK(relative_error(less, 4 * vocab * h + quantised) <= 1e-9);
   const double muon_less =
       optimizer_bytes(scenario("muon")) - optimizer_bytes(scenario("muon", tied));
@@ -139,7 +139,7 @@ TEST_CASE("What cuts matrices is refused for optimizers of whole ones") {
         "training.optimizer: adam");
   CHECK(reason("muon", 2).find("ZeRO 2 cuts the matrices that muon") == 0);
   CHECK(reason("muon", 1).empty());
-  CHECK(reason("adam8bit", 3).empty());
+  CHECK(reason("adam-8bit", 3).empty());
 }
 
 }  // namespace optimizer_step_test

@@ -76,7 +76,7 @@ TEST_CASE("nearer than twice the devices, and what changes least first") {
                                        "moments of two bytes: training.moment_precision=bf16: ",
                                        "another stack: training.stack=megatron-bridge: ",
                                        "moments of one byte, by blocks (bitsandbytes): "
-                                       "training.optimizer=adam8bit: ",
+                                       "training.optimizer=adam-8bit: ",
                                        "one moment of matrices instead of two: "
                                        "training.optimizer=muon: ",
                                        "sums of rows and columns instead of moments: "
