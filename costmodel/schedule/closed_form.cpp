@@ -125,12 +125,12 @@ class ChunkTimes {
         plain_(!folded_ && hold_.value == 0) {}
 
   Seconds forward(int chunk, int rank) const {
-    if (plain_) return times_.forward[static_cast<std::size_t>(chunk * p_ + rank)];
-    return forward(stage(chunk, rank));
+    const int k = chunk * p_ + rank;
+    return plain_ ? times_.forward[static_cast<std::size_t>(k)] : forward(stage(chunk, rank));
   }
   Seconds backward(int chunk, int rank) const {
-    if (plain_) return times_.backward[static_cast<std::size_t>(chunk * p_ + rank)];
-    const int k = stage(chunk, rank);
+    const int k = plain_ ? chunk * p_ + rank : stage(chunk, rank);
+    if (plain_) return times_.backward[static_cast<std::size_t>(k)];
     const bool sends = k > 0 && !(folded_ && k % p_ == 0);
     return times_.backward[static_cast<std::size_t>(k)] + (sends ? hold_ : Seconds(0));
   }
