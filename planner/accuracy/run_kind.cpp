@@ -59,8 +59,8 @@ RunFacts facts_of(const Scenario& s) {
       s.cluster.name, facts.device, s.cluster.devices, s.cluster.devices_per_node, t.global_batch,
       t.decoder_sequence > 0 ? fmt::format("{}+{}", t.sequence, t.decoder_sequence)
                              : fmt::format("{}", t.sequence),
-      facts.precision, to_string(t.gradient_precision), to_string(t.optimizer), facts.stack, o.overlap_grad_reduce,
-      o.overlap_param_gather, o.tp_comm_overlap, o.pp_overlap, o.async_tp,
+      facts.precision, to_string(t.gradient_precision), to_string(t.optimizer), facts.stack,
+      o.overlap_grad_reduce, o.overlap_param_gather, o.tp_comm_overlap, o.pp_overlap, o.async_tp,
       fmt::format("{}{}", o.compile, o.cuda_graph));
   return facts;
 }
