@@ -143,8 +143,8 @@ OpList LayerBuilder::finish(TensorId input, TensorId output) {
 
 // Low-rank adapters beside frozen products (Hu et al. 2021, arXiv:2106.09685, equation 3): y = W x
 // + alpha / r B A x. Over tensor ranks they are cut as NVIDIA Megatron-Bridge cuts them
-// (src/megatron/bridge/peft/utils.py, ParallelLinearAdapter; canonical_lora.py: q, k, v, gate and
-// up have adapters of their own).
+// (src/megatron/bridge/peft/utils.py, ParallelLinearAdapter; lora.py: one for each product,
+// canonical_lora.py: q, k, v, gate and up have adapters of their own).
 namespace {
 
 struct AdapterSites {
@@ -164,7 +164,9 @@ AdapterSites sites_of(AdapterTarget target) {
   return {};
 }
 
-bool is_adapter(Site site) { return site >= Site::q_adapter_in && site <= Site::down_adapter_out; }
+bool is_adapter(Site site) {
+  return site >= Site::q_adapter_in && site <= Site::gate_up_adapter_out;
+}
 
 bool is_matrix(const Op& op) {
   return std::holds_alternative<Linear>(op) || std::holds_alternative<GroupedLinear>(op);
@@ -199,9 +201,25 @@ TensorId LayerBuilder::adapter_sum(TensorId y, TensorId result, std::int64_t inn
 TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
                                        std::initializer_list<AdaptedPart> parts) {
   const std::int64_t r = context_.tuning.rank, t = context_.tp;
+  struct Adapter {
+    AdapterSites sites;
+    std::int64_t columns;
+  };
+  std::vector<Adapter> adapters;
   for (const AdaptedPart& part : parts) {
     if (!context_.tuning.has(part.target)) continue;
-    const auto [in, out] = sites_of(part.target);
+    if (context_.tuning.joint && !adapters.empty()) {
+      const std::int64_t columns = adapters.front().columns + part.columns;
+      adapters = {{part.target == AdapterTarget::up
+                       ? AdapterSites{Site::gate_up_adapter_in, Site::gate_up_adapter_out}
+                       : AdapterSites{Site::qkv_adapter_in, Site::qkv_adapter_out},
+                   columns}};
+    } else {
+      adapters.push_back({sites_of(part.target), part.columns});
+    }
+  }
+  for (const Adapter& part : adapters) {
+    const auto [in, out] = part.sites;
     const TensorInfo& info = list_.tensors[static_cast<std::size_t>(x)];
     const std::int64_t rows = info.rows, k = info.cols;
     const TensorId read = adapter_input(x);

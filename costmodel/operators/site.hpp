@@ -130,10 +130,14 @@ enum class Site {
   up_adapter_out,
   down_adapter_in,
   down_adapter_out,
+  qkv_adapter_in,
+  qkv_adapter_out,
+  gate_up_adapter_in,
+  gate_up_adapter_out,
 };
 
 // How many there are, `other` included.
-inline constexpr int site_count = static_cast<int>(Site::down_adapter_out) + 1;
+inline constexpr int site_count = static_cast<int>(Site::gate_up_adapter_out) + 1;
 
 struct NamedSite {
   Site site;
@@ -263,6 +267,10 @@ inline constexpr std::array<NamedSite, site_count> named_sites{{
     {Site::up_adapter_out, "LoRA B of up"},
     {Site::down_adapter_in, "LoRA A of down"},
     {Site::down_adapter_out, "LoRA B of down"},
+    {Site::qkv_adapter_in, "LoRA A of QKV"},
+    {Site::qkv_adapter_out, "LoRA B of QKV"},
+    {Site::gate_up_adapter_in, "LoRA A of gate and up"},
+    {Site::gate_up_adapter_out, "LoRA B of gate and up"},
 }};
 
 static_assert([] {

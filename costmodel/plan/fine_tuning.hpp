@@ -23,6 +23,8 @@ inline constexpr std::array<std::string_view, 7> adapter_target_names{"q",    "k
                                                                       "gate", "up", "down"};
 constexpr unsigned bit_of(AdapterTarget target) { return 1U << static_cast<unsigned>(target); }
 inline constexpr unsigned attention_targets = 0b0001111;
+// The projections that are one product to Megatron-LM: linear_qkv, linear_fc1.
+inline constexpr std::array<unsigned, 2> joint_targets{0b0000111, 0b0110000};
 
 struct FineTuning {
   FineTuningMethod method = FineTuningMethod::pretraining;
@@ -30,6 +32,7 @@ struct FineTuning {
   double alpha = 32;           // the adapters' result is scaled by alpha / rank
   double dropout = 0;          // of what adapters read
   unsigned targets = 0;        // bits of AdapterTarget
+  bool joint = false;          // one adapter for projections that are one product
   bool fp32_adapters = false;  // trained as they are, without another copy in the optimizer
   BasePrecision base = BasePrecision::bf16;
   bool double_quantization = true;  // of nf4: the scales are quantised too

@@ -317,6 +317,9 @@ const Keys<S>& adapter_keys() {
           "lora", [](S& s) -> bool& { return s.offers.adapters; },
           "offers low-rank adapters beside a frozen base"),
       key::flag<S>(
+          "joint", [](S& s) -> bool& { return s.offers.joint_adapters; },
+          "queries, keys and values have one adapter, gate and up another, if all are targets"),
+      key::flag<S>(
           "nf4", [](S& s) -> bool& { return s.offers.nf4; }, "offers a base of 4 bits (QLoRA)"),
       key::flag<S>(
           "plain", [](S& s) -> bool& { return s.memory.plain_adapters; },

@@ -21,11 +21,16 @@ ProjectionSize projection_size(const ModelSpec& model, AdapterTarget target) {
 double trained_parameters(const ModelSpec& model, const FineTuning& tuning) {
   if (!tuning.adapts()) return parameter_count(model);
   std::int64_t sides = 0;
+  unsigned read = 0;  // products whose input has a matrix already
   for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {
     const auto target = static_cast<AdapterTarget>(i);
     if (!tuning.has(target)) continue;
     const ProjectionSize size = projection_size(model, target);
-    sides += size.n + size.k;
+    sides += size.n;
+    if ((read & bit_of(target)) == 0) sides += size.k;
+    for (const unsigned product : joint_targets) {
+      if (tuning.joint && (product & bit_of(target)) != 0) read |= product;
+    }
   }
   return static_cast<double>(tuning.rank * sides * model.layers);
 }

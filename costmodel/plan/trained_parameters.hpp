@@ -15,7 +15,8 @@ struct ProjectionSize {
 ProjectionSize projection_size(const ModelSpec& model, AdapterTarget target);
 
 // Adapters' parameters: rank (n + k) for each projection that has one, in every layer
-// (arXiv:2106.09685, section 4.1). Of pretraining and full fine-tuning, all of the model's.
+// (arXiv:2106.09685, section 4.1); joint ones have the k of their product once. Of pretraining and
+// full fine-tuning, all of the model's.
 double trained_parameters(const ModelSpec& model, const FineTuning& tuning);
 
 }  // namespace costmodel

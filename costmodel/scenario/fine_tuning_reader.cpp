@@ -205,6 +205,12 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
     refuse(own, "method", model.experts > 0, "adapters of experts are not modelled",
            "set targets: attention");
   }
+  // What is not of whole products is CanonicalLoRA's (Megatron-Bridge, peft/canonical_lora.py).
+  f.joint = training.stack.offers.joint_adapters &&
+            std::ranges::all_of(joint_targets, [&](unsigned product) {
+              const unsigned there = product & targets_of(model), some = there & f.targets;
+              return some == 0 || some == there;
+            });
   check_model(own, f, model);
 }
 

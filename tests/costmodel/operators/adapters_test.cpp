@@ -63,14 +63,15 @@ TEST_CASE("the list's adapters add up to the closed form, on any number of tenso
     CAPTURE(tp);
     const OpList list = block_of(s, tp, tp > 1);
     CHECK(trained_in(list) * tp * static_cast<double>(s.model.layers) == whole);
-    CHECK(weight_gradients(list) == 14);  // A and B of seven projections
+    CHECK(weight_gradients(list) == 8);  // A and B of four products
     CHECK(partial_weights(list, {.tp = tp}) == 0);
   }
+  CHECK(weight_gradients(block_of(tuned("method: lora", "peft"))) == 14);  // of seven projections
 }
 
 TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them") {
-  const ModelFlops lora = model_flops(block_of(tuned("method: lora")), LayerKind::block);
-  const ModelFlops full = model_flops(block_of(tuned("method: full")), LayerKind::block);
+  const ModelFlops lora = model_flops(block_of(tuned("method: lora", "peft")), LayerKind::block);
+  const ModelFlops full = model_flops(block_of(tuned("method: full", "peft")), LayerKind::block);
   const double tokens = 1024, h = 4096, kv = 1024, ffn = 14336;
   const double products = h * (h + 2 * kv) + h * h + 3 * h * ffn;
   const double adapters = 16 * (2 * (h + h) + 2 * (h + kv) + 3 * (h + ffn));
@@ -79,11 +80,11 @@ TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them"
 }
 
 TEST_CASE("a frozen product keeps no input; the adapters' first matrices share theirs") {
-  const OpList list = block_of(tuned("method: lora"));
+  const OpList list = block_of(tuned("method: lora", "peft"));
   for (const Site site : {Site::qkv, Site::attention_projection, Site::mlp_gate_and_up})
     CHECK(node_at(list, site).saved.empty());
   CHECK(node_at(list, Site::q_adapter_in).saved == node_at(list, Site::v_adapter_in).saved);
-  const OpList dropped = block_of(tuned("method: lora, dropout: 0.05"));
+  const OpList dropped = block_of(tuned("method: lora, dropout: 0.05", "peft"));
   CHECK(count(dropped, Site::adapter_dropout) == 7);
   CHECK(node_at(dropped, Site::q_adapter_in).saved != node_at(dropped, Site::v_adapter_in).saved);
   // Without dropout the two norms' results are kept for the adapters, and attention's result and

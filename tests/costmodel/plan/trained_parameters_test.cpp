@@ -12,11 +12,12 @@ using namespace costmodel;
 
 namespace {
 
-Scenario tuned(const std::string& model, const std::string& tuning) {
+Scenario tuned(const std::string& model, const std::string& tuning,
+               const std::string& stack = "peft") {
   return scenarios::read("model: " + model +
                          "\ncluster: {base: dgx-h100, devices: 8}\n"
-                         "training: {global_batch: 8, sequence: 512, stack: peft, fine_tuning: {" +
-                         tuning + "}}\n");
+                         "training: {global_batch: 8, sequence: 512, stack: " +
+                         stack + ", fine_tuning: {" + tuning + "}}\n");
 }
 
 double trained(const std::string& model, const std::string& tuning) {
@@ -32,6 +33,17 @@ TEST_CASE("trainable parameters as PEFT's print_trainable_parameters tells them"
   CHECK(trained("llama-3-8b", "method: qlora, rank: 16") == 41'943'040);
   // 32 layers of 16 ((4096 + 4096) + 2 (4096 + 1024) + (4096 + 4096)).
   CHECK(trained("llama-3-8b", "method: lora, targets: attention") == 13'631'488);
+}
+
+TEST_CASE("Megatron-Bridge's LoRA has one adapter for each of four products of a layer") {
+  const auto bridge = [](const std::string& tuning) {
+    const Scenario s = tuned("llama-3-8b", tuning, "megatron-bridge");
+    return trained_parameters(s.model, s.training.fine_tuning);
+  };
+  CHECK(bridge("method: lora, rank: 16") ==
+        32 * 16 * ((4096 + 6144) + (4096 + 4096) + (4096 + 2 * 14336) + (14336 + 4096)));
+  // CanonicalLoRA, of a part of a product.
+  CHECK(bridge("method: lora, rank: 8, targets: [q, v]") == 32 * 8 * (4096 + 4096 + 4096 + 1024));
 }
 
 TEST_CASE("without adapters all parameters are trained") {
