@@ -24,8 +24,11 @@ constexpr std::string_view to_string(Optimizer o) {
 constexpr bool is_sgd(Optimizer o) { return o == Optimizer::sgd || o == Optimizer::plain_sgd; }
 
 // Whether it keeps the same number of moments of every parameter, each as `moment_precision` says.
-constexpr bool keeps_alike(Optimizer o) {
-  return o == Optimizer::adam || o == Optimizer::sgd || o == Optimizer::plain_sgd;
+constexpr bool keeps_alike(Optimizer o) { return o <= Optimizer::plain_sgd; }
+
+// Whether it has moments whose precision can be chosen: not those of 8 bits, not none, not sums.
+constexpr bool has_moment_precision(Optimizer o) {
+  return o == Optimizer::adam || o == Optimizer::sgd || o == Optimizer::muon;
 }
 
 // The highest ZeRO stage that it works with: Adafactor needs rows and columns of whole matrices,
@@ -35,9 +38,8 @@ constexpr int most_zero(Optimizer o) {
 }
 
 constexpr int moments_kept(Optimizer o) {
-  return o == Optimizer::plain_sgd || o == Optimizer::adafactor ? 0
-         : o == Optimizer::sgd || o == Optimizer::muon          ? 1
-                                                                : 2;
+  constexpr std::array<int, 6> kept{2, 1, 0, 2, 0, 1};  // by Optimizer
+  return kept[static_cast<std::size_t>(o)];
 }
 
 }  // namespace costmodel

@@ -171,6 +171,13 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
   read_keys(reader, training_rows(), reading);
   reader.finish();
   require_precision(cluster, reading.training.precision, reader.mark_of("precision"));
+  const TrainingSpec& t = reading.training;
+  if (t.moment_precision != Precision::fp32 && !has_moment_precision(t.optimizer)) {
+    throw ConfigError(reader.mark_of("moment_precision"),
+                      fmt::format("{} has no moments of {}", to_string(t.optimizer),
+                                  to_string(t.moment_precision)),
+                      "leave moment_precision out, or set optimizer: adam");
+  }
   return std::move(reading.training);
 }
 

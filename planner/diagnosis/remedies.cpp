@@ -206,7 +206,9 @@ void recomputed_modules(const Scenario& s, Attempts& diagnosis) {
 }
 
 void smaller_states(const Scenario& s, Attempts& diagnosis) {
-  if (costmodel::storage_bytes(s.training.moment_precision) <= 2) return;
+  if (costmodel::storage_bytes(s.training.moment_precision) <= 2 ||
+      !has_moment_precision(s.training.optimizer))
+    return;
   diagnosis.tried.emplace_back("moments in bf16");
   Scenario changed = s;
   changed.training.moment_precision = costmodel::Precision::bf16;
