@@ -103,7 +103,10 @@ OptimizerShare optimizer_share(const OpList& list, LayerKind kind, bool tied,
       table(static_cast<double>(e->vocab), static_cast<double>(e->cols));
     } else if (const auto* p = std::get_if<PositionEmbedding>(&node.op)) {
       table(static_cast<double>(p->positions), static_cast<double>(p->cols));
-    } else {  // gains, biases, sinks and the vectors of scans
+    } else if (const auto* norm = std::get_if<Norm>(&node.op)) {  // each vector is a tensor
+      const double elements = weights_of(node.op), cols = static_cast<double>(norm->cols);
+      if (cols > 0) share.moments += elements / cols * moments_of_vector(cols, optimizer, moment);
+    } else {  // filters, sinks and the vectors of scans
       vector(weights_of(node.op));
     }
   }

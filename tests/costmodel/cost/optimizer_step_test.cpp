@@ -50,6 +50,25 @@ TEST_CASE("8-bit Adam: two bytes a parameter and a scale of 4 for each block of 
   CHECK(moments_of_vector(4096, Optimizer::adam8bit, 4) == Bytes(2 * (4096 + 16 * 4)));
 }
 
+// LayerNorm's gain and bias are tensors of 768 each, as are biases: too short for 8 bits.
+TEST_CASE("8-bit Adam keeps vectors of fewer than 4,096 in 32 bits, each tensor by itself") {
+  const Scenario s = scenarios::read(
+      "model: {base: gpt3-2.7b}\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: "
+      "8, sequence: 2048, precision: bf16, stack: megatron-core-2026, optimizer: adam-8bit}\n"
+      "plan: {tp: 1, pp: 1, dp: 8, zero: 0}\n");
+  const double width = 2560, depth = 32, positions = 2048, rows = 50257;
+  const auto quantised = [](double n) { return 2 * n * (1 + 4.0 / 256); };
+  // A layer's matrices and the biases of QKV (3 h) and the MLP's first product (4 h) are long
+  // enough; four vectors of its norms and the biases of the two others are not.
+  const double layer = quantised(12 * width * width) + quantised(7 * width) + 8 * 6 * width;
+  const double padded = 50304;  // rows of the table, a multiple of 128
+  CHECK(padded == padded_vocab(static_cast<std::int64_t>(rows), 1));
+  const double moments = depth * layer + 8 * (padded + positions) * width + 8 * 2 * width;
+  const double parameters =
+      depth * (12 * width * width + 13 * width) + (padded + positions) * width + 2 * width;
+  CHECK(relative_error(optimizer_bytes(s), 4 * parameters + moments) <= 1e-12);
+}
+
 TEST_CASE("Adafactor: a number a row and a column of each matrix, one an element of a vector") {
   const double rows = layers * ((3 * h + h) + (h + h) + (2 * f + h) + (h + f)) + 2 * (vocab + h);
   const double vectors = layers * 2 * h + h;
