@@ -95,8 +95,9 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   const int zero = in.plan.zero;
   const double gradient_size = gradient_bytes_per_parameter(training);
   const auto alone = [&](CollectiveKind kind, double bytes_per_parameter, Bytes bucket) {
-    const Bytes experts(weights.experts * bytes_per_parameter);
     const Bytes all(weights.all * bytes_per_parameter);
+    if (weights.experts == 0) return in_buckets(kind, all, bucket, in.replicas, cluster);
+    const Bytes experts(weights.experts * bytes_per_parameter);
     return in_buckets(kind, all - experts, bucket, in.replicas, cluster) +
            in_buckets(kind, experts, bucket, in.expert_replicas, cluster);
   };

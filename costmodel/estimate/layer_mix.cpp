@@ -176,11 +176,6 @@ std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
   return std::max(in, out);
 }
 
-double sharded(double weights, double experts, const ParallelPlan& plan) {
-  const double others = (weights - experts) / plan.replicas();
-  return experts == 0 ? others : others + experts / static_cast<double>(plan.expert_replicas());
-}
-
 double vocabulary_table(const ModelSpec& model, int tp) {
   const std::int64_t rows = padded_vocab(model.vocab, tp) / tp;
   return static_cast<double>(rows * model.embedding_width());

@@ -71,7 +71,10 @@ std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
 
 // The parameters that one rank keeps, of `weights` on a device with `experts` of them in experts,
 // when they are sharded over the ranks that hold the same ones.
-double sharded(double weights, double experts, const ParallelPlan& plan);
+inline double sharded(double weights, double experts, const ParallelPlan& plan) {
+  const double others = (weights - experts) / plan.replicas();
+  return experts == 0 ? others : others + experts / static_cast<double>(plan.expert_replicas());
+}
 
 // Elements of one device's shard of the (padded) token table, and of the output projection.
 double vocabulary_table(const ModelSpec& model, int tp);

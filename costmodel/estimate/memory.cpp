@@ -168,13 +168,14 @@ class RankChunks {
     const int chunks = in_.plan.vpp;
     const Bytes first = of(0).kept, last = of(chunks - 1).kept;
     const Bytes middle = chunks > 2 ? of(1).kept : first;
-    Held most;
+    const Bytes more_first = first - middle, more_last = last - middle;
+    Bytes most;
+    int total = 0;
     for (const EndMix& mix : (*in_.held.ends)[rank_]) {
-      most.bytes = max(most.bytes, middle * mix.total + (first - middle) * mix.first +
-                                       (last - middle) * mix.last);
-      most.micro_batches = std::max(most.micro_batches, static_cast<double>(mix.total) / chunks);
+      most = max(most, middle * mix.total + more_first * mix.first + more_last * mix.last);
+      total = std::max(total, mix.total);
     }
-    return most;
+    return {most, static_cast<double>(total) / chunks};
   }
 
   // For chunks of any size: every maximal mix, weighted chunk by chunk.

@@ -27,18 +27,15 @@ double gradient_bytes_per_parameter(const TrainingSpec& t) {
 }
 
 double master_bytes_per_parameter(const TrainingSpec& t) {
-  const bool plain = t.fine_tuning.adapts() && t.stack.memory.plain_adapters;
-  return t.precision != Precision::fp32 && t.stack.memory.master_weights && !plain ? 4 : 0;
+  if (t.precision == Precision::fp32 || !t.stack.memory.master_weights) return 0;
+  return t.fine_tuning.adapts() && t.stack.memory.plain_adapters ? 0 : 4;
 }
 
 double optimizer_bytes_per_parameter(const TrainingSpec& t) {
+  const double master = master_bytes_per_parameter(t), moment = storage_bytes(t.moment_precision);
+  if (keeps_alike(t.optimizer)) return master + moments_kept(t.optimizer) * moment;
   constexpr double large = 1 << 16;  // rows and columns
-  const double moments =
-      keeps_alike(t.optimizer)
-          ? moments_kept(t.optimizer) * storage_bytes(t.moment_precision)
-          : moments_of_matrix(large, large, t.optimizer, storage_bytes(t.moment_precision)).value /
-                (large * large);
-  return master_bytes_per_parameter(t) + moments;
+  return master + moments_of_matrix(large, large, t.optimizer, moment).value / (large * large);
 }
 
 Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share) {

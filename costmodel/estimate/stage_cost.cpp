@@ -15,6 +15,7 @@ void add(RankWeights& sum, const LayerCost& layer, double times) {
   sum.all += times * layer.weights;
   sum.experts += times * layer.expert_weights;
   sum.partial += times * layer.partial_weights;
+  if (layer.frozen.value == 0) return;
   sum.frozen += layer.frozen * times;
   sum.frozen_experts += layer.frozen_experts * times;
 }
@@ -256,7 +257,7 @@ ClusterSpec one_port(ClusterSpec cluster) {
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7).
-void add_zero(const PlanInputs& in, const RankParameters& weights, const ClusterSpec& network,
+void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpec& network,
               StageRow& row) {
   const TrainingSpec& training = in.on.training;
   const double parts =
@@ -265,22 +266,21 @@ void add_zero(const PlanInputs& in, const RankParameters& weights, const Cluster
   const double layers = std::max(1, row.layers.layers());
   const double experts = weights.experts / in.plan.chunks() / layers;
   const double others = weights.all / in.plan.chunks() / layers - experts;
-  const double share = layers * in.plan.chunks();
-  const Bytes frozen_experts = weights.frozen_experts / share,
-              frozen = weights.frozen / share - frozen_experts;
-  const auto sharded = [&](CollectiveKind kind, double bytes_per_parameter, Bytes more,
-                           Bytes more_experts) {
-    return parts * collective_time(kind, Bytes(others / parts * bytes_per_parameter) + more / parts,
-                                   in.replicas, network) +
-           collective_time(kind, Bytes(experts * bytes_per_parameter) + more_experts,
-                           in.expert_replicas, network);
+  const auto sharded = [&](CollectiveKind kind, Bytes part, Bytes of_experts) {
+    return parts * collective_time(kind, part, in.replicas, network) +
+           collective_time(kind, of_experts, in.expert_replicas, network);
   };
-  const Seconds gather = in.plan.zero == 3
-                             ? sharded(CollectiveKind::all_gather,
-                                       gather_bytes_per_parameter(training), frozen, frozen_experts)
-                             : Seconds(0);
-  const Seconds scatter = sharded(CollectiveKind::reduce_scatter,
-                                  gradient_bytes_per_parameter(training), Bytes(0), Bytes(0));
+  Seconds gather;
+  if (in.plan.zero == 3) {
+    const double share = layers * in.plan.chunks(), bytes = gather_bytes_per_parameter(training);
+    const Bytes frozen_experts = weights.frozen_experts / share,
+                frozen = weights.frozen / share - frozen_experts;
+    gather = sharded(CollectiveKind::all_gather, Bytes(others / parts * bytes) + frozen / parts,
+                     Bytes(experts * bytes) + frozen_experts);
+  }
+  const double gradient = gradient_bytes_per_parameter(training);
+  const Seconds scatter = sharded(CollectiveKind::reduce_scatter, Bytes(others / parts * gradient),
+                                  Bytes(experts * gradient));
   const Seconds forward = row.forward.time() / layers;
   const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
   const bool hides = !training.overlap.nothing_hidden;
