@@ -122,13 +122,21 @@ class LayoutStages {
 
 // What all layouts pay beside pipeline and gradients: the busiest rank's optimizer takes at least
 // the mean, which depends on no layout because its time is linear in parameters; measured tables
-// need not be.
-Seconds least_optimizer(const PlanCost& cost, const costmodel::ClusterSpec& cluster) {
-  if (!cluster.device.measured.empty()) return Seconds(0);
+// need not be. With two stacks a layout has the tables once more where the decoder starts on a rank
+// of its own, and once less where it does not.
+Seconds least_optimizer(const PlanCost& cost, const ParallelPlan& plan,
+                        const Evaluator& evaluator) {
+  if (!evaluator.cluster().device.measured.empty()) return Seconds(0);
   Seconds sum;
-  for (const auto& rank : cost.ranks) sum += rank.after.optimizer;
+  double parameters = 0;
+  for (const auto& rank : cost.ranks) {
+    sum += rank.after.optimizer;
+    parameters += rank.weights.all;
+  }
+  const auto& model = evaluator.model();
+  const double again = model.encoder_decoder() ? shared_tables(model, plan.tp) / parameters : 0;
   constexpr double rounded = 1 - rounding;
-  return sum / static_cast<double>(cost.ranks.size()) * rounded;
+  return sum / static_cast<double>(cost.ranks.size()) * rounded * std::max(0.0, 1 - again);
 }
 
 CutProblem problem_of(const ParallelPlan& plan, std::int64_t micro_batches,
@@ -174,7 +182,7 @@ struct TimedCut {
 TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluator) {
   const costmodel::EndTerms terms = end_terms(plan, evaluator.workload());
   const PlanCost& even = evaluator.cost(plan);
-  const Seconds beside = least_optimizer(even, evaluator.cluster()) + terms.host;
+  const Seconds beside = least_optimizer(even, plan, evaluator) + terms.host;
   const bool waits = even.times.blocking || !even.times.forward_transfer.empty();
   TimedCut cut{problem_of(plan, even.micro_batches, evaluator), beside, terms.factor()};
   cut.problem.transfer = waits ? 0 : even.times.transfer.value;
