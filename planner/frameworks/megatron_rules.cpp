@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/plan/plan_text.hpp"
+#include "costmodel/plan/process_groups.hpp"
 #include "costmodel/plan/split_rank.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 
@@ -325,6 +326,20 @@ RankOrder rank_order_of(const ParallelPlan& plan) {
   return fits("tcpd") ? RankOrder::tensor_pipeline_data : RankOrder::other;
 }
 
+namespace {
+
+// Its parallel_state.py asserts that experts' pipelines are those of all other ranks, which a
+// pipeline inside the data-parallel axis makes them only with as many ranks an expert group.
+void check_expert_order(const Scenario& scenario, const ParallelPlan& plan, Rules& rules) {
+  if (scenario.model.experts == 0 || rank_order_of(plan) != RankOrder::tensor_pipeline_data) return;
+  ParallelPlan mapped = plan;
+  mapped.rank_order = "tp-cp-ep-pp-dp";
+  const auto fault = group_fault(mapped, costmodel::RankLayout::megatron);
+  rules.require(fault.reason.empty(), "rank_order", fault.reason, fault.remedy);
+}
+
+}  // namespace
+
 std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
                                                       const ParallelPlan& plan) {
   Rules rules;
@@ -351,6 +366,7 @@ std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
   rules.require(rank_order_of(plan) != RankOrder::other, "rank_order",
                 fmt::format("Megatron-LM has no rank order {}", plan.rank_order),
                 "allowed: tp-cp-ep-dp-pp, tp-cp-ep-pp-dp");
+  check_expert_order(scenario, plan, rules);
   check_model(scenario, plan, rules);
   return rules.found;
 }

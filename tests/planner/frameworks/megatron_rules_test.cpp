@@ -127,6 +127,19 @@ TEST_CASE("refused: pipelines") {
        "allowed: tp-cp-ep-dp-pp, tp-cp-ep-pp-dp");
 }
 
+// "pp groups ... to be the same" (parallel_state.py): of two pipelines on four ranks, those of
+// experts over two ranks are others.
+TEST_CASE("refused: pipelines inside the data axis with experts over its ranks") {
+  const Scenario scenario = scenario_of("{base: mixtral-8x7b, layers: 8}");
+  ParallelPlan plan = megatron::small_plan();
+  plan.tp = 1, plan.pp = 2, plan.dp = 8, plan.ep = 2;
+  CHECK(keys(scenario, plan).empty());
+  plan.rank_order = "tp-cp-ep-pp-dp";
+  CHECK(keys(scenario, plan) == Strings{"rank_order"});
+  plan.ep = 1;
+  CHECK(keys(scenario, plan).empty());
+}
+
 TEST_CASE("refused: optimizer and recomputation") {
   says([](auto&, auto& p) { p.zero = 4; }, "there is no ZeRO 4");
   says([](auto& s, auto&) { s.training.stack.overlap.overlap_param_gather = false; },
