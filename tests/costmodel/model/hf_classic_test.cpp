@@ -22,54 +22,23 @@ using hf_models::with;
 namespace {
 
 // tiiuae/falcon-7b and tiiuae/falcon-40b
-const char* const falcon_7b =
-    R"({"model_type": "falcon", "num_hidden_layers": 32, "hidden_size": 4544,
- "num_attention_heads": 71, "multi_query": true, "parallel_attn": true, "bias": false,
- "alibi": false, "new_decoder_architecture": false, "vocab_size": 65024,
- "attention_dropout": 0.0, "hidden_dropout": 0.0,
- "apply_residual_connection_post_layernorm": false})";
-const char* const falcon_40b =
-    R"({"model_type": "falcon", "num_hidden_layers": 60, "hidden_size": 8192,
- "num_attention_heads": 128, "num_kv_heads": 8, "multi_query": true, "parallel_attn": true,
- "bias": false, "alibi": false, "new_decoder_architecture": true, "vocab_size": 65024,
- "attention_dropout": 0.0, "hidden_dropout": 0.0})";
+std::string falcon_7b() { return hf_models::published("falcon-7b"); }
+std::string falcon_40b() { return hf_models::published("falcon-40b"); }
 
 // bigscience/bloom-7b1
-const char* const bloom =
-    R"({"model_type": "bloom", "n_layer": 30, "hidden_size": 4096, "num_attention_heads": 32,
- "vocab_size": 250880, "attention_dropout": 0.0, "hidden_dropout": 0.0, "offset_alibi": 100,
- "masked_softmax_fusion": true, "bias_dropout_fusion": true, "n_inner": null, "seq_length": 2048,
- "apply_residual_connection_post_layernorm": false, "unk_token_id": 0, "pretraining_tp": 4})";
+std::string bloom() { return hf_models::published("bloom-7b1"); }
 
 // facebook/opt-1.3b and facebook/opt-350m
-const char* const opt =
-    R"({"model_type": "opt", "num_hidden_layers": 24, "hidden_size": 2048,
- "num_attention_heads": 32, "ffn_dim": 8192, "vocab_size": 50272, "max_position_embeddings": 2048,
- "word_embed_proj_dim": 2048, "do_layer_norm_before": true, "dropout": 0.1,
- "attention_dropout": 0.0, "activation_function": "relu", "layerdrop": 0.0})";
+std::string opt() { return hf_models::published("opt-1.3b"); }
 
 // EleutherAI/gpt-neo-1.3B
-const char* const gpt_neo =
-    R"({"model_type": "gpt_neo", "num_layers": 24, "hidden_size": 2048, "num_heads": 16,
- "intermediate_size": null, "vocab_size": 50257, "max_position_embeddings": 2048,
- "window_size": 256, "attention_types": [[["global", "local"], 12]],
- "activation_function": "gelu_new", "resid_dropout": 0, "embed_dropout": 0,
- "attention_dropout": 0, "summary_type": "cls_index"})";
+std::string gpt_neo() { return hf_models::published("gpt-neo-1.3b"); }
 
-// bigcode/gpt_bigcode-santacoder
-const char* const bigcode =
-    R"({"model_type": "gpt_bigcode", "n_layer": 24, "n_embd": 2048, "n_head": 16,
- "n_inner": 8192, "n_positions": 2048, "vocab_size": 49280, "multi_query": true,
- "activation_function": "gelu_pytorch_tanh", "attn_pdrop": 0.1, "embd_pdrop": 0.1,
- "resid_pdrop": 0.1, "scale_attn_weights": true, "attention_softmax_in_fp32": true})";
+// bigcode()/gpt_bigcode-santacoder
+std::string bigcode() { return hf_models::published("santacoder"); }
 
 // google-bert/bert-large-uncased
-const char* const bert =
-    R"({"architectures": ["BertForMaskedLM"], "model_type": "bert", "num_hidden_layers": 24,
- "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522,
- "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu",
- "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
- "position_embedding_type": "absolute", "layer_norm_eps": 1e-12})";
+std::string bert() { return hf_models::published("bert-large"); }
 
 void check(const Imported& i, double published) {
   CHECK(parameter_count(i.model) == published);
@@ -83,7 +52,7 @@ void check(const Imported& i, double published) {
 // The published files have the tied output table a second time: 7,217,189,760, of which
 // 65,024 x 4,544 twice. transformers' num_parameters() counts it once.
 TEST_CASE("Falcon 7B: one norm for both parts, one head of keys and values") {
-  const Imported i = imported(falcon_7b);
+  const Imported i = imported(falcon_7b());
   check(i, 7'217'189'760.0 - 65'024.0 * 4'544);
   CHECK((i.model.shared_norm && i.model.parallel_block && i.model.kv_heads == 1));
   CHECK(i.told.empty());
@@ -91,13 +60,13 @@ TEST_CASE("Falcon 7B: one norm for both parts, one head of keys and values") {
 
 // Worked out from FalconDecoderLayer: 60 layers of 679,510,016, a table of 65,024 x 8,192, a norm.
 TEST_CASE("Falcon 40B: a norm each, eight groups") {
-  const Imported i = imported(falcon_40b);
+  const Imported i = imported(falcon_40b());
   check(i, 41'303'293'952);
   CHECK((!i.model.shared_norm && i.model.kv_heads == 8));
 }
 
 TEST_CASE("Falcon with ALiBi, biases and layers in sequence, as falcon-rw has") {
-  std::string text = with(falcon_7b, "\"alibi\": false", "\"alibi\": true");
+  std::string text = with(falcon_7b(), "\"alibi\": false", "\"alibi\": true");
   text = with(text, "\"parallel_attn\": true", "\"parallel_attn\": false");
   text = with(text, "\"bias\": false", "\"bias\": true");
   const ModelSpec m = imported(text).model;
@@ -105,21 +74,21 @@ TEST_CASE("Falcon with ALiBi, biases and layers in sequence, as falcon-rw has") 
 }
 
 TEST_CASE("BLOOM 7B1: ALiBi has no parameters, the norm after the embedding has") {
-  const Imported i = imported(bloom);
+  const Imported i = imported(bloom());
   check(i, 7'069'016'064);
   CHECK((i.model.positions == Positions::alibi && i.model.embedding_norm));
   CHECK(i.told.empty());
 }
 
 TEST_CASE("OPT 1.3B: two rows more than positions") {
-  const Imported i = imported(opt);
+  const Imported i = imported(opt());
   check(i, 1'315'758'080);
   CHECK(i.model.max_positions == 2050);
   CHECK(i.told.empty());
 }
 
 TEST_CASE("OPT 350M: a narrower table, norms after the residuals and none at the end") {
-  std::string text = with(opt, "\"hidden_size\": 2048", "\"hidden_size\": 1024");
+  std::string text = with(opt(), "\"hidden_size\": 2048", "\"hidden_size\": 1024");
   text = with(text, "\"num_attention_heads\": 32", "\"num_attention_heads\": 16");
   text = with(text, "\"ffn_dim\": 8192", "\"ffn_dim\": 4096");
   text = with(text, "\"word_embed_proj_dim\": 2048", "\"word_embed_proj_dim\": 512");
@@ -130,17 +99,17 @@ TEST_CASE("OPT 350M: a narrower table, norms after the residuals and none at the
 }
 
 TEST_CASE("GPT-Neo 1.3B: windows in every second layer, no biases on queries, keys and values") {
-  const Imported i = imported(gpt_neo);
+  const Imported i = imported(gpt_neo());
   check(i, 1'315'575'808);
   CHECK((i.model.attention_pattern == "FS" && i.model.sliding_window == 256));
   CHECK_FALSE(i.model.qkv_bias);
   CHECK(i.told.empty());
-  const std::string global = with(gpt_neo, "\"global\", \"local\"], 12", "\"global\"], 24");
+  const std::string global = with(gpt_neo(), "\"global\", \"local\"], 12", "\"global\"], 24");
   CHECK(imported(global).model.sliding_window == 0);
 }
 
 TEST_CASE("SantaCoder: gpt2 with one head of keys and values") {
-  const Imported i = imported(bigcode);
+  const Imported i = imported(bigcode());
   check(i, 1'124'886'528);
   CHECK(i.model.kv_heads == 1);
   CHECK(i.told.empty());
@@ -150,34 +119,34 @@ TEST_CASE("SantaCoder: gpt2 with one head of keys and values") {
 // masked language modelling in place of the pooler: 1,024 x 1,024 and a bias less, as much and a
 // norm and the bias of 30,522 logits more.
 TEST_CASE("BERT large: encoder and pooler, or the head of masked language modelling") {
-  const Imported encoder = imported(with(bert, "BertForMaskedLM", "BertModel"));
+  const Imported encoder = imported(with(bert(), "BertForMaskedLM", "BertModel"));
   check(encoder, 335'141'888);
-  const Imported masked = imported(bert);
+  const Imported masked = imported(bert());
   check(masked, 335'141'888 + 2 * 1024 + 30'522);
   CHECK_FALSE(masked.model.causal);
-  const Imported both = imported(with(bert, "BertForMaskedLM", "BertForPreTraining"));
+  const Imported both = imported(with(bert(), "BertForMaskedLM", "BertForPreTraining"));
   CHECK(both.tells("next sentence"));
   // 336,226,108 of the published weights, less the 2 x 1,024 and 2 of the next sentence.
   check(both, 336'226'108 - 2050);
 }
 
 TEST_CASE("faults name the key and its place") {
-  const auto wrong = [](const char* text, const char* word, const char* other) {
+  const auto wrong = [](const std::string& text, const char* word, const char* other) {
     return fault(with(text, word, other));
   };
-  CHECK(contains(wrong(falcon_7b, "\"num_attention_heads\": 71", "\"num_attention_heads\": 72"),
+  CHECK(contains(wrong(falcon_7b(), "\"num_attention_heads\": 71", "\"num_attention_heads\": 72"),
                  "hidden_size 4544 is not divisible by num_attention_heads 72"));
-  CHECK(contains(wrong(falcon_40b, "\"num_kv_heads\": 8", "\"num_kv_heads\": 7"),
+  CHECK(contains(wrong(falcon_40b(), "\"num_kv_heads\": 8", "\"num_kv_heads\": 7"),
                  "num_kv_heads 7 does not divide the 128 heads"));
-  CHECK(contains(wrong(falcon_7b, "\"multi_query\": true", "\"multi_query\": 1"),
+  CHECK(contains(wrong(falcon_7b(), "\"multi_query\": true", "\"multi_query\": 1"),
                  "multi_query: '1' is neither true nor false"));
-  CHECK(contains(wrong(bloom, "\"n_layer\": 30, ", ""), "lacks the key 'num_hidden_layers'"));
-  CHECK(contains(wrong(gpt_neo, "\"local\"", "\"nearby\""), "'nearby' is not known"));
-  CHECK(contains(wrong(gpt_neo, "[[[\"global\", \"local\"], 12]]", "[[\"global\"]]"),
+  CHECK(contains(wrong(bloom(), "\"n_layer\": 30, ", ""), "lacks the key 'num_hidden_layers'"));
+  CHECK(contains(wrong(gpt_neo(), "\"local\"", "\"nearby\""), "'nearby' is not known"));
+  CHECK(contains(wrong(gpt_neo(), "[[[\"global\", \"local\"], 12]]", "[[\"global\"]]"),
                  "no list of kinds and a number"));
-  CHECK(contains(wrong(bert, "\"type_vocab_size\": 2", "\"type_vocab_size\": 0"),
+  CHECK(contains(wrong(bert(), "\"type_vocab_size\": 2", "\"type_vocab_size\": 0"),
                  "type_vocab_size: 0 is out of range"));
-  CHECK(contains(wrong(opt, "\"relu\"", "\"rulu\""), "did you mean 'relu'?"));
+  CHECK(contains(wrong(opt(), "\"relu\"", "\"rulu\""), "did you mean 'relu'?"));
 }
 
 }  // namespace hf_classic_test

@@ -21,23 +21,15 @@ using hf_models::with;
 namespace {
 
 // state-spaces/mamba-130m-hf
-const char* const mamba =
-    R"({"model_type": "mamba", "num_hidden_layers": 24, "hidden_size": 768, "expand": 2,
- "intermediate_size": 1536, "state_size": 16, "conv_kernel": 4, "time_step_rank": 48,
- "use_bias": false, "use_conv_bias": true, "vocab_size": 50280, "hidden_act": "silu",
- "residual_in_fp32": true, "rms_norm": true, "time_step_min": 0.001, "fused_add_norm": true})";
+std::string mamba() { return hf_models::published("mamba-130m"); }
 
 // state-spaces/mamba2-130m in the fields of transformers: one group, a vocabulary padded to 50,288.
-const char* const mamba2 =
-    R"({"model_type": "mamba2", "num_hidden_layers": 24, "hidden_size": 768, "num_heads": 24,
- "head_dim": 64, "state_size": 128, "n_groups": 1, "expand": 2, "conv_kernel": 4,
- "use_bias": false, "use_conv_bias": true, "rms_norm": true, "vocab_size": 50288,
- "tie_word_embeddings": true, "chunk_size": 256, "time_step_limit": [0.0, 1.0]})";
+std::string mamba2() { return hf_models::published("mamba2-130m"); }
 
 }  // namespace
 
 TEST_CASE("Mamba 130M: its published parameters, every channel a head") {
-  const Imported i = imported(mamba);
+  const Imported i = imported(mamba());
   CHECK(parameter_count(i.model) == 129'135'360);
   CHECK(hf_models::counted_over_operators(i.model) == 129'135'360);
   CHECK(hf_models::reads_back(i.model));
@@ -47,7 +39,7 @@ TEST_CASE("Mamba 130M: its published parameters, every channel a head") {
 
 TEST_CASE("a rank that is left to the class is a sixteenth of the width, rounded up") {
   const auto rank = [](const char* word) {
-    return imported(with(mamba, "\"time_step_rank\": 48", word)).model.dt_rank;
+    return imported(with(mamba(), "\"time_step_rank\": 48", word)).model.dt_rank;
   };
   CHECK(rank("\"time_step_rank\": \"auto\"") == 48);
   CHECK(rank("\"time_step_rank\": null") == 48);
@@ -55,21 +47,21 @@ TEST_CASE("a rank that is left to the class is a sixteenth of the width, rounded
 }
 
 TEST_CASE("Mamba-2 130M: its published parameters") {
-  const Imported i = imported(mamba2);
+  const Imported i = imported(mamba2());
   CHECK(parameter_count(i.model) == 128'989'632);
   CHECK(hf_models::counted_over_operators(i.model) == 128'989'632);
   CHECK(i.told.empty());
 }
 
 TEST_CASE("what is left out is told, what does not fit is refused") {
-  CHECK(imported(with(mamba2, "\"use_bias\": false", "\"use_bias\": true")).tells("use_bias"));
-  CHECK(imported(with(mamba2, "\"use_conv_bias\": true", "\"use_conv_bias\": false"))
+  CHECK(imported(with(mamba2(), "\"use_bias\": false", "\"use_bias\": true")).tells("use_bias"));
+  CHECK(imported(with(mamba2(), "\"use_conv_bias\": true", "\"use_conv_bias\": false"))
             .tells("use_conv_bias false"));
-  CHECK(contains(fault(with(mamba2, "\"num_heads\": 24", "\"num_heads\": 23")),
+  CHECK(contains(fault(with(mamba2(), "\"num_heads\": 24", "\"num_heads\": 23")),
                  "num_heads 23 x head_dim 64 is not expand x hidden_size 1536"));
-  CHECK(contains(fault(with(mamba2, "\"n_groups\": 1", "\"n_groups\": 5")),
+  CHECK(contains(fault(with(mamba2(), "\"n_groups\": 1", "\"n_groups\": 5")),
                  "ssm_groups 5 does not divide heads 24"));
-  CHECK(contains(fault(with(mamba, "\"state_size\": 16", "\"state_size\": 0.5")),
+  CHECK(contains(fault(with(mamba(), "\"state_size\": 16", "\"state_size\": 0.5")),
                  "state_size: '0.5' is not a whole number"));
 }
 

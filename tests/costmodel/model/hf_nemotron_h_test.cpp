@@ -7,7 +7,7 @@
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/parameter_count.hpp"
-#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/hf_models.hpp"
 
 namespace hf_nemotron_h_test {
 
@@ -15,14 +15,7 @@ using namespace costmodel;
 
 namespace {
 
-const char* const nemotron =
-    R"({"model_type": "nemotron_h", "hybrid_override_pattern":
- "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
- "num_hidden_layers": 52, "hidden_size": 4096, "num_attention_heads": 32,
- "num_key_value_heads": 8, "attention_head_dim": 128, "mamba_num_heads": 128,
- "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4,
- "intermediate_size": 21504, "mlp_hidden_act": "relu2", "vocab_size": 131072,
- "tie_word_embeddings": false})";
+std::string nemotron() { return hf_models::published("nemotron-h-8b"); }
 
 ModelSpec imported(const std::string& json) {
   return read_model(from_hf_config(parse_yaml(json, "config.json")), "");
@@ -39,7 +32,7 @@ std::string with(std::string json, const std::string& word, const std::string& o
 // The sum of the sizes of its weights (24 scans, 24 MLPs, 4 attentions, 53 norms, two tables), as
 // an analysis of the published weights counts them.
 TEST_CASE("Nemotron-H 8B, from its config.json, has its published parameters") {
-  const ModelSpec m = imported(nemotron);
+  const ModelSpec m = imported(nemotron());
   CHECK(parameter_count(m) == 8'100'852'736);
   CHECK(read_model(to_value(m), "").layer_pattern == m.layer_pattern);
   CHECK(parameter_count(read_model(to_value(m), "")) == parameter_count(m));
@@ -47,7 +40,7 @@ TEST_CASE("Nemotron-H 8B, from its config.json, has its published parameters") {
 }
 
 TEST_CASE("a shared expert of several widths counts as so many experts") {
-  std::string json = with(nemotron, "*-M-M-M-M-M*", "*EMEMEM-M-M*");
+  std::string json = with(nemotron(), "*-M-M-M-M-M*", "*EMEMEM-M-M*");
   json = with(json, "\"vocab_size\"",
               "\"n_routed_experts\": 128, \"num_experts_per_tok\": 6, "
               "\"moe_intermediate_size\": 1856, \"n_shared_experts\": 1, "
@@ -62,7 +55,7 @@ TEST_CASE("a shared expert of several widths counts as so many experts") {
 
 TEST_CASE("what is not known of it is told with its key") {
   const auto fault = [](const std::string& word, const std::string& other) {
-    return fixtures::config_error([&] { imported(with(nemotron, word, other)); });
+    return fixtures::config_error([&] { imported(with(nemotron(), word, other)); });
   };
   CHECK(fixtures::contains(fault("relu2", "tanh"), "mlp_hidden_act"));
   CHECK(fixtures::contains(fault("\"num_hidden_layers\": 52", "\"num_hidden_layers\": 50"),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/model/hf_config.hpp"
@@ -29,6 +30,12 @@ inline Imported imported(const std::string& json) {
   all.model = costmodel::read_model(
       costmodel::from_hf_config(costmodel::parse_yaml(json, "config.json"), all.told), "");
   return all;
+}
+
+// The text of a published config.json, tests/costmodel/support/hf.
+inline std::string published(const std::string& name) {
+  return costmodel::read_file(std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf/" +
+                              name + ".json");
 }
 
 inline std::string fault(const std::string& json) {
