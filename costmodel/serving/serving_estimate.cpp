@@ -26,8 +26,13 @@ std::int64_t replica_share(std::int64_t all, int replicas) {
   return std::max<std::int64_t>(1, ceil_div(all, replicas));
 }
 
+// Of a closed load so many times what may run at once are simulated: those beyond wait in line,
+// each for all before it.
+constexpr std::int64_t most_lines = 4;
+
 struct SimulatedLoad {
   std::int64_t requests = 0, concurrency = 0;
+  double beyond = 0;  // in flight and not simulated
   double rate = 0;
   bool whole_run = false;
 };
@@ -35,8 +40,12 @@ struct SimulatedLoad {
 SimulatedLoad load_of(const ServingSpec& s, int dp, double capacity) {
   SimulatedLoad load;
   load.rate = s.arrival_rate / dp;
-  if (s.concurrency > 0) load.concurrency = replica_share(s.concurrency, dp);
   load.whole_run = s.requests > 0;
+  if (s.concurrency > 0) {
+    const std::int64_t all = replica_share(s.concurrency, dp);
+    load.concurrency = load.whole_run ? all : std::min(all, most_lines * s.limits.max_num_seqs);
+    load.beyond = static_cast<double>(all - load.concurrency);
+  }
   if (s.requests > 0) {
     load.requests = replica_share(s.requests, dp);
   } else if (load.concurrency > 0) {
@@ -62,7 +71,7 @@ void fill_from_run(const ServedRun& run, int dp, ServingEstimate& e) {
   e.preempted = run.preempted;
 }
 
-// A request's way to the engine and back is outside its steps.
+// A wait in line, and a request's way to the engine and back, are outside its steps.
 void add_request(Seconds outside, ServingEstimate& e) {
   for (Latency* latency : {&e.ttft, &e.e2e}) {
     latency->mean += outside.value;
@@ -216,6 +225,7 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   const ServedRun run =
       serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
   fill_from_run(run, sizes.dp, e);
+  if (load.beyond > 0) add_request(Seconds(load.beyond / run.requests_per_s), e);
   add_request(serving.engine.constants.request, e);
   StepLoad decode = decode_load(serving, std::max(1.0, run.mean_running));
   if (run.mean_context > 0) decode.decode_context = decode.decodes * run.mean_context;

@@ -37,6 +37,18 @@ TEST_CASE("An open load above the capacity is told; below it every request is an
   CHECK(flooded.ttft.mean > 10 * calm.ttft.mean);
 }
 
+TEST_CASE("Far more requests in flight than run wait in line by Little's law") {
+  auto s = served::usual("{tp: 1, dp: 2}");
+  s.serving.concurrency = 1'000'000;
+  const auto e = planned_estimate(s);
+  CHECK(e.requests_per_s * e.e2e.mean == doctest::Approx(1e6).epsilon(0.02));
+  const double decoding = e.tpot.mean * (s.serving.output.mean - 1);
+  CHECK(e.ttft.mean + decoding == doctest::Approx(e.e2e.mean).epsilon(0.02));
+  auto fewer = s;
+  fewer.serving.concurrency = 8 * s.serving.limits.max_num_seqs;
+  CHECK(e.requests_per_s == doctest::Approx(planned_estimate(fewer).requests_per_s));
+}
+
 TEST_CASE("What no cache holds and what no hardware can is refused with its place") {
   const auto longest = served::scenario("input_tokens: 500000, output_tokens: 10, requests: 1");
   CHECK_THROWS_WITH_AS(planned_estimate(longest), Contains("served.yaml:4:"), ConfigError);
