@@ -241,12 +241,14 @@ bool passes_gradient(const OpList& list, std::size_t i, const std::vector<bool>&
 
 std::vector<Step> forward_steps(const OpList& list) {
   std::vector<Step> steps;
+  steps.reserve(list.nodes.size());
   for (std::size_t i = 0; i < list.nodes.size(); ++i) steps.push_back(forward_step(list, i));
   return steps;
 }
 
 std::vector<Step> backward_steps(const OpList& list) {
   std::vector<Step> steps;
+  steps.reserve(2 * list.nodes.size());
   const std::vector<bool> computed = with_gradient(list);
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];

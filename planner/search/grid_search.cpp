@@ -43,7 +43,7 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
 }
 
 // Prices one member and keeps it if it fits. Returns bound_with_more().
-Seconds price_member(ParallelPlan plan, std::uint64_t order, const Scenario& scenario,
+Seconds price_member(const ParallelPlan& plan, std::uint64_t order, const Scenario& scenario,
                      Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
   const PlanCost& cost = evaluator.cost(plan);
   const Seconds with_more = bound_with_more(cost, plan, scenario);
@@ -54,7 +54,7 @@ Seconds price_member(ParallelPlan plan, std::uint64_t order, const Scenario& sce
   }
   if (cost.peak > memory_limit(scenario)) return with_more;
   ++result.statistics.feasible;
-  fitting.push_back({cost.bound.iteration, order, std::move(plan), cost.peak});
+  fitting.push_back({cost.bound.iteration, order, plan, cost.peak});
   return with_more;
 }
 
