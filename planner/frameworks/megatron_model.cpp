@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
 
 #include "costmodel/model/model_spec.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
@@ -71,6 +74,52 @@ void read_expert_layers(MegatronImport& in, std::int64_t layers) {
   model.first_dense_layers = 0;
   if (!fits()) in.put("model.first_dense_layers", fmt::format("{}", exact));
   if (model.moe_every > 1) in.put("model.moe_every", fmt::format("{}", model.moe_every));
+}
+
+// A whole number and nothing else.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+// "(127,0)": so many keys before a query's own, none after it.
+std::optional<std::int64_t> keys_before(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '(' || c == ')'; });
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto before = whole_number(std::string_view(text).substr(0, comma));
+  const bool none_after = std::string_view(text).substr(comma) == ",0";
+  constexpr std::int64_t most = 999'999'999;
+  return none_after && before && *before >= 0 && *before <= most ? before : std::nullopt;
+}
+
+// The window of attention, and which layers have it: all, one in so many not, or a list of 1 (with)
+// and 0 (Megatron-LM, core/transformer/utils.py, is_layer_window_attention).
+void read_window(MegatronImport& in, std::int64_t layers) {
+  const MegatronArgument* skip = in.find("--window-attn-skip-freq");
+  if (!in.has("--window-size")) return;
+  const std::string text = in.text("--window-size");
+  const auto before = keys_before(text);
+  if (!before)
+    return in.leave_out("--window-size", "it is no window of keys before a query, as (127,0)");
+  in.put("model.sliding_window", fmt::format("{}", *before + 1));
+  if (skip == nullptr) return;
+  std::string list = in.text("--window-attn-skip-freq");
+  const auto every = whole_number(list);
+  if (every && *every > 1 && *every <= 100'000) {
+    in.put("model.attention_pattern", std::string(static_cast<std::size_t>(*every) - 1, 'S') + "F");
+    return;
+  }
+  if (skip->values.size() > 1) list = fmt::format("[{}]", fmt::join(skip->values, ","));
+  const auto with = layers > 0 && layers <= 100'000
+                        ? layers_with_experts(list, static_cast<int>(layers))
+                        : std::nullopt;
+  if (every || !with)
+    in.refuse("--window-attn-skip-freq", fmt::format("is no pattern of {} layers", layers));
+  std::string letters;
+  for (const bool window : *with) letters += window ? 'S' : 'F';
+  if (letters.find('F') != std::string::npos) in.put("model.attention_pattern", letters);
 }
 
 void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t heads) {
@@ -181,6 +230,7 @@ void read_megatron_model(MegatronImport& in) {
     read_expert_layers(in, layers);
     if (in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
   }
+  read_window(in, layers);
   read_vocabulary(in);
   read_positions(in, true, two_stacks);
   read_block(in);

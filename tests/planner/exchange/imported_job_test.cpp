@@ -25,7 +25,8 @@ TEST_CASE("the YAML begins with what is missing and left out, a line each") {
   const auto text = to_yaml(
       planner::import_megatron(planner::read_megatron_script(megatron_runs::script, "x.sh")));
   CHECK(text.starts_with("# Missing: cluster.base: "));
-  CHECK(text.find("\n# Left out: --window-size 128: no key says it\n") != std::string::npos);
+  CHECK(text.find("\n# Left out: --window-size 128: it is no window of keys before a query, as "
+                  "(127,0)\n") != std::string::npos);
   CHECK(text.find("\nmodel:\n") != std::string::npos);
 }
 

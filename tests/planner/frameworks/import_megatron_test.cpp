@@ -51,7 +51,7 @@ TEST_CASE("a launch script becomes a scenario; what no key says is named") {
   REQUIRE(job.missing.size() == 1);
   CHECK(job.missing.front().key == "cluster.base");
   REQUIRE(job.left_out.size() == 2);
-  CHECK(job.left_out[0] == "--window-size 128: no key says it");
+  CHECK(job.left_out[0] == "--window-size 128: it is no window of keys before a query, as (127,0)");
   CHECK(job.left_out[1] == "--foo 3: no argument of Megatron-LM core 0.20");
   const Scenario s = scenario_of(job, "selene");
   CHECK(s.model.layers == 96);

@@ -49,6 +49,21 @@ TEST_CASE("sizes, and what Megatron-LM takes where none are given") {
   CHECK(model_key("--multi-latent-attention", "kv_lora_rank") == "32");
 }
 
+TEST_CASE("a window of attention, in every layer, in all but one of so many, or as a list says") {
+  CHECK(model_key("", "sliding_window").empty());
+  CHECK(model_key("--window-size 127,0", "sliding_window") == "128");
+  CHECK(model_key("--window-size '(127, 0)'", "attention_pattern").empty());
+  CHECK(model_key("--window-size 127,0 --window-attn-skip-freq 2", "attention_pattern") == "SF");
+  CHECK(model_key("--window-size 127,0 --window-attn-skip-freq '([1]*3+[0]*1)'",
+                  "attention_pattern") == "SSSF");
+  CHECK(model_key("--window-size 127,0 --window-attn-skip-freq '[1,1,1,1]'", "attention_pattern")
+            .empty());
+  CHECK(model_key("--window-size 127,127", "sliding_window").empty());  // left out, and told
+  CHECK_THROWS_WITH(
+      model_key("--window-size 127,0 --window-attn-skip-freq '[1,0]'", "sliding_window"),
+      doctest::Contains("is no pattern of 4 layers"));
+}
+
 TEST_CASE("experts") {
   CHECK(model_key(experts, "kind") == "moe");
   CHECK(model_key(experts, "expert_ffn_hidden") == "512");
