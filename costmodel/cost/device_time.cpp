@@ -133,8 +133,11 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
   const double second = forward ? device.attention2_forward : device.attention2_backward;
   // A block of a ring is as short as the rank's queries; gathered keys make long rows.
   const auto s = static_cast<double>(o.blocks > 1 || o.cross ? o.s : o.key_count());
-  // Rows of a causal mask have half of s keys on average, those of a window all of it.
-  const double row = o.window > 0 ? std::min(s, 2 * static_cast<double>(o.window)) : s;
+  // Rows of a causal mask have half of s keys on average, those of a window all of it; of packed
+  // samples s is theirs.
+  const double row = o.attended > 0 ? std::min(s, o.attended)
+                     : o.window > 0 ? std::min(s, 2 * static_cast<double>(o.window))
+                                    : s;
   const double long_enough = o.causal_skip ? row / (row + device.attention_half_sequence) : 1;
   constexpr double block_rows = 128;  // queries a thread block holds
   const double blocks =

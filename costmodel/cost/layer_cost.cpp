@@ -214,6 +214,26 @@ void add_frozen(const OpList& list, const Pricing& pricing, LayerCost& cost) {
 
 }  // namespace
 
+namespace {
+
+bool attends_in_samples(const Op& op) {
+  const auto* attention = std::get_if<FlashAttention>(&op);
+  return attention != nullptr && attention->attended > 0;
+}
+
+void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {
+  const auto time = [&](const std::vector<Step>& steps) {
+    Seconds sum;
+    for (const Step& step : steps)
+      if (attends_in_samples(step.node->op)) sum += price(step, list, pricing).compute;
+    return sum;
+  };
+  cost.attention_forward = time(forward_steps(list));
+  cost.attention_backward = time(backward_steps(list)) + time(recompute_steps(list, what));
+}
+
+}  // namespace
+
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
@@ -224,6 +244,8 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   cost.recompute = price(recompute_steps(list, what), list, pricing);
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);
+  if (std::ranges::any_of(list.nodes, attends_in_samples, &Node::op))
+    add_attention(list, what, pricing, cost);
   for (const Node& node : list.nodes) {
     cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
     if (node.frozen()) continue;

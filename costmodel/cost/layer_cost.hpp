@@ -42,6 +42,9 @@ struct LayerCost {
   // With adapters: of weights that are not trained, which `weights` are without.
   Bytes frozen, frozen_experts, largest_frozen;
   Cost first_backward;  // as `backward`, of a model's first layer
+  // With packed samples: the time of attention, which grows with their lengths; `backward` with
+  // recomputation.
+  Seconds attention_forward, attention_backward;
 };
 
 // The inputs to the price of a step, except the operator itself.

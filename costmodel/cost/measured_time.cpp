@@ -14,11 +14,11 @@ MeasuredOp norm_op(const Norm& o) {
   return o.kind == Normalization::layernorm ? MeasuredOp::layernorm : MeasuredOp::rmsnorm;
 }
 
-// No table covers blocks of a ring, cross-attention, a different value size, a window, or attention
-// without causal mask.
+// No table covers blocks of a ring, cross-attention, a different value size, a window, packed
+// samples, or attention without causal mask.
 bool is_plain(const FlashAttention& o) {
   return o.causal_skip && o.blocks == 1 && o.key_count() == o.s && o.value_dim() == o.head_dim &&
-         o.reach() == o.key_count();
+         o.attended == 0 && window_of(o.window, o.key_count()) == o.key_count();
 }
 
 bool is_plain(const AttentionScores& o) { return o.key_count() == o.s; }

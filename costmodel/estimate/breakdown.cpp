@@ -29,6 +29,36 @@ Traffic boundary_traffic(const PlanCost& c, std::size_t stage) {
   return sum;
 }
 
+// Among the ranks that hold the same weights, of gradients and of sharded parameters.
+Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
+                        const TrainingSpec& training, double micro_batches) {
+  Traffic sum;
+  const double reductions = plan.zero >= 2 ? micro_batches : 1;
+  const auto reduce = gradient_reduction(plan.zero, training.optimizer);
+  const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * micro_batches : 1;
+  for (const auto& [held, frozen, ranks_of] :
+       {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,
+                   std::int64_t{plan.shards()}},
+        std::tuple{own.experts, own.frozen_experts, plan.expert_shards()}}) {
+    const int group = static_cast<int>(ranks_of);
+    const Bytes gradients(held * gradient_bytes_per_parameter(training));
+    Bytes weights(held * gather_bytes_per_parameter(training));
+    if (plan.zero == 3) weights += frozen;
+    sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
+    sum.add(CollectiveKind::all_gather,
+            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
+    if (plan.dp_replicate == 1) continue;
+    const CollectiveKind outer = outer_reduction(plan);
+    sum.add(outer, collective_bytes(outer, gradients / group, plan.dp_replicate));
+    if (!plan.shards_states_further()) continue;
+    sum.add(CollectiveKind::all_gather,
+            collective_bytes(CollectiveKind::all_gather,
+                             Bytes(held * gather_bytes_per_parameter(training)) / group,
+                             plan.dp_replicate));
+  }
+  return sum;
+}
+
 }  // namespace
 
 Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const TrainingSpec& training,
@@ -60,21 +90,7 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
     }
   }
   const double reductions = plan.zero >= 2 ? m : 1;
-  const auto reduce = gradient_reduction(plan.zero, training.optimizer);
-  const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * m : 1;
-  const RankWeights& own = c.ranks[rank].weights;
-  for (const auto& [held, frozen, ranks_of] :
-       {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,
-                   std::int64_t{plan.replicas()}},
-        std::tuple{own.experts, own.frozen_experts, plan.expert_replicas()}}) {
-    const int group = static_cast<int>(ranks_of);
-    const Bytes gradients(held * gradient_bytes_per_parameter(training));
-    Bytes weights(held * gather_bytes_per_parameter(training));
-    if (plan.zero == 3) weights += frozen;
-    sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
-    sum.add(CollectiveKind::all_gather,
-            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
-  }
+  sum += replica_traffic(c.ranks[rank].weights, plan, training, m);
   const Bytes partial(c.ranks[rank].weights.partial * gradient_bytes_per_parameter(training));
   sum.add(CollectiveKind::all_reduce,
           collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);
@@ -117,6 +133,7 @@ Breakdown micro_batch_parts(const PlanCost& c, const ParallelPlan& plan, std::si
     b.ep_comm += m * (c.stages[k].forward.ep_comm + c.stages[k].backward.ep_comm +
                       c.stages[k].recompute.ep_comm);
     b.dp_comm += m * (c.stages[k].zero_forward + c.stages[k].zero_backward);
+    b.imbalance += m * (c.stages[k].longest_forward + c.stages[k].longest_backward);
     b.other += m * host.micro_batch;
   }
   b.ep_comm -= hidden_in_cells(c, plan, static_cast<int>(rank));
@@ -138,8 +155,9 @@ Breakdown breakdown_of(const PlanCost& c, const ParallelPlan& plan, const Ending
   } else if (left.value < 0) {
     b.pp_comm += left;  // transfers saved elsewhere: they are no longer than what is left
   } else {
-    b.imbalance = min(left, waiting.imbalance);
-    b.bubble = left - b.imbalance;
+    const Seconds imbalance = min(left, waiting.imbalance);
+    b.imbalance += imbalance;
+    b.bubble = left - imbalance;
   }
   return b;
 }

@@ -315,6 +315,9 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
     slowest = max(slowest, work_of(c.times, plan, r, c.micro_batches));
   const Seconds own = work_of(c.times, plan, static_cast<int>(end.critical), c.micro_batches);
   e.breakdown = breakdown_of(c, plan, end, {transfers, slowest - own}, on_.training.stack.host);
+  if (on_.training.packing.packed) {
+    e.longest_samples = micro_batch_parts(c, plan, end.critical, on_.training.stack.host).imbalance;
+  }
   e.stage_backward = whole_backward(c.times);
   e.pipeline = pipeline_of(run, terms.apart);
   e.bubble_fraction = bubble_fraction(e.pipeline, slowest);

@@ -28,7 +28,8 @@ namespace costmodel {
 struct Breakdown {
   Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm;
   Seconds bubble;     // idle while the pipeline fills and drains
-  Seconds imbalance;  // idle because a slower pipeline rank takes longer for every micro-batch
+  Seconds imbalance;  // idle because a slower pipeline rank takes longer for every micro-batch, or
+                      // another replica, whose packed samples are longer
   Seconds optimizer, other;
   Seconds total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
@@ -51,7 +52,8 @@ struct Estimate {
   std::int64_t micro_batches = 0;  // per replica; of several pipelines, the largest
   Seconds iteration;
   Interval interval;
-  Breakdown breakdown;  // of the critical rank; sums to iteration
+  Breakdown breakdown;      // of the critical rank; sums to iteration
+  Seconds longest_samples;  // of its imbalance: waiting for the replica with the longest ones
   int critical_rank = 0;
   Seconds pipeline;  // from first start to last end; of one rank where ranks do not synchronise
   // (pipeline - m·(t_f + t_b)) / (m·(t_f + t_b)), with t_f + t_b of the slowest pipeline rank: what

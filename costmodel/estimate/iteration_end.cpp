@@ -35,7 +35,7 @@ Seconds unlike_optimizer_time(const PlanInputs& in, const RankParameters& rank, 
   const Seconds products =
       in.plan.zero < 1
           ? share.products
-          : Seconds(sharded(share.products.value, share.expert_products.value, in.plan));
+          : Seconds(sharded_states(share.products.value, share.expert_products.value, in.plan));
   return streaming_time(moved, optimizer_passes, in.on.cluster.device) + products;
 }
 
@@ -43,7 +43,9 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
   const ClusterSpec& cluster = in.on.cluster;
   const TrainingSpec& training = in.on.training;
   const double part = sharded(rank.all, rank.experts, in.plan);
-  const double own = in.plan.zero >= 1 ? part : rank.all;
+  const double own = in.plan.zero < 1                  ? rank.all
+                     : in.plan.shards_states_further() ? part / in.plan.dp_replicate
+                                                       : part;
   if (!keeps_alike(training.optimizer)) return unlike_optimizer_time(in, rank, own);
   const Bytes parameters(own * weight_bytes_per_parameter(training));
   if (const auto measured = measured_optimizer(parameters, cluster.device)) {
@@ -61,6 +63,22 @@ Seconds in_buckets(CollectiveKind kind, Bytes all, Bytes bucket, const GroupLayo
   if (bucket.value <= 0 || all <= bucket) return collective_time(kind, all, group, cluster);
   const double messages = std::ceil(all / bucket);
   return messages * collective_time(kind, all / messages, group, cluster);
+}
+
+// Between the groups of a hybrid sharding each rank's shard travels, in pieces of the buckets; of
+// plain ZeRO nothing.
+Seconds between_groups(const PlanInputs& in, const RankParameters& weights, CollectiveKind kind,
+                       double bytes_per_parameter, Bytes bucket) {
+  const Bytes others((weights.all - weights.experts) * bytes_per_parameter),
+      experts(weights.experts * bytes_per_parameter);
+  const int shards = in.plan.shards();
+  Seconds time =
+      in_buckets(kind, others / shards, bucket / shards, in.groups->others, in.on.cluster);
+  if (weights.experts > 0) {
+    const auto own = static_cast<double>(in.plan.expert_shards());
+    time += in_buckets(kind, experts / own, bucket / own, in.groups->experts, in.on.cluster);
+  }
+  return time;
 }
 
 // A micro-batch's pass over all chunks of a rank, beside which collectives run.
@@ -110,18 +128,31 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     return time / layers + exposed_beside(time * ((layers - 1) / layers), window, slowdown);
   };
   AfterPipeline after;
+  const Bytes bucket = training.stack.collectives.gradient_bucket;
+  const bool groups = in.groups != nullptr;
+  const auto between = [&] {
+    return between_groups(in, weights, outer_reduction(in.plan), gradient_size, bucket);
+  };
   if (zero < 2) {
     const auto kind = gradient_reduction(zero, training.optimizer);
     const bool beside = training.overlap.overlap_grad_reduce &&
                         !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
+    Seconds time = alone(kind, gradient_size, bucket);
+    if (groups) time += between();
+    after.gradient_exposed = exposed(time, pass.backward, beside);
+  } else if (groups) {
     after.gradient_exposed =
-        exposed(alone(kind, gradient_size, training.stack.collectives.gradient_bucket),
-                pass.backward, beside);
+        exposed(between(), pass.backward, training.overlap.overlap_grad_reduce);
   }
   if (zero == 1 || zero == 2) {
     const double weight_size = gather_bytes_per_parameter(training);
     after.gather_exposed = exposed(alone(CollectiveKind::all_gather, weight_size, Bytes(0)),
                                    pass.forward, training.overlap.overlap_param_gather);
+  }
+  if (groups && in.plan.shards_states_further()) {
+    after.gather_exposed += exposed(between_groups(in, weights, CollectiveKind::all_gather,
+                                                   gather_bytes_per_parameter(training), Bytes(0)),
+                                    pass.forward, training.overlap.overlap_param_gather);
   }
   // One message with all gradients of a rank, after the last micro-batch.
   after.gradient_exposed += collective_time(

@@ -114,6 +114,10 @@ Json plan_json(const Estimate& e) {
             {"rank_order", p.rank_order},
             {"devices", p.devices()},
             {"micro_batches", e.micro_batches}};
+  if (p.dp_replicate > 1) {
+    plan["dp_replicate"] = p.dp_replicate;
+    plan["outer_dp_sharding"] = outer_sharding_name(p);
+  }
   if (!p.replica_groups.empty()) {
     tell_replicas(p, plan);
   } else if (!e.meshes.empty()) {

@@ -70,10 +70,15 @@ std::int64_t tokens_at_ends(const LayerMix& stage, bool first, bool last,
                             const TrainingSpec& training);
 
 // The parameters that one rank keeps, of `weights` on a device with `experts` of them in experts,
-// when they are sharded over the ranks that hold the same ones.
+// when they are sharded as ZeRO shards.
 inline double sharded(double weights, double experts, const ParallelPlan& plan) {
-  const double others = (weights - experts) / plan.replicas();
-  return experts == 0 ? others : others + experts / static_cast<double>(plan.expert_replicas());
+  const double others = (weights - experts) / plan.shards();
+  return experts == 0 ? others : others + experts / static_cast<double>(plan.expert_shards());
+}
+// The same of the optimizer's states.
+inline double sharded_states(double weights, double experts, const ParallelPlan& plan) {
+  const double part = sharded(weights, experts, plan);
+  return plan.shards_states_further() ? part / plan.dp_replicate : part;
 }
 
 // Elements of one device's shard of the (padded) token table, and of the output projection.

@@ -234,6 +234,7 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const double shards = fp32_shards ? fp32 : 0;
   const double part = sharded(rank.all, rank.experts, in.plan);
   const auto kept = [&](int stage) { return in.plan.zero >= stage ? part : rank.all; };
+  const double states = in.plan.shards_states_further() ? part / in.plan.dp_replicate : kept(1);
   const bool both = stack.memory.bf16_optimizer && training.precision == Precision::bf16;
   const double narrow = both ? storage_bytes(training.precision) : 0;
   const double gradients = stack.zero.whole_gradients ? rank.all : kept(2);
@@ -244,9 +245,9 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
                         : rank.frozen;
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
   if (keeps_alike(training.optimizer)) {
-    memory.optimizer = Bytes(kept(1) * (optimizer_bytes_per_parameter(training) - shards));
+    memory.optimizer = Bytes(states * (optimizer_bytes_per_parameter(training) - shards));
   } else {
-    memory.optimizer = Bytes(kept(1) * (master_bytes_per_parameter(training) - shards)) +
+    memory.optimizer = Bytes(states * (master_bytes_per_parameter(training) - shards)) +
                        moments_kept_on(in.plan, rank.optimizer);
   }
   return memory;

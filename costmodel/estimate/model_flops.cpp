@@ -11,7 +11,7 @@ double unmasked(const Op& op) {
   const auto part = [](const auto& o, bool cross) {
     return cross ? 1.0 : unmasked_part(o.window, o.key_count());
   };
-  return std::visit(Visitor{[&](const FlashAttention& o) { return part(o, o.cross); },
+  return std::visit(Visitor{[&](const FlashAttention& o) { return o.cross ? 1.0 : o.unmasked(); },
                             [&](const AttentionScores& o) { return part(o, o.keys > 0); },
                             [&](const AttentionContext& o) { return part(o, o.keys > 0); },
                             [](const auto&) { return 1.0; }},

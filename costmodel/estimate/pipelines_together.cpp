@@ -110,6 +110,7 @@ Seconds longer(Seconds all, Seconds own) { return all > own ? all - own : Second
 void stretch(double factor, Estimate& e) {
   if (factor == 1) return;
   e.breakdown *= factor;
+  e.longest_samples = e.longest_samples * factor;
   e.pipeline = e.pipeline * factor;
   for (auto* times : {&e.stage_forward, &e.stage_backward})
     for (Seconds& time : *times) time = time * factor;
@@ -137,6 +138,7 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   Estimate e;
   e.plan = plan;
   e.breakdown = alone[all.last].estimate.breakdown;
+  e.longest_samples = alone[all.last].estimate.longest_samples;
   e.pipeline = alone[all.last].estimate.pipeline;
   e.bubble_fraction = alone[all.last].estimate.bubble_fraction;
   add_waiting(ends[all.last], all.end, pipelines.across(), e.breakdown);

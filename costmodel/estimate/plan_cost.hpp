@@ -24,6 +24,8 @@ struct StageRow {
   Cost recompute;
   Cost weight_gradient;                 // of a split backward, which `backward` includes; else zero
   Seconds zero_forward, zero_backward;  // exposed ZeRO gathers and reductions
+  // With packed samples: attention of the rank with the longest ones beyond the mean's.
+  Seconds longest_forward, longest_backward;
 };
 
 // The rows of all virtual stages. Stages that are alike share one, so that a search pays for few.

@@ -8,23 +8,41 @@
 
 namespace costmodel {
 
+namespace {
+
+std::unique_ptr<const PlanInputs::BetweenShards> groups_of(const ParallelPlan& plan,
+                                                           const Workload& on) {
+  PlanInputs::BetweenShards groups;
+  groups.others = Mesh(plan).between_shards(plan.dp_replicate, on.cluster);
+  groups.experts = on.model.experts == 0
+                       ? groups.others
+                       : expert_mesh(plan).between_shards(plan.dp_replicate, on.cluster);
+  return std::make_unique<const PlanInputs::BetweenShards>(groups);
+}
+
+}  // namespace
+
 PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
                        std::shared_ptr<const AlikeStages> stages, PriceCache& cache, int between) {
   const std::int64_t m = plan.micro_batches(on.training.global_batch);
   SHARDPLAN_CHECK(m >= 1);
   const Mesh mesh(plan);
-  const GroupLayout replicas = mesh.replica_layout(on.cluster);
-  return {.on = on,
-          .plan = plan,
-          .layers = cache.layers(plan, on),
-          .held = cache.held(plan, m, on.model),
-          .alike = std::move(stages),
-          .micro_batches = m,
-          .between = between,
-          .mesh = mesh,
-          .replicas = replicas,
-          .expert_replicas =
-              on.model.experts > 0 ? expert_mesh(plan).replica_layout(on.cluster) : replicas};
+  PlanInputs in{.on = on,
+                .plan = plan,
+                .layers = cache.layers(plan, on),
+                .held = cache.held(plan, m, on.model),
+                .alike = std::move(stages),
+                .micro_batches = m,
+                .between = between,
+                .mesh = mesh,
+                .replicas = mesh.shard_layout(plan.dp_replicate, on.cluster),
+                .expert_replicas = {},
+                .groups = nullptr};
+  if (plan.dp_replicate > 1) in.groups = groups_of(plan, on);
+  in.expert_replicas = on.model.experts > 0
+                           ? expert_mesh(plan).shard_layout(plan.dp_replicate, on.cluster)
+                           : in.replicas;
+  return in;
 }
 
 double idle_share(const PlanInputs& in) {

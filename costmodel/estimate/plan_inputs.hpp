@@ -23,7 +23,12 @@ struct PlanInputs {
   std::int64_t micro_batches = 0;
   int between = 0;  // ranks of the pipeline that are not priced
   Mesh mesh;
-  GroupLayout replicas, expert_replicas;  // ranks with the same weights, and the same experts
+  GroupLayout replicas, expert_replicas;  // ranks with the same weights, and the same experts; of
+                                          // a hybrid sharding those of a group
+  struct BetweenShards {
+    GroupLayout others, experts;
+  };
+  std::unique_ptr<const BetweenShards> groups;  // ... and ranks with the same shard of it
 
   const std::vector<LayerMix>& mixes() const { return alike->mixes; }  // by virtual stage
   std::size_t last_stage() const { return alike->mixes.size() - 1; }

@@ -40,7 +40,7 @@ double optimizer_bytes_per_parameter(const TrainingSpec& t) {
 
 Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share) {
   if (plan.zero < 1) return share.moments;
-  return Bytes(sharded(share.moments.value, share.expert_moments.value, plan));
+  return Bytes(sharded_states(share.moments.value, share.expert_moments.value, plan));
 }
 
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
@@ -78,6 +78,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
           .narrow_attention = on.training.narrow_attention,
           .tuning = on.training.fine_tuning,
+          .attended = on.training.packing.attended,
           .scales_adapter_output = stack.kernels.scales_adapter_output};
 }
 

@@ -233,9 +233,26 @@ void change_costs(StageRow& row, Change change) {
     change(*cost);
 }
 
+// Replicas wait for the one whose packed samples are the longest: at every collective of ZeRO 2 and
+// 3 and every exchange of experts, else once an iteration.
+void add_longest(const PlanInputs& in, StageRow& row) {
+  const TrainingSpec& training = in.on.training;
+  const bool each = in.plan.zero >= 2 || (in.on.model.experts > 0 && in.plan.ep > 1);
+  const auto sequences =
+      static_cast<double>(in.plan.micro_batch) * (each ? 1 : static_cast<double>(in.micro_batches));
+  const double excess = longest_excess(training.packing, training.sequence, in.plan.dp, sequences);
+  for (const LayerPrices::Kind& kind : in.layers.all()) {
+    const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
+    row.longest_forward += kind.whole->attention_forward * (excess * layers);
+    row.longest_backward += kind.again->attention_backward * (excess * repeated) +
+                            kind.whole->attention_backward * (excess * (layers - repeated));
+  }
+}
+
 // Of a row that is empty.
 void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row) {
   sum_layers(in, k, row);
+  if (in.on.training.packing.attended > 0) add_longest(in, row);
   if (pace.together) change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });
   hide_expert_exchange(in, row);
   if (!pace.boosted) return;
@@ -411,8 +428,9 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
       continue;
     }
     const StageRow& row = rows[row_of[k]];
-    times.forward[k] = row.forward.time() + row.zero_forward + host;
-    times.backward[k] = row.backward.time() + row.recompute.time() + row.zero_backward + host;
+    times.forward[k] = row.forward.time() + row.zero_forward + row.longest_forward + host;
+    times.backward[k] = row.backward.time() + row.recompute.time() + row.zero_backward +
+                        row.longest_backward + host;
     if (!split) continue;
     times.weight_gradient[k] = row.weight_gradient.time();
     times.backward[k] -= times.weight_gradient[k];

@@ -137,7 +137,8 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
           false,
           context_.narrow_attention,
           model_.attention_sinks,
-          window_};
+          window_,
+          context_.attended};
 }
 
 TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {

@@ -131,9 +131,9 @@ Work work(const FlashAttention& o, Pass pass, double e) {
   const auto heads = static_cast<double>(o.sequences * o.heads);
   const auto kv_heads = static_cast<double>(o.sequences * o.kv_heads);
   const auto dv = static_cast<double>(o.value_dim());
-  const auto reach = static_cast<double>(o.reach());
+  const double reach = o.reach();
   const double scores = 2 * heads * s * reach * d, context = 2 * heads * s * reach * dv;
-  const double executed = o.causal_skip ? unmasked_part(o.window, o.key_count()) : 1.0;
+  const double executed = o.causal_skip ? o.unmasked() : 1.0;
   const double q = heads * s * d, out = heads * s * dv, kv = kv_heads * keys * (d + dv);
   // The result of every block except the first is added to the accumulated one: out, or dQ, dK and
   // dV.

@@ -104,9 +104,16 @@ struct FlashAttention {
   bool sinks = false;           // a learned logit a head, beside the scores
   // A query attends to so many keys at most, itself the last; blocks outside are not computed.
   std::int64_t window = 0;  // 0: to all
+  // Of packed samples: the tokens of a query's own sample, on average over queries, which it
+  // attends to alone; 0: a sequence is one sample.
+  double attended = 0;
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
-  std::int64_t reach() const { return window_of(window, key_count()); }  // keys of a query at most
+  double reach() const {  // keys of a query at most
+    return attended > 0 ? attended : static_cast<double>(window_of(window, key_count()));
+  }
+  // The part of them that a causal mask leaves.
+  double unmasked() const { return attended > 0 ? 0.5 : unmasked_part(window, key_count()); }
 };
 struct Dropout {
   std::int64_t rows, cols;

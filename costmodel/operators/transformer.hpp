@@ -78,6 +78,7 @@ struct LayerContext {
   bool fused_grouped_mlp = false;
   bool narrow_attention = false;  // products of attention in fp8, its operands kept in fp8
   FineTuning tuning;
+  double attended = 0;                 // see FlashAttention
   bool scales_adapter_output = false;  // see AdapterSum
 };
 

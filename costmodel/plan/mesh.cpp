@@ -161,6 +161,17 @@ GroupLayout Mesh::replica_layout(const ClusterSpec& cluster) const {
   });
 }
 
+GroupLayout Mesh::shard_layout(int replicate, const ClusterSpec& cluster) const {
+  if (replicate == 1) return replica_layout(cluster);
+  Mesh group = *this;
+  group.sizes_[static_cast<std::size_t>(Axis::data)] /= replicate;
+  return group.replica_layout(cluster);
+}
+
+GroupLayout Mesh::between_shards(int replicate, const ClusterSpec& cluster) const {
+  return layout_of(replicate, stride(Axis::data) * (size(Axis::data) / replicate), cluster);
+}
+
 Mesh expert_mesh(const ParallelPlan& plan) {
   Mesh mesh({plan.etp, static_cast<int>(plan.expert_replicas() / plan.ways()), plan.pp, 1, plan.ep},
             plan.rank_order);

@@ -79,6 +79,11 @@ class Mesh {
   // reduction and ZeRO sharding use this group.
   GroupLayout replica_layout(const ClusterSpec& cluster) const;
 
+  // Of these ranks the neighbours that ZeRO shards over, where `replicate` groups each hold all
+  // shards; and one of each group, which hold the same shard.
+  GroupLayout shard_layout(int replicate, const ClusterSpec& cluster) const;
+  GroupLayout between_shards(int replicate, const ClusterSpec& cluster) const;
+
   static bool valid_order(std::string_view order);
 
  private:

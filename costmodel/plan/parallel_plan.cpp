@@ -436,6 +436,8 @@ void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const Train
 
 void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
                const TrainingSpec& training, Rules& rules) {
+  if (p.dp_replicate > 1 || p.outer_sharding != OuterSharding::no_shard)
+    check_hybrid(p, model, training, rules);
   if (!p.replica_groups.empty()) {
     check_replicas(p, model, cluster, training, rules);
     return;
@@ -473,6 +475,7 @@ std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& st
   Rules rules(true);
   check_offered(plan, stack, rules);
   check_context_offered(plan, stack, rules);
+  check_hybrid_offered(plan, stack, rules);
   return rules.found;
 }
 

@@ -34,6 +34,12 @@ inline constexpr std::string_view default_rank_order = "tp-cp-ep-dp-pp";
 // Larger than any number of devices or sequences, yet sums do not overflow. Products stop here.
 inline constexpr std::int64_t beyond_any = 1'000'000'000'000;
 
+// What the groups of a hybrid sharding have in shards between them: nothing, each holds all states;
+// or the optimizer's, over all ranks, while gradients and parameters are sharded inside a group.
+// The names are those of Megatron-FSDP's --outer-dp-sharding-strategy (HSDP, HFSDP).
+enum class OuterSharding { no_shard, optim };
+inline constexpr std::array<std::string_view, 2> outer_sharding_names{"no_shard", "optim"};
+
 // One pipeline stage of a plan with heterogeneous stages, on tp x cp x dp devices. All stages
 // process the same sequences of a micro-batch, so a replica of this stage takes (plan.dp x
 // plan.micro_batch) / dp sequences.
@@ -87,7 +93,13 @@ struct ParallelPlan {
   std::shared_ptr<const ListedSchedule> listed;  // with a kind from a file, else null
   OrderChoices choices{};                        // of the schedule's order
   Recompute recompute;
-  int zero = 0;                   // ZeRO stage
+  int zero = 0;  // ZeRO stage
+  // Hybrid sharding (HSDP, Zhao et al. 2023, arXiv:2304.11277, section 3.2.2; MiCS, Zhang et al.
+  // 2022, arXiv:2205.00119): the ranks that hold the same weights form so many groups, each of
+  // neighbours, and ZeRO shards within a group. Megatron-LM's
+  // --num-distributed-optimizer-instances.
+  int dp_replicate = 1;
+  OuterSharding outer_sharding = OuterSharding::no_shard;
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split
   std::string rank_order{default_rank_order};
   // Heterogeneous stages, first to last; they replace tp, cp, cp_comm, ep, etp, dp, recompute and
@@ -114,11 +126,18 @@ struct ParallelPlan {
     const std::int64_t replicated = std::int64_t{dp} * cp, model = std::int64_t{tp} * pp;
     return replicated > 0 && model > most / replicated ? most : model * replicated;
   }
-  // Ranks that hold the same weights: they sum their gradients, and ZeRO shards over them.
+  // Ranks that hold the same weights: they sum their gradients.
   int replicas() const { return dp * cp * ways(); }
   // The same for expert weights (Megatron's expert-data-parallel group).
   std::int64_t expert_replicas() const {
     return std::int64_t{tp} * cp * dp / (std::int64_t{ep} * etp) * ways();
+  }
+  // Ranks over which ZeRO shards, and the same for expert weights.
+  int shards() const { return replicas() / dp_replicate; }
+  std::int64_t expert_shards() const { return expert_replicas() / dp_replicate; }
+  // Whether the optimizer's states are sharded over more ranks than the rest.
+  bool shards_states_further() const {
+    return dp_replicate > 1 && outer_sharding == OuterSharding::optim;
   }
   // The pipeline ranks that hold each stage's weights: 2 where the schedule goes two ways.
   int ways() const { return row_of(schedule).two_way ? 2 : 1; }
@@ -130,6 +149,10 @@ struct ParallelPlan {
   std::int64_t devices_of_all() const;  // summed stage by stage
   bool operator==(const ParallelPlan&) const = default;
 };
+
+constexpr std::string_view outer_sharding_name(const ParallelPlan& plan) {
+  return outer_sharding_names[static_cast<std::size_t>(plan.outer_sharding)];
+}
 
 // A broken rule: the plan key at fault, the reason, and a remedy.
 struct Violation {

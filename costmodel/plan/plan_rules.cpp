@@ -121,6 +121,77 @@ void check_two_stacks(const ParallelPlan& p, const ModelSpec& model, const Train
   }
 }
 
+// Each group is neighbours in the data-parallel axis (Megatron-LM, parallel_state.py,
+// create_hierarchical groups of num_distributed_optimizer_instances; torchtitan, ParallelDims:
+// dp_shard inside dp_replicate), and holds as many of the experts' replicas.
+void check_hybrid(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                  Rules& rules) {
+  const bool optim = p.outer_sharding == OuterSharding::optim;
+  const bool alike = rules.require(
+      p.even() && p.ways() == 1, "dp_replicate",
+      [] {
+        return std::string(
+            "groups of shards with stages or replicas of their own, or a pipeline "
+            "that goes two ways, are not modelled");
+      },
+      [] { return std::string("leave dp_replicate out"); });
+  if (!alike) return;
+  rules.require(
+      p.dp % p.dp_replicate == 0, "dp_replicate",
+      [&] { return fmt::format("dp_replicate {} does not divide dp {}", p.dp_replicate, p.dp); },
+      [&] { return fmt::format("choose among {}", divisors_text(p.dp)); });
+  rules.require(
+      model.experts == 0 || p.expert_replicas() % p.dp_replicate == 0, "dp_replicate",
+      [&] {
+        return fmt::format(
+            "dp_replicate {} does not divide the {} ranks that hold the same experts",
+            p.dp_replicate, p.expert_replicas());
+      },
+      [&] {
+        return fmt::format("choose among {}, or a smaller ep", divisors_text(p.expert_replicas()));
+      });
+  rules.require(
+      p.zero >= 1 || p.dp_replicate == 1, "dp_replicate",
+      [] { return std::string("groups of shards without ZeRO: nothing is sharded"); },
+      [] { return std::string("set zero: 1, 2 or 3, or leave dp_replicate out"); });
+  rules.require(
+      training.optimizer != Optimizer::muon, "dp_replicate",
+      [] {
+        return std::string("muon's whole matrices are dealt out over all data-parallel ranks");
+      },
+      [] { return std::string("leave dp_replicate out, or set training.optimizer: adam"); });
+  // Megatron-FSDP: "FSDP primary sharding (optim_grads_params) is required for HFSDP".
+  rules.require(
+      !optim || (p.zero == 3 && p.dp_replicate > 1), "outer_dp_sharding",
+      [] {
+        return std::string(
+            "outer_dp_sharding: optim is of several groups whose parameters are "
+            "sharded");
+      },
+      [] { return std::string("set zero: 3 and dp_replicate: 2 or more, or leave it out"); });
+  check_hybrid_offered(p, training.stack, rules);
+}
+
+void check_hybrid_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  rules.require(
+      p.dp_replicate == 1 || stack.offers.hybrid_sharding, "dp_replicate",
+      [&] { return fmt::format("stack {} shards over all data-parallel ranks", stack.name); },
+      [] {
+        return std::string(
+            "leave dp_replicate out, or choose another training.stack: torchtitan, "
+            "megatron-core-2026 or megatron-bridge");
+      });
+  rules.require(
+      p.outer_sharding == OuterSharding::no_shard || stack.offers.outer_optimizer_shards,
+      "outer_dp_sharding",
+      [&] { return fmt::format("in stack {} each group holds all states", stack.name); },
+      [] {
+        return std::string(
+            "leave outer_dp_sharding out, or choose another training.stack: "
+            "megatron-core-2026 or megatron-bridge");
+      });
+}
+
 // Megatron-Bridge cuts the first matrix of an adapter by its rank (peft/utils.py,
 // ParallelLinearAdapter); bitsandbytes shards a base of 4 bits over FSDP's ranks alone (its
 // documentation, FSDP-QLoRA).

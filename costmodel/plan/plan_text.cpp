@@ -142,6 +142,10 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" · {}", schedule_text(p));
   if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
   if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
+  if (p.dp_replicate > 1) {
+    text += fmt::format(" in {} groups{}", p.dp_replicate,
+                        p.shards_states_further() ? ", states over all" : "");
+  }
   if (!p.stages.empty()) text += " · recompute " + recompute_text(p);
   if (!p.stage_layers.empty()) text += " · layers " + stage_layers_text(p.stage_layers);
   return text;

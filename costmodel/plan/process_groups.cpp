@@ -81,6 +81,22 @@ ProcessGroups ends_of(std::string_view kind, std::string_view use, const Process
   return all;
 }
 
+// The grid in which the groups of a hybrid sharding are the axis after the data-parallel one, which
+// no other parallelism of it uses.
+Mesh hybrid_mesh(const Mesh& mesh, int groups, std::string order) {
+  order.erase(order.find("ep"), 2);  // with the dash that it leaves
+  order = fmt::format("-{}-", order);
+  const std::size_t twice = order.find("--");
+  if (twice != std::string::npos) order.erase(twice, 1);
+  order.insert(order.find("dp") + 2, "-ep");
+  order = order.substr(order.front() == '-' ? 1 : 0);
+  while (order.back() == '-') order.pop_back();
+  using enum Axis;
+  return Mesh({mesh.size(tensor), mesh.size(data) / groups, mesh.size(pipeline), mesh.size(context),
+               groups},
+              order);
+}
+
 std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
   using enum Axis;
   const Mesh mesh(plan);
@@ -93,6 +109,11 @@ std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
       along("model", "gradient norm, a replica's ranks", mesh, {tensor, pipeline})};
   all.push_back(ends_of("embedding", "gradients of tied word embeddings", all[1], true));
   all.push_back(ends_of("position-embedding", "its gradients", all[1], false));
+  if (plan.dp_replicate > 1) {
+    const Mesh hybrid = hybrid_mesh(mesh, plan.dp_replicate, plan.rank_order);
+    all.push_back(along("shard", "ZeRO's shards of a group (HSDP)", hybrid, {data, context}));
+    all.push_back(along("replicate", "gradients between groups", hybrid, {expert}));
+  }
   if (plan.ep == 1 && plan.etp == plan.tp) return all;
   const Mesh experts = expert_mesh(plan);
   all.push_back(along("expert", "tokens to experts and back", experts, {expert}));

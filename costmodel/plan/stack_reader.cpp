@@ -176,6 +176,12 @@ const Keys<Offers>& offered_keys() {
                    "offers stages with tensor and data parallel sizes of their own"),
       key::flag<O>("copied_scan_groups", &O::copied_scan_groups,
                    "tensor ranks that share a scan's group each hold its B and C"),
+      key::flag<O>("hybrid_sharding", &O::hybrid_sharding,
+                   "offers groups of ranks that each hold all of ZeRO's shards (HSDP, MiCS)"),
+      key::flag<O>("outer_optimizer_shards", &O::outer_optimizer_shards,
+                   "... which share the optimizer's states (Megatron-FSDP's HFSDP)"),
+      key::flag<O>("packing", &O::packing,
+                   "several samples in a sequence, each attending to itself alone"),
       key::flag<O>("batch_by_pipeline", &O::batch_by_pipeline,
                    "refuses a global batch that is no multiple of the pipeline parallel size"));
   return keys;

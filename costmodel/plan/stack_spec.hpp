@@ -171,10 +171,13 @@ struct StackOffers {
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
   bool batch_by_pipeline =
-      false;                    // refuses a global batch that is no multiple of the pipeline size
-  bool adapters = false;        // low-rank ones beside a frozen base
-  bool joint_adapters = false;  // ... one for queries, keys and values, one for gate and up
-  bool nf4 = false;             // ... which may be quantised to 4 bits
+      false;                     // refuses a global batch that is no multiple of the pipeline size
+  bool adapters = false;         // low-rank ones beside a frozen base
+  bool joint_adapters = false;   // ... one for queries, keys and values, one for gate and up
+  bool nf4 = false;              // ... which may be quantised to 4 bits
+  bool hybrid_sharding = false;  // groups of ranks that each hold all of ZeRO's shards (HSDP)
+  bool outer_optimizer_shards = false;  // ... and share the optimizer's states (HFSDP)
+  bool packing = false;                 // several samples in a sequence, each attending to itself
   bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 
   bool any_layers() const { return uneven_stages || stage_lists; }

@@ -9,6 +9,7 @@
 #include "costmodel/plan/error_band.hpp"
 #include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/optimizer.hpp"
+#include "costmodel/plan/packing.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
 namespace costmodel {
@@ -32,6 +33,7 @@ struct TrainingSpec {
   bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
                                     // kernel each
   FineTuning fine_tuning;
+  Packing packing;        // samples in a sequence
   double run_tokens = 0;  // of the whole training run; 0: not said
   StackSpec stack;
   Overlap overlap;

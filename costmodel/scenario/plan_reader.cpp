@@ -283,6 +283,11 @@ const Keys<P>& size_rows() {
       or_auto(size_key<P>("etp", &P::etp, "tensor parallel size inside experts")),
       or_auto(size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank")),
       or_auto(zero_key<P>()),
+      or_auto(size_key<P>("dp_replicate", &P::dp_replicate,
+                          "groups of data-parallel ranks that each hold all of ZeRO's shards "
+                          "(HSDP, MiCS); absent: 1")),
+      key::word<P>("outer_dp_sharding", &P::outer_sharding, outer_sharding_names,
+                   "optim: these groups share the optimizer's states (HFSDP)"),
       or_auto(size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch")),
       or_auto(key::flag<P>("sequence_parallel", &P::sequence_parallel,
                            "norms and residuals are cut along the sequence over tensor ranks")),
@@ -630,6 +635,8 @@ Value to_value(const ParallelPlan& p) {
   if (alike) {
     map.set("recompute", recompute_value(p.recompute));
     put("zero", p.zero);
+    if (p.dp_replicate > 1) put("dp_replicate", p.dp_replicate);
+    if (p.shards_states_further()) put("outer_dp_sharding", outer_sharding_name(p));
   } else {
     map.set("replicas", replicas_value(p));
   }

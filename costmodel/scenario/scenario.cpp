@@ -253,6 +253,8 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.choices = order_choices(r);
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
+  plan.dp_replicate = r.dp_replicate.value_or(plan.dp_replicate);
+  plan.outer_sharding = r.outer_sharding;
   plan.stage_layers = r.stage_layers;
   const bool by_cost =
       scenario.training.stack.defaults.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
@@ -285,6 +287,8 @@ void require_offered(const Scenario& scenario) {
   ParallelPlan asked;  // what is left open, no stack is without
   asked.cp = r.cp.value_or(asked.cp);
   asked.zero = r.zero.value_or(asked.zero);
+  asked.dp_replicate = r.dp_replicate.value_or(asked.dp_replicate);
+  asked.outer_sharding = r.outer_sharding;
   asked.schedule = r.schedule.value_or(asked.schedule);
   asked.recompute = r.recompute.value_or(asked.recompute);
   // With tp 1 it is switched off.

@@ -39,7 +39,8 @@ struct ReplicaRequest {
 // A plan as written. A missing key takes its default in `evaluate` and is searched by `plan`; a key
 // with the value `auto` is searched by both.
 struct PlanRequest {
-  std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero;
+  std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero, dp_replicate;
+  OuterSharding outer_sharding = OuterSharding::no_shard;
   std::optional<ContextExchange> cp_comm;
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;

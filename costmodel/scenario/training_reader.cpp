@@ -133,6 +133,58 @@ const Keys<T>& further_rows() {
   return keys;
 }
 
+// Packed samples need attention that knows where each begins.
+void check_packing(const MapReader& reader, const TrainingSpec& t, const ModelSpec& m) {
+  const auto refuse = [&](bool broken, const std::string& what, const char* remedy) {
+    if (broken) throw ConfigError(reader.mark_of("packing"), what, remedy);
+  };
+  refuse(!t.stack.offers.packing || t.stack.kernels.attention == AttentionKernel::unfused,
+         fmt::format("stack {} does not pack samples", t.stack.name),
+         "set packing: false, or choose another training.stack: megatron-bridge, nemo-2025 or "
+         "peft");
+  const char* const what = m.encoder_decoder()            ? "an encoder-decoder model"
+                           : m.sliding_window > 0         ? "a sliding window"
+                           : m.state_size > 0             ? "state-space layers"
+                           : m.linear_num_value_heads > 0 ? "a delta net"
+                                                          : nullptr;
+  refuse(what != nullptr,
+         fmt::format("packed samples with {} are not modelled", what != nullptr ? what : ""),
+         "set packing: false, or choose another model");
+}
+
+void read_packing(MapReader& reader, Reading& r) {
+  TrainingSpec& t = r.training;
+  const bool packed = reader.boolean("packing").value_or(false);
+  const Value* samples = reader.optional("sample_tokens");
+  if (samples == nullptr) {
+    if (!packed) return;
+    throw ConfigError(reader.mark_of("packing"), "packing: how long are the samples?",
+                      "write sample_tokens: {mean: 500, p95: 1500}, or {min, max}, or a number");
+  }
+  if (packed) check_packing(reader, t, r.model);
+  const LengthSpec lengths = read_length(*samples, "sample_tokens");
+  const double longest = std::max(lengths.mean, lengths.least);
+  if (longest > static_cast<double>(t.sequence)) {
+    throw ConfigError(samples->mark,
+                      fmt::format("samples of {:g} tokens on average are cut at sequence: {}",
+                                  longest, t.sequence),
+                      "write a longer training.sequence, or shorter samples");
+  }
+  t.packing = packing_of(lengths, t.sequence, packed);
+}
+
+Keys<Reading> packing_rows() {
+  using R = Reading;
+  return key::rows<R>(
+      key::special<R>("sample_tokens", key::said(length_help),
+                      "length of the samples of a fine-tuning, cut at sequence; absent: every "
+                      "sequence is full",
+                      read_packing),
+      key::special<R>("packing", key::said("true, false"),
+                      "several samples share a sequence; absent: false, each is padded to one",
+                      [](MapReader&, R&) {}));
+}
+
 Key<Reading> fine_tuning_row() {
   Key<Reading> row{"fine_tuning", "", key::said("a map"), [](MapReader& reader, Reading& r) {
                      read_fine_tuning(reader, r.model, r.training);
@@ -158,7 +210,8 @@ const Keys<Reading>& training_rows() {
           key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),
-      key::of_part<R>(&R::training, further_rows()), key::rows<R>(fine_tuning_row()));
+      key::of_part<R>(&R::training, further_rows()), packing_rows(),
+      key::rows<R>(fine_tuning_row()));
   return keys;
 }
 

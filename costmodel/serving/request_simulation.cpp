@@ -4,50 +4,12 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <numbers>
 
 #include "costmodel/base/error.hpp"
 
 namespace costmodel {
 
 namespace {
-
-// SplitMix64 (Steele et al. 2014, "Fast splittable pseudorandom number generators").
-class Draws {
- public:
-  double uniform() {  // in (0, 1)
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    z ^= z >> 31U;
-    return (static_cast<double>(z >> 11U) + 0.5) / 9007199254740992.0;
-  }
-  double normal() {  // Box and Muller 1958
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
-
-// Of a log-normal with this mean and 95th percentile: p95 / mean = exp(1.645 σ - σ²/2).
-double sigma_of(double mean, double p95) {
-  constexpr double z = 1.6448536269514722;
-  const double slack = std::max(0.0, z * z - 2 * std::log(p95 / mean));
-  return z - std::sqrt(slack);
-}
-
-double drawn(const LengthSpec& length, Draws& draws) {
-  double tokens = length.mean;
-  if (length.most > 0) tokens = length.least + (length.most - length.least) * draws.uniform();
-  if (length.p95 > length.mean) {
-    const double sigma = sigma_of(length.mean, length.p95);
-    tokens = length.mean * std::exp(sigma * draws.normal() - sigma * sigma / 2);
-  }
-  return std::max(1.0, std::round(tokens));
-}
 
 struct Running {
   std::size_t request = 0;

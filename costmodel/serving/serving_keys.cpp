@@ -8,36 +8,11 @@ namespace {
 
 using S = ServingSpec;
 
-constexpr double most_tokens = 10'000'000;
-
-// The widest ratio of the 95th percentile of a log-normal to its mean: exp(z²/2), z = 1.645.
-constexpr double widest_p95 = 3.86;
-
-LengthSpec read_length(MapReader& reader, std::string_view name) {
-  const Value& written = reader.required(name);
-  const std::string what(name);
-  if (written.is_scalar()) {
-    return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};
-  }
-  MapReader map(written, what);
-  LengthSpec length;
-  if (written.find("min") != nullptr || written.find("max") != nullptr) {
-    length.least = map.required_number("min", Dimension::count, 1, most_tokens);
-    length.most = map.required_number("max", Dimension::count, length.least, most_tokens);
-    length.mean = (length.least + length.most) / 2;
-  } else {
-    length.mean = map.required_number("mean", Dimension::count, 1, most_tokens);
-    length.p95 =
-        map.number("p95", Dimension::count, length.mean, length.mean * widest_p95).value_or(0);
-  }
-  map.finish();
-  return length;
-}
-
 Key<S> length(std::string_view name, LengthSpec S::*field, std::string_view help) {
-  return key::required(key::special<S>(
-      name, key::said("1 to 10,000,000, {mean, p95} (log-normal) or {min, max} (uniform)"), help,
-      [name, field](MapReader& reader, S& s) { s.*field = read_length(reader, name); }));
+  return key::required(
+      key::special<S>(name, key::said(length_help), help, [name, field](MapReader& reader, S& s) {
+        s.*field = read_length(reader.required(name), name);
+      }));
 }
 
 Keys<S> load_rows() {

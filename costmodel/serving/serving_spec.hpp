@@ -13,6 +13,7 @@
 #include "costmodel/base/units.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/plan/length_spec.hpp"
 
 namespace costmodel {
 
@@ -93,14 +94,6 @@ struct EngineSpec {
   bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
   std::optional<ServingLimits> latent_limits;  // of models with latent attention, where they differ
-};
-
-// Tokens of prompts or of answers. With `p95` they are log-normal, with `most` uniform between
-// `least` and `most`, else all alike.
-struct LengthSpec {
-  double mean = 0;
-  double p95 = 0;
-  double least = 0, most = 0;
 };
 
 // Bounds on the mean; 0: none.

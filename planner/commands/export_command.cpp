@@ -30,14 +30,18 @@ const ExportTarget& target_of(const std::string& name) {
                     fmt::format("allowed: --to {}", export_target_names));
 }
 
-// No export writes a frozen base and adapters.
-void require_pretraining(const Scenario& s, const ExportTarget& target) {
-  if (!s.training.fine_tuning.adapts()) return;
+// Megatron-Bridge alone has words for a frozen base with adapters, in 16 bits.
+void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
+  const costmodel::FineTuning& f = s.training.fine_tuning;
+  const bool plain = f.base == costmodel::BasePrecision::bf16;
+  if (!f.adapts() || (target.name == std::string_view("megatron-bridge") && plain)) return;
   throw ConfigError(
       {s.file, 0, 0},
       fmt::format("the export to {} has no words for training.fine_tuning", target.name),
-      "export it without: --set 'training.fine_tuning={method: full}', and add the "
-      "adapters in the framework's own configuration");
+      plain && s.training.stack.name == "megatron-bridge"
+          ? "export it --to megatron-bridge"
+          : "export it without: --set 'training.fine_tuning={method: full}', and add the "
+            "adapters in the framework's own configuration");
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ CommandResult export_command(const Session& session) {
   if (is_serving(session)) return export_serving(session);
   const ExportTarget& target = target_of(session.options.to);
   Scenario s = load(session);
-  require_pretraining(s, target);
+  require_words_for_adapters(s, target);
   const auto settled = settled_plan(s);
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;

@@ -43,6 +43,11 @@ constexpr std::array parts{
     Part{"other", &Breakdown::other},
 };
 
+// Of packed samples.
+const char* longer_samples(const Estimate& e) {
+  return e.plan.pp > 1 ? "wait for slower stages, longer samples" : "wait for longer samples";
+}
+
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
 std::string memory_sentence(const Estimate& e) {
@@ -70,7 +75,8 @@ std::vector<Share> all_shares(const Estimate& e) {
   std::vector<Share> list;
   for (const Part& part : parts) {
     const Seconds time = e.breakdown.*part.time;
-    list.push_back({part.name, time, time / e.iteration});
+    const bool of_samples = part.time == &Breakdown::imbalance && e.longest_samples.value > 0;
+    list.push_back({of_samples ? longer_samples(e) : part.name, time, time / e.iteration});
   }
   return list;
 }

@@ -1,6 +1,7 @@
 #include "planner/frameworks/export_bridge.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -36,11 +37,44 @@ std::string_view dtype_of(Precision precision) {
   return precision == Precision::fp16 ? "torch.float16" : "torch.bfloat16";
 }
 
+// Adapters of whole products, or of their parts (Megatron-Bridge, peft/lora.py and
+// peft/canonical_lora.py).
+std::string adapter_class(const costmodel::FineTuning& f) {
+  return f.joint ? "LoRA" : "CanonicalLoRA";
+}
+
+std::string adapters(const costmodel::FineTuning& f) {
+  using enum costmodel::AdapterTarget;
+  std::vector<std::string_view> modules;
+  const auto add = [&](bool wanted, std::string_view module) {
+    if (wanted) modules.push_back(module);
+  };
+  if (f.joint) {
+    add(f.has(q), "\"linear_qkv\"");
+  } else {
+    add(f.has(q), "\"linear_q\"");
+    add(f.has(k), "\"linear_k\"");
+    add(f.has(v), "\"linear_v\"");
+  }
+  add(f.has(o), "\"linear_proj\"");
+  if (f.joint) {
+    add(f.has(up), "\"linear_fc1\"");
+  } else {
+    add(f.has(gate), "\"linear_fc1_gate\"");
+    add(f.has(up), "\"linear_fc1_up\"");
+  }
+  add(f.has(down), "\"linear_fc2\"");
+  return fmt::format("{}(target_modules=[{}], dim={}, alpha={:g}, dropout={:g})", adapter_class(f),
+                     fmt::join(modules, ", "), f.rank, f.alpha, f.dropout);
+}
+
 // What a command line cannot say: objects, and values of enumerations. A mixed precision recipe is
 // resolved after the overrides, which an object takes instead.
 std::string program(const Scenario& s, bool unfused) {
   const bool mixed = s.model.experts > 0 && s.model.mixes_layers();
   const bool latent = s.model.latent_attention();
+  const costmodel::FineTuning& tuning = s.training.fine_tuning;
+  const std::string run = tuning.adapts() ? "finetune" : "pretrain";
   std::string text = "import sys\n";
   if (mixed) text += "from functools import partial\n";
   text += "\nimport torch\n";
@@ -50,10 +84,16 @@ std::string program(const Scenario& s, bool unfused) {
   if (unfused) text += "from megatron.core.transformer.enums import AttnBackend\n";
   text += "from megatron.bridge import recipes\n";
   if (latent) text += "from megatron.bridge.models.mla_provider import MLAModelProvider\n";
+  if (tuning.adapts()) {
+    text += fmt::format("from megatron.bridge.peft.{} import {}\n",
+                        tuning.joint ? "lora" : "canonical_lora", adapter_class(tuning));
+    text += "from megatron.bridge.training.finetune import finetune\n";
+  }
   text +=
       "from megatron.bridge.training.gpt_step import forward_step\n"
-      "from megatron.bridge.training.mixed_precision import MixedPrecisionConfig\n"
-      "from megatron.bridge.training.pretrain import pretrain\n"
+      "from megatron.bridge.training.mixed_precision import MixedPrecisionConfig\n";
+  if (!tuning.adapts()) text += "from megatron.bridge.training.pretrain import pretrain\n";
+  text +=
       "from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides\n"
       "\n"
       "if __name__ == \"__main__\":\n"
@@ -67,9 +107,10 @@ std::string program(const Scenario& s, bool unfused) {
         "    cfg.model.transformer_layer_spec = partial(get_gpt_decoder_block_spec, "
         "use_transformer_engine=True)\n";
   }
+  if (tuning.adapts()) text += fmt::format("    cfg.peft = {}\n", adapters(tuning));
   text += "    cfg = process_config_with_overrides(cfg, cli_overrides=sys.argv[1:])\n";
   if (unfused) text += "    cfg.model.attention_backend = AttnBackend.unfused\n";
-  return text + "    pretrain(config=cfg, forward_step_func=forward_step)\n";
+  return text + fmt::format("    {}(config=cfg, forward_step_func=forward_step)\n", run);
 }
 
 // NullTokenizer counts an end-of-document token on top of its vocabulary.
@@ -94,6 +135,12 @@ void add_notes(const Scenario& s, const std::vector<std::string>& without,
     notes.push_back(
         fmt::format("Megatron-Bridge keeps a learned position a token of the sequence, {}, not {}",
                     s.training.sequence, s.model.max_positions));
+  }
+  if (s.training.packing.packed) {
+    notes.push_back(
+        fmt::format("samples are packed by the dataset: enable_offline_packing=True, "
+                    "offline_packing_specs=PackedSequenceSpecs(packed_sequence_size={})",
+                    s.training.sequence));
   }
   for (const auto& argument : without)
     notes.push_back(argument + " is not exported: Megatron-Bridge has no field of it");
@@ -120,10 +167,19 @@ OverridesScript export_bridge(const Scenario& scenario, const costmodel::Paralle
   out.script += "\n# The plan.\n" + array_of("plan", fields.list);
   out.script += "\n# Made-up data, to measure time and memory; replace it to train.\n" +
                 array_of("data", data);
+  const bool adapts = scenario.training.fine_tuning.adapts();
+  if (adapts) {
+    out.script +=
+        "\n# The frozen base, in Megatron-Bridge's own format (AutoBridge.import_ckpt).\n"
+        "base=(checkpoint.pretrained_checkpoint=\"${PRETRAINED_CHECKPOINT:?a Megatron-Bridge "
+        "checkpoint of the base}\")\n";
+  }
   out.script += "\n# A short run that prints time and throughput of each iteration.\n" +
                 array_of("run", run) + "\n";
   out.script += torchrun_command(scenario, plan);
-  out.script += "  \"$program\" \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
+  out.script +=
+      fmt::format("  \"$program\" \"${{plan[@]}}\" \"${{data[@]}}\" {}\"${{run[@]}}\" \"$@\"\n",
+                  adapts ? "\"${base[@]}\" " : "");
   return out;
 }
 

@@ -294,7 +294,9 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
     out.put("--exp-avg-dtype", name);
     out.put("--exp-avg-sq-dtype", name);
   }
+  if (p.dp_replicate > 1) out.put("--num-distributed-optimizer-instances", p.dp_replicate);
   if (p.zero < 2) return;
+  if (p.shards_states_further()) out.put("--outer-dp-sharding-strategy", outer_sharding_name(p));
   out.flag("--use-megatron-fsdp");
   out.put("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
   out.put("--ckpt-format", "fsdp_dtensor");

@@ -58,8 +58,8 @@ std::string stage_modules(const Scenario& s, const ParallelPlan& p, std::string_
 // so in a pipeline only (get_fsdp_reshard_after_forward_policy).
 void add_data(const Scenario& s, const ParallelPlan& p, Settings& out) {
   const bool shards = p.zero >= 2;
-  out.number("data_parallel_replicate_degree", shards ? 1 : p.dp);
-  out.number("data_parallel_shard_degree", shards ? p.dp : 1);
+  out.number("data_parallel_replicate_degree", shards ? p.dp_replicate : p.dp);
+  out.number("data_parallel_shard_degree", shards ? p.dp / p.dp_replicate : 1);
   const bool whole = p.pp > 1 && s.training.stack.zero.whole_in_pipeline;
   out.text("fsdp_reshard_after_forward", p.zero == 2 ? "never" : whole ? "default" : "always");
 }

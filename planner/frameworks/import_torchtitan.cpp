@@ -153,10 +153,7 @@ class TorchtitanImport {
     const bool shards = d_.sharded != 1 || d_.cp > 1;
     put("plan", "zero", !shards ? "0" : policy == "never" ? "2" : "3");
     whole_in_pipeline_ = policy != "always";
-    if (shards && d_.replicated > 1) {
-      leave_out(fields_.written("parallelism.data_parallel_replicate_degree"),
-                "no key says replicas of sharded weights (HSDP); taken as sharded over all");
-    }
+    if (shards && d_.replicated > 1) put("plan", "dp_replicate", d_.replicated);
   }
 
   void read_batch() {

@@ -36,6 +36,8 @@ void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
   r.refuse(costmodel::is_narrow(precision), "precision",
            fmt::format("there is no {} training, only fp32, fp16 and bf16", to_string(precision)),
            "set training.precision: bf16");
+  r.refuse(p.dp_replicate > 1 && p.zero < 3, "dp_replicate",
+           "MiCS shards parameters within groups: ZeRO 3", "set zero: 3, or leave it out");
   r.refuse(p.etp > 1, "etp", "experts are not split over tensor ranks", "set etp: 1");
 }
 
@@ -115,6 +117,7 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
                                  {"overlap_comm", t.overlap.overlap_grad_reduce},
                                  {"reduce_scatter", true},
                                  {"contiguous_gradients", true}};
+  if (p.dp_replicate > 1) config["zero_optimization"]["mics_shard_size"] = p.shards();
   if (p.tp > 1 && !megatron_splits(s)) config["tensor_parallel"] = {{"autotp_size", p.tp}};
   if (p.pp > 1) config["pipeline"] = {{"stages", p.pp}};
   if (p.recompute.granularity == Recomputation::full) {
@@ -137,6 +140,7 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
   note_if(megatron_splits(s),
           fmt::format("Megatron-DeepSpeed takes --tensor-model-parallel-size {}{}", p.tp,
                       p.sequence_parallel ? " and --sequence-parallel" : ""));
+  note_if(p.dp_replicate > 1, "the model is built under deepspeed.zero.MiCS_Init");
   note_if(p.cp > 1, fmt::format("Ulysses is in the model: UlyssesSPAttentionHF."
                                 "register_with_transformers(sequence_parallel_size={})",
                                 p.cp));

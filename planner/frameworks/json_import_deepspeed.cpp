@@ -23,7 +23,7 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 23> read_or_harmless{
+constexpr std::array<std::string_view, 24> read_or_harmless{
     "train_batch_size",
     "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps",
@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, 23> read_or_harmless{
     "zero_optimization.overlap_comm",
     "zero_optimization.reduce_scatter",
     "zero_optimization.contiguous_gradients",
+    "zero_optimization.mics_shard_size",
     "tensor_parallel.autotp_size",
     "pipeline.stages",
     "activation_checkpointing",
@@ -249,6 +250,13 @@ void read_devices(DeepSpeedImport& in, const Around& script, std::int64_t model)
     return in.miss("cluster", "devices", "the number of devices, which the batch does not tell");
   in.put("plan", "dp", std::to_string(ranks));
   in.put("cluster", "devices", std::to_string(ranks * model));
+  const std::int64_t shards = size_of(in.find("zero_optimization", "mics_shard_size"), ranks);
+  if (ranks % shards != 0) {
+    in.job.left_out.push_back(fmt::format(
+        "zero_optimization.mics_shard_size {}: does not divide the {} ranks", shards, ranks));
+  } else if (shards < ranks) {
+    in.put("plan", "dp_replicate", std::to_string(ranks / shards));
+  }
   if (script.devices > 0) return;
   in.job.notes.emplace_back(
       "the devices follow from batch, micro-batch and accumulation, for the sizes that are said: "

@@ -29,6 +29,13 @@ void read_zero(MegatronImport& in) {
   }
   if (in.has("--use-torch-fsdp2")) zero = "3";
   in.put("plan.zero", zero);
+  const std::int64_t groups = in.whole("--num-distributed-optimizer-instances", 1);
+  if (groups > 1 && zero != "0") in.put("plan.dp_replicate", fmt::format("{}", groups));
+  const std::string outer = in.text("--outer-dp-sharding-strategy", "no_shard");
+  if (outer == "no_shard" || groups == 1) return;
+  if (outer != "optim")
+    in.refuse("--outer-dp-sharding-strategy", "is no strategy of Megatron-FSDP");
+  in.put("plan.outer_dp_sharding", outer);
 }
 
 void read_recompute(MegatronImport& in) {

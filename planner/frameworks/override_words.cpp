@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 119> override_table{{
+constexpr std::array<OverrideWord, 121> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -141,6 +141,8 @@ constexpr std::array<OverrideWord, 119> override_table{{
     {"--use-megatron-fsdp", "ddp.use_megatron_fsdp", "", OverrideForm::on},
     {"--use-megatron-fsdp", "dist.use_megatron_fsdp", "", OverrideForm::on},
     {"--data-parallel-sharding-strategy", "ddp.data_parallel_sharding_strategy", ""},
+    {"--num-distributed-optimizer-instances", "ddp.num_distributed_optimizer_instances", ""},
+    {"--outer-dp-sharding-strategy", "ddp.outer_dp_sharding_strategy", ""},
     {"--ckpt-format", "checkpoint.ckpt_format", ""},
     {"--init-model-with-meta-device", "model.init_model_with_meta_device", "", OverrideForm::on},
     {"--recompute-granularity", "model.recompute_granularity",

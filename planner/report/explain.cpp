@@ -20,6 +20,7 @@
 #include "planner/report/explain_stages.hpp"
 #include "planner/report/explain_textbook.hpp"
 #include "planner/report/fine_tuning_report.hpp"
+#include "planner/report/packing_report.hpp"
 
 namespace planner {
 
@@ -169,7 +170,7 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
                         100 * bubble_fraction(p.schedule, p.pp, p.vpp, e.micro_batches)));
   const auto critical = static_cast<std::size_t>(e.critical_rank);
   rows.add(
-      "imbalance", format_seconds(e.breakdown.imbalance),
+      "imbalance", format_seconds(e.breakdown.imbalance - e.longest_samples),
       critical == slowest.rank
           ? fmt::format("rank {}, whose end counts, is the slowest itself", critical)
           : fmt::format("rank {} waits for rank {}, m (t_max - its own); more micro-batches do "
@@ -182,17 +183,38 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   const auto& cost = evaluator.cost(p);
   const auto critical = static_cast<std::size_t>(e.critical_rank);
   rows.group("data parallel");
-  const auto layout = costmodel::Mesh(p).replica_layout(s.cluster);
-  std::string tiers;
-  for (std::size_t i = 0; i < layout.tiers; ++i)
-    tiers += fmt::format("{}{} {}", i ? " x " : "", layout.fan[i], s.cluster.tiers[i].name);
+  const costmodel::Mesh mesh(p);
+  const auto layout = mesh.shard_layout(p.dp_replicate, s.cluster);
+  const auto tiers = [&s](const costmodel::GroupLayout& group) {
+    std::string text;
+    for (std::size_t i = 0; i < group.tiers; ++i)
+      text += fmt::format("{}{} {}", i ? " x " : "", group.fan[i], s.cluster.tiers[i].name);
+    return text;
+  };
+  const char* const of = p.cp > 1 ? "d x c, " : "";
   rows.add("group", number(layout.size),
-           fmt::format("{}ranks {} apart: {}", p.cp > 1 ? "d x c, " : "", layout.stride, tiers));
+           fmt::format("{}ranks {} apart: {}{}", of, layout.stride, tiers(layout),
+                       p.dp_replicate > 1 ? "; ZeRO shards within it" : ""));
   rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
   const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   rows.add(
       "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
       fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
+  if (p.dp_replicate > 1) {
+    const auto between = mesh.between_shards(p.dp_replicate, s.cluster);
+    const CollectiveKind outer = outer_reduction(p);
+    const Bytes shard = cost.gradient_bytes / layout.size;
+    rows.add("groups", number(p.dp_replicate),
+             fmt::format("each with all shards (HSDP): ranks {} apart: {}", between.stride,
+                         tiers(between)));
+    rows.add("t_outer", format_seconds(collective_time(outer, shard, between, s.cluster)),
+             fmt::format("{} of a shard of G, {}, between the groups, once an iteration{}",
+                         costmodel::collective_names[static_cast<std::size_t>(outer)],
+                         format_bytes(shard),
+                         p.shards_states_further() ? "; the optimizer's states are sharded over "
+                                                     "all (HFSDP), new weights gathered back"
+                                                   : ""));
+  }
   rows.add("exposed", format_seconds(cost.ranks[critical].after.gradient_exposed),
            s.training.overlap.overlap_grad_reduce
                ? "what the last micro-batch's backward does not hide"
@@ -295,6 +317,13 @@ void fine_tuning_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator
   }
 }
 
+void sample_rows(const Estimate& e, const Scenario& s, Rows& rows) {
+  for (const Explained& row : explained_packing(e, s)) {
+    rows.group("samples");
+    rows.add(row.symbol, row.value, row.from);
+  }
+}
+
 Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   Rows rows("");
   batch_rows(e, s, rows);
@@ -309,6 +338,7 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
       rows.add(row.symbol, row.value, row.from);
     }
   }
+  sample_rows(e, s, rows);
   flop_rows(e, s, rows);
   if (!e.meshes.empty() || is_listed(e.plan.schedule)) return rows;
   for (const auto explained : {textbook, other_exchanges}) {
@@ -347,6 +377,9 @@ constexpr std::array textbook_titles{
     GroupTitle{"ZeRO", "What ZeRO leaves of a parameter"},
     GroupTitle{"trade-offs", "One size against another, on as many devices"},
     GroupTitle{"gradients otherwise", "Gradients summed otherwise"},
+    GroupTitle{"a micro-batch sharded otherwise",
+               "A micro-batch's weights and gradients sharded otherwise"},
+    GroupTitle{"modules partitioned", "SageMaker's tensor parallelism over data-parallel ranks"},
     GroupTitle{"tensor parallel alone", "In a tensor group beside the layers' collectives"}};
 
 // What several pipelines share.
@@ -409,6 +442,8 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
   }
   for (std::size_t k = 0; k < e.meshes.size(); ++k)
     text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));
+  const Table samples = group_table(all, "samples");
+  if (!samples.rows.empty()) text += title("Samples") + table(samples);
   text += title("FLOPs") + table(group_table(all, "FLOPs"));
   for (const auto& [group, name] : textbook_titles) {
     const Table rows = group_table(all, group);

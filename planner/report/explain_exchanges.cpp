@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string>
 
 #include "costmodel/base/unit_text.hpp"
@@ -33,7 +36,10 @@ class Exchanges {
     if (p_.replicas() > 1) {
       group_ = "gradients otherwise";
       sums();
+      buckets();
       data_parallel();
+      if (!s_.training.fine_tuning.adapts()) sharded();
+      partitioned_modules();
     }
     if (p_.tp > 1) {
       group_ = "tensor parallel alone";
@@ -54,6 +60,107 @@ class Exchanges {
       add(way.name, way.time,
           fmt::format("{} of gradients: {}", format_bytes(gradients_), way.from));
     }
+  }
+
+  // Gradients in the pieces that frameworks reduce while backward makes the next ones: torch's DDP
+  // of bucket_cap_mb 25, Megatron-LM's of max(40,000,000, 1,000,000 d) parameters
+  // (core/distributed, DistributedDataParallelConfig.bucket_size). Only the last one has nothing
+  // beside it.
+  void buckets() {
+    const auto group = costmodel::Mesh(p_).replica_layout(s_.cluster);
+    const double parameter = gradient_bytes_per_parameter(s_.training);
+    const double of_megatron = std::max(40e6, 1e6 * p_.replicas());
+    const auto row = [&](const char* symbol, Bytes most, const std::string& of) {
+      const double count = std::max(1.0, std::ceil(gradients_ / most));
+      const Seconds one =
+          collective_time(CollectiveKind::all_reduce, gradients_ / count, group, s_.cluster);
+      add(symbol, count * one,
+          fmt::format("{} buckets of {}: {} each, the last beside nothing", std::llround(count), of,
+                      format_seconds(one)));
+    };
+    row("DDP buckets", Bytes(25.0 * (1 << 20)), "torch's 25 MiB (bucket_cap_mb)");
+    row("Megatron buckets", Bytes(of_megatron * parameter),
+        fmt::format("max(40 M, 1 M d) = {} parameters", costmodel::format_count(of_megatron)));
+  }
+
+  // What a micro-batch sends of M bytes of parameters and of as many of gradients where all is
+  // sharded, by ZeRO-3 over all ranks; by ZeRO++ (Wang et al. 2023, arXiv:2306.10209, section 3);
+  // and by MiCS (arXiv:2205.00119) or HSDP within a node.
+  void sharded() {
+    const costmodel::Mesh mesh(p_);
+    const auto all = mesh.replica_layout(s_.cluster);
+    int inside = 1;
+    for (std::size_t i = 0; i + 1 < all.tiers; ++i) inside *= all.fan[i];
+    if (p_.pp > 1 || p_.cp > 1 || all.tiers < 2 || inside < 2 || inside >= p_.dp ||
+        p_.dp % inside != 0)
+      return;
+    group_ = "a micro-batch sharded otherwise";
+    const int nodes = p_.dp / inside;
+    const auto node = mesh.shard_layout(nodes, s_.cluster),
+               between = mesh.between_shards(nodes, s_.cluster);
+    const Bytes m(parameters_ * 2);
+    using enum CollectiveKind;
+    const auto time = [&](CollectiveKind kind, Bytes bytes, const costmodel::GroupLayout& group) {
+      return collective_time(kind, bytes, group, s_.cluster);
+    };
+    add("ZeRO 3", 2 * time(all_gather, m, all) + time(reduce_scatter, m, all),
+        fmt::format("over {} ranks: M = {} gathered for forward and for backward, gradients "
+                    "scattered",
+                    p_.dp, format_bytes(m)));
+    add("qwZ", time(all_gather, m / 2, all), "ZeRO++: forward's gather in 8 bits, M / 2");
+    add("hpZ", time(all_gather, m, node),
+        fmt::format("ZeRO++: backward's gather within {} ranks of a node, of a second copy that "
+                    "takes M / {} = {} on each",
+                    inside, inside, format_bytes(m / inside)));
+    add("qgZ", time(all_to_all, m / 4, node) + time(all_to_all, m / (4.0 * inside), between),
+        fmt::format("ZeRO++: gradients in 4 bits, an all-to-all within the node, summed, then one "
+                    "of M / (4 x {}) between nodes",
+                    inside));
+    add("ZeRO++",
+        time(all_gather, m / 2, all) + time(all_gather, m, node) + time(all_to_all, m / 4, node) +
+            time(all_to_all, m / (4.0 * inside), between),
+        "all three: between nodes M / 2 + 0 + M / 4 in place of 3 M");
+    add("MiCS, HSDP", 2 * time(all_gather, m, node) + time(reduce_scatter, m, node),
+        fmt::format(
+            "plan.dp_replicate={}: within the node; all is kept {} times, and an all-reduce "
+            "of M / {} between nodes, {}, comes once an iteration",
+            nodes, nodes, inside, format_seconds(time(all_reduce, m / inside, between))));
+  }
+
+  // SageMaker's tensor parallelism: chosen modules are partitioned over ranks of the data-parallel
+  // group; each gathers the samples of all, computes its part for them, and returns what is others'
+  // (AWS, "How tensor parallelism works", SageMaker model parallelism library v1).
+  void partitioned_modules() {
+    if (p_.tp > 1 || p_.pp > 1 || p_.cp > 1 || s_.model.experts > 0 || p_.dp < 2) return;
+    group_ = "modules partitioned";
+    const int t = std::gcd(p_.dp, static_cast<int>(s_.cluster.devices_per_node));
+    if (t < 2) return;
+    const auto group =
+        costmodel::layout_of(t, costmodel::Mesh(p_).stride(costmodel::Axis::data), s_.cluster);
+    const double tokens = static_cast<double>(t) * static_cast<double>(p_.micro_batch) *
+                          static_cast<double>(s_.training.sequence);
+    const Bytes samples(tokens * static_cast<double>(s_.model.hidden) *
+                        storage_bytes(s_.training.precision));
+    using enum CollectiveKind;
+    const Seconds one = collective_time(all_gather, samples, group, s_.cluster) +
+                        collective_time(reduce_scatter, samples, group, s_.cluster);
+    add("a module", one,
+        fmt::format(
+            "forward of attention or of an MLP partitioned over t {} of the {} data-parallel "
+            "ranks: all-gather of their samples, t b s h = {}, and a reduce-scatter of its "
+            "results; backward the same",
+            t, p_.dp, format_bytes(samples)));
+    add("all layers", static_cast<double>(s_.model.layers) * 4 * one,
+        fmt::format("both modules of {} layers, forward and backward, for a micro-batch of b {}: "
+                    "the batch stays d b = {}, the rest plain data parallel",
+                    s_.model.layers, p_.micro_batch, p_.dp * p_.micro_batch));
+    add("gradients",
+        collective_time(all_reduce, gradients_ / t, layout_of(p_.dp / t, t, s_.cluster),
+                        s_.cluster),
+        fmt::format(
+            "an all-reduce of 1 / {} of those modules' gradients over {} ranks, in place of "
+            "all over {}",
+            t, p_.dp / t, p_.dp));
   }
 
   // torch.nn.DataParallel: replicate, scatter, parallel_apply, gather; the loss on card 0;

@@ -41,7 +41,9 @@ std::string shape_of(const costmodel::Op& op) {
                         },
                         [](const costmodel::FlashAttention& o) {
                           const std::string keys =
-                              o.key_count() == o.s ? "" : fmt::format(" of {} keys", o.keys);
+                              o.attended > 0 ? fmt::format(" in samples of {:.4g}", o.attended)
+                              : o.key_count() == o.s ? ""
+                                                     : fmt::format(" of {} keys", o.keys);
                           return fmt::format("{} x {} heads ({} kv) x {}{} x {}", o.sequences,
                                              o.heads, o.kv_heads, o.s, keys, o.head_dim);
                         },
@@ -182,6 +184,8 @@ class StageParts {
     add("host", {host, host});
     add("ZeRO: gathers and reductions",
         {cost_.stages[stage_].zero_forward, cost_.stages[stage_].zero_backward});
+    add("waiting for the longest samples",
+        {cost_.stages[stage_].longest_forward, cost_.stages[stage_].longest_backward});
     Passes whole{cost_.times.forward[stage_], cost_.times.backward[stage_]};
     if (!cost_.times.weight_gradient.empty()) whole.backward += cost_.times.weight_gradient[stage_];
     rest("activations to host memory and back", whole);

@@ -146,7 +146,7 @@ class Textbook {
     const double w = weight_bytes_per_parameter(s_.training),
                  g = gradient_bytes_per_parameter(s_.training),
                  o = optimizer_bytes_per_parameter(s_.training), all = w + g + o;
-    const double d = p_.replicas();
+    const double d = p_.shards();
     const auto row = [&](const char* symbol, double left, double limit, const char* formula) {
       add(symbol, fmt::format("{:.4g} B", left),
           fmt::format("a parameter: {}; {} of ZeRO 0's {:.4g} here, {} with many ranks", formula,

@@ -6,6 +6,7 @@
 
 #include "costmodel/estimate/json_estimate.hpp"
 #include "planner/report/fine_tuning_report.hpp"
+#include "planner/report/packing_report.hpp"
 
 namespace planner {
 
@@ -60,6 +61,24 @@ Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s
   return json;
 }
 
+namespace {
+
+Json packing_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
+  const costmodel::Packing& packing = s.training.packing;
+  Json json{{"packed", packing.packed},
+            {"samples_per_sequence", packing.samples},
+            {"filled", packing.filled},
+            {"samples_per_s", samples_per_s(e, s)},
+            {"sample_tokens_per_s", e.tokens_per_s * packing.filled}};
+  if (!packing.packed) return json;
+  json["attended_tokens"] = packing.attended;
+  json["attended_deviation_tokens"] = packing.spread;
+  json["longest_wait_s"] = e.longest_samples.value;
+  return json;
+}
+
+}  // namespace
+
 Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
   return {{"tokens", tokens},
           {"iterations", run.iterations},
@@ -86,6 +105,7 @@ Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s)
   json["time"]["hidden"] = costmodel::hidden_json(costmodel::hidden_time(e, evaluator));
   if (s.training.fine_tuning.method != costmodel::FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
+  if (s.training.packing.any()) json["packing"] = packing_json(e, s);
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);

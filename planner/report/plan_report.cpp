@@ -13,6 +13,7 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/fine_tuning_report.hpp"
+#include "planner/report/packing_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/report/strategy_text.hpp"
@@ -149,7 +150,8 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
       escaped(fmt::format("global batch {} x {} tokens, {}{}, stack {}",
                           format_integer(s.training.global_batch), tokens,
                           to_string(s.training.precision), optimizer, s.training.stack.name) +
-                  method_text(s.training.fine_tuning),
+                  method_text(s.training.fine_tuning) +
+                  (s.training.packing.packed ? ", packed samples" : ""),
               style);
   if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
   return style.style.bold(what) + "\n" + how + "\n";
@@ -192,6 +194,8 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} tokens/s   {} a device", rounded(e.tokens_per_s),
                            rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
                style);
+  if (const auto samples = samples_text(e, s); !samples.empty())
+    text += fact("Samples", samples, style);
   if (const auto trained = trained_text(e, s); !trained.empty())
     text += fact("Trained", trained, style);
   text += fact("MFU", mfu_text(e), style);

@@ -10,6 +10,7 @@ namespace planner {
 
 using costmodel::ContextExchange;
 using costmodel::ExpertRecipe;
+using costmodel::OuterSharding;
 using costmodel::ParallelPlan;
 using costmodel::Recomputation;
 using costmodel::Recompute;
@@ -156,6 +157,8 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
 // Where forwards and backwards run together no more than the optimizer's states are sharded.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas());
+  if (plan.dp_replicate > 1) std::erase(stages, 0);
+  if (plan.shards_states_further()) std::erase_if(stages, [](int zero) { return zero < 3; });
   if (overlaps(plan.schedule)) std::erase_if(stages, [](int zero) { return zero > 1; });
   return stages;
 }
@@ -247,11 +250,22 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   return all;
 }
 
+// Groups of a hybrid sharding: as written; with `auto` every number that divides dp.
+std::vector<int> groups_offered(const Scenario& s, int dp) {
+  if (!s.plan.is_auto("dp_replicate")) return {s.plan.dp_replicate.value_or(1)};
+  std::vector<int> all{1};
+  for (int n = 2; n < dp && s.training.stack.offers.hybrid_sharding; ++n)
+    if (dp % n == 0) all.push_back(n);
+  return all;
+}
+
 void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
+  if (plan.dp_replicate > 1 && !s.plan.zero) plan.zero = plan.shards_states_further() ? 3 : 1;
   plan.recompute = s.plan.recompute.value_or(Recompute{});
   for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
     plan.schedule = kind;
+    const std::size_t zero_stages = zero_choices(s, plan).size();
     for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
       plan.sequence_parallel = sequence_parallel;
       for (const auto exchange : exchanges_offered(s, plan.cp)) {
@@ -263,8 +277,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
           for (const ExpertRecipe& recipe : recipes_offered(s, ep, plan.pp, plan.vpp)) {
             plan.experts = recipe;
             space.families.push_back({plan});
-            space.configurations +=
-                recompute_choices(s, plan).size() * zero_choices(s, plan).size();
+            space.configurations += recompute_choices(s, plan).size() * zero_stages;
           }
         }
       }
@@ -318,7 +331,11 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
           plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
-        add_axes(s, plan, space);
+        for (const int groups : groups_offered(s, plan.dp)) {
+          plan.dp_replicate = groups;
+          plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
+          add_axes(s, plan, space);
+        }
       }
     }
   }
@@ -352,8 +369,9 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
 
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans;
+  const std::vector<int> stages = zero_choices(s, family.plan);
   for (const Recompute& recompute : recompute_choices(s, family.plan)) {
-    for (const int zero : zero_choices(s, family.plan)) {
+    for (const int zero : stages) {
       ParallelPlan plan = family.plan;
       plan.recompute = recompute;
       plan.zero = zero;

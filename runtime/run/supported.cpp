@@ -91,6 +91,11 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
   refuse(training.fine_tuning.adapts(), "training",
          "the runtime trains all weights: it has no adapters and no frozen base",
          "leave training.fine_tuning out, or set its method: full");
+  refuse(plan.dp_replicate > 1, "dp_replicate", "the runtime shards over all data-parallel ranks",
+         "leave dp_replicate out");
+  refuse(training.packing.packed, "training",
+         "the runtime's attention does not tell the samples of a sequence apart",
+         "leave training.packing out");
   refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
          "the runtime's optimizer is Adam", "set optimizer: adam");
   return found;

@@ -100,6 +100,25 @@ TEST_CASE("its example of context parallelism: 8 GPUs, tensor 4, context 2") {
         Lists{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
 }
 
+// Neighbours share the shards, as Megatron-LM cuts its data-parallel group into instances.
+TEST_CASE("hybrid sharding: 16 GPUs, tensor 2, two groups of four data-parallel ranks") {
+  ParallelPlan plan = sizes(2, 1, 8);
+  plan.zero = 3;
+  plan.dp_replicate = 2;
+  const auto all = process_groups(plan, RankLayout::megatron);
+  CHECK(lists_of(all, "shard") ==
+        Lists{{0, 2, 4, 6}, {1, 3, 5, 7}, {8, 10, 12, 14}, {9, 11, 13, 15}});
+  CHECK(lists_of(all, "replicate") ==
+        Lists{{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {6, 14}, {7, 15}});
+  plan.rank_order = "tp-dp-ep-cp-pp";
+  CHECK(lists_of(process_groups(plan, RankLayout::megatron), "shard").front() == Ranks{0, 2, 4, 6});
+  plan = sizes(1, 2, 4, 2);
+  plan.zero = 1;
+  plan.dp_replicate = 2;  // context ranks are in the group, pipeline ranks are not
+  CHECK(lists_of(process_groups(plan, RankLayout::megatron), "shard").front() == Ranks{0, 1, 2, 3});
+  CHECK(lists_of(process_groups(plan, RankLayout::megatron), "replicate").front() == Ranks{0, 4});
+}
+
 TEST_CASE("the default order as nested loops") {
   // Megatron-LM before its RankGenerator: ranks of a stage are contiguous, tensor groups within.
   for (const auto& [t, p, d] : {std::tuple{2, 4, 2}, {8, 2, 3}, {1, 5, 4}, {3, 1, 2}, {4, 4, 1}}) {

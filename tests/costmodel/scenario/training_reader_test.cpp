@@ -27,8 +27,8 @@ TrainingSpec read(const std::string& keys, const ModelSpec& model = {}) {
                        fixtures::configs(), model, h100());
 }
 
-std::string fault(const std::string& keys) {
-  return fixtures::config_error([&] { read(keys); });
+std::string fault(const std::string& keys, const ModelSpec& model = {}) {
+  return fixtures::config_error([&] { read(keys, model); });
 }
 
 }  // namespace
@@ -74,6 +74,33 @@ TEST_CASE("what is wrong is told at its place") {
       fixtures::contains(fault(", stak: x"), "training has no key 'stak'; did you mean 'stack'?"));
   CHECK(fixtures::contains(fault(", precision: nvfp4"), "has no nvfp4 rate"));
   CHECK(fixtures::contains(fault(", overlap: {tp: true}"), "overlap has no key 'tp'"));
+}
+
+TEST_CASE("samples of unequal length, padded or packed") {
+  const auto tokens = [](const std::string& more) {
+    return ", stack: peft, sample_tokens: " + more;
+  };
+  CHECK_FALSE(read("").packing.any());
+  const Packing padded = read(tokens("32")).packing;
+  CHECK_FALSE(padded.packed);
+  CHECK(padded.filled == 0.5);  // of 64
+  CHECK(read(tokens("{min: 4, max: 28}, packing: true")).packing.samples > 3);
+  CHECK(fixtures::contains(fault(", stack: peft, packing: true"), "how long are the samples?"));
+  CHECK(fixtures::contains(fault(tokens("65")), "65 tokens on average are cut at sequence: 64"));
+  CHECK(fixtures::contains(fault(", stack: megatron-2021, sample_tokens: 8, packing: true"),
+                           "stack megatron-2021 does not pack samples"));
+  ModelSpec windowed;
+  windowed.sliding_window = 16;
+  CHECK(fixtures::contains(fault(tokens("8, packing: true"), windowed),
+                           "packed samples with a sliding window are not modelled"));
+}
+
+TEST_CASE("moments have a precision where there are moments to choose it of") {
+  CHECK(read(", moment_precision: bf16").moment_precision == Precision::bf16);
+  CHECK(fixtures::contains(fault(", optimizer: adafactor, moment_precision: bf16"),
+                           "adafactor has no moments of bf16"));
+  CHECK(fixtures::contains(fault(", optimizer: adam-8bit, moment_precision: bf16"),
+                           "adam-8bit has no moments of bf16"));
 }
 
 TEST_CASE("the keys are listed, those of the overlap by its parts") {

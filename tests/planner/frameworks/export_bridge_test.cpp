@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 #include "tests/run_program.hpp"
 
@@ -49,6 +50,30 @@ TEST_CASE("a layout stands between quotes of Hydra, and bash reads the script") 
   scratch.write("launch.sh", out.script);
   const std::string file = (scratch.path() / "launch.sh").string();
   CHECK(std::system(("bash -n " + file).c_str()) == 0);
+}
+
+TEST_CASE("adapters of whole products, or of their parts, beside a checkpoint of the base") {
+  const auto exported = [](const std::string& tuning) {
+    const Scenario s = scenarios::read(
+        "model: llama-tiny\ncluster: {base: dgx-h100, devices: 8}\n"
+        "training: {global_batch: 64, sequence: 512, stack: megatron-bridge, fine_tuning: {" +
+        tuning + "}}\nplan: {tp: 2}\n");
+    return planner::export_bridge(s, resolve_plan(s)).script;
+  };
+  const std::string joint = exported("method: lora, rank: 8");
+  CHECK(contains(joint, "from megatron.bridge.peft.lora import LoRA\n"));
+  CHECK(contains(joint,
+                 "    cfg.peft = LoRA(target_modules=[\"linear_qkv\", \"linear_proj\", "
+                 "\"linear_fc1\", \"linear_fc2\"], dim=8, alpha=32, dropout=0)\n"));
+  CHECK(contains(joint, "    finetune(config=cfg, forward_step_func=forward_step)\n"));
+  CHECK(contains(joint, "checkpoint.pretrained_checkpoint=\"${PRETRAINED_CHECKPOINT:?"));
+  CHECK(contains(joint, "\"${data[@]}\" \"${base[@]}\" \"${run[@]}\""));
+  const std::string parts = exported("method: lora, targets: [q, v], dropout: 0.1");
+  CHECK(contains(parts, "from megatron.bridge.peft.canonical_lora import CanonicalLoRA\n"));
+  CHECK(contains(parts,
+                 "CanonicalLoRA(target_modules=[\"linear_q\", \"linear_v\"], dim=16, alpha=32, "
+                 "dropout=0.1)"));
+  CHECK_FALSE(contains(exported("method: full"), "finetune("));
 }
 
 TEST_CASE("what Megatron Core refuses is refused with its reason") {

@@ -132,6 +132,14 @@ TEST_CASE("ZeRO, recomputation, overlap, precision") {
   CHECK(has(two.arguments, "--ckpt-format fsdp_dtensor"));
   CHECK(has(two.arguments, "--init-model-with-meta-device"));
   CHECK(has(two.environment, "CUDA_DEVICE_MAX_CONNECTIONS=8"));
+  const auto hybrid = with([](auto&, auto& p) {
+    p.zero = 3;
+    p.dp_replicate = 2;
+    p.outer_sharding = costmodel::OuterSharding::optim;
+  });
+  CHECK(has(hybrid, "--num-distributed-optimizer-instances 2"));
+  CHECK(has(hybrid, "--outer-dp-sharding-strategy optim"));
+  CHECK_FALSE(has(two.arguments, "--num-distributed-optimizer-instances"));
   CHECK(has(with([](auto&, auto& p) { p.zero = 3; }),
             "--data-parallel-sharding-strategy optim_grads_params"));
   CHECK(has(with([](auto&, auto& p) { p.recompute.granularity = Recomputation::selective; }),

@@ -49,6 +49,9 @@ TEST_CASE("sharding, batches and stages in the words of the TOML") {
   CHECK(value_of(fsdp, "training.local_batch_size") == "2");
   CHECK(value_of(fsdp, "training.global_batch_size") == "64");
   CHECK(value_of(fsdp, "activation_checkpoint.mode") == "\"none\"");
+  const auto hybrid = exported({.plan = "dp: 16, zero: 3, dp_replicate: 2"});
+  CHECK(value_of(hybrid, "parallelism.data_parallel_shard_degree") == "8");
+  CHECK(value_of(hybrid, "parallelism.data_parallel_replicate_degree") == "2");
   const auto ddp = exported({.plan = "dp: 16, zero: 0, recompute: full"});
   CHECK(value_of(ddp, "parallelism.data_parallel_replicate_degree") == "16");
   CHECK(value_of(ddp, "parallelism.data_parallel_shard_degree") == "1");

@@ -161,14 +161,15 @@ TEST_CASE("a loss that is compiled alone compiles no model" *
   CHECK(job.left_out.empty());
 }
 
-TEST_CASE("hybrid sharding, budgets of memory and other schedules are named as left out" *
+TEST_CASE("hybrid sharding is a key; budgets of memory and other schedules are named as left out" *
           doctest::skip(!planner::reads_toml())) {
   const ImportedJob job = import_torchtitan(
       "[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"
       "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipeV\"\n"
       "[activation_checkpoint]\nmode = \"memory_budget\"\n",
       "x.toml");
-  CHECK(job.left_out.size() == 3);
+  CHECK(job.left_out.size() == 2);
+  CHECK(of(job, "plan", "dp_replicate") == "2");
   CHECK(of(job, "plan", "dp") == "8");
   CHECK(of(job, "cluster", "devices") == "16");
   CHECK(of(job, "plan", "recompute") == "none");

@@ -61,6 +61,17 @@ TEST_CASE("ZeRO, recomputation and experts") {
   CHECK(plan_key("--use-distributed-optimizer", "zero") == "1");
   CHECK(plan_key("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",
                  "zero") == "3");
+  const std::string fsdp =
+      "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params ";
+  CHECK(plan_key(fsdp, "dp_replicate").empty());
+  CHECK(plan_key(fsdp + "--num-distributed-optimizer-instances 4", "dp_replicate") == "4");
+  CHECK(
+      plan_key(fsdp + "--num-distributed-optimizer-instances 4 --outer-dp-sharding-strategy optim",
+               "outer_dp_sharding") == "optim");
+  CHECK_THROWS_WITH(plan_key(fsdp + "--num-distributed-optimizer-instances 4 "
+                                    "--outer-dp-sharding-strategy all",
+                             "zero"),
+                    doctest::Contains("is no strategy of Megatron-FSDP"));
   CHECK(plan_key("--recompute-granularity full --recompute-method uniform "
                  "--recompute-num-layers 1",
                  "recompute") == "full");

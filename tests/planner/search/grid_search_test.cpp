@@ -233,6 +233,24 @@ TEST_CASE("keys of the scenario's plan are fixed; auto frees them") {
   CHECK(planner::enumerate(open).configurations > planner::enumerate(fixed).configurations);
 }
 
+TEST_CASE("groups of a hybrid sharding are tried where the plan asks, and win between slow nodes") {
+  const std::string base =
+      "model: llama-3-8b\n"
+      "cluster: {base: dgx-h100, devices: 32}\n"
+      "training: {global_batch: 256, sequence: 2048, precision: bf16, stack: torchtitan}\n";
+  const auto groups = [&](const std::string& more) {
+    std::set<int> all;
+    for (const auto& family :
+         planner::enumerate(read(base + "plan: {tp: 1, pp: 1, cp: 1, zero: 3" + more + "}\n"))
+             .families)
+      all.insert(family.plan.dp_replicate);
+    return all;
+  };
+  CHECK(groups("") == std::set{1});
+  CHECK(groups(", dp_replicate: 4") == std::set{4});
+  CHECK(groups(", dp_replicate: auto") == std::set{1, 2, 4, 8, 16});
+}
+
 TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {
   const auto tried = [](const std::string& stack, const std::string& rest) {
     const Scenario s = read(

@@ -142,6 +142,7 @@ inline Map plan_keys(Draw& draw, bool experts) {
         {"none", "selective", "full", "{granularity: full, layers: 1}",
          "{granularity: full, layers: 2}", "{modules: [layernorm]}", "{modules: [mlp]}"});
   fixed("rank_order", 10, {"tp-pp-dp-cp-ep", "dp-pp-tp-cp-ep"});
+  fixed("dp_replicate", 10, {"2", "2", "4", "auto"});
   if (!experts) return plan;
   fixed("ep", 6, {"1", "2", "4"});
   fixed("etp", 8, {"1", "2"});

@@ -1,0 +1,69 @@
+#include "costmodel/plan/length_spec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+namespace costmodel {
+
+double Draws::uniform() {
+  state_ += 0x9e3779b97f4a7c15U;
+  std::uint64_t z = state_;
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  z ^= z >> 31U;
+  return (static_cast<double>(z >> 11U) + 0.5) / 9007199254740992.0;
+}
+
+double Draws::normal() {
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+namespace {
+
+// Of a log-normal with this mean and 95th percentile: p95 / mean = exp(1.645 σ - σ²/2).
+double sigma_of(double mean, double p95) {
+  constexpr double z = 1.6448536269514722;
+  const double slack = std::max(0.0, z * z - 2 * std::log(p95 / mean));
+  return z - std::sqrt(slack);
+}
+
+constexpr double most_tokens = 10'000'000;
+
+// The widest ratio of the 95th percentile of a log-normal to its mean: exp(z²/2), z = 1.645.
+constexpr double widest_p95 = 3.86;
+
+}  // namespace
+
+double drawn(const LengthSpec& length, Draws& draws) {
+  double tokens = length.mean;
+  if (length.most > 0) tokens = length.least + (length.most - length.least) * draws.uniform();
+  if (length.p95 > length.mean) {
+    const double sigma = sigma_of(length.mean, length.p95);
+    tokens = length.mean * std::exp(sigma * draws.normal() - sigma * sigma / 2);
+  }
+  return std::max(1.0, std::round(tokens));
+}
+
+LengthSpec read_length(const Value& written, std::string_view name) {
+  const std::string what(name);
+  if (written.is_scalar())
+    return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};
+  MapReader map(written, what);
+  LengthSpec length;
+  if (written.find("min") != nullptr || written.find("max") != nullptr) {
+    length.least = map.required_number("min", Dimension::count, 1, most_tokens);
+    length.most = map.required_number("max", Dimension::count, length.least, most_tokens);
+    length.mean = (length.least + length.most) / 2;
+  } else {
+    length.mean = map.required_number("mean", Dimension::count, 1, most_tokens);
+    length.p95 =
+        map.number("p95", Dimension::count, length.mean, length.mean * widest_p95).value_or(0);
+  }
+  map.finish();
+  return length;
+}
+
+}  // namespace costmodel

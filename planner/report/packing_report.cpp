@@ -1,0 +1,84 @@
+#include "planner/report/packing_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+
+namespace planner {
+
+using costmodel::Estimate;
+using costmodel::format_seconds;
+using costmodel::LengthSpec;
+using costmodel::Packing;
+using costmodel::Scenario;
+
+namespace {
+
+std::string lengths_text(const LengthSpec& l) {
+  if (l.most > 0) return fmt::format("uniform between {:g} and {:g} tokens", l.least, l.most);
+  if (l.p95 > l.mean) {
+    return fmt::format("log-normal, {:g} tokens on average, {:g} at the 95th percentile", l.mean,
+                       l.p95);
+  }
+  return fmt::format("{:g} tokens each", l.mean);
+}
+
+// The same plan with each sample padded to a sequence of its own.
+Estimate padded(const Estimate& e, const Scenario& s) {
+  costmodel::TrainingSpec alone = s.training;
+  alone.packing = packing_of(alone.packing.lengths, alone.sequence, false);
+  return costmodel::Evaluator(s.model, s.cluster, alone).estimate(e.plan);
+}
+
+}  // namespace
+
+double samples_per_s(const Estimate& e, const Scenario& s) {
+  return static_cast<double>(s.training.global_batch) * s.training.packing.samples /
+         e.iteration.value;
+}
+
+std::string samples_text(const Estimate& e, const Scenario& s) {
+  const Packing& packing = s.training.packing;
+  if (!packing.any()) return "";
+  return fmt::format("{:.3g} a sequence, {:.1f} % filled: {:.4g} samples/s, {} of their tokens/s",
+                     packing.samples, 100 * packing.filled, samples_per_s(e, s),
+                     costmodel::format_integer(std::llround(e.tokens_per_s * packing.filled)));
+}
+
+std::vector<Explained> explained_packing(const Estimate& e, const Scenario& s) {
+  const Packing& packing = s.training.packing;
+  if (!packing.any()) return {};
+  const std::string group = "samples";
+  std::vector<Explained> rows{
+      {group, "samples", fmt::format("{:.4g}", packing.samples),
+       fmt::format("in a sequence of {} tokens; {}", s.training.sequence,
+                   lengths_text(packing.lengths))},
+      {group, "filled", fmt::format("{:.2f} %", 100 * packing.filled),
+       packing.packed
+           ? "of a sequence's tokens, by first fit in the order drawn; the rest is padding"
+           : "of a sequence's tokens; the rest is padding, computed all the same"}};
+  if (!packing.packed) return rows;
+  const Estimate alone = padded(e, s);
+  rows.push_back({group, "attended", fmt::format("{:.4g}", packing.attended),
+                  fmt::format("tokens of a token's own sample, sum of l^2 / s, in place of s = {}: "
+                              "attention costs {:.1f} % as much",
+                              s.training.sequence,
+                              100 * packing.attended / static_cast<double>(s.training.sequence))});
+  rows.push_back({group, "spread", fmt::format("{:.1f} %", 100 * packing.spread / packing.attended),
+                  "standard deviation of that between sequences: replicas have unequal work"});
+  rows.push_back(
+      {group, "T_longest", format_seconds(e.longest_samples),
+       fmt::format("waiting for the replica of {} whose sequences have the longest samples, of "
+                   "the expected maximum; part of imbalance",
+                   e.plan.dp)});
+  rows.push_back({group, "padding",
+                  fmt::format("{:.2f}x", samples_per_s(e, s) * alone.iteration.value /
+                                             static_cast<double>(s.training.global_batch)),
+                  fmt::format("faster than each sample padded to a sequence: {} for {} samples",
+                              format_seconds(alone.iteration), s.training.global_batch)});
+  return rows;
+}
+
+}  // namespace planner
