@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/search_space.hpp"
@@ -221,10 +222,25 @@ class Stepper {
       add("zero", fmt::format("{} -> {}", p.zero, zero),
           [zero](ParallelPlan& q) { q.zero = zero; });
     }
+    groups_of_shards();
     return std::move(steps_);
   }
 
  private:
+  // Hybrid sharding: a group a node, or one group of all.
+  void groups_of_shards() {
+    const ParallelPlan& p = from_.plan;
+    if (p.zero < 1 || !s_.training.stack.offers.hybrid_sharding) return;
+    const auto all = costmodel::Mesh(p).replica_layout(s_.cluster);
+    int inside = 1;
+    for (std::size_t i = 0; i + 1 < all.tiers; ++i) inside *= all.fan[i];
+    const int shards = inside / p.cp;
+    const int groups = p.dp_replicate > 1 ? 1 : shards > 1 ? p.dp / shards : 1;
+    if (groups == p.dp_replicate) return;
+    add("dp_replicate", fmt::format("{} -> {}", p.dp_replicate, groups),
+        [groups](ParallelPlan& q) { q.dp_replicate = groups; });
+  }
+
   void exchanges() {
     const ParallelPlan& p = from_.plan;
     if (p.cp == 1) return;

@@ -127,4 +127,24 @@ TEST_CASE("one step away is the evaluation of that plan") {
   }
 }
 
+TEST_CASE("a step away from one group of shards is one a node, and back") {
+  const Scenario s = scenario({"cluster.devices=32", "training.stack=torchtitan",
+                               "model=llama-3-8b", "training.global_batch=64"});
+  Evaluator evaluator = evaluator_of(s);
+  costmodel::ParallelPlan plan;
+  plan.dp = 32;
+  plan.zero = 3;
+  const auto change = [&] {
+    for (const Step& step : one_step_away(evaluator.estimate(plan), s, evaluator))
+      if (step.knob == "dp_replicate") return step.change;
+    return std::string("none");
+  };
+  CHECK(change() == "1 -> 4");
+  plan.dp_replicate = 4;
+  CHECK(change() == "4 -> 1");
+  plan.dp_replicate = 1;
+  plan.zero = 0;
+  CHECK(change() == "none");
+}
+
 }  // namespace reason_test
