@@ -1,6 +1,7 @@
 #include "costmodel/plan/length_spec.hpp"
 
 #include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -37,14 +38,34 @@ constexpr double widest_p95 = 3.86;
 
 }  // namespace
 
-double drawn(const LengthSpec& length, Draws& draws) {
+namespace {
+
+// `uniform` and `normal` give a number of those distributions.
+template <class Uniform, class Normal>
+double tokens_of(const LengthSpec& length, Uniform uniform, Normal normal) {
   double tokens = length.mean;
-  if (length.most > 0) tokens = length.least + (length.most - length.least) * draws.uniform();
+  if (length.most > 0) tokens = length.least + (length.most - length.least) * uniform();
   if (length.p95 > length.mean) {
     const double sigma = sigma_of(length.mean, length.p95);
-    tokens = length.mean * std::exp(sigma * draws.normal() - sigma * sigma / 2);
+    tokens = length.mean * std::exp(sigma * normal() - sigma * sigma / 2);
   }
   return std::max(1.0, std::round(tokens));
+}
+
+}  // namespace
+
+double drawn(const LengthSpec& length, Draws& draws) {
+  return tokens_of(
+      length, [&] { return draws.uniform(); }, [&] { return draws.normal(); });
+}
+
+double normal_quantile(double share) {
+  return std::numbers::sqrt2 * boost::math::erf_inv(2 * share - 1);
+}
+
+double length_quantile(const LengthSpec& length, double share) {
+  return tokens_of(
+      length, [=] { return share; }, [=] { return normal_quantile(share); });
 }
 
 LengthSpec read_length(const Value& written, std::string_view name) {

@@ -30,6 +30,12 @@ class Draws {
 // Tokens of one text: a whole number, at least 1.
 double drawn(const LengthSpec& length, Draws& draws);
 
+// The length that a part `share` of all, between 0 and 1, is not longer than; as drawn, rounded.
+double length_quantile(const LengthSpec& length, double share);
+
+// Of the standard normal distribution.
+double normal_quantile(double share);
+
 // Reads a number, {mean, p95} or {min, max}. Throws ConfigError.
 LengthSpec read_length(const Value& written, std::string_view name);
 inline constexpr const char* length_help =

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
-#include <numbers>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace costmodel {
@@ -35,10 +35,10 @@ class OpenSequences {
 };
 
 struct Filled {
-  double tokens = 0, squares = 0;
+  double samples = 0, tokens = 0, squares = 0;
 };
 
-// Every sequence but the last ones, which later samples would fill, has been offered the others'.
+// Without the last tenth, which later samples would fill.
 std::vector<Filled> packed(const std::vector<double>& samples, double room) {
   OpenSequences open(samples.size(), room);
   std::vector<Filled> sequences;
@@ -46,37 +46,72 @@ std::vector<Filled> packed(const std::vector<double>& samples, double room) {
     const std::size_t at = open.first_with(tokens);
     open.take(at, tokens);
     if (at >= sequences.size()) sequences.resize(at + 1);
+    ++sequences[at].samples;
     sequences[at].tokens += tokens;
     sequences[at].squares += tokens * tokens;
   }
+  sequences.resize(std::max<std::size_t>(1, sequences.size() * 9 / 10));
   return sequences;
+}
+
+// Of so many samples a sequence that they fill it, and that what differs between sequences is the
+// spread of l² - c l, c = E l² / E l, for their tokens are as many.
+void fill_with_many(const std::vector<double>& samples, double room, Packing& packing) {
+  double tokens = 0, squares = 0, spread = 0;
+  for (const double l : samples) {
+    tokens += l;
+    squares += l * l;
+  }
+  const auto count = static_cast<double>(samples.size());
+  for (const double l : samples) spread += std::pow(l * l - squares / tokens * l, 2) / count;
+  packing.samples = room / (tokens / count);
+  packing.attended = squares / tokens;
+  packing.spread = std::sqrt(packing.samples * spread) / room;
+}
+
+// One sample of each of `count` equal parts of the distribution, in an order of chance.
+std::vector<double> evenly_drawn(const LengthSpec& lengths, std::size_t count, double room) {
+  std::vector<double> samples(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    samples[i] = std::min(room, length_quantile(lengths, share));
+  }
+  Draws draws;
+  for (std::size_t left = count; left > 1; --left) {  // Fisher and Yates
+    const auto other = static_cast<std::size_t>(draws.uniform() * static_cast<double>(left));
+    std::swap(samples[left - 1], samples[other]);
+  }
+  return samples;
 }
 
 }  // namespace
 
 Packing packing_of(const LengthSpec& lengths, std::int64_t sequence, bool is_packed) {
-  constexpr double sequences = 512, most_samples = 100'000;
+  constexpr double sequences = 512, most_samples = 50'000, many = 1000;
   const auto room = static_cast<double>(sequence);
   const double expected = std::max(1.0, room / std::min(room, lengths.mean));
-  const double count = is_packed ? std::min(most_samples, sequences * expected) : most_samples / 8;
-  Draws draws;
-  std::vector<double> samples(static_cast<std::size_t>(count));
-  double tokens = 0, squares = 0;
-  for (double& sample : samples) {
-    sample = std::min(room, drawn(lengths, draws));
-    tokens += sample;
-    squares += sample * sample;
-  }
+  const double count = is_packed ? std::min(most_samples, sequences * expected) : most_samples / 4;
+  const std::vector<double> samples = evenly_drawn(lengths, static_cast<std::size_t>(count), room);
   Packing packing{.lengths = lengths, .packed = is_packed};
   if (!is_packed) {
-    packing.filled = tokens / count / room;
+    packing.filled = std::accumulate(samples.begin(), samples.end(), 0.0) / count / room;
     return packing;
   }
-  std::vector<Filled> all = packed(samples, room);
+  if (expected > many) {
+    fill_with_many(samples, room, packing);
+    return packing;
+  }
+  const std::vector<Filled> all = packed(samples, room);
   const auto packs = static_cast<double>(all.size());
-  packing.samples = count / packs;
-  packing.filled = tokens / packs / room;
-  packing.attended = squares / packs / room;
+  Filled sum;
+  for (const Filled& one : all) {
+    sum.samples += one.samples;
+    sum.tokens += one.tokens;
+    sum.squares += one.squares;
+  }
+  packing.samples = sum.samples / packs;
+  packing.filled = sum.tokens / packs / room;
+  packing.attended = sum.squares / packs / room;
   double variance = 0;
   for (const Filled& one : all) variance += std::pow(one.squares / room - packing.attended, 2);
   packing.spread = std::sqrt(variance / packs);
@@ -88,7 +123,7 @@ double longest_excess(const Packing& packing, std::int64_t sequence, std::int64_
   if (packing.attended == 0 || ranks < 2) return 0;
   const auto n = static_cast<double>(ranks);
   const double share = (n - 0.375) / (n + 0.25);  // of them below the largest (Blom)
-  const double normal = std::numbers::sqrt2 * boost::math::erf_inv(2 * share - 1);
+  const double normal = normal_quantile(share);
   const double most = static_cast<double>(sequence) / packing.attended - 1;
   return std::min(most, normal * packing.spread / packing.attended / std::sqrt(sequences));
 }

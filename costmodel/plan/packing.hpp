@@ -21,9 +21,9 @@ struct Packing {
   bool any() const { return lengths.mean > 0; }
 };
 
-// Samples of these lengths, cut at `sequence` tokens; packed by first fit in the order in which
-// they are drawn, as NeMo and Megatron-Bridge do (first_fit_shuffle,
-// nemo/utils/sequence_packing_utils.py). The same on every machine.
+// Samples of these lengths, cut at `sequence` tokens; packed by first fit in an order of chance, as
+// NeMo and Megatron-Bridge do (first_fit_shuffle, nemo/utils/sequence_packing_utils.py). The same
+// on every machine.
 Packing packing_of(const LengthSpec& lengths, std::int64_t sequence, bool packed);
 
 // By how much the attention of the rank with the most of it exceeds the mean, of `ranks` that take

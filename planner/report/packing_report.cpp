@@ -25,11 +25,14 @@ std::string lengths_text(const LengthSpec& l) {
   return fmt::format("{:g} tokens each", l.mean);
 }
 
-// The same plan with each sample padded to a sequence of its own.
-Estimate padded(const Estimate& e, const Scenario& s) {
-  costmodel::TrainingSpec alone = s.training;
-  alone.packing = packing_of(alone.packing.lengths, alone.sequence, false);
-  return costmodel::Evaluator(s.model, s.cluster, alone).estimate(e.plan);
+// The scenario with samples packed, or each padded to a sequence of its own.
+Scenario otherwise(Scenario s, bool packed) {
+  s.training.packing = packing_of(s.training.packing.lengths, s.training.sequence, packed);
+  return s;
+}
+
+Estimate estimated(const Estimate& e, const Scenario& s) {
+  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(e.plan);
 }
 
 }  // namespace
@@ -47,6 +50,21 @@ std::string samples_text(const Estimate& e, const Scenario& s) {
                      costmodel::format_integer(std::llround(e.tokens_per_s * packing.filled)));
 }
 
+std::string padding_sentence(const Estimate& e, const Scenario& s) {
+  const Packing& packing = s.training.packing;
+  const bool can = s.training.stack.offers.packing && !s.model.encoder_decoder() &&
+                   s.model.sliding_window == 0 && s.model.state_size == 0 &&
+                   s.model.linear_num_value_heads == 0;
+  if (!packing.any() || packing.packed || !can) return "";
+  const Scenario packed = otherwise(s, true);
+  const Estimate other = estimated(e, packed);
+  return fmt::format(
+      "Of the tokens {:.0f} % are padding: training.packing=true trains {:.3g} times as many "
+      "samples "
+      "a second.",
+      100 * (1 - packing.filled), samples_per_s(other, packed) / samples_per_s(e, s));
+}
+
 std::vector<Explained> explained_packing(const Estimate& e, const Scenario& s) {
   const Packing& packing = s.training.packing;
   if (!packing.any()) return {};
@@ -57,10 +75,10 @@ std::vector<Explained> explained_packing(const Estimate& e, const Scenario& s) {
                    lengths_text(packing.lengths))},
       {group, "filled", fmt::format("{:.2f} %", 100 * packing.filled),
        packing.packed
-           ? "of a sequence's tokens, by first fit in the order drawn; the rest is padding"
+           ? "of a sequence's tokens, by first fit in an order of chance; the rest is padding"
            : "of a sequence's tokens; the rest is padding, computed all the same"}};
   if (!packing.packed) return rows;
-  const Estimate alone = padded(e, s);
+  const Estimate alone = estimated(e, otherwise(s, false));
   rows.push_back({group, "attended", fmt::format("{:.4g}", packing.attended),
                   fmt::format("tokens of a token's own sample, sum of l^2 / s, in place of s = {}: "
                               "attention costs {:.1f} % as much",

@@ -18,6 +18,10 @@ double samples_per_s(const costmodel::Estimate& estimate, const costmodel::Scena
 // sequence is one full text.
 std::string samples_text(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
 
+// What packing would bring padded samples; empty where they are packed, or cannot be.
+std::string padding_sentence(const costmodel::Estimate& estimate,
+                             const costmodel::Scenario& scenario);
+
 // The rows of `explain`; none there.
 std::vector<Explained> explained_packing(const costmodel::Estimate& estimate,
                                          const costmodel::Scenario& scenario);

@@ -212,6 +212,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
       style);
   text += section_table(time_table(e), style);
   if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
+  if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
   text += section_title(
       "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
   text += section_table(stage_table(e, s.model), style);

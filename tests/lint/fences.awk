@@ -58,7 +58,7 @@ BEGIN {
   library("^boost/program_options", "^costmodel/cli/command_line\\.cpp$")
   library("^boost/asio/", "^runtime/ranks/tcp_[^/]*\\.[ch]pp$|^tests/")
   library("^boost/context/", "^tests/")
-  library("^boost/math/", "^costmodel/plan/packing\\.cpp$")
+  library("^boost/math/", "^costmodel/plan/length_spec\\.cpp$")
   library("^boost/align/", "^calibrate/measure/op_bench\\.cpp$")
   library("^(unsupported/)?Eigen/", "^calibrate/|^runtime/cpu/")
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")

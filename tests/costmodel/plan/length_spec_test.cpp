@@ -49,6 +49,17 @@ TEST_CASE("uniform lengths lie between their ends, equal ones are all the mean")
   CHECK(alike.back() == 300);
 }
 
+TEST_CASE(
+    "quantiles: the median and the 95th percentile of a log-normal, places between two ends") {
+  CHECK(length_quantile({.mean = 500, .p95 = 1500}, 0.95) == 1500);
+  // exp(-sigma²/2) of the mean, sigma = 1.645 - sqrt(1.645² - 2 ln 3).
+  CHECK(length_quantile({.mean = 500, .p95 = 1500}, 0.5) == doctest::Approx(324).epsilon(0.002));
+  CHECK(length_quantile({.mean = 150, .least = 100, .most = 200}, 0.25) == 125);
+  CHECK(length_quantile({.mean = 300}, 0.01) == 300);
+  CHECK(normal_quantile(0.5) == 0);
+  CHECK(normal_quantile(0.975) == doctest::Approx(1.959964));
+}
+
 TEST_CASE("lengths are read as a number, a mean with a percentile, or two ends") {
   CHECK(read("512").mean == 512);
   const LengthSpec skewed = read("{mean: 500, p95: 1500}");

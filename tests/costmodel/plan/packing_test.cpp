@@ -33,6 +33,16 @@ TEST_CASE("first fit leaves little room where samples are short") {
   CHECK(std::abs(packing.attended / (packing.filled * biased) - 1) <= 0.15);
 }
 
+TEST_CASE("where thousands share a sequence its sums are those of first fit, and they fill it") {
+  const LengthSpec lengths{.mean = 50, .p95 = 120};
+  const Packing some = packing_of(lengths, 40'000, true), many = packing_of(lengths, 60'000, true);
+  CHECK(some.samples * 1.5 == doctest::Approx(many.samples).epsilon(0.02));
+  CHECK(some.attended == doctest::Approx(many.attended).epsilon(0.03));
+  CHECK(some.spread / many.spread == doctest::Approx(std::sqrt(1.5)).epsilon(0.25));
+  CHECK(packing_of({.mean = 1}, 100'000'000, true).samples == doctest::Approx(1e8));
+  CHECK(packing_of({.mean = 1}, 100'000'000, true).filled == 1);
+}
+
 TEST_CASE("padded samples: one a sequence, filled by their mean; longer ones are cut") {
   const Packing padded = packing_of({.mean = 512, .least = 24, .most = 1000}, 1024, false);
   CHECK(padded.samples == 1);

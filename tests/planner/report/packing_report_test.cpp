@@ -81,6 +81,10 @@ TEST_CASE("JSON and explain of the scenario, packed and padded") {
   const std::string explained = in_process::printed("explain llama-3-8b-sft-packed");
   CHECK(explained.find(fmt::format("{:.2f}x  faster than each sample padded", gain)) !=
         std::string::npos);
+  const std::string told =
+      in_process::printed("evaluate llama-3-8b-sft-packed --set training.packing=false");
+  CHECK(told.find(fmt::format("training.packing=true trains {:.3g} times as many", gain)) !=
+        std::string::npos);
   CHECK_FALSE(nlohmann::json::parse(in_process::printed("evaluate codeparrot-110m --format json"))
                   .contains("packing"));
 }
