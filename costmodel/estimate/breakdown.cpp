@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/estimate/layer_mix.hpp"
+#include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
@@ -61,8 +62,10 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
 
 }  // namespace
 
-Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const TrainingSpec& training,
-                     const ModelSpec& model, std::size_t rank) {
+Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Workload& on,
+                     std::size_t rank) {
+  const TrainingSpec& training = on.training;
+  const ModelSpec& model = on.model;
   Traffic sum;
   const double m = static_cast<double>(c.micro_batches) / plan.ways();  // of a chunk
   const std::size_t ranks = c.ranks.size(), stages = c.stages.size();
@@ -90,7 +93,9 @@ Traffic rank_traffic(const PlanCost& c, const ParallelPlan& plan, const Training
     }
   }
   const double reductions = plan.zero >= 2 ? m : 1;
-  sum += replica_traffic(c.ranks[rank].weights, plan, training, m);
+  const RankWeights& weights = c.ranks[rank].weights;
+  sum += plan.zero_plus_plus.any() ? zero_plus_plus_traffic(weights, plan, training, on.cluster, m)
+                                   : replica_traffic(weights, plan, training, m);
   const Bytes partial(c.ranks[rank].weights.partial * gradient_bytes_per_parameter(training));
   sum.add(CollectiveKind::all_reduce,
           collective_bytes(CollectiveKind::all_reduce, partial, plan.tp) * reductions);

@@ -8,8 +8,8 @@ namespace costmodel {
 
 // Bytes that each device of a pipeline rank sends per iteration. With heterogeneous stages `plan`
 // is the rank's own.
-Traffic rank_traffic(const PlanCost& cost, const ParallelPlan& plan, const TrainingSpec& training,
-                     const ModelSpec& model, std::size_t rank);
+Traffic rank_traffic(const PlanCost& cost, const ParallelPlan& plan, const Workload& on,
+                     std::size_t rank);
 
 // What of the critical rank's waiting has a cause of its own: pipeline transfers, and that the
 // slowest rank's micro-batches take longer than its own.

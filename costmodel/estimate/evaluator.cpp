@@ -327,7 +327,7 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   const ParallelPlan real = as_run(plan);
   for (std::size_t r = 0; r < c.ranks.size(); ++r) {
     const ParallelPlan of_rank = e.meshes.empty() ? real : as_run(e.meshes[r].plan);
-    e.rank_traffic.push_back(rank_traffic(c, of_rank, on_.training, on_.model, r));
+    e.rank_traffic.push_back(rank_traffic(c, of_rank, on_, r));
     alone.gradients.push_back(shard_of_gradients(c.ranks[r].weights, of_rank, on_.training));
   }
   e.model_flops = model_flops_.full;

@@ -114,6 +114,11 @@ Json plan_json(const Estimate& e) {
             {"rank_order", p.rank_order},
             {"devices", p.devices()},
             {"micro_batches", e.micro_batches}};
+  if (p.zero_plus_plus.any()) {
+    plan["zero_hpz_partition_size"] = p.zero_plus_plus.partition;
+    plan["zero_quantized_weights"] = p.zero_plus_plus.weights;
+    plan["zero_quantized_gradients"] = p.zero_plus_plus.gradients;
+  }
   if (p.dp_replicate > 1) {
     plan["dp_replicate"] = p.dp_replicate;
     plan["outer_dp_sharding"] = outer_sharding_name(p);

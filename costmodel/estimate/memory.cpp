@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/estimate/stage_cost.hpp"
+#include "costmodel/estimate/zero_plus_plus.hpp"
 
 namespace costmodel {
 
@@ -243,6 +244,7 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   memory.weights += in.plan.zero >= 3
                         ? Bytes(sharded(rank.frozen.value, rank.frozen_experts.value, in.plan))
                         : rank.frozen;
+  if (in.plan.zero_plus_plus.partition > 1) memory.weights += second_copy(rank, in.plan, training);
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
   if (keeps_alike(training.optimizer)) {
     memory.optimizer = Bytes(states * (optimizer_bytes_per_parameter(training) - shards));

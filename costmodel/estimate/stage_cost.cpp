@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/mesh.hpp"
 
@@ -296,8 +297,15 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
                      Bytes(experts * bytes) + frozen_experts);
   }
   const double gradient = gradient_bytes_per_parameter(training);
-  const Seconds scatter = sharded(CollectiveKind::reduce_scatter, Bytes(others / parts * gradient),
-                                  Bytes(experts * gradient));
+  Seconds scatter = sharded(CollectiveKind::reduce_scatter, Bytes(others / parts * gradient),
+                            Bytes(experts * gradient));
+  Seconds again = gather;  // for backward
+  if (in.plan.zero_plus_plus.any()) {
+    const ShardedPasses passes = zero_plus_plus(in, others, parts, network);
+    gather = passes.forward;
+    again = passes.backward;
+    scatter = passes.reduction;
+  }
   const Seconds forward = row.forward.time() / layers;
   const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
   const bool hides = !training.overlap.nothing_hidden;
@@ -307,9 +315,8 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
   const Seconds first = gather;  // the first layer's gather has nothing before it
   row.zero_forward =
       prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
-  row.zero_backward = overlap
-                          ? scatter + layers * exposed_beside(gather + scatter, backward, beside)
-                          : layers * (gather + scatter);
+  row.zero_backward = overlap ? scatter + layers * exposed_beside(again + scatter, backward, beside)
+                              : layers * (again + scatter);
 }
 
 }  // namespace

@@ -438,6 +438,10 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
                const TrainingSpec& training, Rules& rules) {
   if (p.dp_replicate > 1 || p.outer_sharding != OuterSharding::no_shard)
     check_hybrid(p, model, training, rules);
+  if (p.zero_plus_plus.any()) {
+    check_zero_plus_plus(p, model, training, rules);
+    check_hybrid_offered(p, training.stack, rules);
+  }
   if (!p.replica_groups.empty()) {
     check_replicas(p, model, cluster, training, rules);
     return;

@@ -40,6 +40,16 @@ inline constexpr std::int64_t beyond_any = 1'000'000'000'000;
 enum class OuterSharding { no_shard, optim };
 inline constexpr std::array<std::string_view, 2> outer_sharding_names{"no_shard", "optim"};
 
+// ZeRO++ (Wang et al. 2023, arXiv:2306.10209), in place of ZeRO-3's collectives; DeepSpeed's names.
+struct ZeroPlusPlus {
+  int partition = 1;  // hpZ, zero_hpz_partition_size: ranks over which a second copy of the weights
+                      // is sharded, which backward gathers; 1: none
+  bool weights = false;    // qwZ, zero_quantized_weights: forward gathers them in 8 bits
+  bool gradients = false;  // qgZ, zero_quantized_gradients: they travel in 4 bits
+  bool any() const { return partition > 1 || weights || gradients; }
+  bool operator==(const ZeroPlusPlus&) const = default;
+};
+
 // One pipeline stage of a plan with heterogeneous stages, on tp x cp x dp devices. All stages
 // process the same sequences of a micro-batch, so a replica of this stage takes (plan.dp x
 // plan.micro_batch) / dp sequences.
@@ -100,6 +110,7 @@ struct ParallelPlan {
   // --num-distributed-optimizer-instances.
   int dp_replicate = 1;
   OuterSharding outer_sharding = OuterSharding::no_shard;
+  ZeroPlusPlus zero_plus_plus;
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split
   std::string rank_order{default_rank_order};
   // Heterogeneous stages, first to last; they replace tp, cp, cp_comm, ep, etp, dp, recompute and

@@ -172,7 +172,45 @@ void check_hybrid(const ParallelPlan& p, const ModelSpec& model, const TrainingS
   check_hybrid_offered(p, training.stack, rules);
 }
 
+void check_zero_plus_plus(const ParallelPlan& p, const ModelSpec& model,
+                          const TrainingSpec& training, Rules& rules) {
+  const ZeroPlusPlus& own = p.zero_plus_plus;
+  const char* const key = own.partition > 1 ? "zero_hpz_partition_size"
+                          : own.weights     ? "zero_quantized_weights"
+                                            : "zero_quantized_gradients";
+  rules.require(
+      p.even() && p.zero == 3, key,
+      [] { return std::string("ZeRO++ is of sharded weights, the same on all stages"); },
+      [] { return std::string("set zero: 3, or leave it out"); });
+  rules.require(
+      p.dp_replicate == 1, key,
+      [] { return std::string("ZeRO++ beside groups of shards (MiCS) is not modelled"); },
+      [] { return std::string("leave it out, or dp_replicate"); });
+  const char* const what = model.experts > 0               ? "experts"
+                           : training.fine_tuning.adapts() ? "a frozen base"
+                                                           : nullptr;
+  rules.require(
+      what == nullptr, key, [&] { return fmt::format("ZeRO++ of {} is not modelled", what); },
+      [] { return std::string("leave it out"); });
+  rules.require(
+      p.replicas() % own.partition == 0 && own.partition % p.cp == 0, "zero_hpz_partition_size",
+      [&] {
+        return fmt::format(
+            "zero_hpz_partition_size {} does not divide the {} ranks that hold the "
+            "same weights{}",
+            own.partition, p.replicas(), p.cp > 1 ? ", by whole context groups" : "");
+      },
+      [&] { return fmt::format("choose among {}", divisors_text(p.replicas())); });
+}
+
 void check_hybrid_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  rules.require(
+      !p.zero_plus_plus.any() || stack.offers.zero_plus_plus,
+      p.zero_plus_plus.partition > 1 ? "zero_hpz_partition_size"
+      : p.zero_plus_plus.weights     ? "zero_quantized_weights"
+                                     : "zero_quantized_gradients",
+      [&] { return fmt::format("stack {} has no ZeRO++", stack.name); },
+      [] { return std::string("leave it out, or set training.stack: deepspeed-2021"); });
   rules.require(
       p.dp_replicate == 1 || stack.offers.hybrid_sharding, "dp_replicate",
       [&] { return fmt::format("stack {} shards over all data-parallel ranks", stack.name); },

@@ -47,6 +47,8 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 // Hybrid sharding: what groups, shards and the optimizer ask of each other.
 void check_hybrid(const ParallelPlan& plan, const ModelSpec& model, const TrainingSpec& training,
                   Rules& rules);
+void check_zero_plus_plus(const ParallelPlan& plan, const ModelSpec& model,
+                          const TrainingSpec& training, Rules& rules);
 void check_hybrid_offered(const ParallelPlan& plan, const StackSpec& stack, Rules& rules);
 void check_adapters(const ParallelPlan& plan, const TrainingSpec& training, Rules& rules);
 void check_two_stacks(const ParallelPlan& plan, const ModelSpec& model,

@@ -122,6 +122,15 @@ std::string recompute_text(const ParallelPlan& p) {
 }
 
 // Whether any stage has tensor parallelism.
+// "hpZ 8, qwZ, qgZ"
+std::string zero_plus_plus_text(const ZeroPlusPlus& own) {
+  std::vector<std::string> parts;
+  if (own.partition > 1) parts.push_back(fmt::format("hpZ {}", own.partition));
+  if (own.weights) parts.emplace_back("qwZ");
+  if (own.gradients) parts.emplace_back("qgZ");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 bool is_wide(const ParallelPlan& pipeline) {
   bool wide = false;
   for (int k = 0; k < pipeline.different_stages(); ++k) wide = wide || pipeline.stage(k).tp > 1;
@@ -142,6 +151,8 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" · {}", schedule_text(p));
   if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
   if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
+  if (const std::string more = zero_plus_plus_text(p.zero_plus_plus); !more.empty())
+    text += fmt::format("++ ({})", more);
   if (p.dp_replicate > 1) {
     text += fmt::format(" in {} groups{}", p.dp_replicate,
                         p.shards_states_further() ? ", states over all" : "");

@@ -180,6 +180,7 @@ const Keys<Offers>& offered_keys() {
                    "offers groups of ranks that each hold all of ZeRO's shards (HSDP, MiCS)"),
       key::flag<O>("outer_optimizer_shards", &O::outer_optimizer_shards,
                    "... which share the optimizer's states (Megatron-FSDP's HFSDP)"),
+      key::flag<O>("zero_plus_plus", &O::zero_plus_plus, "offers ZeRO++"),
       key::flag<O>("packing", &O::packing,
                    "several samples in a sequence, each attending to itself alone"),
       key::flag<O>("batch_by_pipeline", &O::batch_by_pipeline,

@@ -177,6 +177,7 @@ struct StackOffers {
   bool nf4 = false;              // ... which may be quantised to 4 bits
   bool hybrid_sharding = false;  // groups of ranks that each hold all of ZeRO's shards (HSDP)
   bool outer_optimizer_shards = false;  // ... and share the optimizer's states (HFSDP)
+  bool zero_plus_plus = false;          // ZeRO++ (arXiv:2306.10209)
   bool packing = false;                 // several samples in a sequence, each attending to itself
   bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 

@@ -274,20 +274,42 @@ void read_rank_order(MapReader& reader, P& plan) {
   plan.rank_order = *order;
 }
 
-const Keys<P>& size_rows() {
+const Keys<P>& axis_rows() {
   static const auto keys = key::rows<P>(
       or_auto(size_key<P>("tp", &P::tp, "tensor parallel size")),
       or_auto(size_key<P>("pp", &P::pp, "pipeline parallel size")), replicas_key(),
       or_auto(size_key<P>("cp", &P::cp, "context parallel size")), or_auto(exchange_key<P>()),
       or_auto(size_key<P>("ep", &P::ep, "expert parallel size")),
       or_auto(size_key<P>("etp", &P::etp, "tensor parallel size inside experts")),
-      or_auto(size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank")),
+      or_auto(size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank")));
+  return keys;
+}
+
+// What ZeRO shards, and over which ranks.
+const Keys<P>& sharding_rows() {
+  static const auto keys = key::rows<P>(
       or_auto(zero_key<P>()),
       or_auto(size_key<P>("dp_replicate", &P::dp_replicate,
                           "groups of data-parallel ranks that each hold all of ZeRO's shards "
                           "(HSDP, MiCS); absent: 1")),
       key::word<P>("outer_dp_sharding", &P::outer_sharding, outer_sharding_names,
                    "optim: these groups share the optimizer's states (HFSDP)"),
+      key::whole<P>(
+          "zero_hpz_partition_size", [](P& p) -> int& { return p.zero_plus_plus.partition; },
+          any_size,
+          "ZeRO++: ranks that hold a second copy of the weights, which backward gathers; absent: "
+          "1"),
+      key::flag<P>(
+          "zero_quantized_weights", [](P& p) -> bool& { return p.zero_plus_plus.weights; },
+          "ZeRO++: forward gathers weights in 8 bits"),
+      key::flag<P>(
+          "zero_quantized_gradients", [](P& p) -> bool& { return p.zero_plus_plus.gradients; },
+          "ZeRO++: gradients travel in 4 bits, within nodes and then between them"));
+  return keys;
+}
+
+const Keys<P>& step_rows() {
+  static const auto keys = key::rows<P>(
       or_auto(size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch")),
       or_auto(key::flag<P>("sequence_parallel", &P::sequence_parallel,
                            "norms and residuals are cut along the sequence over tensor ranks")),
@@ -316,17 +338,23 @@ const Keys<P>& size_rows() {
                            "... which then has the weight gradients as well")),
       or_auto(key::flag<P>("shared_expert_overlap", &P::shared_expert_overlap,
                            "shared experts compute beside the exchange")),
-      or_auto(key::special<P>(
-          "stage_layers", key::said("a list of 0 to 100,000"), "layers of each stage",
-          [](MapReader& reader, P& plan) {
-            if (const Value* list = reader.optional("stage_layers")) read_stage_layers(*list, plan);
-          })),
+      or_auto(key::special<P>("stage_layers", key::said("a list of 0 to 100,000"),
+                              "layers of each stage",
+                              [](MapReader& reader, P& plan) {
+                                if (const Value* list = reader.optional("stage_layers"))
+                                  read_stage_layers(*list, plan);
+                              })),
       key::whole<P>("split_rank", &P::split_rank, {0, 100'000},
                     "encoder and decoder: the first pipeline rank of the decoder (Megatron-LM's "
                     "split rank)"),
       key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
       key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
                    read_replicas));
+  return keys;
+}
+
+const Keys<P>& size_rows() {
+  static const Keys<P> keys = joined<P>(axis_rows(), sharding_rows(), step_rows());
   return keys;
 }
 
@@ -636,6 +664,10 @@ Value to_value(const ParallelPlan& p) {
     map.set("recompute", recompute_value(p.recompute));
     put("zero", p.zero);
     if (p.dp_replicate > 1) put("dp_replicate", p.dp_replicate);
+    const ZeroPlusPlus& z = p.zero_plus_plus;
+    if (z.partition > 1) put("zero_hpz_partition_size", z.partition);
+    if (z.weights) put("zero_quantized_weights", true);
+    if (z.gradients) put("zero_quantized_gradients", true);
     if (p.shards_states_further()) put("outer_dp_sharding", outer_sharding_name(p));
   } else {
     map.set("replicas", replicas_value(p));

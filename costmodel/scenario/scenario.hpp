@@ -41,6 +41,7 @@ struct ReplicaRequest {
 struct PlanRequest {
   std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero, dp_replicate;
   OuterSharding outer_sharding = OuterSharding::no_shard;
+  ZeroPlusPlus zero_plus_plus;
   std::optional<ContextExchange> cp_comm;
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;

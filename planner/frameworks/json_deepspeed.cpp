@@ -117,6 +117,10 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
                                  {"overlap_comm", t.overlap.overlap_grad_reduce},
                                  {"reduce_scatter", true},
                                  {"contiguous_gradients", true}};
+  const costmodel::ZeroPlusPlus& more = p.zero_plus_plus;
+  if (more.partition > 1) config["zero_optimization"]["zero_hpz_partition_size"] = more.partition;
+  if (more.weights) config["zero_optimization"]["zero_quantized_weights"] = true;
+  if (more.gradients) config["zero_optimization"]["zero_quantized_gradients"] = true;
   if (p.dp_replicate > 1) config["zero_optimization"]["mics_shard_size"] = p.shards();
   if (p.tp > 1 && !megatron_splits(s)) config["tensor_parallel"] = {{"autotp_size", p.tp}};
   if (p.pp > 1) config["pipeline"] = {{"stages", p.pp}};

@@ -23,7 +23,7 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 24> read_or_harmless{
+constexpr std::array<std::string_view, 27> read_or_harmless{
     "train_batch_size",
     "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps",
@@ -41,6 +41,9 @@ constexpr std::array<std::string_view, 24> read_or_harmless{
     "zero_optimization.reduce_scatter",
     "zero_optimization.contiguous_gradients",
     "zero_optimization.mics_shard_size",
+    "zero_optimization.zero_hpz_partition_size",
+    "zero_optimization.zero_quantized_weights",
+    "zero_optimization.zero_quantized_gradients",
     "tensor_parallel.autotp_size",
     "pipeline.stages",
     "activation_checkpointing",
@@ -269,6 +272,12 @@ void read_plan(DeepSpeedImport& in, const Around& script) {
   in.put("plan", "zero", "0");
   if (const Json* stage = in.find("zero_optimization", "stage"); stage != nullptr)
     in.put_number(stage, "plan", "zero", "zero_optimization.stage", 0, 3);
+  if (const Json* size = in.find("zero_optimization", "zero_hpz_partition_size"); size != nullptr) {
+    in.put_number(size, "plan", "zero_hpz_partition_size",
+                  "zero_optimization.zero_hpz_partition_size");
+  }
+  for (const char* key : {"zero_quantized_weights", "zero_quantized_gradients"})
+    if (in.is_on("zero_optimization", key)) in.put("plan", key, "true");
   const Json *split = in.find("tensor_parallel", "autotp_size"),
              *stages = in.find("pipeline", "stages");
   if (split != nullptr) in.put_number(split, "plan", "tp", "tensor_parallel.autotp_size");

@@ -150,6 +150,7 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
     return offered;
   }
   std::vector<int> stages;
+  stages.reserve(4);
   for (int z = 0; z <= most; ++z) stages.push_back(z);
   return stages;
 }
@@ -158,7 +159,8 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas());
   if (plan.dp_replicate > 1) std::erase(stages, 0);
-  if (plan.shards_states_further()) std::erase_if(stages, [](int zero) { return zero < 3; });
+  if (plan.shards_states_further() || plan.zero_plus_plus.any())
+    std::erase_if(stages, [](int zero) { return zero < 3; });
   if (overlaps(plan.schedule)) std::erase_if(stages, [](int zero) { return zero > 1; });
   return stages;
 }
@@ -261,7 +263,11 @@ std::vector<int> groups_offered(const Scenario& s, int dp) {
 
 void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
-  if (plan.dp_replicate > 1 && !s.plan.zero) plan.zero = plan.shards_states_further() ? 3 : 1;
+  if (!s.plan.zero && (plan.shards_states_further() || plan.zero_plus_plus.any())) {
+    plan.zero = 3;
+  } else if (!s.plan.zero && plan.dp_replicate > 1) {
+    plan.zero = 1;
+  }
   plan.recompute = s.plan.recompute.value_or(Recompute{});
   for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
     plan.schedule = kind;
@@ -331,6 +337,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
           plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
+        plan.zero_plus_plus = s.plan.zero_plus_plus;
         for (const int groups : groups_offered(s, plan.dp)) {
           plan.dp_replicate = groups;
           plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
@@ -359,6 +366,7 @@ SearchSpace enumerate_uneven(const Scenario& s) {
 
 std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans{family.plan};
+  if (s.training.stack.offers.max_zero < 3) return plans;
   const auto stages = zero_choices(s, family.plan);
   if (family.plan.zero < 3 && std::find(stages.begin(), stages.end(), 3) != stages.end()) {
     plans.push_back(family.plan);

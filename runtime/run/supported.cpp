@@ -36,6 +36,24 @@ std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
   return found;
 }
 
+// How the weights are trained and sharded.
+template <class Refuse>
+void refuse_recipe(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan,
+                   Refuse refuse) {
+  refuse(training.fine_tuning.adapts(), "training",
+         "the runtime trains all weights: it has no adapters and no frozen base",
+         "leave training.fine_tuning out, or set its method: full");
+  refuse(plan.zero_plus_plus.any(), "zero", "the runtime has no ZeRO++",
+         "leave the keys zero_hpz_partition_size, zero_quantized_weights and _gradients out");
+  refuse(plan.dp_replicate > 1, "dp_replicate", "the runtime shards over all data-parallel ranks",
+         "leave dp_replicate out");
+  refuse(training.packing.packed, "training",
+         "the runtime's attention does not tell the samples of a sequence apart",
+         "leave training.packing out");
+  refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
+         "the runtime's optimizer is Adam", "set optimizer: adam");
+}
+
 // Of the plan of one pipeline.
 std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
                                          const costmodel::TrainingSpec& training,
@@ -88,16 +106,7 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
          "recompute",
          fmt::format("the runtime does not recompute as stack {} does", training.stack.name),
          "set recompute: full, or choose another training.stack");
-  refuse(training.fine_tuning.adapts(), "training",
-         "the runtime trains all weights: it has no adapters and no frozen base",
-         "leave training.fine_tuning out, or set its method: full");
-  refuse(plan.dp_replicate > 1, "dp_replicate", "the runtime shards over all data-parallel ranks",
-         "leave dp_replicate out");
-  refuse(training.packing.packed, "training",
-         "the runtime's attention does not tell the samples of a sequence apart",
-         "leave training.packing out");
-  refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
-         "the runtime's optimizer is Adam", "set optimizer: adam");
+  refuse_recipe(training, plan, refuse);
   return found;
 }
 

@@ -48,6 +48,9 @@ TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies")
   for (const auto& [plan, training] :
        {std::pair{"dp: 16, micro_batch: 2, zero: 3", ""},
         {"dp: 16, micro_batch: 2, zero: 3, dp_replicate: 2", ""},
+        {"dp: 16, zero: 3, zero_hpz_partition_size: 8, zero_quantized_weights: true, "
+         "zero_quantized_gradients: true",
+         ""},
         {"tp: 2, dp: 8, zero: 2, recompute: full", ""},
         {"pp: 4, dp: 4, micro_batch: 4, zero: 1", ", optimizer: sgd"},
         {"dp: 16", ", gradient_precision: bf16"}}) {

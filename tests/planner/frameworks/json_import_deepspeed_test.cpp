@@ -115,10 +115,12 @@ TEST_CASE("a value nested without end is left out in three letters") {
 }
 
 TEST_CASE("plans that DeepSpeed takes come back from ds_config.json") {
-  for (const std::string plan :
-       {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
-        "{dp: 16, zero: 3, dp_replicate: 4}", "{tp: 2, dp: 8, zero: 2, recompute: full}",
-        "{dp: 16, micro_batch: 4, zero: 1, recompute: full}"}) {
+  for (const std::string plan : {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
+                                 "{dp: 16, zero: 3, dp_replicate: 4}",
+                                 "{dp: 16, zero: 3, zero_hpz_partition_size: 8, "
+                                 "zero_quantized_weights: true, zero_quantized_gradients: true}",
+                                 "{tp: 2, dp: 8, zero: 2, recompute: full}",
+                                 "{dp: 16, micro_batch: 4, zero: 1, recompute: full}"}) {
     const std::string model =
         "{kind: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, max_positions: 2048}";
     const auto in =

@@ -249,6 +249,18 @@ TEST_CASE("groups of a hybrid sharding are tried where the plan asks, and win be
   CHECK(groups("") == std::set{1});
   CHECK(groups(", dp_replicate: 4") == std::set{4});
   CHECK(groups(", dp_replicate: auto") == std::set{1, 2, 4, 8, 16});
+  const Scenario quantised = read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 32}\n"
+      "training: {global_batch: 256, sequence: 2048, precision: bf16, stack: deepspeed-2021}\n"
+      "plan: {zero_hpz_partition_size: 8}\n");
+  const auto families = planner::enumerate(quantised).families;
+  REQUIRE_FALSE(families.empty());
+  for (const auto& family : families) {
+    for (const auto& member : planner::members(family, quantised)) {
+      CHECK(member.zero == 3);
+      CHECK(member.zero_plus_plus.partition == 8);
+    }
+  }
 }
 
 TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {
