@@ -38,7 +38,7 @@ PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster, const
                        const ServingSizes& sizes, const StepTimes& times) {
   PromptPool pool;
   pool.sizes = sizes;
-  const ServingMemory memory = serving_memory(model, cluster, s, sizes);
+  const ServingMemory memory = serving_memory(model, cluster, s, sizes, times.weights_held());
   pool.fits = memory.fits() && memory.tokens >= s.input.mean;
   if (!pool.fits) return pool;
   pool.prompt = prompt_time(times, s);
@@ -52,7 +52,7 @@ TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const S
                      const ServingSizes& sizes, const StepTimes& times) {
   TokenPool pool;
   pool.sizes = sizes;
-  pool.memory = serving_memory(model, cluster, s, sizes);
+  pool.memory = serving_memory(model, cluster, s, sizes, times.weights_held());
   pool.fits = pool.memory.fits() && pool.memory.tokens >= s.input.mean + s.output.mean;
   if (!pool.fits) return pool;
   pool.held = requests_held(pool.memory, s);

@@ -124,15 +124,19 @@ struct ServingReady {
   ServingSpec serving;
 };
 
-ServingReady ready(const ServingScenario& s, const ServingSizes& sizes) {
+ServingReady ready(const ServingScenario& s, const ServingSizes& sizes, Bytes weights) {
   ServingReady r{{}, s.serving};
   r.estimate.sizes = sizes;
   r.estimate.devices = sizes.devices();
   r.estimate.weights = s.serving.weights;
-  r.estimate.memory = serving_memory(s.model, s.cluster, s.serving, sizes);
+  r.estimate.memory = serving_memory(s.model, s.cluster, s.serving, sizes, weights);
   r.estimate.fits = r.estimate.memory.fits();
   r.estimate.held = requests_held(r.estimate.memory, s.serving);
   return r;
+}
+
+ServingReady ready(const ServingScenario& s, const ServingSizes& sizes) {
+  return ready(s, sizes, weights_held(s.model, s.serving.weights, sizes));
 }
 
 void require_host_link(const ServingScenario& s) {
@@ -241,7 +245,7 @@ ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& siz
 
 ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes,
                                const StepTimes& times) {
-  auto [e, serving] = ready(s, sizes);
+  auto [e, serving] = ready(s, sizes, times.weights_held());
   if (!e.fits || e.memory.tokens < serving.input.mean + serving.output.mean) {
     e.fits = false;
     return e;

@@ -84,11 +84,16 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
 
 ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
                              const ServingSpec& serving, const ServingSizes& sizes) {
+  return serving_memory(model, cluster, serving, sizes,
+                        weights_held(model, serving.weights, sizes));
+}
+
+ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
+                             const ServingSpec& serving, const ServingSizes& sizes, Bytes weights) {
   ServingMemory m;
   m.device = cluster.device.memory;
   m.usable = m.device * serving.limits.gpu_memory_utilization;
-  m.weights = weights_held(model, serving.weights, sizes);
-  m.weights = max(Bytes(0), m.weights - serving.cpu_offload);
+  m.weights = max(Bytes(0), weights - serving.cpu_offload);
   m.activations = Bytes(activation_bytes(model, serving, sizes.tp));
   m.context = serving.engine.context;
   m.cache = m.usable - m.weights - m.activations - m.context;

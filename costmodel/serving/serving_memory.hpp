@@ -26,6 +26,9 @@ struct ServingMemory {
 
 ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
                              const ServingSpec& serving, const ServingSizes& sizes);
+// The same where the weights of a device are known (StepTimes).
+ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
+                             const ServingSpec& serving, const ServingSizes& sizes, Bytes weights);
 
 // Requests of the mean length whose whole sequence the cache holds.
 double requests_held(const ServingMemory& memory, const ServingSpec& serving);

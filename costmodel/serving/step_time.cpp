@@ -102,6 +102,7 @@ StepTimes::StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const S
       layers_{std::vector<Pass>(grid_places), std::vector<bool>(grid_places, false)},
       heads_{layers_} {
   SHARDPLAN_CHECK(sizes_fault(sizes, model, cluster).empty());
+  held_ = costmodel::weights_held(model, serving.weights, sizes);
   model_.dropout = 0;
   const EngineSpec& engine = serving.engine;
   const BytesPerSecond peak = cluster.device.memory_bandwidth;

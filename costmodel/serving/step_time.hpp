@@ -58,6 +58,7 @@ class StepTimes {
   double all_reduces() const;
   // Bytes of weights that a device reads for one token.
   Bytes weights_read() const;
+  Bytes weights_held() const { return held_; }  // on the fullest device
 
  private:
   // Of all layers for so many tokens, on the grid of token counts.
@@ -85,6 +86,7 @@ class StepTimes {
   ServedStack stack_;
   GroupLayout tensor_, experts_;
   BytesPerSecond weight_rate_, cache_rate_;
+  Bytes held_;
   mutable Grid layers_, heads_;
 };
 

@@ -98,11 +98,12 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   ServingSearch found;
   PricedSteps steps(scenario);
   std::vector<ServingCandidate> fit, kept;
+  ServingScenario chosen = scenario;  // one for all: it holds tables
   for (const ServingChoice& choice : serving_space(scenario)) {
     ++found.choices;
+    choose(choice, chosen);
     ServingCandidate c{choice,
-                       quick_estimate(with_choice(scenario, choice), choice.sizes,
-                                      steps.of(choice.sizes, choice.weights)),
+                       quick_estimate(chosen, choice.sizes, steps.of(choice.sizes, choice.weights)),
                        false};
     if (!c.estimate.fits) continue;
     c.keeps =

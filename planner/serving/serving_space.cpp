@@ -54,7 +54,7 @@ void add_sizes(const ServingScenario& s, ServingSizes sizes, std::vector<Serving
 
 }  // namespace
 
-ServingScenario with_choice(ServingScenario s, const ServingChoice& choice) {
+void choose(const ServingChoice& choice, ServingScenario& s) {
   s.serving.weights = choice.weights;
   s.serving.weights_open = false;
   s.serving.limits.max_num_seqs = choice.max_num_seqs;
@@ -64,6 +64,10 @@ ServingScenario with_choice(ServingScenario s, const ServingChoice& choice) {
   s.plan.ep = choice.sizes.ep;
   s.plan.dp = choice.sizes.dp;
   s.plan.disaggregation = choice.apart;
+}
+
+ServingScenario with_choice(ServingScenario s, const ServingChoice& choice) {
+  choose(choice, s);
   return s;
 }
 

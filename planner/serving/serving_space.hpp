@@ -19,6 +19,9 @@ struct ServingChoice {
   bool operator==(const ServingChoice&) const = default;
 };
 
+// Writes a choice into a scenario.
+void choose(const ServingChoice& choice, costmodel::ServingScenario& scenario);
+
 // The scenario with a choice written into it.
 costmodel::ServingScenario with_choice(costmodel::ServingScenario scenario,
                                        const ServingChoice& choice);
