@@ -102,8 +102,11 @@ inline pid_t start(std::vector<std::string> arguments, const Scratch& scratch,
   return child;
 }
 
+// Long enough for a sanitized program on a busy machine: only what hangs is killed.
+constexpr std::chrono::seconds default_patience{600};
+
 inline Run finish(pid_t child, const Scratch& scratch,
-                  std::chrono::seconds patience = std::chrono::seconds(60),
+                  std::chrono::seconds patience = default_patience,
                   const std::string& out = ".stdout") {
   Run result;
   result.status = detail::wait_for(child, patience);
@@ -113,7 +116,7 @@ inline Run finish(pid_t child, const Scratch& scratch,
 }
 
 inline Run run(std::vector<std::string> arguments, const Scratch& scratch,
-               std::chrono::seconds patience = std::chrono::seconds(60),
+               std::chrono::seconds patience = default_patience,
                const std::string& out = ".stdout") {
   return finish(start(std::move(arguments), scratch, out), scratch, patience, out);
 }

@@ -128,7 +128,9 @@ TEST_CASE("docs/microbenchmarks.md tells the errors of the shipped devices") {
        std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/microbench"))
     words.push_back(file.path().string());
   std::sort(words.begin() + 4, words.end());
-  std::istringstream lines(run(words, scratch).out);
+  const auto done = run(words, scratch);
+  REQUIRE(done.status == 0);
+  std::istringstream lines(done.out);
   std::string table, line;
   std::getline(lines, line);
   while (std::getline(lines, line)) table += table_row(line);

@@ -204,7 +204,7 @@ TEST_CASE("an output that has no room is one message, to a file and to standard 
         std::string("--version"), std::string("run --help"), std::string("calibrate --help"),
         run_tiny, run_tiny + " --format json"}) {
     CAPTURE(command);
-    const Run full = run(words_of(command), scratch, std::chrono::seconds(60), "/dev/full");
+    const Run full = run(words_of(command), scratch, program::default_patience, "/dev/full");
     CHECK(full.status == 2);
     CHECK(full.err ==
           "standard output cannot be written: No space left on device; is the disk full?\n");

@@ -131,7 +131,7 @@ TEST_CASE("sizes at the limits are answered, or refused in a sentence, in reason
                                     "evaluate llama.yaml --set model.vocab=100000000",
                                     "simulate llama.yaml --set training.global_batch=65536"}) {
     CAPTURE(command);
-    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const Run done = run(words_of(command), scratch);
     const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
     CHECK(clean);
     CHECK_FALSE(contains(done.out, "nan"));
@@ -154,7 +154,7 @@ TEST_CASE("many layers, batches and stages are answered or refused too") {
         "evaluate llama.yaml --set plan={pp:\t100000} --set model.layers=100000 --set "
         "cluster.devices=100000"}) {
     CAPTURE(command);
-    const Run done = run(words_of(command), scratch, std::chrono::seconds(120));
+    const Run done = run(words_of(command), scratch);
     const bool clean = done.status == 0 || done.status == 2 || done.status == 3;
     CHECK(clean);
   }

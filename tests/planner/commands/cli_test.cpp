@@ -139,7 +139,7 @@ TEST_CASE("a full disk is told, not passed over") {
   const Scratch scratch;
   for (const std::string arguments :
        {"plan gpt3-175b-selene", "list stacks", "evaluate tiny-gpt-cpu"}) {
-    const Run failed = run(words_of(arguments), scratch, std::chrono::seconds(60), "/dev/full");
+    const Run failed = run(words_of(arguments), scratch, program::default_patience, "/dev/full");
     CHECK(failed.status == 2);
     CHECK(contains(failed.err, "standard output cannot be written"));
   }
