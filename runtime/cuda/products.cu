@@ -113,7 +113,9 @@ Products::~Products() {
 
 void Products::give_up(Plan& plan, const cpu::Gemm& gemm, const Operands& o) {
   plan.found = false;
-  auto& shapes = o.epilogue == Epilogue::none ? missing_ : unfused_;
+  auto& shapes = o.a_scale != nullptr           ? widened_
+                 : o.epilogue == Epilogue::none ? missing_
+                                                : unfused_;
   shapes.push_back(std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
                    std::to_string(gemm.k));
 }
@@ -123,6 +125,9 @@ std::vector<std::string> Products::notes() const {
   if (!missing_.empty())
     notes.push_back("cuBLASLt has no algorithm for a product of " + shapes_text(missing_) +
                     ": computed by a slow kernel");
+  if (!widened_.empty())
+    notes.push_back("cuBLASLt has no algorithm for an fp8 product of " + shapes_text(widened_) +
+                    ": computed in 16 bits");
   if (!unfused_.empty())
     notes.push_back("cuBLASLt has no algorithm with an epilogue for a product of " +
                     shapes_text(unfused_) + ": computed by several kernels");

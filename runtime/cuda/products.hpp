@@ -53,7 +53,7 @@ class Products {
   // False when cuBLASLt has no algorithm for that; nothing has been computed then.
   bool multiply(cudaStream_t stream, const cpu::Gemm& gemm, const cpu::Batch& batch,
                 const Operands& operands);
-  // One on the products and one on the epilogues that cuBLASLt had no algorithm for.
+  // On the products, those in fp8 and the epilogues that cuBLASLt had no algorithm for.
   std::vector<std::string> notes() const;
 
  private:
@@ -71,7 +71,7 @@ class Products {
   cublasLtHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
   std::map<Key, Plan> plans_;
-  std::vector<std::string> missing_, unfused_;  // shapes
+  std::vector<std::string> missing_, widened_, unfused_;  // shapes
 };
 
 }  // namespace runtime::cuda

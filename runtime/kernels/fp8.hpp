@@ -15,6 +15,11 @@ namespace runtime::kernels {
 // bits.
 constexpr Index fp8_multiple = 16;
 
+// From a tensor's scale to its inverse, and to the next tensor's scale: cublasLtMatmul takes an
+// inverse on 16 bytes only, and answers NOT_SUPPORTED for another (seen with cuBLASLt 13.1 on an
+// H200; its documentation does not say so).
+constexpr Index scale_step = 16 / sizeof(float);
+
 inline bool fits_fp8(Index rows, Index cols, const void* values) {
   return rows % fp8_multiple == 0 && cols % fp8_multiple == 0 &&
          reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
@@ -67,7 +72,7 @@ template <class Format>
 struct ScaleOfParts {  // rows: 1, of `parts` elements
   Index parts;
   const float* largest;
-  float* scale;  // [2]
+  float* scale;  // and, scale_step behind it, its inverse
   template <class Team>
   RUNTIME_PORTABLE void operator()(const Team& team, Index) const {
     float most = 0;
@@ -75,7 +80,7 @@ struct ScaleOfParts {  // rows: 1, of `parts` elements
     most = team.max(most);
     if (team.rank() != 0) return;
     scale[0] = fp8_scale<Format>(most);
-    scale[1] = 1 / scale[0];
+    scale[scale_step] = 1 / scale[0];
   }
 };
 

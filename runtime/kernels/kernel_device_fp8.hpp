@@ -21,7 +21,7 @@ Codes<Format> KernelDevice<Executor, T>::cast(const Operand& from, float* codes,
                                  from.turned ? nullptr : to,
                                  from.turned ? to : nullptr};
   run_.elements(kernel.elements(), kernel);
-  return {to, scale + 1};
+  return {to, scale + scale_step};
 }
 
 template <class Executor, class T>
@@ -41,7 +41,7 @@ bool KernelDevice<Executor, T>::fp8_product(const OpCall& call, const Operand& a
     float* const room = run_.scratch(of_a + of_b + scales + parts);
     float *const scale = room + of_a + of_b, *const largest = scale + scales;
     const Codes<A> left = cast<A>(a, room, scale, largest);
-    const Codes<B> right = cast<B>(b, room + of_a, scale + 2, largest);
+    const Codes<B> right = cast<B>(b, room + of_a, scale + 2 * scale_step, largest);
     return run_.fp8_product(gemm, left, right, ending, c);
   } else {
     return false;

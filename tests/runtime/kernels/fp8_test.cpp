@@ -149,11 +149,11 @@ void check_cast(std::int64_t rows, std::int64_t cols, int team) {
   }
   const Bf16* const from = lines.front().of;
   const Index parts = LargestOfParts<Bf16>::parts_of(rows * cols);
-  Floats largest(static_cast<std::size_t>(parts)), scale(2);
+  Floats largest(static_cast<std::size_t>(parts)), scale(2 * scale_step);
   run_team(team, parts, LargestOfParts<Bf16>{rows * cols, from, largest.data()});
   run_team(team, 1, ScaleOfParts<Format>{parts, largest.data(), scale.data()});
   CHECK(scale[0] == fp8_scale<Format>(largest_of(x)));
-  CHECK(scale[1] == 1 / scale[0]);
+  CHECK(scale[scale_step] == 1 / scale[0]);
   std::vector<Format> codes(x.size()), turned(x.size());
   const CastTo<Bf16, Format> cast{rows, cols, from, scale.data(), codes.data(), turned.data()};
   for (Index i = 0; i < cast.elements(); ++i) cast(i);

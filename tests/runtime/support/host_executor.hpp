@@ -137,6 +137,9 @@ class HostExecutor {
                    const runtime::kernels::Codes<B>& b, const runtime::kernels::Ending<T>& ending,
                    Result* c) {
     const FarMemory::Open open(memory_);
+    // As cublasLtMatmul asks.
+    if (!runtime::kernels::on_16_bytes(a.scale) || !runtime::kernels::on_16_bytes(b.scale))
+      return false;
     std::vector<float> left, right, sums(static_cast<std::size_t>(g.m * g.n));
     for (std::int64_t i = 0; i < g.m * g.k; ++i) left.push_back(float(a.codes[i]));
     for (std::int64_t i = 0; i < g.n * g.k; ++i) right.push_back(float(b.codes[i]));
