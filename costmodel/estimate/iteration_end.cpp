@@ -52,7 +52,9 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
     return *measured *
            slowdown_together(cluster.device, static_cast<double>(ranks_on_a_node(cluster)));
   }
-  const double kept_gradients = in.plan.zero >= 2 ? part : rank.all;
+  const double kept_gradients = in.plan.shards_states_further() ? own
+                                : in.plan.zero >= 2             ? part
+                                                                : rank.all;
   return streaming_time(optimizer_traffic(own, kept_gradients, training), optimizer_passes,
                         cluster.device);
 }
@@ -81,11 +83,21 @@ Seconds between_groups(const PlanInputs& in, const RankParameters& weights, Coll
   return time;
 }
 
-// A micro-batch's pass over all chunks of a rank, beside which collectives run.
+// A micro-batch's pass over all chunks of a rank, beside which collectives run; and, of groups of
+// shards, that beside which the collectives between the groups do.
 struct RankPass {
   Seconds forward, backward;
+  Seconds between_forward, between_backward;
   double layers = 0;
 };
+
+// Where ZeRO-2's and 3's own collectives of a pass use other links than those between the groups,
+// as within a node, the two run at the same time, while the pass lasts; else one comes after the
+// other.
+Seconds beside_zero(const PlanInputs& in, Seconds pass, Seconds exposed, Seconds sent) {
+  const bool apart = in.replicas.outermost() < in.groups->others.outermost();
+  return apart ? pass + exposed : max(Seconds(0), pass - sent);
+}
 
 RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
                  const AlikeStages::Kind& kind) {
@@ -94,6 +106,11 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
     const StageRow& row = rows[in.row_of(v, kind.rank)];
     pass.forward += row.forward.time();
     pass.backward += row.backward.time() + row.recompute.time();
+    if (in.groups == nullptr) continue;
+    pass.between_forward +=
+        beside_zero(in, row.forward.time(), row.zero_forward, row.zero_sent_forward);
+    pass.between_backward += beside_zero(in, row.backward.time() + row.recompute.time(),
+                                         row.zero_backward, row.zero_sent_backward);
   }
   pass.layers = std::max(1, kind.layers.layers());
   // Interleaved: a chunk's gradients are complete p micro-batches before the next chunk's, and
@@ -101,8 +118,9 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   if (!in_whole_rounds(in.plan)) return pass;
   const int group = in.plan.choices.group > 0 ? in.plan.choices.group : in.plan.pp;
   const auto rounds = static_cast<double>(std::min<std::int64_t>(group, in.micro_batches));
-  pass.forward = pass.forward * rounds;
-  pass.backward = pass.backward * rounds;
+  for (Seconds* time :
+       {&pass.forward, &pass.backward, &pass.between_forward, &pass.between_backward})
+    *time = *time * rounds;
   return pass;
 }
 
@@ -142,7 +160,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     after.gradient_exposed = exposed(time, pass.backward, beside);
   } else if (groups) {
     after.gradient_exposed =
-        exposed(between(), pass.backward, training.overlap.overlap_grad_reduce);
+        exposed(between(), pass.between_backward, training.overlap.overlap_grad_reduce);
   }
   if (zero == 1 || zero == 2) {
     const double weight_size = gather_bytes_per_parameter(training);
@@ -152,7 +170,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   if (groups && in.plan.shards_states_further()) {
     after.gather_exposed += exposed(between_groups(in, weights, CollectiveKind::all_gather,
                                                    gather_bytes_per_parameter(training), Bytes(0)),
-                                    pass.forward, training.overlap.overlap_param_gather);
+                                    pass.between_forward, training.overlap.overlap_param_gather);
   }
   // One message with all gradients of a rank, after the last micro-batch.
   after.gradient_exposed += collective_time(

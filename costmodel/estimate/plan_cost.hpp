@@ -24,6 +24,7 @@ struct StageRow {
   Cost recompute;
   Cost weight_gradient;                 // of a split backward, which `backward` includes; else zero
   Seconds zero_forward, zero_backward;  // exposed ZeRO gathers and reductions
+  Seconds zero_sent_forward, zero_sent_backward;  // of groups of shards: all, hidden ones as well
   // With packed samples: attention of the rank with the longest ones beyond the mean's.
   Seconds longest_forward, longest_backward;
 };

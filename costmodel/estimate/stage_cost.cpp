@@ -235,13 +235,17 @@ void change_costs(StageRow& row, Change change) {
 }
 
 // Replicas wait for the one whose packed samples are the longest: at every collective of ZeRO 2 and
-// 3 and every exchange of experts, else once an iteration.
+// 3, those of a group of shards, and every exchange of experts, else once an iteration.
 void add_longest(const PlanInputs& in, StageRow& row) {
   const TrainingSpec& training = in.on.training;
   const bool each = in.plan.zero >= 2 || (in.on.model.experts > 0 && in.plan.ep > 1);
-  const auto sequences =
-      static_cast<double>(in.plan.micro_batch) * (each ? 1 : static_cast<double>(in.micro_batches));
-  const double excess = longest_excess(training.packing, training.sequence, in.plan.dp, sequences);
+  const auto excess_of = [&](int ranks, double sequences) {
+    return longest_excess(training.packing, training.sequence, ranks, sequences);
+  };
+  const auto b = static_cast<double>(in.plan.micro_batch),
+             m = static_cast<double>(in.micro_batches);
+  double excess = each ? excess_of(in.plan.dp / in.plan.dp_replicate, b) : 0;
+  if (!each || in.plan.dp_replicate > 1) excess = std::max(excess, excess_of(in.plan.dp, b * m));
   for (const LayerPrices::Kind& kind : in.layers.all()) {
     const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
     row.longest_forward += kind.whole->attention_forward * (excess * layers);
@@ -254,7 +258,11 @@ void add_longest(const PlanInputs& in, StageRow& row) {
 void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row) {
   sum_layers(in, k, row);
   if (in.on.training.packing.attended > 0) add_longest(in, row);
-  if (pace.together) change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });
+  if (pace.together) {
+    change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });
+    row.longest_forward = row.longest_forward * *pace.together;
+    row.longest_backward = row.longest_backward * *pace.together;
+  }
   hide_expert_exchange(in, row);
   if (!pace.boosted) return;
   change_costs(row, [&](Cost& cost) {
@@ -317,6 +325,9 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
       prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
   row.zero_backward = overlap ? scatter + layers * exposed_beside(again + scatter, backward, beside)
                               : layers * (again + scatter);
+  if (in.groups == nullptr) return;
+  row.zero_sent_forward = layers * gather;
+  row.zero_sent_backward = layers * (again + scatter);
 }
 
 }  // namespace
