@@ -11,7 +11,8 @@ namespace {
 
 constexpr double narrow_weight = 1, narrow_gradient = 0.5;  // bytes
 
-// The ranks that hold the same weights: those of a node, and one of each node.
+// The ranks that hold the same weights: those of a node, and one of each node. Where a node has one
+// of them, or all, there is one level.
 struct Levels {
   GroupLayout inside, between;
 };
@@ -19,11 +20,10 @@ struct Levels {
 Levels levels_of(const ParallelPlan& plan, const ClusterSpec& cluster) {
   const Mesh mesh(plan);
   const GroupLayout all = mesh.replica_layout(cluster);
-  int ranks = 1;
-  for (std::size_t i = 0; i + 1 < all.tiers; ++i) ranks *= all.fan[i];
-  const int shards = std::max(1, ranks / plan.cp);
-  const int nodes = plan.dp % shards == 0 ? plan.dp / shards : 1;
-  if (nodes == 1) return {all, {}};
+  const int shards = ranks_nearby(all, cluster) / plan.cp;
+  if (shards * plan.cp < 2 || shards == 0 || plan.dp % shards != 0 || plan.dp == shards)
+    return {all, {}};
+  const int nodes = plan.dp / shards;
   return {mesh.shard_layout(nodes, cluster), mesh.between_shards(nodes, cluster)};
 }
 

@@ -133,6 +133,14 @@ GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster)
   });
 }
 
+int ranks_nearby(const GroupLayout& group, const ClusterSpec& cluster) {
+  const BytesPerSecond within = cluster.tiers.front().bandwidth;
+  int ranks = 1;
+  for (std::size_t i = 0; i < group.tiers && cluster.tiers[i].bandwidth * 2 >= within; ++i)
+    ranks *= group.fan[i];
+  return std::min(ranks, group.size);
+}
+
 namespace {
 
 // The same weights on two pipeline ranks as well: the group of one of them, twice as many, the

@@ -104,6 +104,10 @@ GroupLayout layout_of(Axis axis, const ParallelPlan& plan, const ClusterSpec& cl
 // do not divide each other, some groups straddle units.
 GroupLayout layout_of(int size, std::int64_t stride, const ClusterSpec& cluster);
 
+// How many ranks of a group, neighbours, are on a node, or on several that links as fast join: in
+// the tiers with at least half the bandwidth of the innermost one.
+int ranks_nearby(const GroupLayout& group, const ClusterSpec& cluster);
+
 // The tier that a transfer between neighbours crosses, on an axis of `size` ranks with spacing
 // `stride`, for the pair that crosses the outermost tier.
 std::size_t tier_between(int size, std::int64_t stride, const ClusterSpec& cluster);

@@ -231,11 +231,10 @@ class Stepper {
   void groups_of_shards() {
     const ParallelPlan& p = from_.plan;
     if (p.zero < 1 || !s_.training.stack.offers.hybrid_sharding) return;
-    const auto all = costmodel::Mesh(p).replica_layout(s_.cluster);
-    int inside = 1;
-    for (std::size_t i = 0; i + 1 < all.tiers; ++i) inside *= all.fan[i];
-    const int shards = inside / p.cp;
-    const int groups = p.dp_replicate > 1 ? 1 : shards > 1 ? p.dp / shards : 1;
+    const int shards =
+        ranks_nearby(costmodel::Mesh(p).replica_layout(s_.cluster), s_.cluster) / p.cp;
+    const bool some = shards > 1 || (shards == 1 && p.cp > 1);
+    const int groups = p.dp_replicate > 1 ? 1 : some ? p.dp / shards : 1;
     if (groups == p.dp_replicate) return;
     add("dp_replicate", fmt::format("{} -> {}", p.dp_replicate, groups),
         [groups](ParallelPlan& q) { q.dp_replicate = groups; });

@@ -89,8 +89,7 @@ class Exchanges {
   void sharded() {
     const costmodel::Mesh mesh(p_);
     const auto all = mesh.replica_layout(s_.cluster);
-    int inside = 1;
-    for (std::size_t i = 0; i + 1 < all.tiers; ++i) inside *= all.fan[i];
+    const int inside = ranks_nearby(all, s_.cluster);
     if (p_.pp > 1 || p_.cp > 1 || all.tiers < 2 || inside < 2 || inside >= p_.dp ||
         p_.dp % inside != 0)
       return;

@@ -98,6 +98,37 @@ TEST_CASE("time: collectives over their groups, and passes that quantise") {
   CHECK(its.estimate(plan_of(all)).iteration < its.estimate(plan_of({})).iteration);
 }
 
+// All-to-alls of gradients in a node, then between nodes: not within a whole rack whose links are
+// those between nodes.
+TEST_CASE("a third tier does not make a rack of a node") {
+  ClusterSpec cluster = fixtures::cluster(16);
+  cluster.tiers.push_back(cluster.tiers.back());
+  cluster.tiers.back().devices = 32;
+  cluster.devices = 32;
+  TrainingSpec apart = training();
+  apart.overlap.nothing_hidden = true;
+  Evaluator its(model, cluster, apart);
+  ParallelPlan plan = plan_of({.gradients = true});
+  plan.dp = 32;
+  const double psi = parameters(), layers = model.layers;
+  const auto time = [&](double bytes, const GroupLayout& group) {
+    return layers *
+           collective_time(CollectiveKind::all_to_all, Bytes(bytes / layers), group, cluster).value;
+  };
+  const StageRow row = its.cost(plan).stages[0];
+  const double exchanged =
+      time(psi / 2, layout_of(8, 1, cluster)) + time(psi / 16, layout_of(4, 8, cluster));
+  const double reduced = row.zero_backward.value - row.zero_forward.value;
+  CHECK(reduced > exchanged);
+  CHECK(reduced < 2 * exchanged);  // with the passes that quantise
+  CHECK(its.estimate(plan).iteration < its.estimate([&] {
+                                            ParallelPlan plain = plan;
+                                            plain.zero_plus_plus = {};
+                                            return plain;
+                                          }())
+                                           .iteration);
+}
+
 TEST_CASE("in words, and what is refused") {
   CHECK(fixtures::contains(to_string(plan_of(all)), "ZeRO 3++ (hpZ 8, qwZ, qgZ)"));
   const auto fault = [](const ParallelPlan& plan, const TrainingSpec& t = training()) {

@@ -48,6 +48,20 @@ TEST_CASE("rank to coordinates and back, in several orders and sizes") {
   }
 }
 
+TEST_CASE("ranks nearby are those of a node, and of nodes that links as fast join") {
+  ClusterSpec cluster = fixtures::cluster(64);  // of 8 a node
+  CHECK(ranks_nearby(layout_of(64, 1, cluster), cluster) == 8);
+  CHECK(ranks_nearby(layout_of(32, 2, cluster), cluster) == 4);
+  CHECK(ranks_nearby(layout_of(8, 8, cluster), cluster) == 1);
+  CHECK(ranks_nearby(layout_of(4, 1, cluster), cluster) == 4);
+  cluster.tiers.insert(cluster.tiers.begin() + 1, cluster.tiers.front());
+  cluster.tiers[1].devices = 32;  // a rack of four nodes
+  cluster.tiers[1].bandwidth = cluster.tiers[0].bandwidth / 2;
+  CHECK(ranks_nearby(layout_of(64, 1, cluster), cluster) == 32);
+  cluster.tiers[1].bandwidth = cluster.tiers[0].bandwidth / 3;
+  CHECK(ranks_nearby(layout_of(64, 1, cluster), cluster) == 8);
+}
+
 TEST_CASE("the order of the axes: the first name varies fastest") {
   CHECK(Mesh(2, 3, 4, "tp-cp-ep-dp-pp").stride(Axis::tensor) == 1);
   CHECK(Mesh(2, 3, 4, "tp-cp-ep-dp-pp").stride(Axis::data) == 2);

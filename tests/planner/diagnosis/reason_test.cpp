@@ -143,6 +143,12 @@ TEST_CASE("a step away from one group of shards is one a node, and back") {
   plan.dp_replicate = 4;
   CHECK(change() == "4 -> 1");
   plan.dp_replicate = 1;
+  plan.dp = 4, plan.cp = 8;  // a node is a group of context ranks
+  CHECK(change() == "1 -> 4");
+  plan.dp = 32, plan.cp = 1;
+  plan.zero = 0;
+  CHECK(change() == "none");
+  plan.dp_replicate = 1;
   plan.zero = 0;
   CHECK(change() == "none");
 }
