@@ -81,20 +81,18 @@ ProcessGroups ends_of(std::string_view kind, std::string_view use, const Process
   return all;
 }
 
-// The grid in which the groups of a hybrid sharding are the axis after the data-parallel one, which
-// no other parallelism of it uses.
-Mesh hybrid_mesh(const Mesh& mesh, int groups, std::string order) {
-  order.erase(order.find("ep"), 2);  // with the dash that it leaves
+// A grid whose axis `spare`, of one rank, becomes the groups of a hybrid sharding: right after the
+// data-parallel one, which it divides.
+Mesh hybrid_mesh(const Mesh& mesh, int groups, std::string order, Axis spare) {
+  const std::string name = spare == Axis::expert ? "ep" : "cp";
   order = fmt::format("-{}-", order);
-  const std::size_t twice = order.find("--");
-  if (twice != std::string::npos) order.erase(twice, 1);
-  order.insert(order.find("dp") + 2, "-ep");
-  order = order.substr(order.front() == '-' ? 1 : 0);
-  while (order.back() == '-') order.pop_back();
+  order.erase(order.find("-" + name), 3);
+  order.insert(order.find("dp") + 2, "-" + name);
   using enum Axis;
-  return Mesh({mesh.size(tensor), mesh.size(data) / groups, mesh.size(pipeline), mesh.size(context),
-               groups},
-              order);
+  AxisSizes sizes{mesh.size(tensor), mesh.size(data) / groups, mesh.size(pipeline),
+                  mesh.size(context), mesh.size(expert)};
+  (spare == expert ? sizes.ep : sizes.cp) = groups;
+  return Mesh(sizes, order.substr(1, order.size() - 2));
 }
 
 std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
@@ -105,12 +103,14 @@ std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
       along("pipeline", "activations between stages", mesh, {pipeline}),
       along("data", "batches; gradients, where cp is 1", mesh, {data}),
       along("context", "keys and values", mesh, {context}),
-      along("data-context", "gradients, ZeRO's shards", mesh, {data, context}),
+      along("data-context",
+            plan.dp_replicate > 1 ? "gradients, by two steps" : "gradients, ZeRO's shards", mesh,
+            {data, context}),
       along("model", "gradient norm, a replica's ranks", mesh, {tensor, pipeline})};
   all.push_back(ends_of("embedding", "gradients of tied word embeddings", all[1], true));
   all.push_back(ends_of("position-embedding", "its gradients", all[1], false));
   if (plan.dp_replicate > 1) {
-    const Mesh hybrid = hybrid_mesh(mesh, plan.dp_replicate, plan.rank_order);
+    const Mesh hybrid = hybrid_mesh(mesh, plan.dp_replicate, plan.rank_order, expert);
     all.push_back(along("shard", "ZeRO's shards of a group (HSDP)", hybrid, {data, context}));
     all.push_back(along("replicate", "gradients between groups", hybrid, {expert}));
   }
@@ -119,6 +119,12 @@ std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
   all.push_back(along("expert", "tokens to experts and back", experts, {expert}));
   all.push_back(along("expert-tensor", "activations inside an expert", experts, {tensor}));
   all.push_back(along("expert-data", "gradients of experts", experts, {data}));
+  if (plan.dp_replicate > 1) {
+    const Mesh hybrid = hybrid_mesh(experts, plan.dp_replicate, plan.rank_order, context);
+    all.push_back(along("expert-shard", "ZeRO's shards of experts in a group", hybrid, {data}));
+    all.push_back(
+        along("expert-replicate", "gradients of experts between groups", hybrid, {context}));
+  }
   return all;
 }
 

@@ -119,6 +119,17 @@ TEST_CASE("hybrid sharding: 16 GPUs, tensor 2, two groups of four data-parallel 
   CHECK(lists_of(process_groups(plan, RankLayout::megatron), "replicate").front() == Ranks{0, 4});
 }
 
+TEST_CASE(
+    "hybrid sharding of experts: their shards are over the ranks of a group with the same ones") {
+  ParallelPlan plan = sizes(1, 1, 8);
+  plan.ep = 2;
+  plan.zero = 3;
+  plan.dp_replicate = 2;
+  const auto all = process_groups(plan, RankLayout::megatron);
+  CHECK(lists_of(all, "expert-shard") == Lists{{0, 2}, {1, 3}, {4, 6}, {5, 7}});
+  CHECK(lists_of(all, "expert-replicate") == Lists{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
+}
+
 TEST_CASE("the default order as nested loops") {
   // Megatron-LM before its RankGenerator: ranks of a stage are contiguous, tensor groups within.
   for (const auto& [t, p, d] : {std::tuple{2, 4, 2}, {8, 2, 3}, {1, 5, 4}, {3, 1, 2}, {4, 4, 1}}) {
