@@ -163,8 +163,10 @@ void check_choices(const ParallelPlan& p, std::int64_t m, Rules& rules) {
                                  m, m % p.choices.group, p.choices.group, p.pp);
       },
       [&] {
-        return fmt::format("choose a group of {} or more that leaves none, or {} at least", p.pp,
-                           p.pp);
+        return fmt::format(
+            "choose a group of {0} or more that divides the {1} micro-batches, or leaves {0} or "
+            "more",
+            p.pp, m);
       });
   rules.require(
       p.choices.in_flight == 0 || p.schedule == ScheduleKind::zero_bubble_h2, "in_flight_limit",
@@ -386,6 +388,21 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
         return fmt::format("set zero to at most {}, or choose another stack",
                            stack.offers.max_zero);
       });
+  rules.require(
+      p.zero != 1 || !stack.offers.data_parallel_only, "zero",
+      [&] { return fmt::format("stack {} shards gradients too, or nothing", stack.name); },
+      [] { return std::string("set zero to 0, 2 or 3"); });
+  for (const auto& [key, ranks] :
+       {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}}) {
+    rules.require(
+        ranks == 1 || !stack.offers.data_parallel_only, key,
+        [&] { return fmt::format("stack {} has data parallelism alone", stack.name); },
+        [&] { return fmt::format("set {}: 1, or choose another stack", key); });
+  }
+  rules.require(
+      p.recompute.layers == 0 || stack.offers.partial_recompute, "recompute",
+      [&] { return fmt::format("stack {} recomputes all layers or none", stack.name); },
+      [] { return std::string("write recompute: full, or none"); });
   rules.require(
       !p.sequence_parallel || stack.offers.sequence_parallel, "sequence_parallel",
       [&] { return fmt::format("stack {} has no sequence parallelism", stack.name); }, other);

@@ -162,8 +162,13 @@ const Keys<Offers>& offered_keys() {
   using O = Offers;
   static const auto keys = key::rows<O>(
       key::whole<O>("max_zero", &O::max_zero, {0, 3}, "highest ZeRO stage the framework offers"),
+      key::flag<O>("data_parallel_only", &O::data_parallel_only,
+                   "PyTorch's DDP or FSDP alone: no tensor, pipeline, context or expert "
+                   "parallelism, and ZeRO 0, 2 or 3"),
       key::flag<O>("sequence_parallel", &O::sequence_parallel, "offers it"),
       key::flag<O>("selective_recompute", &O::selective_recompute, "offers it"),
+      key::flag<O>("partial_recompute", &O::partial_recompute,
+                   "offers to recompute some of a stage's layers"),
       key::flag<O>("recompute_modules", &O::recompute_modules, "offers recomputation by modules"),
       key::flag<O>("interleaved", &O::interleaved, "offers virtual stages"),
       key::flag<O>("context_parallel", &O::context_parallel, "offers it"),

@@ -157,9 +157,11 @@ struct StackExperts {
 // What a plan may ask for. Read by the rules of plans (plan/) and by the search spaces of the
 // planner.
 struct StackOffers {
-  int max_zero = 3;  // highest ZeRO stage
+  int max_zero = 3;                 // highest ZeRO stage
+  bool data_parallel_only = false;  // PyTorch's DDP or FSDP alone: ZeRO 0, 2 and 3
   bool sequence_parallel = true;
   bool selective_recompute = true;
+  bool partial_recompute = true;   // of some of a stage's layers
   bool recompute_modules = false;  // recomputation by modules
   bool interleaved = true;
   bool context_parallel = false;

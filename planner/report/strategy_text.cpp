@@ -83,6 +83,12 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
     what += " and ";
   }
   if (all.meshes && (all.sharding || all.two_stacks)) return "";
+  if (s.plan.dp_replicate.value_or(1) > 1 || s.plan.zero_plus_plus.any()) {
+    return fmt::format(
+        "Left out: {}other shardings inside a stage: they have neither groups of "
+        "shards nor ZeRO++.",
+        what);
+  }
   return fmt::format(
       "Left out: {}other shardings inside a stage; `plan --strategy both` tries them.", what);
 }

@@ -158,6 +158,7 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
 // Where forwards and backwards run together no more than the optimizer's states are sharded.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas());
+  if (s.training.stack.offers.data_parallel_only) std::erase(stages, 1);
   if (plan.dp_replicate > 1) std::erase(stages, 0);
   if (plan.shards_states_further() || plan.zero_plus_plus.any())
     std::erase_if(stages, [](int zero) { return zero < 3; });
@@ -201,6 +202,7 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
   int most = 0;
   for (int k = 0; k < plan.virtual_stages(); ++k)
     most = std::max(most, layers_of(plan, s.model, k));
+  if (!s.training.stack.offers.partial_recompute) most = 0;
   const int stride = std::max(1, most / most_recompute_counts);
   for (int k = stride; k < most; k += stride) list.push_back({Recomputation::full, k});
   list.push_back({Recomputation::full, 0});
@@ -252,11 +254,12 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   return all;
 }
 
-// Groups of a hybrid sharding: as written; with `auto` every number that divides dp.
-std::vector<int> groups_offered(const Scenario& s, int dp) {
+// Groups of a hybrid sharding: as written; with `auto` every number that divides dp and leaves each
+// group more than one rank.
+std::vector<int> groups_offered(const Scenario& s, int dp, int cp) {
   if (!s.plan.is_auto("dp_replicate")) return {s.plan.dp_replicate.value_or(1)};
   std::vector<int> all{1};
-  for (int n = 2; n < dp && s.training.stack.offers.hybrid_sharding; ++n)
+  for (int n = 2; n < dp * cp && n <= dp && s.training.stack.offers.hybrid_sharding; ++n)
     if (dp % n == 0) all.push_back(n);
   return all;
 }
@@ -266,7 +269,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   if (!s.plan.zero && (plan.shards_states_further() || plan.zero_plus_plus.any())) {
     plan.zero = 3;
   } else if (!s.plan.zero && plan.dp_replicate > 1) {
-    plan.zero = 1;
+    plan.zero = s.training.stack.offers.data_parallel_only ? 2 : 1;
   }
   plan.recompute = s.plan.recompute.value_or(Recompute{});
   for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
@@ -338,7 +341,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         plan.zero_plus_plus = s.plan.zero_plus_plus;
-        for (const int groups : groups_offered(s, plan.dp)) {
+        for (const int groups : groups_offered(s, plan.dp, plan.cp)) {
           plan.dp_replicate = groups;
           plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
           add_axes(s, plan, space);

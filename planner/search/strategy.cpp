@@ -32,13 +32,15 @@ void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& 
   all.found.lower_bound = min(all.found.lower_bound, all.meshes->lower_bound);
 }
 
-// The integer program for the ranking's plans, best first. What it finds enters the ranking as a
-// plan where that is faster.
+// The integer program for the ranking's plans, best first, but for those whose ZeRO it does not
+// price: in groups of shards, and ZeRO++. What it finds enters the ranking as a plan where that is
+// faster.
 void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
                    const std::function<bool()>& stopped, Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
   for (const Estimate& plan : all.layouts->plans) {
-    if (!plan.plan.even() || (all.sharded > 0 && stopped())) continue;
+    const bool plain = plan.plan.dp_replicate == 1 && !plan.plan.zero_plus_plus.any();
+    if (!plan.plan.even() || !plain || (all.sharded > 0 && stopped())) continue;
     ShardedStage found = shard_plan(s, plan, evaluator, stopped);
     ++all.sharded;
     const bool ahead = found.better && found.estimate->iteration < ranked.front().iteration;

@@ -140,6 +140,31 @@ TEST_CASE("what the stack does not offer") {
   CHECK(first_key(plan, training) == "vpp");
 }
 
+TEST_CASE(
+    "a stack of DDP or FSDP alone: no other parallelism, no ZeRO 1, all layers again or none") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.offers.data_parallel_only = true;
+  training.stack.offers.partial_recompute = false;
+  ParallelPlan plan;
+  for (const int zero : {0, 2, 3}) {
+    plan.zero = zero;
+    CHECK(first_key(plan, training) == "");
+  }
+  plan.zero = 1;
+  CHECK(first_key(plan, training) == "zero");
+  plan = {};
+  plan.tp = 2;
+  CHECK(first_key(plan, training) == "tp");
+  plan = {};
+  plan.pp = 2;
+  CHECK(first_key(plan, training) == "pp");
+  plan = {};
+  plan.recompute = {Recomputation::full, 0};
+  CHECK(first_key(plan, training) == "");
+  plan.recompute.layers = 3;
+  CHECK(first_key(plan, training) == "recompute");
+}
+
 TEST_CASE("layers that do not divide: Megatron counts the loss, or both ends, as a layer") {
   ParallelPlan plan;
   const auto split = [&](std::int64_t layers, int p, int v = 1) {

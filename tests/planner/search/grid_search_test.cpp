@@ -249,6 +249,12 @@ TEST_CASE("groups of a hybrid sharding are tried where the plan asks, and win be
   CHECK(groups("") == std::set{1});
   CHECK(groups(", dp_replicate: 4") == std::set{4});
   CHECK(groups(", dp_replicate: auto") == std::set{1, 2, 4, 8, 16});
+  const Scenario context =
+      read(base + "plan: {tp: 1, pp: 1, cp: 2, zero: 3, dp_replicate: auto}\n");
+  std::set<int> beside;
+  for (const auto& family : planner::enumerate(context).families)
+    beside.insert(family.plan.dp_replicate);
+  CHECK(beside == std::set{1, 2, 4, 8, 16});  // of 32 ranks each has shards on two at least
   const Scenario quantised = read(
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 32}\n"
       "training: {global_batch: 256, sequence: 2048, precision: bf16, stack: deepspeed-2021}\n"
@@ -261,6 +267,28 @@ TEST_CASE("groups of a hybrid sharding are tried where the plan asks, and win be
       CHECK(member.zero_plus_plus.partition == 8);
     }
   }
+}
+
+TEST_CASE("of a stack of DDP or FSDP alone such plans are tried and no others") {
+  const Scenario s = read(
+      "model: llama-2-13b\ncluster: {base: dgx-a100, devices: 8}\n"
+      "training: {global_batch: 64, sequence: 2048, precision: bf16, stack: peft}\n");
+  std::set<int> zero;
+  std::set<costmodel::Recomputation> recompute;
+  const auto families = planner::enumerate(s).families;
+  REQUIRE_FALSE(families.empty());
+  for (const auto& family : families) {
+    for (const auto& plan : planner::members(family, s)) {
+      CHECK(plan.dp == 8);
+      CHECK(plan.recompute.layers == 0);
+      CHECK(is_valid(plan, s.model, s.cluster, s.training));
+      zero.insert(plan.zero);
+      recompute.insert(plan.recompute.granularity);
+    }
+  }
+  CHECK(zero == std::set{0, 2, 3});
+  CHECK(recompute.contains(costmodel::Recomputation::none));
+  CHECK(recompute.contains(costmodel::Recomputation::full));
 }
 
 TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scenario asks") {

@@ -228,6 +228,8 @@ TEST_CASE("a search over even stages says what it leaves out, where there is any
   };
   CHECK(left("", planner::Reach::even).find("--strategy layouts") != std::string::npos);
   CHECK(left("", planner::Reach::layouts).find("--strategy both") != std::string::npos);
+  const std::string groups = left("plan: {zero: 3, dp_replicate: 2}\n", planner::Reach::layouts);
+  CHECK(groups.find("neither groups of shards nor ZeRO++") != std::string::npos);
   CHECK(left("plan: {pp: 1}\n", planner::Reach::layouts).empty());
   CHECK(left("plan: {pp: 1}\n", planner::Reach::even).empty());
   CHECK(left("plan: {pp: 2, tp: 1, stage_layers: [6, 4]}\n", planner::Reach::even).empty());
