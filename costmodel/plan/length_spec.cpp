@@ -1,5 +1,7 @@
 #include "costmodel/plan/length_spec.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
@@ -80,8 +82,15 @@ LengthSpec read_length(const Value& written, std::string_view name) {
     length.mean = (length.least + length.most) / 2;
   } else {
     length.mean = map.required_number("mean", Dimension::count, 1, most_tokens);
-    length.p95 =
-        map.number("p95", Dimension::count, length.mean, length.mean * widest_p95).value_or(0);
+    length.p95 = map.number("p95", Dimension::count, length.mean, most_tokens).value_or(0);
+    if (length.p95 > length.mean * widest_p95) {
+      throw ConfigError(map.mark_of("p95"),
+                        fmt::format("p95 {:g} with mean {:g}: lengths are taken as log-normal, "
+                                    "whose 95th percentile is at most {:.2f} times the mean",
+                                    length.p95, length.mean, widest_p95),
+                        fmt::format("write p95: {:g} or less, or {{min, max}}",
+                                    std::floor(length.mean * widest_p95)));
+    }
   }
   map.finish();
   return length;

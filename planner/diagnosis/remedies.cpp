@@ -371,10 +371,13 @@ void nearest_batch(const Scenario& s, Attempts& diagnosis) {
 }
 
 void half_sequence(const Scenario& s, Attempts& diagnosis) {
-  if (s.training.sequence < 2) return;
+  const costmodel::Packing& samples = s.training.packing;
+  const std::int64_t half = s.training.sequence / 2;
+  if (half < 1 || samples.lengths.mean > static_cast<double>(half)) return;
   diagnosis.tried.emplace_back("half the sequence");
   Scenario changed = s;
-  changed.training.sequence /= 2;
+  changed.training.sequence = half;
+  if (samples.any()) changed.training.packing = packing_of(samples.lengths, half, samples.packed);
   try_change(
       changed,
       fmt::format("sequence {} instead of {}", changed.training.sequence, s.training.sequence),

@@ -59,11 +59,18 @@ std::string seconds_change(Seconds change) {
                      format_seconds(Seconds(std::abs(change.value))));
 }
 
-double tokens_of(const costmodel::Estimate& e) { return e.tokens_per_s * e.iteration.value; }
+bool has_samples(const Compared& c) { return c.scenario.training.packing.any(); }
 
-// The same estimate, for the tokens of `first`.
-costmodel::Estimate for_tokens(costmodel::Estimate e, const costmodel::Estimate& first) {
-  const double tokens = tokens_of(e), wanted = tokens_of(first);
+// Without what only fills a sequence up.
+double tokens_per_s(const Compared& c) {
+  return c.estimate.tokens_per_s * c.scenario.training.packing.filled;
+}
+
+// The estimate of `other`, for the tokens of `first`.
+costmodel::Estimate for_tokens(const Compared& other, const Compared& first) {
+  costmodel::Estimate e = other.estimate;
+  const double tokens = tokens_per_s(other) * e.iteration.value,
+               wanted = tokens_per_s(first) * first.estimate.iteration.value;
   constexpr double rounding = 1e-9;
   if (std::abs(wanted / tokens - 1) < rounding) return e;
   using costmodel::Breakdown;
@@ -122,6 +129,12 @@ Table result_table(const std::vector<Compared>& columns) {
   });
   add_row(table, "tokens/s", columns,
           [](const auto& e) { return costmodel::format_integer(std::llround(e.tokens_per_s)); });
+  if (std::ranges::any_of(columns, has_samples)) {
+    std::vector<std::string> samples{"samples' tokens/s"};
+    for (const Compared& c : columns)
+      samples.push_back(costmodel::format_integer(std::llround(tokens_per_s(c))));
+    table.rows.push_back(std::move(samples));
+  }
   std::vector<std::string> each{"tokens/s a device"};
   for (const Compared& c : columns) {
     const auto devices = static_cast<double>(c.scenario.cluster.devices);
@@ -187,7 +200,7 @@ bool only_plans_differ(const std::vector<Difference>& differing) {
 }
 
 Against against(const Compared& first, const Compared& other, bool only_plans_differ) {
-  const costmodel::Estimate scaled = for_tokens(other.estimate, first.estimate);
+  const costmodel::Estimate scaled = for_tokens(other, first);
   const costmodel::Estimate& base = first.estimate;
   Against result;
   result.same_tokens = scaled.iteration;
@@ -202,7 +215,10 @@ Against against(const Compared& first, const Compared& other, bool only_plans_di
     result.sentence = fmt::format("{} is {:.{}f} times as {} as {}", other.name, ratio,
                                   ratio < 1.01 ? 4 : 2, faster ? "fast" : "slow", first.name);
   }
-  if (!as_many) result.sentence += " for the same tokens";
+  if (!as_many) {
+    result.sentence += " for the same tokens";
+    if (has_samples(first) || has_samples(other)) result.sentence += " of samples";
+  }
   result.sentence += fmt::format(" ({} and {}): {}.", format_seconds(scaled.iteration),
                                  format_seconds(base.iteration), difference(base, scaled));
   if (only_plans_differ) {
@@ -239,6 +255,11 @@ Table comparison_rows(const std::vector<Compared>& columns) {
            [part](const E& e) { return all_shares(e)[part].time.value; });
   }
   number("tokens_per_s", [](const E& e) { return e.tokens_per_s; });
+  if (std::ranges::any_of(columns, has_samples)) {
+    table.rows.push_back({"sample_tokens_per_s"});
+    for (const Compared& c : columns)
+      table.rows.back().push_back(fmt::format("{:.6g}", tokens_per_s(c)));
+  }
   number("mfu", [](const E& e) { return e.mfu; });
   number("peak_gib", [&](const E& e) { return e.peak.value / gib; });
   number("capacity_gib", [&](const E& e) { return e.capacity.value / gib; });

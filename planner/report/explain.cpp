@@ -10,6 +10,7 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/closed_form.hpp"
@@ -178,6 +179,44 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
                         critical, slowest.rank));
 }
 
+std::string tiers_of(const costmodel::GroupLayout& group, const costmodel::ClusterSpec& cluster) {
+  std::string text;
+  for (std::size_t i = 0; i < group.tiers; ++i)
+    text += fmt::format("{}{} {}", i ? " x " : "", group.fan[i], cluster.tiers[i].name);
+  return text;
+}
+
+// Groups of shards: experts have fewer ranks to be sharded over, so larger shards.
+void group_rows(const ParallelPlan& p, const costmodel::PlanCost& cost, const Scenario& s,
+                Rows& rows) {
+  const auto between = costmodel::Mesh(p).between_shards(p.dp_replicate, s.cluster);
+  rows.add("groups", number(p.dp_replicate),
+           fmt::format("each with all shards (HSDP): ranks {} apart: {}", between.stride,
+                       tiers_of(between, s.cluster)));
+  const CollectiveKind outer = outer_reduction(p);
+  const auto largest =
+      std::max_element(cost.ranks.begin(), cost.ranks.end(),
+                       [](const auto& a, const auto& b) { return a.weights.all < b.weights.all; });
+  const double each = gradient_bytes_per_parameter(s.training);
+  const costmodel::RankWeights& weights = largest->weights;
+  const Bytes experts(weights.experts * each / static_cast<double>(p.expert_shards())),
+      others((weights.all - weights.experts) * each / p.shards());
+  Seconds time = collective_time(outer, others, between, s.cluster);
+  std::string what = fmt::format("a shard of G, {}", format_bytes(others));
+  if (experts.value > 0) {
+    time += collective_time(outer, experts,
+                            expert_mesh(p).between_shards(p.dp_replicate, s.cluster), s.cluster);
+    what = fmt::format("shards of G, {} of experts over {} ranks and {} of the rest over {}",
+                       format_bytes(experts), p.expert_shards(), format_bytes(others), p.shards());
+  }
+  rows.add("t_outer", format_seconds(time),
+           fmt::format("{} of {}, between the groups, once an iteration{}",
+                       costmodel::collective_names[static_cast<std::size_t>(outer)], what,
+                       p.shards_states_further() ? "; the optimizer's states are sharded over "
+                                                   "all (HFSDP), new weights gathered back"
+                                                 : ""));
+}
+
 void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   const auto& cost = evaluator.cost(p);
@@ -185,35 +224,27 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   rows.group("data parallel");
   const costmodel::Mesh mesh(p);
   const auto layout = mesh.shard_layout(p.dp_replicate, s.cluster);
-  const auto tiers = [&s](const costmodel::GroupLayout& group) {
-    std::string text;
-    for (std::size_t i = 0; i < group.tiers; ++i)
-      text += fmt::format("{}{} {}", i ? " x " : "", group.fan[i], s.cluster.tiers[i].name);
-    return text;
-  };
   const char* const of = p.cp > 1 ? "d x c, " : "";
   rows.add("group", number(layout.size),
-           fmt::format("{}ranks {} apart: {}{}", of, layout.stride, tiers(layout),
+           fmt::format("{}ranks {} apart: {}{}", of, layout.stride, tiers_of(layout, s.cluster),
                        p.dp_replicate > 1 ? "; ZeRO shards within it" : ""));
   rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
   const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
   rows.add(
       "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
       fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
-  if (p.dp_replicate > 1) {
-    const auto between = mesh.between_shards(p.dp_replicate, s.cluster);
-    const CollectiveKind outer = outer_reduction(p);
-    const Bytes shard = cost.gradient_bytes / layout.size;
-    rows.add("groups", number(p.dp_replicate),
-             fmt::format("each with all shards (HSDP): ranks {} apart: {}", between.stride,
-                         tiers(between)));
-    rows.add("t_outer", format_seconds(collective_time(outer, shard, between, s.cluster)),
-             fmt::format("{} of a shard of G, {}, between the groups, once an iteration{}",
-                         costmodel::collective_names[static_cast<std::size_t>(outer)],
-                         format_bytes(shard),
-                         p.shards_states_further() ? "; the optimizer's states are sharded over "
-                                                     "all (HFSDP), new weights gathered back"
-                                                   : ""));
+  if (p.zero_plus_plus.gradients)
+    rows.add("qgZ", "", "instead of it all-to-alls of 4 bits, within a node and between nodes");
+  if (p.dp_replicate > 1) group_rows(p, cost, s, rows);
+  if (p.zero >= 2) {
+    const costmodel::StageRow& stage = cost.stages[critical];
+    rows.add("passes",
+             format_seconds((stage.zero_forward + stage.zero_backward) *
+                            static_cast<double>(e.micro_batches)),
+             fmt::format("ZeRO's collectives of m {} micro-batches that computation does not hide: "
+                         "{} forward, {} backward, of stage {}",
+                         e.micro_batches, format_seconds(stage.zero_forward),
+                         format_seconds(stage.zero_backward), critical));
   }
   rows.add("exposed", format_seconds(cost.ranks[critical].after.gradient_exposed),
            s.training.overlap.overlap_grad_reduce
@@ -252,13 +283,22 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   rows.add("psi", costmodel::format_count(weights.all), "parameters on one device of stage 0");
   rows.add(
       "bytes", number(w + g + o),
-      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d", w,
-                  g, o, p.zero,
+      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d{}",
+                  w, g, o, p.zero,
                   p.zero == 0   ? "nothing"
                   : p.zero == 1 ? "the optimizer's"
                   : p.zero == 2 ? "gradients' and optimizer's"
-                                : "all") +
-          (p.zero > 0 && p.cp > 1 ? " x c" : ""));
+                                : "all",
+                  p.zero > 0 && p.cp > 1 ? " x c" : "") +
+          (p.dp_replicate == 1
+               ? std::string()
+               : fmt::format(
+                     " / {} groups{}", p.dp_replicate,
+                     p.shards_states_further() ? ", the optimizer's not by their number" : "")));
+  if (p.zero_plus_plus.partition > 1)
+    rows.add(
+        "hpZ", format_bytes(costmodel::second_copy(weights, p, s.training)),
+        fmt::format("a second copy of the weights, over {} ranks", p.zero_plus_plus.partition));
   optimizer_rows(cost.optimizer, s, rows);
   const auto region = costmodel::region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const std::string& name) {

@@ -105,7 +105,12 @@ std::vector<Explained> explained_fine_tuning(const Estimate& e, const Scenario& 
        fmt::format("rank of the adapters on {}: B A x, scaled by alpha / r = {:.4g}",
                    fmt::join(target_names(f), ", "), f.alpha / static_cast<double>(f.rank))},
       {group, "trained", format_integer(std::llround(e.trained_parameters)),
-       "r (n + k) of each such projection of every layer (arXiv:2106.09685 section 4.1)"},
+       fmt::format("r (n + k) of each such projection of every layer{} (arXiv:2106.09685 section "
+                   "4.1)",
+                   s.training.stack.offers.joint_adapters
+                       ? ", one adapter for queries, keys and values, one for both halves of a "
+                         "gated MLP"
+                       : "")},
       {group, "adapters", format_bytes(base.adapters),
        "their weights, gradients and states on one device of stage 0"},
       {group, "bits", fmt::format("{:.4g}", base.bits),

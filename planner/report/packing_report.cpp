@@ -52,9 +52,11 @@ std::string samples_text(const Estimate& e, const Scenario& s) {
 
 std::string padding_sentence(const Estimate& e, const Scenario& s) {
   const Packing& packing = s.training.packing;
-  const bool can = s.training.stack.offers.packing && !s.model.encoder_decoder() &&
-                   s.model.sliding_window == 0 && s.model.state_size == 0 &&
-                   s.model.linear_num_value_heads == 0;
+  const costmodel::StackSpec& stack = s.training.stack;
+  const bool can = stack.offers.packing &&
+                   stack.kernels.attention != costmodel::AttentionKernel::unfused &&
+                   !s.model.encoder_decoder() && s.model.sliding_window == 0 &&
+                   s.model.state_size == 0 && s.model.linear_num_value_heads == 0;
   if (!packing.any() || packing.packed || !can) return "";
   const Scenario packed = otherwise(s, true);
   const Estimate other = estimated(e, packed);

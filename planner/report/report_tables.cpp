@@ -69,6 +69,7 @@ std::string experts_text(const costmodel::ParallelPlan& p) {
 
 bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
 bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
+bool has_groups(const costmodel::ParallelPlan& p) { return p.dp_replicate > 1; }
 bool lists_layers(const costmodel::ParallelPlan& p) { return !p.stage_layers.empty(); }
 
 // A size of the stages: "4", or "8+4x2" where stages have sizes of their own.
@@ -229,14 +230,17 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
     return std::any_of(plans.begin(), plans.end(),
                        [has](const Estimate& e) { return has(e.plan); });
   };
-  const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers);
+  const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers),
+             groups = any(has_groups);
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
   if (experts) t.columns.push_back({"e"});
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
   if (layers) t.columns.push_back({"layers", false});
   for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
-  for (const auto* figure : {"ZeRO", "iteration", "vs best", "beats 1", "GiB"})
+  t.columns.push_back({"ZeRO"});
+  if (groups) t.columns.push_back({"groups"});
+  for (const auto* figure : {"iteration", "vs best", "beats 1", "GiB"})
     t.columns.push_back({figure});
   t.columns.push_back({"against the best", false});
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -251,7 +255,9 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
     if (layers) row.push_back(layers_cell(p));
     const std::string schedule = costmodel::schedule_text(p);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", recompute_cell(e),
-                           size_cell(e, &Plan::zero), format_seconds(e.iteration),
+                           size_cell(e, &Plan::zero) + (p.zero_plus_plus.any() ? "++" : "")});
+    if (groups) row.push_back(fmt::format("{}", p.dp_replicate));
+    row.insert(row.end(), {format_seconds(e.iteration),
                            i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
                            i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),
                            i == 0 ? "" : difference(plans.front(), e)});
@@ -273,9 +279,9 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
   for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
                            "vpp", "micro_batches"})
     t.columns.push_back({size});
-  for (const auto* key :
-       {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero", "iteration_s",
-        "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib", "stage_layers"}) {
+  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
+                          "iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib",
+                          "stage_layers", "dp_replicate", "outer_dp_sharding"}) {
     t.columns.push_back({key});
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -308,7 +314,9 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
          fmt::format("{:.6g}", e.tokens_per_s),
          fmt::format("{:.4f}", e.mfu),
          fmt::format("{:.2f}", e.peak.value / (1 << 30)),
-         costmodel::stage_layers_text(p.stage_layers)});
+         costmodel::stage_layers_text(p.stage_layers),
+         fmt::format("{}", p.dp_replicate),
+         p.dp_replicate > 1 ? std::string(costmodel::outer_sharding_name(p)) : "none"});
   }
   return t;
 }

@@ -105,6 +105,23 @@ TEST_CASE("unlike batches are compared for the same tokens") {
   CHECK(contains(told.sentence, "for the same tokens"));
 }
 
+// tiny-gpt-cpu's sequences have 128 tokens: a sample of 32 leaves three quarters of one empty.
+TEST_CASE("padding is no throughput: samples are compared by their own tokens") {
+  const std::vector<std::string> samples{two_stages, "training.sample_tokens=32"};
+  Compared padded = column("padded", samples), full = column("full", {two_stages});
+  REQUIRE(padded.scenario.training.packing.filled ==
+          doctest::Approx(32.0 / static_cast<double>(padded.scenario.training.sequence)));
+  const double filled = padded.scenario.training.packing.filled;
+  const Against told = against(full, padded, false);
+  CHECK(told.speedup ==
+        doctest::Approx(filled * padded.estimate.tokens_per_s / full.estimate.tokens_per_s));
+  CHECK(contains(told.sentence, "for the same tokens of samples"));
+  const Table rows = comparison_rows({full, padded});
+  CHECK(std::stod(cell(rows, "sample_tokens_per_s", 2)) ==
+        doctest::Approx(filled * padded.estimate.tokens_per_s).epsilon(1e-5));
+  CHECK(contains(comparison_report({full, padded}, {}), "samples' tokens/s"));
+}
+
 TEST_CASE("a plan that does not fit is not a victory") {
   Compared fits = column("fits", {two_stages}), full = fits;
   full.name = "full";
