@@ -37,7 +37,9 @@ void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
   if (!f.adapts() || (target.name == std::string_view("megatron-bridge") && plain)) return;
   throw ConfigError(
       {s.file, 0, 0},
-      fmt::format("the export to {} has no words for training.fine_tuning", target.name),
+      plain ? fmt::format("the export to {} has no words for training.fine_tuning", target.name)
+            : fmt::format("the export to {} has no words for a frozen base in {}", target.name,
+                          costmodel::base_precision_names[static_cast<std::size_t>(f.base)]),
       plain && s.training.stack.name == "megatron-bridge"
           ? "export it --to megatron-bridge"
           : "export it without: --set 'training.fine_tuning={method: full}', and add the "

@@ -32,6 +32,17 @@ class Refusals {
 void refuse_unlike(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                    Refusals& refusals);
 
+// DeepSpeed alone has ZeRO++; that groups of shards share the optimizer's states, Megatron-FSDP.
+inline constexpr std::string_view no_zero_plus_plus = "there is no ZeRO++",
+                                  no_further_shards = "groups of shards keep all states each",
+                                  without_zero_plus_plus = "leave the keys of ZeRO++ out",
+                                  without_further_shards = "set outer_dp_sharding: no_shard";
+
+// That the data of a script are not the scenario's samples of unequal length.
+inline constexpr std::string_view samples_note =
+    "training.sample_tokens is not exported: the script's data fill each sequence, and how samples "
+    "are packed or padded is the data set's own setting";
+
 // Throws costmodel::ConfigError for the first violation, at the place of its key.
 void refuse_first(const std::vector<costmodel::Violation>& broken,
                   const costmodel::Scenario& scenario);

@@ -389,6 +389,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_recompute(plan.recompute, out);
   write_overlap(plan, scenario.training.overlap, out);
   write_kernels(scenario, out);
+  out.note_if(scenario.training.packing.any(), samples_note);
   write_environment(plan, scenario.training.overlap, exported);
   return exported;
 }

@@ -38,6 +38,8 @@ void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
            "set training.precision: bf16");
   r.refuse(p.dp_replicate > 1 && p.zero < 3, "dp_replicate",
            "MiCS shards parameters within groups: ZeRO 3", "set zero: 3, or leave it out");
+  r.refuse(p.shards_states_further(), "outer_dp_sharding", std::string(no_further_shards),
+           std::string(without_further_shards));
   r.refuse(p.etp > 1, "etp", "experts are not split over tensor ranks", "set etp: 1");
 }
 
@@ -152,6 +154,7 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
           fmt::format("experts are in the model: deepspeed.moe.layer.MoE(ep_size={})", p.ep));
   note_if(p.recompute.granularity == Recomputation::full,
           "the model calls deepspeed.checkpointing.checkpoint for each layer");
+  note_if(s.training.packing.any(), std::string(samples_note));
   note_if(s.training.overlap.compile, "engine.compile() is called by the training script");
   note_if(p.zero >= 1 && !s.training.stack.memory.master_weights &&
               s.training.precision == Precision::bf16,

@@ -239,9 +239,53 @@ std::int64_t size_of(const Json* value, std::int64_t otherwise) {
   return number > 0 && number < 1'000'000'000 ? number : otherwise;
 }
 
+// ZeRO's stage, 0 where none is said.
+std::int64_t zero_stage(DeepSpeedImport& in) {
+  return size_of(in.find("zero_optimization", "stage"), 0);
+}
+
+// MiCS: groups of data-parallel and context ranks that each hold all shards.
+void read_groups(DeepSpeedImport& in, std::int64_t dp, std::int64_t cp) {
+  const Json* size = in.find("zero_optimization", "mics_shard_size");
+  const std::int64_t shards = size_of(size, dp * cp), groups = dp * cp / shards;
+  if (shards * groups != dp * cp || dp % groups != 0) {
+    in.job.left_out.push_back(fmt::format(
+        "zero_optimization.mics_shard_size {}: does not divide the {} ranks", shards, dp * cp));
+  } else if (groups > 1 && zero_stage(in) != 3) {
+    in.job.left_out.emplace_back(
+        "zero_optimization.mics_shard_size: MiCS is of stage 3, which is not set");
+  } else if (groups > 1) {
+    in.put("plan", "dp_replicate", std::to_string(groups));
+  }
+}
+
+// ZeRO++, of stage 3 alone.
+void read_zero_plus_plus(DeepSpeedImport& in) {
+  const bool sharded = zero_stage(in) == 3;
+  const auto left_out = [&in](const char* key) {
+    in.job.left_out.push_back(
+        fmt::format("zero_optimization.{}: ZeRO++ is of stage 3, which is not set", key));
+  };
+  constexpr const char* partition = "zero_hpz_partition_size";
+  const Json* size = in.find("zero_optimization", partition);
+  if (size != nullptr && sharded) {
+    in.put_number(size, "plan", partition, "zero_optimization.zero_hpz_partition_size");
+  } else if (size_of(size, 1) > 1) {
+    left_out(partition);
+  }
+  for (const char* key : {"zero_quantized_weights", "zero_quantized_gradients"}) {
+    if (!in.is_on("zero_optimization", key)) continue;
+    if (sharded) {
+      in.put("plan", key, "true");
+    } else {
+      left_out(key);
+    }
+  }
+}
+
 // The devices are those of the launch, else what multiplies micro-batch and accumulation to the
 // batch, times the sizes of the other axes.
-void read_devices(DeepSpeedImport& in, const Around& script, std::int64_t model) {
+void read_devices(DeepSpeedImport& in, const Around& script, std::int64_t model, std::int64_t cp) {
   const std::int64_t share = size_of(in.top("train_micro_batch_size_per_gpu"), 0) *
                              size_of(in.top("gradient_accumulation_steps"), 0);
   const std::int64_t batch = size_of(in.top("train_batch_size"), 0);
@@ -253,13 +297,7 @@ void read_devices(DeepSpeedImport& in, const Around& script, std::int64_t model)
     return in.miss("cluster", "devices", "the number of devices, which the batch does not tell");
   in.put("plan", "dp", std::to_string(ranks));
   in.put("cluster", "devices", std::to_string(ranks * model));
-  const std::int64_t shards = size_of(in.find("zero_optimization", "mics_shard_size"), ranks);
-  if (ranks % shards != 0) {
-    in.job.left_out.push_back(fmt::format(
-        "zero_optimization.mics_shard_size {}: does not divide the {} ranks", shards, ranks));
-  } else if (shards < ranks) {
-    in.put("plan", "dp_replicate", std::to_string(ranks / shards));
-  }
+  read_groups(in, ranks, cp);
   if (script.devices > 0) return;
   in.job.notes.emplace_back(
       "the devices follow from batch, micro-batch and accumulation, for the sizes that are said: "
@@ -272,12 +310,7 @@ void read_plan(DeepSpeedImport& in, const Around& script) {
   in.put("plan", "zero", "0");
   if (const Json* stage = in.find("zero_optimization", "stage"); stage != nullptr)
     in.put_number(stage, "plan", "zero", "zero_optimization.stage", 0, 3);
-  if (const Json* size = in.find("zero_optimization", "zero_hpz_partition_size"); size != nullptr) {
-    in.put_number(size, "plan", "zero_hpz_partition_size",
-                  "zero_optimization.zero_hpz_partition_size");
-  }
-  for (const char* key : {"zero_quantized_weights", "zero_quantized_gradients"})
-    if (in.is_on("zero_optimization", key)) in.put("plan", key, "true");
+  read_zero_plus_plus(in);
   const Json *split = in.find("tensor_parallel", "autotp_size"),
              *stages = in.find("pipeline", "stages");
   if (split != nullptr) in.put_number(split, "plan", "tp", "tensor_parallel.autotp_size");
@@ -293,7 +326,7 @@ void read_plan(DeepSpeedImport& in, const Around& script) {
     in.put("plan", "cp_comm", "a2a");
   }
   read_recomputation(in);
-  read_devices(in, script, tp * pp * cp);
+  read_devices(in, script, tp * pp * cp, cp);
 }
 
 Json parsed(const std::string& text, const std::string& file) {

@@ -11,6 +11,7 @@
 #include "costmodel/plan/process_groups.hpp"
 #include "costmodel/plan/split_rank.hpp"
 #include "costmodel/plan/stage_plan.hpp"
+#include "planner/exchange/exported.hpp"
 
 namespace planner {
 
@@ -227,6 +228,8 @@ void check_optimizer(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(p.zero == 0 || !t.overlap.overlap_param_gather || t.overlap.overlap_grad_reduce,
                 "zero", "Megatron-LM: --overlap-param-gather needs --overlap-grad-reduce",
                 "set both keys of training.overlap alike");
+  rules.require(!p.zero_plus_plus.any(), "zero", fmt::format("Megatron-LM: {}", no_zero_plus_plus),
+                std::string(without_zero_plus_plus));
   using costmodel::Optimizer;
   rules.require(t.optimizer == Optimizer::adam || t.optimizer == Optimizer::muon ||
                     costmodel::is_sgd(t.optimizer),

@@ -79,6 +79,10 @@ void check_quantization(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 // "DDP has not supported > 1D parallelism" (parallelize.py); FSDP shards parameters, gradients and
 // states over dp x cp, and keeps parameters after the forward or not.
 void check_data(const ParallelPlan& p, Refusals& r) {
+  r.refuse(p.shards_states_further(), "outer_dp_sharding", std::string(no_further_shards),
+           std::string(without_further_shards));
+  r.refuse(p.zero_plus_plus.any(), "zero", std::string(no_zero_plus_plus),
+           std::string(without_zero_plus_plus));
   r.refuse(p.zero == 1, "zero", "FSDP shards parameters and gradients as well",
            "set zero: 2 or 3, or 0 for DDP");
   const bool alone = p.tp == 1 && p.pp == 1 && p.cp == 1;
