@@ -57,6 +57,27 @@ TEST_CASE("Mamba-1: channels are cut over tensor ranks, which sum the time step,
   CHECK(sums == 1);
 }
 
+// Of two tensor ranks each has half the heads, and the only group's B and C, with their part of the
+// projection (a norm and 2 x 16 rows of 512) and of the convolution (4 taps and a bias a channel).
+TEST_CASE("Mamba-2 with copied scan groups: ranks divide the heads and copy B and C") {
+  const ModelSpec m = parsed(
+      "{kind: mamba, layers: 4, hidden: 512, heads: 16, head_dim: 64, state_size: 16, vocab: "
+      "1024}");
+  const double whole = weights_of(list_of(LayerKind::block, m)),
+               cut = weights_of(list_of(LayerKind::block, m, 2)),
+               copied = 512 + 2 * 16 * 512 + 2 * 16 * (4 + 1);
+  CHECK(whole == parameters_per_layer(m));
+  CHECK(cut == (whole - copied) / 2 + copied);
+  const auto scan = [&](int tp) {
+    for (const Node& node : list_of(LayerKind::block, m, tp).nodes)
+      if (node.site == Site::scan) return std::get<Scan>(node.op);
+    return Scan{};
+  };
+  CHECK(scan(1).heads == 2 * scan(2).heads);
+  CHECK(scan(1).groups == 1);
+  CHECK(scan(2).groups == 1);
+}
+
 // Megatron-LM, num_floating_point_operations: in and out projections, and 8 of the state a token.
 // It counts the convolution too, 8 FLOPs a channel, which is no product here.
 TEST_CASE("a gated delta net: parameters and model FLOPs") {

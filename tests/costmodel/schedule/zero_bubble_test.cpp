@@ -130,6 +130,36 @@ TEST_CASE("the published bubble rates of ZB-1p and ZB-2p, from the published tim
   }
 }
 
+// From one micro-batch in flight a rank, as ZB-H1 has, to ZB-H2's two.
+TEST_CASE(
+    "ZB-H2 within a limit: H1's bubble at p in flight, its own at 2p - 1, between them else") {
+  for (const int p : {2, 4, 8}) {
+    const int m = 3 * p;
+    const Case h2 = even(ScheduleKind::zero_bubble_h2, p, m, 1, 1, 1);
+    const double work = 3.0 * m;
+    double before = work + p;  // more than the longest
+    for (int limit = p; limit <= 2 * p - 1; ++limit) {
+      CAPTURE(p);
+      CAPTURE(limit);
+      const OrderChoices choices{0, limit};
+      const Schedule schedule = generate(h2.kind, p, 1, m, h2.times, h2.shares, choices);
+      std::vector<double> scratch;
+      const SimulationResult result = simulate(compile(schedule), h2.times, scratch);
+      double longest = 0, held = 0;
+      for (int r = 0; r < p; ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        longest = std::max(longest, (result.finish[i] - result.begin[i]).value);
+        held = std::max(held, most_held(schedule, h2.shares, r));
+      }
+      CHECK(held <= limit + 1e-9);
+      CHECK(longest <= before + 1e-9);
+      before = longest;
+      if (limit == p) CHECK(longest == doctest::Approx(work + p - 1).epsilon(1e-9));
+      if (limit == 2 * p - 1) CHECK(longest == doctest::Approx(work).epsilon(1e-9));
+    }
+  }
+}
+
 TEST_CASE("bubbles of the paper's table 2") {
   for (const auto& [f, b, w] : {std::array{1.0, 1.0, 1.0}, {1.0, 1.2, 0.8}, {1.0, 1.1, 0.5}}) {
     for (const int p : {2, 3, 4, 8}) {
