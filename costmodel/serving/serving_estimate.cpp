@@ -281,6 +281,11 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.token = tokens.state.step;
   e.notes.push_back(fmt::format("{} of {} devices take prompts alone; tokens a device are of all",
                                 prefill.devices(), e.devices));
+  if (serving.arrival_rate <= 0) {
+    e.notes.emplace_back(
+        "closed form: prompts are taken to follow one another evenly; those that come together "
+        "wait for one another, and their first tokens come later");
+  }
   price(s.cluster, e);
   return e;
 }

@@ -102,7 +102,9 @@ Cycle chunked_cycle(const CycleOf& c) {
     cycle.wait = plain / 2;
     return cycle;
   }
-  const double fit = std::max(1.0, std::floor((c.budget() - c.n) / c.own));
+  // So many prompts and the decodes of the rest fill a step; where that is no whole number, the
+  // last one is cut and the steps are full all the same.
+  const double fit = std::max(1.0, (c.budget() - c.n) / std::max(1.0, c.own - 1));
   Together together;
   if (c.alike()) {
     together.of_step = together.of_prompt = std::clamp(c.n, 1.0, fit);
