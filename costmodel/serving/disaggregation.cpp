@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/serving/served_load.hpp"
 
 namespace costmodel {
 
@@ -29,7 +30,7 @@ Seconds moving(const ModelSpec& model, const ClusterSpec& cluster, const Serving
 double in_flight_in(const ServingSpec& s, int instances, double most) {
   const std::int64_t all = s.concurrency > 0 ? s.concurrency : s.arrival_rate > 0 ? 0 : s.requests;
   if (all <= 0) return most;
-  return std::min(most, static_cast<double>(ceil_div(all, std::int64_t{instances})));
+  return std::min(most, mean_share(all, instances).share);
 }
 
 }  // namespace

@@ -193,6 +193,9 @@ ServedRun Replica::measured() const {
   const std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
   const double from = skipped == 0 ? 0 : ends[skipped - 1];
   const double to = ends[count - 1 - skipped];
+  // Those that start the run together wait for one another as none does later.
+  const auto most = static_cast<std::size_t>(limits_.concurrency);
+  const std::size_t at_once = count >= 2 * most ? most : 0;
   std::vector<double> ttft, tpot, e2e;
   double outputs = 0, inputs = 0, counted = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -200,6 +203,7 @@ ServedRun Replica::measured() const {
     ++counted;
     outputs += requests_[i].output;
     inputs += requests_[i].input;
+    if (skipped > 0 && i < at_once) continue;
     ttft.push_back(first_[i] - start_[i]);
     e2e.push_back(end_[i] - start_[i]);
     if (requests_[i].output > 1) tpot.push_back((end_[i] - first_[i]) / (requests_[i].output - 1));
@@ -209,9 +213,11 @@ ServedRun Replica::measured() const {
   run.requests_per_s = counted / run.seconds;
   run.output_per_s = outputs / run.seconds;
   run.total_per_s = (outputs + inputs) / run.seconds;
-  run.ttft = latency_of(std::move(ttft));
-  run.tpot = latency_of(std::move(tpot));
-  run.e2e = latency_of(std::move(e2e));
+  run.ttft = latency_of(ttft);
+  run.tpot = latency_of(tpot);
+  run.e2e = latency_of(e2e);
+  run.times = {std::move(ttft), std::move(tpot), std::move(e2e)};
+  run.requests = static_cast<std::int64_t>(count);
   run.mean_running = now_ > 0 ? occupied_ / now_ : 0;
   run.mean_context = decoded_ > 0 ? context_ / decoded_ : 0;
   run.steps = steps_;

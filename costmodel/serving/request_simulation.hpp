@@ -37,14 +37,20 @@ struct ReplicaLimits {
                            // so many requests does; else without start and end of the run
 };
 
+struct RequestTimes {
+  std::vector<double> ttft, tpot, e2e;  // of each request that is measured
+};
+
 struct ServedRun {
   double seconds = 0;
+  std::int64_t requests = 0;                                     // of the run, measured or not
   double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens
   Latency ttft, tpot, e2e;
   double mean_running = 0;  // requests that run, over time
   double mean_context = 0;  // cached tokens of one
   std::int64_t steps = 0, preempted = 0;
   StepParts parts;  // over all steps
+  RequestTimes times;
 };
 
 using StepClock = std::function<StepParts(const StepLoad&)>;

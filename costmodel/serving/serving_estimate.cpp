@@ -8,70 +8,28 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/serving/disaggregation.hpp"
+#include "costmodel/serving/served_load.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 
 namespace costmodel {
 
 namespace {
 
-// Requests that are simulated where the scenario does not say: enough for a 95th percentile of a
-// Poisson load (twenty beyond it), and some waves of a closed one.
-constexpr std::int64_t open_requests = 400;
-constexpr std::int64_t waves = 4;
-
-// Simulated steps cost microseconds; beyond this many tokens of a run a part stands for the whole.
-constexpr double most_output = 4e6;
-
-std::int64_t replica_share(std::int64_t all, int replicas) {
-  return std::max<std::int64_t>(1, ceil_div(all, replicas));
+void fill_from_load(const ServedLoad& load, ServingEstimate& e) {
+  e.requests_per_s = load.requests_per_s;
+  e.output_per_s = load.output_per_s;
+  e.total_per_s = load.total_per_s;
+  e.ttft = load.ttft;
+  e.tpot = load.tpot;
+  e.e2e = load.e2e;
+  e.running = load.running;
+  e.preempted = load.preempted;
+  e.simulated = load.simulated;
+  e.saturated = load.saturated;
+  if (load.capacity > 0) e.capacity = load.capacity;
 }
 
-// Of a closed load so many times what may run at once are simulated: those beyond wait in line,
-// each for all before it.
-constexpr std::int64_t most_lines = 4;
-
-struct SimulatedLoad {
-  std::int64_t requests = 0, concurrency = 0;
-  double beyond = 0;  // in flight and not simulated
-  double rate = 0;
-  bool whole_run = false;
-};
-
-SimulatedLoad load_of(const ServingSpec& s, int dp, double capacity) {
-  SimulatedLoad load;
-  load.rate = s.arrival_rate / dp;
-  load.whole_run = s.requests > 0;
-  if (s.concurrency > 0) {
-    const std::int64_t all = replica_share(s.concurrency, dp);
-    load.concurrency = load.whole_run ? all : std::min(all, most_lines * s.limits.max_num_seqs);
-    load.beyond = static_cast<double>(all - load.concurrency);
-  }
-  if (s.requests > 0) {
-    load.requests = replica_share(s.requests, dp);
-  } else if (load.concurrency > 0) {
-    load.requests = std::max<std::int64_t>(16, load.concurrency * waves);
-  } else {
-    load.requests = open_requests;
-  }
-  const auto most = static_cast<std::int64_t>(most_output / s.output.mean);
-  load.requests =
-      std::max(std::min(load.requests, most), load.whole_run ? std::int64_t{1} : load.concurrency);
-  if (load.rate > capacity && !load.whole_run) load.requests = open_requests;
-  return load;
-}
-
-void fill_from_run(const ServedRun& run, int dp, ServingEstimate& e) {
-  e.requests_per_s = run.requests_per_s * dp;
-  e.output_per_s = run.output_per_s * dp;
-  e.total_per_s = run.total_per_s * dp;
-  e.ttft = run.ttft;
-  e.tpot = run.tpot;
-  e.e2e = run.e2e;
-  e.running = run.mean_running;
-  e.preempted = run.preempted;
-}
-
-// A wait in line, and a request's way to the engine and back, are outside its steps.
+// A request's way to the engine and back is outside its steps.
 void add_request(Seconds outside, ServingEstimate& e) {
   for (Latency* latency : {&e.ttft, &e.e2e}) {
     latency->mean += outside.value;
@@ -118,6 +76,24 @@ void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
     e.notes.push_back("swap_space holds preempted requests; here they are computed again");
 }
 
+// An open load so near to the capacity keeps queues longer than a run of some requests shows.
+constexpr double nearly_full = 0.9;
+
+void note_load(const ServingScenario& s, const ServedLoad& load, ServingEstimate& e) {
+  if (load.busy < e.sizes.dp) {
+    e.notes.push_back(fmt::format("{:.0f} of {} replicas have no request: there are fewer {}",
+                                  e.sizes.dp - load.busy, e.sizes.dp,
+                                  s.serving.concurrency > 0 ? "in flight" : "in the run"));
+  }
+  const double full = load.capacity > 0 ? s.serving.arrival_rate / load.capacity : 0;
+  if (full > nearly_full && full <= 1) {
+    e.notes.push_back(
+        fmt::format("arrivals take {:.0f} % of what the plan can do: latencies are of {} requests "
+                    "of a replica, and would still grow over more of them",
+                    100 * full, format_integer(load.simulated)));
+  }
+}
+
 // What both the simulated and the closed estimate know.
 struct ServingReady {
   ServingEstimate estimate;
@@ -145,11 +121,15 @@ void require_host_link(const ServingScenario& s) {
                     "add host_link.bandwidth_bytes_per_s to the device, or leave it out");
 }
 
-// Requests in flight in a replica: those of the load, or for all at once as many as run.
-double in_flight_of(const ServingSpec& s, int dp) {
-  if (s.concurrency > 0) return static_cast<double>(replica_share(s.concurrency, dp));
+// Requests in flight in a busy replica, and busy replicas: those of the load, or for all at once as
+// many as run.
+MeanShare in_flight_of(const ServingSpec& s, int dp) {
+  if (s.concurrency > 0) return mean_share(s.concurrency, dp);
   const auto most = static_cast<double>(s.limits.max_num_seqs);
-  return s.requests > 0 ? std::min(most, static_cast<double>(replica_share(s.requests, dp))) : most;
+  if (s.requests <= 0) return {most, static_cast<double>(dp)};
+  MeanShare share = mean_share(s.requests, dp);
+  share.share = std::min(most, share.share);
+  return share;
 }
 
 // Of an open load: Little's law, running = rate · time in the replica, found by halving.
@@ -168,16 +148,16 @@ double open_in_flight(const StepTimes& times, const ServingEstimate& e, const Se
 // last when all are answered; what of the mean is not decoding precedes the first token.
 void add_queue(const ServingSpec& s, int dp, SteadyState& state) {
   if (s.concurrency > 0 || s.arrival_rate > 0) return;
-  const auto all = static_cast<double>(replica_share(s.requests, dp));
+  const double all = mean_share(s.requests, dp).share;
   if (all <= state.running) return;
   state.e2e = Seconds((state.running + all) / (2 * state.requests_per_s));
   const Seconds decoding = state.tpot * std::max(0.0, s.output.mean - 1);
   state.ttft = max(state.ttft, state.e2e - decoding);
 }
 
-void fill_from_state(const SteadyState& state, const ServingSpec& s, int dp, double rate,
+void fill_from_state(const SteadyState& state, const ServingSpec& s, double rate,
                      ServingEstimate& e) {
-  e.requests_per_s = rate * dp;
+  e.requests_per_s = rate;
   e.output_per_s = e.requests_per_s * s.output.mean;
   e.total_per_s = e.requests_per_s * (s.output.mean + s.input.mean);
   e.ttft = {state.ttft.value, state.ttft.value};
@@ -214,25 +194,13 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   e.prompt = prompt_time(times, serving);
   e.pass = times.of(decode_load(serving, 1)).total();
   e.turning = turning_batch(times, serving);
-  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
-  e.capacity =
-      steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s * sizes.dp;
-  const SimulatedLoad load = load_of(serving, sizes.dp, e.capacity / sizes.dp);
-  e.saturated = serving.arrival_rate > e.capacity;
-  const auto requests = drawn_requests(serving.input, serving.output, load.rate, load.requests);
-  const ReplicaLimits limits{serving.limits,
-                             e.memory.blocks,
-                             serving.decode_only ? 1 : serving.prefix_hit_share,
-                             serving.engine.reserves_output,
-                             load.concurrency,
-                             load.whole_run};
-  const ServedRun run =
-      serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
-  fill_from_run(run, sizes.dp, e);
-  if (load.beyond > 0) add_request(Seconds(load.beyond / run.requests_per_s), e);
+  e.capacity = overloaded_rate(times, serving, e.memory) * sizes.dp;
+  const ServedLoad load = served_load(serving, e.memory, sizes.dp, times);
+  fill_from_load(load, e);
   add_request(serving.engine.constants.request, e);
-  StepLoad decode = decode_load(serving, std::max(1.0, run.mean_running));
-  if (run.mean_context > 0) decode.decode_context = decode.decodes * run.mean_context;
+  note_load(s, load, e);
+  StepLoad decode = decode_load(serving, std::max(1.0, load.running));
+  if (load.context > 0) decode.decode_context = decode.decodes * load.context;
   e.token = times.of(decode);
   e.stalled = max(Seconds(0), Seconds(e.tpot.mean) - e.token.total());
   price(s.cluster, e);
@@ -251,14 +219,14 @@ ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& siz
     return e;
   }
   const double rate = serving.arrival_rate / sizes.dp;
-  const double most = std::min(static_cast<double>(serving.limits.max_num_seqs), e.held);
-  e.capacity = steady_state(times, serving, e.memory, std::max(1.0, most)).requests_per_s;
+  e.capacity = overloaded_rate(times, serving, e.memory);
   e.saturated = rate > e.capacity;
-  const double in_flight =
-      rate > 0 ? open_in_flight(times, e, serving, rate) : in_flight_of(serving, sizes.dp);
-  SteadyState state = steady_state(times, serving, e.memory, in_flight);
+  MeanShare load = in_flight_of(serving, sizes.dp);
+  if (rate > 0) load = {open_in_flight(times, e, serving, rate), static_cast<double>(sizes.dp)};
+  SteadyState state = steady_state(times, serving, e.memory, load.share);
   add_queue(serving, sizes.dp, state);
-  fill_from_state(state, serving, sizes.dp, rate > 0 ? rate : state.requests_per_s, e);
+  const double answered = rate > 0 ? std::min(rate, e.capacity) : state.requests_per_s;
+  fill_from_state(state, serving, answered * load.busy, e);
   add_request(serving.engine.constants.request, e);
   e.capacity *= sizes.dp;
   e.token = times.of(decode_load(serving, std::max(1.0, state.running)));
@@ -304,7 +272,7 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.transfer = rates.transfer;
   e.capacity = rates.capacity;
   e.saturated = rates.saturated;
-  fill_from_state(tokens.state, serving, 1, rates.rate, e);
+  fill_from_state(tokens.state, serving, rates.rate, e);
   const double ttft = rates.ttft.value;
   const bool random = serving.arrival_rate > 0;
   e.ttft = {ttft, random ? ttft + 2 * rates.wait.value : ttft};
@@ -313,6 +281,11 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.token = tokens.state.step;
   e.notes.push_back(fmt::format("{} of {} devices take prompts alone; tokens a device are of all",
                                 prefill.devices(), e.devices));
+  if (serving.arrival_rate <= 0) {
+    e.notes.emplace_back(
+        "closed form: prompts are taken to follow one another evenly; those that come together "
+        "wait for one another, and their first tokens come later");
+  }
   price(s.cluster, e);
   return e;
 }
@@ -346,7 +319,7 @@ std::vector<LoadPoint> load_curve(const ServingScenario& s, const ServingSizes& 
     const double at = std::min(n, most);
     const SteadyState state = steady_state(times, serving, e.memory, at);
     curve.push_back({at * sizes.dp, state.requests_per_s * sizes.dp, state.output_per_s * sizes.dp,
-                     state.ttft, state.tpot});
+                     state.ttft + serving.engine.constants.request, state.tpot});
   }
   return curve;
 }

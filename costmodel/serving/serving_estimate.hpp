@@ -18,19 +18,20 @@ struct ServingEstimate {
   ServingMemory memory;
   bool fits = false;  // weights, activations and one request; else nothing below is known
   double held = 0;    // requests of the mean length that a replica's cache holds
-  // Over all replicas, from the simulation of one.
+  // Over all replicas, from the simulation of each kind of them.
   double requests_per_s = 0, output_per_s = 0, total_per_s = 0;
   Latency ttft, tpot, e2e;
-  double running = 0;      // requests that run in a replica, on average
-  StepParts token;         // a decode step of that batch: where a token's time goes
-  Seconds stalled;         // tpot beyond that: prompts of others
-  Seconds pass;            // one sequence alone: the least time of a token of this plan
-  Seconds prompt;          // one prompt alone
-  Seconds transfer;        // of a prompt's keys and values, of disaggregated plans
-  Bytes sent;              // ... and how many, from all devices of an instance
-  double turning = 0;      // turning_batch
-  double capacity = 0;     // requests a second that all replicas answer at most
-  bool saturated = false;  // an open load above that: latencies grow without end
+  double running = 0;          // requests that run in a replica that has any, on average
+  StepParts token;             // a decode step of that batch: where a token's time goes
+  Seconds stalled;             // tpot beyond that: prompts of others
+  Seconds pass;                // one sequence alone: the least time of a token of this plan
+  Seconds prompt;              // one prompt alone
+  Seconds transfer;            // of a prompt's keys and values, of disaggregated plans
+  Bytes sent;                  // ... and how many, from all devices of an instance
+  double turning = 0;          // turning_batch
+  double capacity = 0;         // requests a second that all replicas answer at most
+  bool saturated = false;      // an open load above that: latencies grow without end
+  std::int64_t simulated = 0;  // requests of a replica that the latencies are of; 0: closed form
   std::int64_t preempted = 0;
   double usd_per_million_output = 0;  // 0: no price known
   double usd_per_hour = 0;

@@ -80,6 +80,11 @@ void require_goal(const ServingScenario& s) {
 
 ServingPlan read_serving_plan(const Value& value) {
   MapReader reader(value, "plan");
+  if (value.find("base") != nullptr && !reader.is_auto("base")) {
+    throw ConfigError(reader.mark_of("base"), "the base of a plan is auto or nothing",
+                      "write {base: auto, tp: 8, ...}, or leave it out");
+  }
+  reader.optional("base");
   ServingPlan plan;
   plan.mark = value.mark;
   const auto size = [&](std::string_view name, Mark& mark) -> std::optional<int> {

@@ -40,51 +40,160 @@ Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
   return times.of(load).total() * steps;
 }
 
+namespace {
+
+// A cycle in which each of `n` running requests is answered once.
+struct Cycle {
+  Seconds whole, first, next;  // first: until a request's first token; next: between tokens
+  Seconds wait;                // of a request that arrives at any time, for what runs then
+  StepParts step;
+};
+
+struct CycleOf {
+  const StepTimes& times;
+  const ServingSpec& s;
+  double n = 0, steps = 0, own = 0;
+  bool arriving = false;  // at any time, so that a request meets n others; else n - 1
+
+  double budget() const { return static_cast<double>(s.limits.max_num_batched_tokens); }
+
+  // Requests with answers of one length that are in flight all the time end and start in groups.
+  bool alike() const { return s.output.p95 <= 0 && s.output.most <= 0 && !arriving; }
+
+  Seconds decoding_beside(double decodes, double prompts) const {
+    StepLoad load = decode_load(s, decodes);
+    add_prompts(load, s, own * prompts);
+    return times.of(load).total();
+  }
+};
+
+// Prompts that start in the same step, of those that come independently of one another: the mean
+// over steps that have any, and over prompts. `mean`: over all steps.
+struct Together {
+  double of_step = 1, of_prompt = 1;
+};
+Together independent(double mean) {
+  return {mean > 1e-6 ? mean / -std::expm1(-mean) : 1, 1 + mean};
+}
+
+// More prompts than steps: every step carries its share of them, within the budget.
+Cycle crowded_cycle(const CycleOf& c, double life) {
+  Cycle cycle;
+  const double rounds = std::max(life, c.n * (c.own + c.steps) / c.budget());
+  StepLoad load = decode_load(c.s, c.n * c.steps / rounds);
+  add_prompts(load, c.s, c.n * c.own / rounds);
+  cycle.step = c.times.of(load);
+  cycle.next = cycle.step.total();
+  cycle.whole = rounds * cycle.next;
+  cycle.first = cycle.whole - c.steps * cycle.next;
+  cycle.wait = cycle.next / 2;
+  return cycle;
+}
+
+// Prompts as many as a step's budget has room for, or a part of one, run beside the decoding of the
+// others, whose steps are longer by it.
+Cycle chunked_cycle(const CycleOf& c) {
+  Cycle cycle;
+  cycle.step = c.times.of(decode_load(c.s, c.n));
+  const Seconds plain = cycle.step.total();
+  if (c.own <= 0) {
+    cycle.whole = plain * (c.steps + 1);
+    cycle.first = cycle.next = plain;
+    cycle.wait = plain / 2;
+    return cycle;
+  }
+  // So many prompts and the decodes of the rest fill a step; where that is no whole number, the
+  // last one is cut and the steps are full all the same.
+  const double fit = std::max(1.0, (c.budget() - c.n) / std::max(1.0, c.own - 1));
+  Together together;
+  if (c.alike()) {
+    together.of_step = together.of_prompt = std::clamp(c.n, 1.0, fit);
+  } else if (fit > 1) {
+    together = independent(c.n / (1 + c.steps));
+    together = {std::min(together.of_step, fit), std::min(together.of_prompt, fit)};
+  }
+  const double chunks = std::ceil(c.own / std::max(1.0, c.budget() - (c.n - together.of_step)));
+  const double life = chunks + c.steps, mixed = c.n * chunks / together.of_step;
+  if (mixed > life) return crowded_cycle(c, life);
+  const Seconds longer = c.decoding_beside(c.n - together.of_step, together.of_step / chunks);
+  const double others = c.arriving ? std::min(mixed, c.steps) : std::max(0.0, mixed - chunks);
+  cycle.next = (longer * others + plain * (c.steps - others)) / c.steps;
+  cycle.whole = chunks * longer + c.steps * cycle.next;
+  cycle.first = chunks * c.decoding_beside(c.n - together.of_step, together.of_prompt / chunks);
+  // The rest of the step that runs; and those before it, as in M/D/1 (Pollaczek and Khinchine).
+  const double busy = std::min(0.99, mixed / life);
+  cycle.wait = busy * longer / 2 + (1 - busy) * plain / 2;
+  if (chunks > 1) cycle.wait += busy / (2 * (1 - busy)) * cycle.first;
+  return cycle;
+}
+
+// Prompts as many as the budget has room for interrupt the decoding of all others. Those of answers
+// of one length stay in step: all prompts stand before the first decode.
+Cycle whole_prompts_cycle(const CycleOf& c) {
+  const double fit = std::clamp(std::floor(c.budget() / c.own), 1.0, std::max(1.0, c.n));
+  const auto prefill = [&](double prompts) {
+    StepLoad load;
+    add_prompts(load, c.s, c.own * std::min(prompts, fit));
+    return c.times.of(load).total();
+  };
+  const auto rounds = [&](double prompts) { return std::max(1.0, prompts / fit); };
+  Cycle cycle;
+  cycle.step = c.times.of(decode_load(c.s, c.n));
+  const Seconds plain = cycle.step.total();
+  Together together = independent(c.n / c.steps);
+  if (c.alike()) together.of_step = together.of_prompt = std::max(1.0, c.n);
+  const Seconds stalls =
+      c.n / together.of_step * rounds(together.of_step) * prefill(together.of_step);
+  cycle.first = (1 + rounds(together.of_prompt)) / 2 * prefill(together.of_prompt);
+  const Seconds others = c.arriving ? stalls : max(Seconds(0), stalls - cycle.first);
+  cycle.next = plain + others / c.steps;
+  cycle.whole = cycle.first + c.steps * cycle.next;
+  const double busy = stalls / cycle.whole;
+  cycle.wait = busy * prefill(together.of_step) / 2 + (1 - busy) * plain / 2;
+  return cycle;
+}
+
+}  // namespace
+
+namespace {
+
+double running_at_most(const ServingSpec& s, const ServingMemory& memory, double in_flight) {
+  const double whole =
+      s.input.mean + (s.engine.reserves_output ? s.output.mean : s.output.mean / 2);
+  return std::min({in_flight, static_cast<double>(s.limits.max_num_seqs),
+                   std::max(1.0, memory.tokens / whole)});
+}
+
+Cycle cycle_of(const CycleOf& c) {
+  return c.s.limits.chunked_prefill || c.own <= 0 ? chunked_cycle(c) : whole_prompts_cycle(c);
+}
+
+double decodes_of(const ServingSpec& s) { return std::max(1.0, s.output.mean - 1); }
+
+}  // namespace
+
 SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
                          double in_flight) {
   SteadyState state;
-  const double whole =
-      s.input.mean + (s.engine.reserves_output ? s.output.mean : s.output.mean / 2);
-  state.running = std::min({in_flight, static_cast<double>(s.limits.max_num_seqs),
-                            std::max(1.0, memory.tokens / whole)});
-  const double n = state.running, steps = std::max(1.0, s.output.mean - 1), own = prefilled(s);
+  state.running = running_at_most(s, memory, in_flight);
+  const double steps = decodes_of(s);
+  const bool arriving = s.arrival_rate > 0;
   state.prompt = prompt_time(times, s);
-  const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
-  StepLoad load = decode_load(s, n);
-  Seconds cycle;  // in which every request of `running` is answered once
-  if (s.limits.chunked_prefill || own <= 0) {
-    // A request spends its prompt's steps without decoding; n is what both kinds are.
-    const double rate = n * own / (steps + 1);
-    if (n + rate <= budget) {
-      add_prompts(load, s, rate);
-      state.step = times.of(load);
-      cycle = state.step.total() * (steps + 1);
-      state.ttft = state.step.total();
-    } else {  // prompts wait for room in the steps
-      const double rounds = n * (own + steps) / budget;
-      load = decode_load(s, n * steps / rounds);
-      add_prompts(load, s, n * own / rounds);
-      state.step = times.of(load);
-      cycle = state.step.total() * rounds;
-      state.ttft = max(cycle - state.step.total() * steps, state.step.total());
-    }
-    state.tpot = state.step.total();
-  } else {
-    const double together = std::clamp(std::floor(budget / own), 1.0, std::max(1.0, n));
-    StepLoad prompts;
-    add_prompts(prompts, s, own * together);
-    const Seconds prefill = times.of(prompts).total();
-    state.step = times.of(load);
-    const Seconds stalls = prefill * (n / together);  // of a cycle
-    cycle = state.step.total() * steps + stalls;
-    state.ttft = prefill + state.step.total() / 2;
-    state.tpot = (cycle - prefill) / steps;
-  }
-  state.requests_per_s = n / cycle.value;
+  const Cycle cycle = cycle_of({times, s, state.running, steps, prefilled(s), arriving});
+  state.step = cycle.step;
+  state.tpot = cycle.next;
+  state.requests_per_s = state.running / cycle.whole.value;
   state.output_per_s = state.requests_per_s * s.output.mean;
-  state.e2e = Seconds(in_flight / state.requests_per_s);
-  state.ttft = max(state.ttft, state.e2e - steps * state.tpot);
+  const Seconds wait = arriving ? cycle.wait : Seconds(0);
+  state.e2e = Seconds(in_flight / state.requests_per_s) + wait;
+  state.ttft = max(cycle.first + wait, state.e2e - steps * state.tpot);
   return state;
+}
+
+double overloaded_rate(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory) {
+  const double held = requests_held(memory, s);
+  const double n = running_at_most(s, memory, std::max(1.0, held));
+  return n / cycle_of({times, s, n, decodes_of(s), prefilled(s), false}).whole.value;
 }
 
 double turning_batch(const StepTimes& times, const ServingSpec& s) {

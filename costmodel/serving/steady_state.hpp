@@ -18,11 +18,16 @@ struct SteadyState {
 };
 
 // `in_flight` requests of the mean lengths in a replica, without end; those that neither
-// max_num_seqs nor the cache has room for wait. Chunked: each of a request's output steps carries
-// its share of the prompts, running · input / output tokens, within the step's budget. Else prompts
-// interrupt the decoding of all others. Throws nothing; the memory must fit one request.
+// max_num_seqs nor the cache has room for wait. Chunked: a prompt takes the room that decoding
+// leaves in its steps, which are longer by it for the others. Else prompts interrupt the decoding
+// of all others. Of an open load a first token also waits for the step that runs and for prompts
+// before it. Throws nothing; the memory must fit one request.
 SteadyState steady_state(const StepTimes& times, const ServingSpec& serving,
                          const ServingMemory& memory, double in_flight);
+
+// Requests a second that a replica answers while more wait than run, whatever the scenario's load.
+double overloaded_rate(const StepTimes& times, const ServingSpec& serving,
+                       const ServingMemory& memory);
 
 // The load of a step that decodes `running` sequences in the middle of their answers.
 StepLoad decode_load(const ServingSpec& serving, double running);

@@ -96,8 +96,9 @@ CommandResult import_command(const Session& session) {
   }
   if (operands[0] == "vllm") {
     const std::string text = costmodel::read_file(operands[1], costmodel::config_limits);
-    return finished(
-        session, import_vllm(text, operands[1], costmodel::config_names(session.path, "models")));
+    return finished(session,
+                    import_vllm(text, operands[1], costmodel::config_names(session.path, "models"),
+                                costmodel::config_names(session.path, "engines")));
   }
   static constexpr std::array<std::string_view, 5> jobs{"megatron", "megatron-bridge", "nemo",
                                                         "torchtitan", "deepspeed"};

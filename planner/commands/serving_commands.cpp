@@ -11,7 +11,7 @@
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/report/html_table.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/serving/engine_arguments.hpp"
+#include "planner/serving/engine_launch.hpp"
 #include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_fit.hpp"
 #include "planner/serving/serving_interval.hpp"

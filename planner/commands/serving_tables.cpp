@@ -22,7 +22,7 @@ using costmodel::Value;
 
 namespace {
 
-constexpr const char* none_keeps = "no plan fits and keeps the bound";
+constexpr const char* none_keeps = "no plan fits and keeps what is asked";
 
 struct ServedPoint {
   std::vector<std::string> cells;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -16,10 +19,7 @@ namespace planner {
 
 using costmodel::ConfigError;
 using costmodel::scalar_value;
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
 using costmodel::Value;
-using costmodel::WeightFormat;
 
 namespace {
 
@@ -46,9 +46,32 @@ std::string long_name(const std::string& name) {
 
 bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
+// The word after which vLLM's arguments stand: "vllm" itself, its module or its image.
+std::size_t after_engine(const ShellWords& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (!is_flag(word) && word.find("vllm") != std::string::npos) return i + 1;
+  }
+  return words.size();
+}
+
+// Those that start the engine; or, of arguments alone, those that begin with one.
+std::vector<ShellWords> engine_commands(const ShellScript& script) {
+  std::vector<ShellWords> all;
+  for (const ShellWords& words : script.commands) {
+    const std::size_t at = after_engine(words);
+    if (at < words.size())
+      all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+  }
+  if (!all.empty()) return all;
+  for (const ShellWords& words : script.commands)
+    if (!words.empty() && is_flag(words.front().text)) all.push_back(words);
+  return all;
+}
+
 Arguments of_commands(const ShellScript& script) {
   Arguments all;
-  for (const ShellWords& words : script.commands) {
+  for (const ShellWords& words : engine_commands(script)) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       const std::string& word = words[i].text;
       if (word == "serve" && i + 1 < words.size() && !is_flag(words[i + 1].text))
@@ -93,29 +116,31 @@ std::string model_name(std::string name, const std::vector<std::string>& models)
   return best;
 }
 
+// "" for a word of no format of ours.
 std::string weights_of_words(const std::string& quantization) {
-  if (quantization.find("fp8") != std::string::npos) return "fp8";
-  if (quantization.find("awq") != std::string::npos ||
-      quantization.find("gptq") != std::string::npos)
-    return "int4";
-  return quantization.find("w8a8") != std::string::npos || quantization == "compressed-tensors" ||
-                 quantization == "ascend"
-             ? "int8"
-             : "bf16";
+  const auto says = [&](const char* word) { return quantization.find(word) != std::string::npos; };
+  if (says("fp4")) return "nvfp4";
+  if (says("fp8")) return "fp8";
+  if (says("awq") || says("gptq")) return "int4";
+  if (says("w8a8") || quantization == "compressed-tensors" || quantization == "ascend")
+    return "int8";
+  return quantization == "none" || quantization == "true" ? "bf16" : "";
 }
 
 // Arguments whose value goes to a key of `serving` or `plan` as it is.
 struct Renamed {
   std::string_view theirs, part, ours;
+  bool whole = true;  // a whole number, 1 or more
 };
-constexpr std::array renamed{Renamed{"tensor-parallel-size", "plan", "tp"},
-                             Renamed{"pipeline-parallel-size", "plan", "pp"},
-                             Renamed{"data-parallel-size", "plan", "dp"},
-                             Renamed{"block-size", "serving", "block_size"},
-                             Renamed{"gpu-memory-utilization", "serving", "gpu_memory_utilization"},
-                             Renamed{"max-num-seqs", "serving", "max_num_seqs"},
-                             Renamed{"max-num-batched-tokens", "serving", "max_num_batched_tokens"},
-                             Renamed{"enable-chunked-prefill", "serving", "chunked_prefill"}};
+constexpr std::array renamed{
+    Renamed{"tensor-parallel-size", "plan", "tp"},
+    Renamed{"pipeline-parallel-size", "plan", "pp"},
+    Renamed{"data-parallel-size", "plan", "dp"},
+    Renamed{"block-size", "serving", "block_size"},
+    Renamed{"gpu-memory-utilization", "serving", "gpu_memory_utilization", false},
+    Renamed{"max-num-seqs", "serving", "max_num_seqs"},
+    Renamed{"max-num-batched-tokens", "serving", "max_num_batched_tokens"},
+    Renamed{"enable-chunked-prefill", "serving", "chunked_prefill", false}};
 
 std::string gib_of(const std::string& text, const std::string& file) {
   const auto n = costmodel::parse_count(text);
@@ -126,6 +151,15 @@ std::string gib_of(const std::string& text, const std::string& file) {
   return fmt::format("{:.0f}", *n * gibibyte);
 }
 
+void require_whole(const std::string& name, const std::string& value, const std::string& file) {
+  const auto n = costmodel::parse_count(value);
+  if (n && *n >= 1 && *n == std::floor(*n)) return;
+  throw ConfigError(
+      {file, 0, 0},
+      fmt::format("--{} is {}, no whole number from 1 on", name, costmodel::quote(value)),
+      "write a number, such as 8");
+}
+
 bool take_special(const std::string& name, const std::string& value, const std::string& file,
                   Value& serving, ImportedJob& job) {
   if (name == "swap-space") {
@@ -133,7 +167,9 @@ bool take_special(const std::string& name, const std::string& value, const std::
   } else if (name == "cpu-offload-gb") {
     serving.set("cpu_offload_bytes", scalar_value(gib_of(value, file)));
   } else if (name == "quantization") {
-    serving.set("weights", scalar_value(weights_of_words(value)));
+    const std::string weights = weights_of_words(value);
+    if (weights.empty()) return false;
+    serving.set("weights", scalar_value(weights));
   } else if (name == "kv-cache-dtype") {
     serving.set("kv_cache", scalar_value(value.starts_with("fp8") ? "fp8" : "bf16"));
   } else if (name == "enable-prefix-caching") {
@@ -141,9 +177,61 @@ bool take_special(const std::string& name, const std::string& value, const std::
         "prefix caching is on: set serving.prefix_hit_share to the part of "
         "prompt tokens that it finds");
   } else {
-    return name == "dtype" || name == "enable-expert-parallel";
+    return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
+           name.starts_with("data-parallel-") || name == "distributed-executor-backend";
   }
   return true;
+}
+
+constexpr const char* usual_engine = "vllm-0.9";
+
+struct SaidEngine {
+  std::string stack, version;
+};
+
+// 6 of "0.6", 1002 of "1.2.3"; -1 for what is no version.
+int release_of(std::string_view version) {
+  int major = 0, minor = 0;
+  const char* end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return -1;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  return second.ec == std::errc() ? major * 1000 + minor : -1;
+}
+
+// Of an image (vllm/vllm-openai:v0.6.3) or a package (vllm==0.6.3).
+std::string said_version(const std::string& text) {
+  for (std::size_t at = text.find("vllm"); at != std::string::npos;
+       at = text.find("vllm", at + 1)) {
+    std::size_t end = at;
+    const auto in_name = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-';
+    };
+    while (end < text.size() && in_name(static_cast<unsigned char>(text[end]))) ++end;
+    const std::size_t number = text.find_first_not_of(":=v", end);
+    if (number == end || number == std::string::npos || release_of(text.substr(number, 16)) < 0)
+      continue;
+    return text.substr(number, text.find_first_not_of("0123456789.", number) - number);
+  }
+  return "";
+}
+
+// The latest of our engines that is not later than the version that the text says.
+std::optional<SaidEngine> said_engine(const std::string& text,
+                                      const std::vector<std::string>& engines) {
+  constexpr std::string_view family = "vllm-";
+  const std::string version = said_version(text);
+  std::string best;
+  int latest = -1;
+  for (const std::string& name : engines) {
+    if (!name.starts_with(family)) continue;
+    const int release = release_of(std::string_view(name).substr(family.size()));
+    if (release > release_of(version) || release <= latest) continue;
+    latest = release;
+    best = name;
+  }
+  if (best.empty()) return {};
+  return SaidEngine{best, version};
 }
 
 void require_missing(ImportedJob& job, Value& part, const std::string& prefix,
@@ -153,125 +241,11 @@ void require_missing(ImportedJob& job, Value& part, const std::string& prefix,
   job.missing.push_back({prefix + key, remedy});
 }
 
-std::string vllm_quantization(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::fp8: return "fp8";
-    case WeightFormat::int8: return "compressed-tensors";
-    case WeightFormat::int4: return "awq_marlin";
-    case WeightFormat::nvfp4: return "modelopt_fp4";
-    case WeightFormat::bf16:
-    case WeightFormat::fp16:
-    case WeightFormat::fp32: break;
-  }
-  return "";
-}
-
-Arguments vllm_arguments(const ServingScenario& s, const ServingSizes& sizes) {
-  const auto& limits = s.serving.limits;
-  Arguments all{{"tensor-parallel-size", std::to_string(sizes.tp)},
-                {"pipeline-parallel-size", std::to_string(sizes.pp)}};
-  if (sizes.dp > 1) all.emplace_back("data-parallel-size", std::to_string(sizes.dp));
-  if (sizes.ep > 1) all.emplace_back("enable-expert-parallel", "");
-  all.emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
-  all.emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
-  all.emplace_back(limits.chunked_prefill ? "enable-chunked-prefill" : "no-enable-chunked-prefill",
-                   "");
-  all.emplace_back("gpu-memory-utilization", fmt::format("{:g}", limits.gpu_memory_utilization));
-  all.emplace_back("block-size", std::to_string(limits.block_size));
-  if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
-  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
-  const std::string quantization = vllm_quantization(s.serving.weights);
-  if (!quantization.empty()) all.emplace_back("quantization", quantization);
-  if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
-  if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
-  const auto gib = [](costmodel::Bytes b) { return fmt::format("{:g}", b.value / gibibyte); };
-  if (s.serving.swap_space.value > 0) all.emplace_back("swap-space", gib(s.serving.swap_space));
-  if (s.serving.cpu_offload.value > 0)
-    all.emplace_back("cpu-offload-gb", gib(s.serving.cpu_offload));
-  return all;
-}
-
-// With data-parallel attention SGLang's tensor size counts all devices (docs, "DeepSeek usage").
-Arguments sglang_arguments(const ServingScenario& s, const ServingSizes& sizes) {
-  const auto& limits = s.serving.limits;
-  const bool spread = sizes.spreads_experts();
-  Arguments all{{"tp-size", std::to_string(spread ? sizes.tp * sizes.dp : sizes.tp)},
-                {"pp-size", std::to_string(sizes.pp)}};
-  if (sizes.dp > 1) all.emplace_back("dp-size", std::to_string(sizes.dp));
-  if (spread) all.emplace_back("enable-dp-attention", "");
-  if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
-  all.emplace_back("max-running-requests", std::to_string(limits.max_num_seqs));
-  all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens));
-  if (limits.chunked_prefill) all.emplace_back("enable-mixed-chunk", "");
-  all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
-  all.emplace_back("page-size", std::to_string(limits.block_size));
-  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
-  if (s.serving.weights == WeightFormat::fp8) all.emplace_back("quantization", "fp8");
-  if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
-  if (s.serving.weights == WeightFormat::int4) all.emplace_back("quantization", "awq_marlin");
-  if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
-  if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
-  if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
-  return all;
-}
-
-void add_launch_notes(const ServingScenario& s, const ServingSizes& sizes, bool vllm,
-                      EngineLaunch& launch) {
-  if (s.serving.weights == WeightFormat::int8 || s.serving.weights == WeightFormat::int4 ||
-      s.serving.weights == WeightFormat::nvfp4) {
-    launch.notes.push_back(
-        fmt::format("{} weights need a checkpoint of that format: name it in MODEL",
-                    to_string(s.serving.weights)));
-  }
-  if (sizes.devices() > s.cluster.devices_per_node) {
-    launch.notes.emplace_back(
-        vllm ? "more than a node: start Ray on all of them, and add --distributed-executor-backend "
-               "ray"
-             : "more than a node: add --nnodes, --node-rank and --dist-init-addr on each");
-  }
-  if (!vllm && s.serving.swap_space.value + s.serving.cpu_offload.value > 0)
-    launch.notes.emplace_back("SGLang has no words for swap_space and cpu_offload: left out");
-}
-
 }  // namespace
 
-std::vector<std::vector<int>> tensor_groups(const ServingSizes& sizes) {
-  std::vector<std::vector<int>> groups(static_cast<std::size_t>(sizes.pp));
-  for (int rank = 0; rank < sizes.replica(); ++rank)
-    groups[static_cast<std::size_t>(rank / sizes.tp)].push_back(rank);
-  return groups;
-}
-
-EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
-                           const std::string& target) {
-  const bool vllm = target == "vllm";
-  if (!vllm && target != "sglang") {
-    throw ConfigError({},
-                      target.empty() ? "shardplan: export lacks --to"
-                                     : fmt::format("shardplan: cannot export serving to {}",
-                                                   costmodel::quote(target)),
-                      "allowed: --to vllm, sglang");
-  }
-  if (s.plan.disaggregation) {
-    throw ConfigError(s.plan.mark, "prompts and decoding on devices of their own are two launches",
-                      "export each with plan.tp, pp, ep and dp of its own");
-  }
-  EngineLaunch launch;
-  launch.arguments = vllm ? vllm_arguments(s, sizes) : sglang_arguments(s, sizes);
-  launch.text = fmt::format("#!/usr/bin/env bash\n# {} on {} devices\nset -euo pipefail\n\n",
-                            costmodel::printable(s.model_text), sizes.devices());
-  launch.text += "MODEL=${MODEL:?the checkpoint: a name of the Hugging Face hub, or a folder}\n\n";
-  launch.text +=
-      vllm ? "vllm serve \"$MODEL\"" : "python3 -m sglang.launch_server --model-path \"$MODEL\"";
-  for (const auto& [name, value] : launch.arguments)
-    launch.text += fmt::format(" \\\n  --{}{}{}", name, value.empty() ? "" : " ", value);
-  launch.text += " \"$@\"\n";
-  add_launch_notes(s, sizes, vllm, launch);
-  return launch;
-}
-
 ImportedJob import_vllm(const std::string& text, const std::string& file,
-                        const std::vector<std::string>& models) {
+                        const std::vector<std::string>& models,
+                        const std::vector<std::string>& engines) {
   ImportedJob job;
   Value serving, plan, cluster;
   std::string model;
@@ -281,11 +255,13 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
     const auto at = std::find_if(renamed.begin(), renamed.end(),
                                  [&](const Renamed& row) { return row.theirs == name; });
     if (at != renamed.end()) {
+      if (at->whole) require_whole(name, value, file);
       (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
       known = true;
     } else if (name == "model") {
       model = model_name(value, models);
-      if (model.empty()) job.left_out.push_back("model " + value + ": no model of ours");
+      if (model.empty() && !value.empty())
+        job.left_out.push_back("model " + value + ": no model of ours");
       known = true;
     } else if (take_special(name, value, file, serving, job)) {
       experts = experts || name == "enable-expert-parallel";
@@ -313,7 +289,8 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
   require_missing(job, root, "", "model", "see `shardplan list models`");
   root.set("cluster", cluster);
   Value engine;
-  engine.set("stack", scalar_value("vllm-0.9"));
+  const auto said = said_engine(text, engines);
+  engine.set("stack", scalar_value(said ? said->stack : usual_engine));
   for (const auto& entry : serving.entries) engine.set(entry.key, entry.value);
   require_missing(job, engine, "serving.", "input_tokens", "mean tokens of a prompt");
   require_missing(job, engine, "serving.", "output_tokens", "mean tokens of an answer");
@@ -321,7 +298,11 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
                   "requests a second; or concurrency: N in its place");
   root.set("serving", engine);
   root.set("plan", plan.is_map() ? plan : costmodel::parse_yaml("{tp: 1}", file));
-  job.notes.emplace_back("stack vllm-0.9 is assumed: the arguments do not say the version");
+  job.notes.push_back(
+      said ? fmt::format("stack {} stands for version {}", said->stack, said->version)
+           : fmt::format("stack {} is assumed: nothing here says the version; write serving.stack "
+                         "(shardplan list engines) where it is another",
+                         usual_engine));
   return job;
 }
 

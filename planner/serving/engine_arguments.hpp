@@ -1,37 +1,19 @@
-// Words of inference engines: vLLM's engine arguments in, vLLM's and SGLang's launch out.
-//
-// vLLM lays its workers out as rank = pp_rank · tp + tp_rank: with pp 2 and tp 4 the replica's
-// tensor groups are [[0, 1, 2, 3], [4, 5, 6, 7]] (vllm/distributed/parallel_state.py,
-// initialize_model_parallel: ranks reshaped to dp x pp x tp).
+// vLLM's engine arguments in.
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "costmodel/serving/serving_estimate.hpp"
 #include "planner/exchange/imported_job.hpp"
 
 namespace planner {
 
-struct EngineLaunch {
-  std::string text;                                            // a shell script
-  std::vector<std::pair<std::string, std::string>> arguments;  // "tensor-parallel-size", "2"
-  std::vector<std::string> notes;
-};
-
-// `target`: "vllm" or "sglang". Throws ConfigError for another one, and for a plan that a single
-// launch has no words for.
-EngineLaunch engine_launch(const costmodel::ServingScenario& scenario,
-                           const costmodel::ServingSizes& sizes, const std::string& target);
-
 // A scenario from vLLM's engine arguments: a command (`vllm serve MODEL --tensor-parallel-size 2`)
 // or a YAML map of them. `models`: names of ours, one of which MODEL may be. What a scenario needs
-// besides is REPLACE. Throws ConfigError for a text that holds no such argument.
+// besides is REPLACE. `engines`: names of ours, of which the script's version of vLLM chooses one.
+// Throws ConfigError for a text that holds no such argument, and for one that is no number.
 ImportedJob import_vllm(const std::string& text, const std::string& file,
-                        const std::vector<std::string>& models);
-
-// The ranks of a replica's tensor groups, stage by stage, in vLLM's order.
-std::vector<std::vector<int>> tensor_groups(const costmodel::ServingSizes& sizes);
+                        const std::vector<std::string>& models,
+                        const std::vector<std::string>& engines);
 
 }  // namespace planner

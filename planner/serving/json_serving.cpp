@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/base/json_text.hpp"
+#include "planner/serving/serving_bounds.hpp"
+#include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_report.hpp"
 #include "planner/serving/tensor_ladder.hpp"
 
@@ -52,20 +54,33 @@ Json token_json(const ServingEstimate& e) {
           {"others_prompts_s", e.stalled.value}};
 }
 
-Json estimate_of(const ServingEstimate& e, const ServingFit& fit) {
+Json bounds_json(const ServingScenario& s, const ServingEstimate& e) {
+  Json all = Json::array();
+  for (const AskedBound& bound : asked_bounds(s, e)) {
+    all.push_back({{"key", std::string("serving.") + std::string(bound.key)},
+                   {"limit", bound.limit},
+                   {"predicted", bound.reported},
+                   {"kept", bound.kept}});
+  }
+  return all;
+}
+
+Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit) {
   Json json{{"plan", sizes_json(e.sizes)},
             {"weights", to_string(e.weights)},
             {"fits", e.fits},
             {"memory", memory_of(e)}};
   if (!e.fits) return json;
   json["output_tokens_per_s"] = e.output_per_s;
-  json["output_tokens_per_s_interval"] = {e.output_per_s * fit.intervals[0][0],
-                                          e.output_per_s * fit.intervals[0][1]};
+  const auto rates = output_interval(s, e, fit.intervals[0]);
+  json["output_tokens_per_s_interval"] = {rates[0], rates[1]};
   json["output_tokens_per_s_per_device"] = e.per_device();
   json["total_tokens_per_s"] = e.total_per_s;
   json["requests_per_s"] = e.requests_per_s;
   json["capacity_requests_per_s"] = e.capacity;
   json["saturated"] = e.saturated;
+  json["simulated_requests"] = e.simulated > 0 ? Json(e.simulated) : Json();
+  json["bounds"] = bounds_json(s, e);
   json["first_token"] = latency_json(e.ttft, fit.intervals[2]);
   json["next_token"] = latency_json(e.tpot, fit.intervals[1]);
   json["answer"] = latency_json(e.e2e, fit.intervals[3]);
@@ -86,8 +101,8 @@ Json pools_json(const std::optional<costmodel::Disaggregation>& apart) {
   return {{"prefill", sizes_json(apart->prefill)}, {"decode", sizes_json(apart->decode)}};
 }
 
-Json candidate_json(const ServingCandidate& c, const ServingFit& fit) {
-  Json json = estimate_of(c.estimate, fit);
+Json candidate_json(const ServingScenario& s, const ServingCandidate& c, const ServingFit& fit) {
+  Json json = estimate_of(s, c.estimate, fit);
   json["disaggregation"] = pools_json(c.choice.apart);
   json["max_num_seqs"] = c.choice.max_num_seqs;
   json["max_num_batched_tokens"] = c.choice.max_num_batched_tokens;
@@ -99,7 +114,7 @@ Json candidate_json(const ServingCandidate& c, const ServingFit& fit) {
 std::string serving_json(const ServingScenario& s, const ServingEstimate& e,
                          const ServingFit& fit) {
   Json json{{"scenario", s.name}, {"workload", "inference"}};
-  json.update(estimate_of(e, fit));
+  json.update(estimate_of(s, e, fit));
   if (s.plan.disaggregation) json["disaggregation"] = pools_json(s.plan.disaggregation);
   if (e.fits && !s.plan.disaggregation) {
     Json curve = Json::array();
@@ -119,18 +134,21 @@ std::string serving_json(const ServingScenario& s, const ServingEstimate& e,
 
 std::string serving_search_json(const ServingScenario& s, const ServingSearch& found,
                                 const ServingFit& fit) {
-  Json plans = Json::array(), front = Json::array();
-  for (const auto& c : found.best) plans.push_back(candidate_json(c, fit));
-  for (const auto& c : found.front) front.push_back(candidate_json(c, fit));
+  const auto plans_json = [&](const std::vector<ServingCandidate>& candidates) {
+    Json all = Json::array();
+    for (const auto& c : candidates) all.push_back(candidate_json(s, c, fit));
+    return all;
+  };
   Json split;
   if (found.apart) {
     split = pools_json(found.apart->choice.apart);
-    split["estimate"] = estimate_of(found.apart->estimate, fit);
+    split["estimate"] = estimate_of(s, found.apart->estimate, fit);
   }
   return costmodel::json_text(Json{{"scenario", s.name},
                                    {"workload", "inference"},
-                                   {"plans", plans},
-                                   {"front", front},
+                                   {"plans", plans_json(found.best)},
+                                   {"nearest", plans_json(found.nearest)},
+                                   {"front", plans_json(found.front)},
                                    {"split", split},
                                    {"remedies", found.remedies},
                                    {"search",
@@ -138,6 +156,8 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
                                      {"plans_apart", found.apart_choices},
                                      {"fit", found.fit},
                                      {"keep_bound", found.keep},
+                                     {"simulated", found.simulated},
+                                     {"missed_when_simulated", found.broken},
                                      {"proved", !found.best.empty()}}},
                                    {"basis", fit.basis}});
 }

@@ -142,4 +142,14 @@ double covered(const std::vector<ServingRun>& runs, ServingMetric metric) {
   return all == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(all);
 }
 
+std::array<double, 2> output_interval(const costmodel::ServingScenario& s,
+                                      const costmodel::ServingEstimate& e,
+                                      const std::array<double, 2>& rate) {
+  if (s.serving.arrival_rate <= 0) return {e.output_per_s * rate[0], e.output_per_s * rate[1]};
+  const double able = std::max(e.output_per_s, e.capacity * s.serving.output.mean);
+  const double asked = s.serving.arrival_rate * s.serving.output.mean;
+  return {std::min(e.output_per_s, able * rate[0]),
+          std::max(e.output_per_s, std::min(asked, able * rate[1]))};
+}
+
 }  // namespace planner

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "costmodel/serving/engine.hpp"
+#include "costmodel/serving/serving_estimate.hpp"
 #include "planner/serving/serving_evidence.hpp"
 
 namespace planner {
@@ -32,5 +33,11 @@ void set_intervals(const std::vector<ServingRun>& runs, costmodel::ServingFit& f
 
 // The part of a metric's figures inside intervals that rest on the other sources alone.
 double covered(const std::vector<ServingRun>& runs, ServingMetric metric);
+
+// Output tokens/s between which a plan lies, `rate`: measured / predicted. Of an open load no more
+// than arrives, and less only where the plan may not answer it.
+std::array<double, 2> output_interval(const costmodel::ServingScenario& scenario,
+                                      const costmodel::ServingEstimate& estimate,
+                                      const std::array<double, 2>& rate);
 
 }  // namespace planner

@@ -7,6 +7,8 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/report/html_table.hpp"
+#include "planner/serving/serving_bounds.hpp"
+#include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_report.hpp"
 
 namespace planner {
@@ -54,14 +56,18 @@ std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const S
     html += tile(to_string(e.sizes), "plan");
   }
   if (e.fits) {
-    html += tile(
-        costmodel::format_integer(static_cast<long long>(e.output_per_s)),
-        fmt::format("output tokens/s, 90 % interval {:.0f} to {:.0f}",
-                    e.output_per_s * fit.intervals[0][0], e.output_per_s * fit.intervals[0][1]));
+    const auto rates = output_interval(s, e, fit.intervals[0]);
+    html +=
+        tile(costmodel::format_integer(static_cast<long long>(e.output_per_s)),
+             fmt::format("output tokens/s, 90 % interval {:.0f} to {:.0f}", rates[0], rates[1]));
     html += time(e.ttft.mean, fit.intervals[2], "first token");
     html += time(e.tpot.mean, fit.intervals[1], "next tokens");
     if (e.usd_per_million_output > 0)
       html += tile(fmt::format("{:.3g} $", e.usd_per_million_output), "a million output tokens");
+  }
+  if (e.fits) {
+    for (const AskedBound& bound : asked_bounds(s, e))
+      html += tile(bound.kept ? "kept" : "missed", to_string(bound));
   }
   html += tile(e.fits ? format_bytes(e.memory.cache) : "does not fit",
                fmt::format("for keys and values beside {} of weights, of {}",
@@ -149,8 +155,11 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
                                 const ServingFit& fit) {
   std::string html;
   if (found.best.empty()) {
-    html += section(found.any_fits() ? "No plan keeps the bound" : "Nothing fits",
-                    sentences(found.remedies));
+    html += section(unanswered_title(found), sentences(found.remedies));
+    if (!found.nearest.empty()) {
+      html += section("Nearest, simulated: none keeps what is asked",
+                      wide_table(serving_ranking(found.nearest)));
+    }
   } else {
     const ServingCandidate& best = found.best.front();
     html += estimate_html(with_choice(s, best.choice), best.estimate, fit);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
+#include "planner/serving/serving_bounds.hpp"
 
 namespace planner {
 
@@ -30,6 +31,11 @@ std::string sizes_text(const ServingChoice& c) {
                        text(c.apart->decode), to_string(c.weights));
   }
   return fmt::format("{}, {}", text(c.sizes), to_string(c.weights));
+}
+
+// As evaluate reports it.
+ServingEstimate reported(const ServingScenario& s, const ServingCandidate& c) {
+  return planned_estimate(with_choice(s, c.choice));
 }
 
 void add_budget(const ServingScenario& s, std::vector<std::string>& all) {
@@ -62,18 +68,20 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
 
 // The shortest `name` of any plan, where it exceeds the bound.
 template <class Latency>
-void add_shortest(const std::vector<ServingCandidate>& fit, const char* name, const char* key,
-                  Seconds bound, Latency latency, std::vector<std::string>& all) {
+void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                  const char* name, const char* key, Seconds bound, Latency latency,
+                  std::vector<std::string>& all) {
   if (bound.value <= 0) return;
   const auto at = std::min_element(fit.begin(), fit.end(), [&](const auto& a, const auto& b) {
     return latency(a.estimate) < latency(b.estimate);
   });
-  const Seconds shortest(latency(at->estimate));
+  const Seconds shortest(latency(reported(s, *at)));
   if (shortest <= bound) return;
-  all.push_back(fmt::format(
-      "The shortest {} of any plan is {}, by {}: allow that (--set "
-      "serving.latency_bound.{}={:.3g}).",
-      name, format_seconds(shortest), sizes_text(at->choice), key, shortest.value * rounding_up));
+  all.push_back(
+      fmt::format("The shortest {} of any plan is {}, by {} with batches of {}: allow that (--set "
+                  "serving.latency_bound.{}={:.3g}).",
+                  name, format_seconds(shortest), sizes_text(at->choice), at->choice.max_num_seqs,
+                  key, shortest.value * rounding_up));
 }
 
 void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
@@ -103,11 +111,12 @@ void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit
       *std::max_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
         return a->estimate.output_per_s < b->estimate.output_per_s;
       });
-  const double output = fastest->estimate.output_per_s;
+  const double output = reported(s, *fastest).output_per_s;
   const std::int64_t devices = affordable_devices(s);
   if (output < goal.output_per_s) {
     all.push_back(fmt::format(
-        "The most tokens/s that keep the latency bound are {}, by {}, of {} wanted{}.",
+        "The most tokens/s{} are {}, by {}, of {} wanted{}.",
+        s.serving.bound.any() ? " that keep the latency bound" : "",
         format_integer(std::llround(output)), sizes_text(fastest->choice),
         format_integer(std::llround(goal.output_per_s)),
         devices < s.cluster.devices ? " (on the devices that the budget pays for)" : ""));
@@ -125,7 +134,7 @@ void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit
       *std::min_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
         return a->estimate.usd_per_million_output < b->estimate.usd_per_million_output;
       });
-  const double usd = cheapest->estimate.usd_per_million_output;
+  const double usd = reported(s, *cheapest).usd_per_million_output;
   if (usd <= goal.usd_per_million) return;
   all.push_back(
       fmt::format("The cheapest million tokens cost {:.3g} dollars, by {}: allow that (--set "
@@ -133,26 +142,43 @@ void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit
                   usd, sizes_text(cheapest->choice), usd * rounding_up));
 }
 
+std::size_t asked_count(const ServingScenario& s) {
+  return asked_bounds(s, {}).size() + (s.serving.arrival_rate > 0 ? 1 : 0);
+}
+
+std::string nearest_text(const ServingScenario& s, const ServingCandidate& c) {
+  std::vector<std::string> parts;
+  for (const AskedBound& bound : asked_bounds(s, c.estimate)) parts.push_back(to_string(bound));
+  if (c.estimate.saturated) {
+    parts.push_back(fmt::format("{:.3g} requests a second arrive, {:.3g} are answered",
+                                s.serving.arrival_rate, c.estimate.capacity));
+  }
+  return fmt::format("Nearest of those simulated, {} with batches of {}: {}.", sizes_text(c.choice),
+                     c.choice.max_num_seqs, fmt::join(parts, "; "));
+}
+
 }  // namespace
 
 std::vector<std::string> serving_remedies(const ServingScenario& s,
-                                          const std::vector<ServingCandidate>& fit) {
+                                          const std::vector<ServingCandidate>& fit,
+                                          const std::vector<ServingCandidate>& nearest) {
   if (fit.empty()) return larger_devices(s);
   std::vector<std::string> all;
   const auto& bound = s.serving.bound;
   add_shortest(
-      fit, "time a token", "tpot_s", bound.tpot,
+      s, fit, "time a token", "tpot_s", bound.tpot,
       [](const ServingEstimate& e) { return e.tpot.mean; }, all);
   add_shortest(
-      fit, "first token", "ttft_s", bound.ttft,
+      s, fit, "first token", "ttft_s", bound.ttft,
       [](const ServingEstimate& e) { return e.ttft.mean; }, all);
   add_shortest(
-      fit, "answer", "e2e_s", bound.e2e, [](const ServingEstimate& e) { return e.e2e.mean; }, all);
+      s, fit, "answer", "e2e_s", bound.e2e, [](const ServingEstimate& e) { return e.e2e.mean; },
+      all);
   add_arrivals(s, fit, all);
   add_goal(s, fit, all);
-  if (all.empty()) {
+  if (all.empty() && asked_count(s) > 1)
     all.emplace_back("Each bound alone can be kept, all together by no plan: loosen one of them.");
-  }
+  if (!nearest.empty()) all.push_back(nearest_text(s, nearest.front()));
   add_budget(s, all);
   if (!s.serving.weights_open) {
     all.emplace_back("Weights of fewer bits are read faster: --set serving.weights=auto.");

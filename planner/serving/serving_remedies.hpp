@@ -8,8 +8,10 @@
 
 namespace planner {
 
-// `fit`: all plans that leave room for a request, closed form.
+// `fit`: all plans that leave room for a request, closed form; `nearest`: of those simulated. What
+// is advised is of the simulation where there is one.
 std::vector<std::string> serving_remedies(const costmodel::ServingScenario& scenario,
-                                          const std::vector<ServingCandidate>& fit);
+                                          const std::vector<ServingCandidate>& fit,
+                                          const std::vector<ServingCandidate>& nearest);
 
 }  // namespace planner

@@ -7,6 +7,8 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "planner/serving/serving_bounds.hpp"
+#include "planner/serving/serving_interval.hpp"
 #include "planner/serving/tensor_ladder.hpp"
 
 namespace planner {
@@ -83,19 +85,25 @@ std::string transfer_text(const ServingEstimate& e) {
       costmodel::format_bandwidth(costmodel::BytesPerSecond(e.sent.value * e.requests_per_s)));
 }
 
-// What is wanted besides the latencies, and whether it is reached.
-std::string goal_text(const costmodel::ServingGoal& goal, const ServingEstimate& e) {
+// What is asked, and whether it is kept.
+std::string asked_text(const ServingScenario& s, const ServingEstimate& e) {
   std::vector<std::string> parts;
-  const auto add = [&](double wanted, bool reached, std::string text) {
-    if (wanted > 0) parts.push_back(std::move(text) + (reached ? ": kept" : ": missed"));
-  };
-  add(goal.output_per_s, e.output_per_s >= goal.output_per_s,
-      fmt::format("{} tokens/s at least", rate_text(goal.output_per_s)));
-  add(goal.usd_per_hour, e.usd_per_hour <= goal.usd_per_hour,
-      fmt::format("{:.4g} dollars an hour at most", goal.usd_per_hour));
-  add(goal.usd_per_million, e.usd_per_million_output <= goal.usd_per_million,
-      fmt::format("{:.3g} dollars a million tokens at most", goal.usd_per_million));
+  for (const AskedBound& bound : asked_bounds(s, e)) parts.push_back(to_string(bound));
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string overload_text(const ServingScenario& s, const ServingEstimate& e) {
+  const std::string first = fmt::format(
+      "{:.3g} requests a second arrive and at most {:.3g} are answered: the queue grows without "
+      "end, by {:.3g} a second; ",
+      s.serving.arrival_rate, e.capacity, s.serving.arrival_rate - e.capacity);
+  if (s.serving.requests > 0)
+    return first + "this run ends with its " + format_integer(s.serving.requests) + " requests";
+  if (e.simulated == 0) return first + "the latencies above are of prompts at the most it answers";
+  return first + fmt::format(
+                     "the latencies above are of the first {} requests of a replica, and "
+                     "every later one waits longer",
+                     format_integer(e.simulated));
 }
 
 std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
@@ -110,11 +118,12 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
     return text;
   }
   const auto& tokens = fit.intervals[0];
+  const auto rates = output_interval(s, e, tokens);
   text += fmt::format(
       "Throughput  {} output tokens/s   {} a device   {} requests/s   (90 % interval {} to {} "
       "tokens/s)\n",
       rate_text(e.output_per_s), rate_text(e.per_device()), rate_text(e.requests_per_s),
-      rate_text(e.output_per_s * tokens[0]), rate_text(e.output_per_s * tokens[1]));
+      rate_text(rates[0]), rate_text(rates[1]));
   text += "First token " + latency_text(e.ttft, fit.intervals[2]) + "\n";
   if (s.serving.output.mean > 1)
     text += "Next tokens " + latency_text(e.tpot, fit.intervals[1]) + " each\n";
@@ -124,13 +133,9 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
   text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
                       whole_number(e.memory.tokens), whole_number(std::floor(e.held)), e.running);
   text += "Price       " + price_text(e, tokens) + "\n";
-  if (s.serving.goal.any()) text += "Wanted      " + goal_text(s.serving.goal, e) + "\n";
-  if (e.saturated) {
-    text += fmt::format(
-        "Overloaded  {:.3g} requests a second arrive and at most {:.3g} are answered: latencies "
-        "grow without end, those above are of the first 400 requests\n",
-        s.serving.arrival_rate, e.capacity);
-  }
+  if (const std::string asked = asked_text(s, e); !asked.empty())
+    text += "Wanted      " + asked + "\n";
+  if (e.saturated) text += "Overloaded  " + overload_text(s, e) + "\n";
   return text;
 }
 
@@ -217,6 +222,21 @@ Table load_table(const std::vector<costmodel::LoadPoint>& curve) {
   return table;
 }
 
+namespace {
+
+// A short time a token may be bought by a batch that most requests wait for.
+std::string waiting_sentence(const ServingScenario& s, const ServingEstimate& e) {
+  const auto places = static_cast<double>(s.serving.limits.max_num_seqs) * e.sizes.dp;
+  const auto all = static_cast<double>(s.serving.concurrency);
+  if (all <= places) return "";
+  return fmt::format(
+      "Of {} requests in flight {} wait for a place in a batch of {}: that shortens the time a "
+      "token and is what the first token waits for.",
+      whole_number(all), whole_number(all - places), format_integer(s.serving.limits.max_num_seqs));
+}
+
+}  // namespace
+
 std::vector<std::string> serving_reasons(const ServingScenario& s, const ServingEstimate& e) {
   std::vector<std::string> all;
   auto parts = token_parts(e);
@@ -240,6 +260,7 @@ std::vector<std::string> serving_reasons(const ServingScenario& s, const Serving
   all.push_back(fmt::format("One sequence alone takes {} a token, one prompt alone {}.",
                             format_seconds(e.pass), format_seconds(e.prompt)));
   if (s.plan.disaggregation) return all;
+  if (const auto waiting = waiting_sentence(s, e); !waiting.empty()) all.push_back(waiting);
   const double in_flight = std::max(1.0, e.running);
   for (auto& sentence : tensor_sentences(s, tensor_ladder(s, in_flight)))
     all.push_back(std::move(sentence));
@@ -352,6 +373,11 @@ const char* proof_of(const costmodel::ServingGoal& goal) {
   return "gives more tokens a device, so none is cheaper a token";
 }
 
+bool first_in_closed_form(const ServingSearch& found) {
+  const ServingChoice& best = found.best.front().choice;
+  return best.apart || (found.together && found.together->choice == best);
+}
+
 // What the other kind of plan would do.
 std::string other_kind(const ServingScenario& s, const ServingCandidate& c) {
   const ServingEstimate& e = c.estimate;
@@ -373,38 +399,50 @@ std::vector<std::string> search_sentences(const ServingScenario& s, const Servin
       "{} plans, {} of them with prompts on devices of their own, all priced in closed form: {} "
       "fit, {} of them keep what is asked.",
       count(found.choices), count(found.apart_choices), count(found.fit), count(found.keep))};
+  if (found.simulated > 0) {
+    all.push_back(fmt::format("{} of them simulated request by request{}.", count(found.simulated),
+                              found.broken > 0
+                                  ? fmt::format(": {} of these miss what is asked, which the "
+                                                "closed form says they keep, and are no answer",
+                                                count(found.broken))
+                                  : ""));
+  }
   if (found.best.empty()) return all;
   const bool apart = found.best.front().choice.apart.has_value();
-  all.push_back(fmt::format(
-      "Proved: under the closed form no plan of the space {}{}.", proof_of(s.serving.goal),
-      !apart && found.apart_ahead ? ", but for one with prompts apart by a hundredth at most"
-                                  : ""));
-  if (found.broken == found.best.size()) {
-    all.emplace_back(
-        "Simulated request by request, none of those ranked keeps what is asked: loosen the bound, "
-        "or rank more (--top N).");
-  } else if (found.broken > 0) {
+  if (first_in_closed_form(found)) {
     all.push_back(fmt::format(
-        "{} of those ranked keep what is asked in closed form but not simulated: the first that "
-        "does both is the answer.",
-        found.broken));
+        "Proved: under the closed form no plan of the space {}{}.", proof_of(s.serving.goal),
+        !apart && found.apart_ahead ? ", but for one with prompts apart by a hundredth at most"
+                                    : ""));
+  } else {
+    all.emplace_back(
+        "The closed form ranks other plans first: the answer is the best of those simulated, by "
+        "what is reported of them.");
   }
   if (apart && found.together) all.push_back(other_kind(s, *found.together));
   if (!apart && found.apart) all.push_back(other_kind(s, *found.apart));
   return all;
 }
 
+const char* unanswered_title(const ServingSearch& found) {
+  return found.any_fits() ? "No plan keeps what is asked" : "Nothing fits";
+}
+
 std::string serving_search_report(const ServingScenario& s, const ServingSearch& found,
                                   const ServingFit& fit, const ReportStyle& style) {
   std::string text = serving_heading(s, style);
   if (found.best.empty()) {
-    text += section_title(found.any_fits() ? "No plan keeps the bound" : "Nothing fits", style);
+    text += section_title(unanswered_title(found), style);
     for (const auto& remedy : found.remedies) text += bullet(remedy, style);
+    if (!found.nearest.empty()) {
+      text += section_title("Nearest, simulated: none keeps what is asked", style);
+      text += section_table(serving_ranking(found.nearest), style);
+    }
   } else {
     const ServingCandidate& best = found.best.front();
     text += serving_report(with_choice(s, best.choice), best.estimate, fit, style);
     text += section_title(
-        "Ranking by the closed form, with simulated figures (one row for each sizes and format)",
+        "Ranking of those that keep what is asked, simulated (one row for each sizes and format)",
         style);
     text += section_table(serving_ranking(found.best), style);
   }
@@ -415,67 +453,6 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
   text += section_title("Search", style);
   for (const auto& sentence : search_sentences(s, found)) text += bullet(sentence, style);
   return text;
-}
-
-Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
-  Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
-  const auto row = [&](std::string symbol, std::string value, std::string from) {
-    table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
-  };
-  const auto& m = e.memory;
-  const auto& c = s.serving.engine.constants;
-  const auto& device = s.cluster.device;
-  row("B_w", format_bytes(m.weights),
-      fmt::format(
-          "weights of the fullest stage on a device: layers / pp, sizes / tp, {} bytes each",
-          bytes_of(s.serving.weights)));
-  row("b_kv", format_bytes(m.token),
-      s.model.latent_attention()
-          ? "a token's cache: layers / pp · (kv_lora_rank + rotary key) · bytes"
-          : "a token's cache: layers / pp · 2 · kv_heads / tp · head_dim · bytes");
-  row("B_cache", format_bytes(m.cache), "utilization · memory - weights - activations - engine");
-  row("n_kv", whole_number(m.tokens), "floor(B_cache / (block · b_kv)) · block tokens a replica");
-  row("held", fmt::format("{:.1f}", e.held), "n_kv / (prompt + answer) requests");
-  if (!e.fits) return table;
-  row("bw_w",
-      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.memory_share)),
-      fmt::format("device bandwidth · {:.2f}, for weights", c.memory_share));
-  row("bw_kv",
-      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.cache_share)),
-      fmt::format("device bandwidth · {:.2f}, for keys and values", c.cache_share));
-  row("t_w", format_seconds(e.token.weights), "bytes of the weights that the step uses / bw_w");
-  row("t_kv", format_seconds(e.token.cache),
-      fmt::format("{:.1f} sequences · cached tokens · b_kv / bw_kv", e.running));
-  row("t_p", format_seconds(e.token.products),
-      "products and attention: max(FLOPs / rate, bytes / bw_w), less t_w and t_kv");
-  row("t_k", format_seconds(e.token.streams),
-      fmt::format("element-wise bytes / bw_w, and {} a kernel", format_seconds(c.kernel)));
-  row("t_c", format_seconds(e.token.collectives),
-      "all-reduces of a layer's two branches; exchange of experts");
-  row("t_pp", format_seconds(e.token.transfers), "hidden states between stages; offloaded weights");
-  row("t_h", format_seconds(e.token.host),
-      fmt::format("{} a step and {} a sequence{}", format_seconds(c.host_step),
-                  format_seconds(c.host_sequence),
-                  s.serving.engine.host_overlap ? ", what exceeds the device's time" : ""));
-  row("t_token", format_seconds(e.token.total()), "t_w + t_kv + t_p + t_k + t_c + t_pp + t_h");
-  row("tpot", format_seconds(Seconds(e.tpot.mean)),
-      s.plan.disaggregation
-          ? "a step of the decoding pool, in closed form"
-          : "mean of (answer - first token) / (tokens - 1), simulated request by request");
-  row("ttft", format_seconds(Seconds(e.ttft.mean)),
-      fmt::format("mean from arrival to the first token, {} outside the steps included",
-                  format_seconds(c.request)));
-  if (s.plan.disaggregation) {
-    row("t_kv_sent", format_seconds(e.transfer),
-        fmt::format("{} of keys and values of a prompt over the outermost network",
-                    format_bytes(e.sent)));
-  }
-  row("X", rate_text(e.output_per_s),
-      s.plan.disaggregation ? "output tokens a second: the slower of both pools, and Little's law"
-                            : "output tokens a second of all replicas, simulated");
-  row("n*", e.turning > 0 ? whole_number(e.turning) : "none",
-      "the batch at which products take longer than reading");
-  return table;
 }
 
 }  // namespace planner

@@ -39,6 +39,9 @@ Table load_table(const std::vector<costmodel::LoadPoint>& curve);
 std::vector<std::string> serving_reasons(const costmodel::ServingScenario& scenario,
                                          const costmodel::ServingEstimate& estimate);
 
+// "No plan keeps what is asked", or that nothing fits.
+const char* unanswered_title(const ServingSearch& found);
+
 // The best plan's report, the ranking, the front, what was searched.
 std::string serving_search_report(const costmodel::ServingScenario& scenario,
                                   const ServingSearch& found, const costmodel::ServingFit& fit,

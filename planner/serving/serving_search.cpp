@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/serving/pool_search.hpp"
+#include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_remedies.hpp"
 
 namespace planner {
@@ -31,20 +32,14 @@ std::vector<ServingCandidate> front_of(std::vector<ServingCandidate> all) {
   return front;
 }
 
+bool same_sizes(const ServingCandidate& a, const ServingCandidate& b) {
+  return a.choice.sizes == b.choice.sizes && a.choice.weights == b.choice.weights;
+}
+
 // One candidate for each sizes and format: rows of a ranking that differ in a limit alone say
 // little.
-std::vector<ServingCandidate> distinct(const std::vector<ServingCandidate>& sorted,
-                                       std::size_t most) {
-  std::vector<ServingCandidate> kept;
-  for (const ServingCandidate& c : sorted) {
-    const bool seen = std::any_of(kept.begin(), kept.end(), [&](const ServingCandidate& k) {
-      return k.choice.sizes == c.choice.sizes && k.choice.weights == c.choice.weights &&
-             k.choice.apart == c.choice.apart;
-    });
-    if (!seen) kept.push_back(c);
-    if (kept.size() == most) break;
-  }
-  return kept;
+bool has_sizes(const std::vector<ServingCandidate>& all, const ServingCandidate& c) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& k) { return same_sizes(k, c); });
 }
 
 ServingCandidate priced(const ServingScenario& s, const ServingChoice& choice) {
@@ -73,21 +68,60 @@ void add_apart(const ServingScenario& s, ServingSearch& found) {
   found.best.insert(at, *found.apart);
 }
 
-void simulate_best(const ServingScenario& s, ServingSearch& found) {
-  const auto asked = [&](const ServingEstimate& e) {
-    return keeps(e, s.serving.bound) && reaches(e, s.serving.goal);
-  };
-  for (ServingCandidate& c : found.best) {
-    if (c.choice.apart) continue;
-    c.estimate = serving_estimate(with_choice(s, c.choice), c.choice.sizes);
-    c.keeps = asked(c.estimate);
+// Simulations that a search is worth, and those of the same sizes with other limits.
+constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
+
+// What the closed form may be off by: nearer misses are simulated too.
+constexpr double near_miss = 1.3;
+
+// In that order, until `most` keep what is asked.
+void simulate(const ServingScenario& s, const std::vector<const ServingCandidate*>& order,
+              std::size_t most, ServingSearch& found) {
+  const std::size_t limit = found.simulated + most_simulated;
+  for (const ServingCandidate* c : order) {
+    if (found.best.size() >= most || found.simulated >= limit) return;
+    if (has_sizes(found.best, *c)) continue;
+    const auto tried = std::count_if(found.nearest.begin(), found.nearest.end(),
+                                     [&](const auto& k) { return same_sizes(k, *c); });
+    if (static_cast<std::size_t>(tried) >= most_of_sizes) continue;
+    ++found.simulated;
+    ServingCandidate simulated{c->choice,
+                               serving_estimate(with_choice(s, c->choice), c->choice.sizes), false};
+    simulated.keeps = worst_excess(s, simulated.estimate) <= 1;
+    found.broken += c->keeps && !simulated.keeps ? 1 : 0;
+    (simulated.keeps ? found.best : found.nearest).push_back(std::move(simulated));
   }
-  const auto first = std::find_if(found.best.begin(), found.best.end(),
-                                  [](const ServingCandidate& c) { return c.keeps; });
-  found.broken = static_cast<std::size_t>(first - found.best.begin());
-  if (first == found.best.end()) return;
-  std::stable_partition(found.best.begin(), found.best.end(),
-                        [](const ServingCandidate& c) { return c.keeps; });
+}
+
+// Of the plans that fit, those that miss what is asked by little in closed form.
+std::vector<const ServingCandidate*> near_misses(const ServingScenario& s,
+                                                 const std::vector<ServingCandidate>& fit) {
+  std::vector<std::pair<double, const ServingCandidate*>> near;
+  for (const ServingCandidate& c : fit) {
+    const double excess = c.keeps ? 0 : worst_excess(s, c.estimate);
+    if (excess > 1 && excess <= near_miss) near.emplace_back(excess, &c);
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const ServingCandidate*> order;
+  for (const auto& [excess, candidate] : near) order.push_back(candidate);
+  return order;
+}
+
+void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                            const std::vector<const ServingCandidate*>& kept, std::size_t most,
+                            ServingSearch& found) {
+  simulate(s, kept, most, found);
+  if (found.best.empty()) simulate(s, near_misses(s, fit), 1, found);
+  std::stable_sort(found.best.begin(), found.best.end(),
+                   [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
+  std::stable_sort(found.nearest.begin(), found.nearest.end(), [&](const auto& a, const auto& b) {
+    return worst_excess(s, a.estimate) < worst_excess(s, b.estimate);
+  });
+  std::vector<ServingCandidate> distinct;
+  for (const ServingCandidate& c : found.nearest)
+    if (distinct.size() < most && !has_sizes(distinct, c)) distinct.push_back(c);
+  found.nearest = std::move(distinct);
 }
 
 }  // namespace
@@ -97,7 +131,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   require_pools(scenario);
   ServingSearch found;
   PricedSteps steps(scenario);
-  std::vector<ServingCandidate> fit, kept;
+  std::vector<ServingCandidate> fit;
   ServingScenario chosen = scenario;  // one for all: it holds tables
   for (const ServingChoice& choice : serving_space(scenario)) {
     ++found.choices;
@@ -108,20 +142,23 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
     if (!c.estimate.fits) continue;
     c.keeps =
         keeps(c.estimate, scenario.serving.bound) && reaches(c.estimate, scenario.serving.goal);
-    if (c.keeps) kept.push_back(c);
     fit.push_back(std::move(c));
   }
+  std::vector<const ServingCandidate*> kept;
+  for (const ServingCandidate& c : fit) {
+    if (c.keeps) kept.push_back(&c);
+  }
+  std::stable_sort(kept.begin(), kept.end(), [&](const auto* a, const auto* b) {
+    return merit_in(scenario, *a) > merit_in(scenario, *b);
+  });
   const PoolSearch pools = search_pools(scenario, steps);
   found.apart_choices = pools.choices;
   found.choices += pools.choices;
   found.fit = fit.size() + pools.fit;
   found.keep = kept.size() + pools.keep;
-  std::stable_sort(kept.begin(), kept.end(), [&](const auto& a, const auto& b) {
-    return merit_in(scenario, a) > merit_in(scenario, b);
-  });
   const auto most = static_cast<std::size_t>(std::max(1, top));
-  found.best = distinct(kept, most);
-  if (!found.best.empty()) found.together = found.best.front();
+  simulate_from_the_best(scenario, fit, kept, most, found);
+  if (!kept.empty()) found.together = *kept.front();
   if (pools.best) {
     found.apart = priced(scenario, *pools.best);
     found.apart_ahead =
@@ -129,7 +166,6 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
     add_apart(scenario, found);
     if (found.best.size() > most) found.best.pop_back();
   }
-  simulate_best(scenario, found);
   std::vector<ServingCandidate> steady;
   for (const ServingCandidate& c : fit) {
     if (!c.estimate.saturated) steady.push_back(c);
@@ -137,7 +173,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   found.front = front_of(steady);
   if (!found.best.empty()) return found;
   for (const ServingChoice& choice : pools.extremes) fit.push_back(priced(scenario, choice));
-  found.remedies = serving_remedies(scenario, fit);
+  found.remedies = serving_remedies(scenario, fit, found.nearest);
   return found;
 }
 

@@ -118,7 +118,7 @@ std::vector<WeightFormat> formats_of(const ServingScenario& s) {
 
 std::vector<std::int64_t> batches_of(const ServingScenario& s) {
   if (!s.serving.seqs_open) return {s.serving.limits.max_num_seqs};
-  return {8, 16, 32, 64, 128, 256, 512, 1024};
+  return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 }
 
 std::vector<ServingChoice> serving_space(const ServingScenario& s) {

@@ -98,6 +98,16 @@ TEST_CASE("A full cache lets requests wait, or puts the latest back") {
   CHECK(reserved.steps == 3 * 33);
 }
 
+TEST_CASE("Those that start a run together are not among those that are measured") {
+  auto limits = limits_of(16, 1e9, 16);
+  limits.serving.max_num_batched_tokens = 100;
+  const auto requests = drawn_requests({.mean = 90}, {.mean = 50, .least = 20, .most = 80}, 0, 64);
+  const ServedRun steady = serve(requests, limits, constant(1));
+  CHECK(steady.ttft.mean < 3);
+  limits.whole_run = true;
+  CHECK(serve(requests, limits, constant(1)).ttft.mean > 3);
+}
+
 TEST_CASE("The percentile is one of the values") {
   CHECK(latency_of({4, 1, 3, 2}).p95 == 4);
   CHECK(latency_of({}).mean == 0);

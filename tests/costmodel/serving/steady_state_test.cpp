@@ -43,6 +43,31 @@ TEST_CASE("The closed form is what the simulation of requests comes to") {
   }
 }
 
+TEST_CASE("A first token takes its prompt's steps beside the decoding of others") {
+  for (const char* load :
+       {"input_tokens: 512, output_tokens: 128", "input_tokens: 20000, output_tokens: 300",
+        "input_tokens: {min: 300, max: 700}, output_tokens: {min: 60, max: 196}"}) {
+    for (const char* limits : {"max_num_batched_tokens: 8192", "max_num_batched_tokens: 512",
+                               "chunked_prefill: false"}) {
+      for (const double n : {1.0, 8.0, 32.0}) {
+        auto s = served::scenario(std::string(load) + ", concurrency: 1, " + limits, "llama-3-70b",
+                                  "dgx-h100", 8, "{tp: 8, dp: 1}");
+        s.serving.concurrency = static_cast<std::int64_t>(n);
+        const auto simulated = serving_estimate(s, sizes_of(s));
+        const SteadyState state = state_of(s, n);
+        CAPTURE(load);
+        CAPTURE(limits);
+        CAPTURE(n);
+        const double request = s.serving.engine.constants.request.value;
+        CHECK(state.ttft.value + request == doctest::Approx(simulated.ttft.mean).epsilon(0.3));
+        CHECK(state.ttft >= state.prompt * 0.9);
+        CHECK(state.tpot.value == doctest::Approx(simulated.tpot.mean).epsilon(0.1));
+        CHECK(state.requests_per_s == doctest::Approx(simulated.requests_per_s).epsilon(0.08));
+      }
+    }
+  }
+}
+
 TEST_CASE("A batch turns to arithmetic where its products outgrow weights and cache") {
   const auto turning = [](const char* lengths) {
     const auto s = served::scenario(std::string(lengths) + ", requests: 1");

@@ -67,6 +67,37 @@ TEST_CASE("What nothing keeps ends with 3 and a remedy, what is wrong with 2 and
   CHECK(run(words_of("export serve-llama-7b-pcie-2 --to megatron"), scratch).status == 2);
 }
 
+TEST_CASE(
+    "A bound that only the closed form keeps is no answer: status 3, and the nearest is told") {
+  const program::Scratch scratch;
+  scratch.write("tight.yaml",
+                "workload: inference\nmodel: llama-2-7b\ncluster: {base: dgx-h100, devices: 1}\n"
+                "serving: {stack: vllm-0.9, input_tokens: 1024, output_tokens: 256, concurrency: "
+                "64, latency_bound: {ttft_s: 0.05}}\n");
+  const auto none = run(words_of("plan tight.yaml"), scratch);
+  CHECK(none.status == 3);
+  CHECK(none.out.find("No plan keeps what is asked") != std::string::npos);
+  const auto kept =
+      run(words_of("plan tight.yaml --set serving.latency_bound.ttft_s=0.5"), scratch);
+  CHECK(kept.status == 0);
+  CHECK(kept.out.find("first token 500 ms at most: kept (") != std::string::npos);
+  const auto told = run(words_of("evaluate tight.yaml --set plan.tp=1"), scratch);
+  CHECK(told.out.find("first token 50 ms at most: missed (") != std::string::npos);
+}
+
+TEST_CASE("A key of a plan that is auto is set beside it") {
+  const program::Scratch scratch;
+  const auto set = run(words_of("plan serve-llama-7b-nvlink-4 --set plan=auto --set plan.tp=2 "
+                                "--format json"),
+                       scratch);
+  REQUIRE(set.status == 0);
+  CHECK(nlohmann::json::parse(set.out)["plans"][0]["plan"]["tp"] == 2);
+  const auto other =
+      run(words_of("plan serve-llama-7b-nvlink-4 --set plan=best --set plan.tp=2"), scratch);
+  CHECK(other.status == 2);
+  CHECK(other.err.find("the base of a plan is auto or nothing") != std::string::npos);
+}
+
 TEST_CASE("What belongs to reports of training is refused, not ignored") {
   const program::Scratch scratch;
   for (const char* flag : {"--sensitivity", "--upgrades", "--front", "--strategy grid"}) {

@@ -26,7 +26,10 @@ bool says(const std::vector<std::string>& all, const std::string& words) {
 
 TEST_CASE("A target out of reach: what is the most, and what would give more") {
   const auto all = remedies_of("throughput_target: 1000000");
-  CHECK(says(all, "The most tokens/s that keep the latency bound are "));
+  CHECK(says(all, "The most tokens/s are "));
+  CHECK_FALSE(says(all, "latency bound"));
+  const auto bound = remedies_of("throughput_target: 1000000, latency_bound: {tpot_s: 1}");
+  CHECK(says(bound, "The most tokens/s that keep the latency bound are "));
   CHECK(says(all, "of 1,000,000 wanted"));
   CHECK(says(all, "--set serving.concurrency=N (64 now)"));
   CHECK(says(all, "--set cluster.devices=N (4 now)"));
@@ -51,6 +54,20 @@ TEST_CASE("A price out of reach: the cheapest there is, which is then kept") {
   const auto at = line.find("usd_per_million_tokens=") + 23;
   s.serving.goal.usd_per_million = std::stod(line.substr(at));
   CHECK_FALSE(search_serving(s, 1).best.empty());
+}
+
+TEST_CASE(
+    "The shortest time of any plan is that of one request at a time, and is kept when asked") {
+  auto s = served::scenario(
+      "input_tokens: 512, output_tokens: 128, concurrency: 64, latency_bound: {tpot_s: 3 ms}",
+      "llama-2-7b", "dgx-h100", 4, "{}");
+  const std::string line = search_serving(s, 1).remedies.front();
+  CHECK(line.find("The shortest time a token of any plan is ") == 0);
+  CHECK(line.find("with batches of 1:") != std::string::npos);
+  s.serving.bound.tpot = costmodel::Seconds(std::stod(line.substr(line.find("tpot_s=") + 7)));
+  const auto found = search_serving(s, 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().estimate.tpot.mean <= s.serving.bound.tpot.value);
 }
 
 TEST_CASE("A budget that pays for a part says what pays for all") {

@@ -1,0 +1,100 @@
+#include "costmodel/serving/served_load.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "costmodel/serving/serving_estimate.hpp"
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace costmodel;
+
+namespace {
+
+ServingScenario with_clients(std::int64_t clients, int dp) {
+  auto s = served::usual("{tp: 1, dp: " + std::to_string(dp) + "}");
+  s.serving.concurrency = clients;
+  return s;
+}
+
+ServingScenario large(double rate) {
+  auto s = served::scenario("input_tokens: 1024, output_tokens: 256, arrival_rate: 1",
+                            "llama-3-70b", "dgx-h100", 8, "{tp: 4, dp: 2}");
+  s.serving.arrival_rate = rate;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("Clients are spread over replicas as they are") {
+  const auto shares = spread(11, 4);
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].replicas == 3);
+  CHECK(shares[0].share == 3);
+  CHECK(shares[1].replicas == 1);
+  CHECK(shares[1].share == 2);
+  REQUIRE(spread(3, 8).size() == 1);
+  CHECK(spread(3, 8).front().replicas == 3);
+  CHECK(spread(8, 8).front().replicas == 8);
+  CHECK(mean_share(3, 8).busy == 3);
+  CHECK(mean_share(12, 8).share == 1.5);
+}
+
+TEST_CASE("One client is served by one replica, however many there are") {
+  const auto one = planned_estimate(with_clients(1, 1));
+  const auto eight = planned_estimate(with_clients(1, 8));
+  CHECK(eight.output_per_s == doctest::Approx(one.output_per_s));
+  CHECK(eight.e2e.mean == one.e2e.mean);
+  CHECK(eight.requests_per_s * eight.e2e.mean <= 1.02);
+  CHECK(std::any_of(eight.notes.begin(), eight.notes.end(), [](const auto& note) {
+    return note.find("7 of 8 replicas have no request") != std::string::npos;
+  }));
+  const auto quick = quick_estimate(with_clients(1, 8), {1, 1, 1, 8});
+  CHECK(quick.output_per_s == doctest::Approx(eight.output_per_s).epsilon(0.02));
+}
+
+TEST_CASE("Nine clients on eight replicas are two on one and one on each other") {
+  const auto one = planned_estimate(with_clients(1, 1));
+  const auto two = planned_estimate(with_clients(2, 1));
+  const auto all = planned_estimate(with_clients(9, 8));
+  CHECK(all.output_per_s == doctest::Approx(7 * one.output_per_s + two.output_per_s));
+  CHECK(all.tpot.mean > one.tpot.mean);
+  CHECK(all.tpot.mean < two.tpot.mean);
+  CHECK(all.e2e.p95 <= two.e2e.p95);
+  CHECK(all.requests_per_s * all.e2e.mean == doctest::Approx(9).epsilon(0.03));
+}
+
+TEST_CASE("A run of so many requests has no more than those") {
+  auto s = served::scenario("input_tokens: 512, output_tokens: 128, requests: 3", "llama-2-7b",
+                            "dgx-h100", 8, "{tp: 1, dp: 8}");
+  const auto few = planned_estimate(s);
+  CHECK(few.requests_per_s * few.e2e.mean == doctest::Approx(3).epsilon(0.02));
+  s.serving.requests = 100;
+  s.serving.concurrency = 12;
+  const auto more = planned_estimate(s);
+  CHECK(more.requests_per_s * more.e2e.mean <= 12.1);
+}
+
+TEST_CASE("An open load gives what arrives, and no more than the plan can answer") {
+  const double capacity = planned_estimate(large(1)).capacity;
+  for (const double part : {0.1, 0.5, 0.9, 1.1, 3.0, 20.0}) {
+    const auto e = planned_estimate(large(part * capacity));
+    CAPTURE(part);
+    CHECK(e.capacity == doctest::Approx(capacity));
+    CHECK(e.saturated == (part > 1));
+    CHECK(e.requests_per_s == doctest::Approx(std::min(part, 1.0) * capacity));
+    CHECK(e.output_per_s == doctest::Approx(e.requests_per_s * 256));
+    const auto quick = quick_estimate(large(part * capacity), {4, 1, 1, 2});
+    CHECK(quick.requests_per_s <= std::min(part * capacity, quick.capacity) * (1 + 1e-12));
+  }
+}
+
+TEST_CASE("An open load is simulated until those in flight are few of those that came") {
+  auto s = served::scenario("input_tokens: 128, output_tokens: 2000, arrival_rate: 0.8",
+                            "llama-2-7b", "dgx-h100", 1, "{dp: 1}");
+  const auto e = planned_estimate(s);
+  REQUIRE_FALSE(e.saturated);
+  CHECK(static_cast<double>(e.simulated) >= 7.9 * 0.8 * e.e2e.mean);
+  s.serving.arrival_rate = 100;
+  CHECK(planned_estimate(s).simulated == 400);
+}
