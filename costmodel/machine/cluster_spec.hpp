@@ -28,7 +28,8 @@ struct DeviceSpec {
   double gemm_efficiency = 0.8;  // fraction of peak, for products that fill the device
   std::array<double, precision_count>
       gemm_precision_efficiency{};  // per precision; 0: gemm_efficiency
-  double gemm_half_k = 0;  // inner size k at which a product reaches half of its efficiency
+  double gemm_half_k = 0;      // inner size k at which a product reaches half of its efficiency
+  double gemm_tile_rows = 16;  // a library's product of fewer rows takes as long as one of these
   double narrow_group_gradient = 1;  // rate of the weight gradients of products in groups, with
                                      // operands below 16 bits, relative to their forward
   Seconds gemm_start;                // per product: pipeline fill and drain, and the gap before it

@@ -87,6 +87,8 @@ const Keys<D>& product_rows() {
                                    "fraction of the peak that products reach that fill the "
                                    "device")),
       key::number<D>("half_k", &D::gemm_half_k, 0, 1e6, "inner size that reaches half of it"),
+      key::number<D>("tile_rows", &D::gemm_tile_rows, 1, 1024,
+                     "rows of the smallest tile of a library's product; serving alone asks; 16"),
       key::number<D>("narrow_group_gradient", &D::narrow_group_gradient, 0.1, 1,
                      "rate of the weight gradients of products in groups, with operands below 16 "
                      "bits, relative to their forward"),

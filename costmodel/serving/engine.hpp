@@ -18,7 +18,7 @@ struct ConstantRow {
   void (*set)(EngineConstants&, double);
   double spread;  // of the logarithm of the prior: how far a fit may go
 };
-inline constexpr std::size_t constant_count = 9;
+inline constexpr std::size_t constant_count = 10;
 const std::array<ConstantRow, constant_count>& constant_rows();
 
 // Factors on the constants of all engines ("shared"), of a family ("vllm") and of a device

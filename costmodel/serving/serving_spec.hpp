@@ -72,6 +72,7 @@ struct EngineConstants {
   double product_factor = 1;    // rate of large products relative to the device's
   double expert_factor = 1;     // rate of the products of experts relative to others'
   Seconds expert_layer{3e-5};   // a layer of experts adds: choice, sorting, sums
+  Seconds eager_kernel;         // of the host: to launch a kernel of a step with prompts
   Seconds host_step{2e-3};      // scheduling, sampling and the answer of a step
   Seconds host_sequence{2e-5};  // ... of each sequence in it
   Seconds request{5e-3};  // of a request outside steps: parsing, tokens, the way to the client

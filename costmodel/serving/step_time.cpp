@@ -16,15 +16,23 @@ namespace costmodel {
 
 namespace {
 
-// Rows of the smallest tile of a product: one of fewer rows takes as long. 16 of tensor cores; fp32
-// on CPUs: 8 columns of 48 in oneDNN (src/cpu/gemm/f32/jit_avx512_common_gemm_f32.cpp, UNROLL_N),
-// whose column-major columns are our rows.
-double least_rows(WeightFormat format) { return format == WeightFormat::fp32 ? 8 : 16; }
+// Rows of the smallest tile of a product: one of fewer rows takes as long. The device's of a
+// library's products; 16 of kernels that engines have for few rows, of experts (vLLM and SGLang,
+// fused_moe's BLOCK_SIZE_M) and of 4 bits (Marlin, arXiv:2408.11743). fp32 on CPUs: 8 columns of 48
+// in oneDNN (src/cpu/gemm/f32/jit_avx512_common_gemm_f32.cpp, UNROLL_N), whose column-major columns
+// are our rows.
+double least_rows(const DeviceSpec& device, WeightFormat format, bool expert) {
+  if (format == WeightFormat::fp32) return 8;
+  return expert || bytes_of(format) < 1 ? 16 : device.gemm_tile_rows;
+}
 
 // Bandwidth of a link that is not PCIe: PCIe 5.0 x16 has 63 GB/s. Engines use an all-reduce of
 // their own on those alone, or between two devices (vLLM, custom_all_reduce.py: "custom allreduce
 // is disabled ... more than two PCIe-only GPUs").
 constexpr double fast_link = 100e9;
+
+// Kernels of a layer of experts beside its products: the choice, sorting by expert, the sum.
+constexpr double expert_kernels = 4;
 
 Precision unquantised(const DeviceSpec& device, WeightFormat format) {
   if (format == WeightFormat::fp32) return Precision::fp32;
@@ -87,6 +95,7 @@ StepParts& StepParts::add(const StepParts& o, double times) {
   host += o.host * times;
   arithmetic += o.arithmetic * times;
   reading += o.reading * times;
+  kernels += o.kernels * times;
   return *this;
 }
 
@@ -118,7 +127,7 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
   const WeightFormat format = p.narrow || element > 2 ? serving_.weights : WeightFormat::bf16;
   const double read = std::max(1.0, p.read);
   const double rows = p.rows / read;  // of each matrix
-  const double tile = least_rows(format);
+  const double tile = least_rows(device, format, p.expert);
   const double padded = std::ceil(std::max(rows, 1.0) / tile) * tile;
   const double fill = tile_fill(read, std::max(64.0, padded), p.columns, device.multiprocessors);
   const double depth = p.inner / (p.inner + device.gemm_half_k);
@@ -141,6 +150,7 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
     sum.streams += times * 3 * p.rows * p.inner / weight_rate_.value;
   }
   sum.streams += times * kernels * constants().kernel.value;
+  sum.kernels += times * kernels;
 }
 
 Seconds StepTimes::all_reduce(double tokens) const {
@@ -193,6 +203,7 @@ void StepTimes::add_layer(LayerKind kind, double layers, double tokens, Pass& su
   for (const ServedProduct& p : layer.products) add_product(p, layers, sum);
   sum.streams += layers * (layer.streamed.value / weight_rate_.value +
                            layer.kernels * constants().kernel.value);
+  sum.kernels += layers * layer.kernels;
 }
 
 StepTimes::Pass StepTimes::priced(double tokens) const {
@@ -201,6 +212,7 @@ StepTimes::Pass StepTimes::priced(double tokens) const {
   add_layer(LayerKind::moe, stack_.sparse, tokens, sum);
   add_layer(LayerKind::embedding, 1, tokens, sum);
   sum.streams += stack_.sparse * constants().expert_layer.value;
+  sum.kernels += stack_.sparse * expert_kernels + all_reduces();
   sum.collectives += all_reduces() * all_reduce(tokens).value;
   add_exchange(tokens, sum);
   return sum;
@@ -230,7 +242,8 @@ StepTimes::Pass StepTimes::between(Grid& grid, double tokens,
   const Pass &a = grid.passes[at], &b = grid.passes[at + 1];
   const auto mixed = [&](double Pass::*part) { return a.*part + share * (b.*part - a.*part); };
   return {mixed(&Pass::weights),     mixed(&Pass::products),   mixed(&Pass::streams),
-          mixed(&Pass::collectives), mixed(&Pass::arithmetic), mixed(&Pass::reading)};
+          mixed(&Pass::collectives), mixed(&Pass::arithmetic), mixed(&Pass::reading),
+          mixed(&Pass::kernels)};
 }
 
 // Of the part's own tokens through all stages.
@@ -245,6 +258,7 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   parts.collectives = Seconds(sum.collectives + head.collectives);
   parts.arithmetic = Seconds(sum.arithmetic + head.arithmetic);
   parts.reading = Seconds(sum.reading + head.reading);
+  parts.kernels = sum.kernels + head.kernels;
   const DeviceSpec& device = cluster_.device;
   const double layers = stack_.layers();
   const double heads = std::max(1.0, static_cast<double>(model_.heads) / sizes_.tp);
@@ -276,6 +290,7 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
     parts.products += Seconds(arithmetic);
     parts.arithmetic += Seconds(arithmetic);
     parts.streams += kernel * layers;
+    parts.kernels += layers;
   }
   return parts;
 }
@@ -303,7 +318,12 @@ StepParts StepTimes::of(const StepLoad& load) const {
   const Seconds host =
       constants().host_step * pp + constants().host_sequence * (load.decodes + load.prompts);
   const Seconds device = parts.total();
-  parts.host = engine.host_overlap ? max(Seconds(0), host - device) : host;
+  // Graphs are of steps that decode alone: with prompts the host launches each kernel, ahead of the
+  // device, or the device waits for it.
+  const Seconds launches =
+      load.prefill_tokens > 0 ? constants().eager_kernel * parts.kernels : Seconds(0);
+  parts.host = engine.host_overlap ? max(Seconds(0), host + launches - device)
+                                   : host + max(Seconds(0), launches - device);
   return parts;
 }
 

@@ -39,6 +39,7 @@ struct StepParts {
   Seconds transfers;            // between stages, and of offloaded weights from the host
   Seconds host;                 // what the device waits for
   Seconds arithmetic, reading;  // of all products and attention alone: which one bounds them
+  double kernels = 0;           // that the host launches, one after the other, where no graph does
   Seconds total() const {
     return weights + cache + products + streams + collectives + transfers + host;
   }
@@ -64,6 +65,7 @@ class StepTimes {
   // Of all layers for so many tokens, on the grid of token counts.
   struct Pass {
     double weights = 0, products = 0, streams = 0, collectives = 0, arithmetic = 0, reading = 0;
+    double kernels = 0;  // launched
   };
   // Prices at the grid's token counts, computed when first asked for.
   struct Grid {

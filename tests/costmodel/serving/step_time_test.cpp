@@ -78,6 +78,47 @@ TEST_CASE("A long prompt is bound by its products, of 2 FLOPs a parameter and to
   CHECK(prefill_pairs(3, 10) == 36);
 }
 
+TEST_CASE("No graph is of a step with prompts: it takes the host's launches at least") {
+  auto s = served::usual();
+  StepLoad prompt;
+  prompt.prefill_tokens = 64;
+  prompt.prefill_pairs = prefill_pairs(64, 0);
+  prompt.prompts = 1;
+  s.serving.engine.constants.eager_kernel = Seconds(1e-3);
+  for (const bool overlap : {false, true}) {
+    s.serving.engine.host_overlap = overlap;
+    const StepParts parts = times_of(s).of(prompt);
+    CHECK(parts.kernels > 32 * 5);  // of 32 layers
+    CHECK(parts.kernels < 32 * 20);
+    CHECK(parts.total().value >= parts.kernels * 1e-3);
+    CHECK(times_of(s).of(decode(1, 64)).total().value < 0.1 * parts.total().value);
+  }
+  // Where launches run ahead of the device nothing waits for them.
+  s.serving.engine.host_overlap = false;
+  s.serving.engine.constants.eager_kernel = Seconds(1e-9);
+  const Seconds own =
+      s.serving.engine.constants.host_step + s.serving.engine.constants.host_sequence;
+  CHECK(times_of(s).of(prompt).host == own);
+}
+
+TEST_CASE("A product of fewer rows than a tile takes as long as a tile, where the device is slow") {
+  auto s = served::usual();
+  const auto arithmetic = [&](double rows) {
+    return times_of(s).of(decode(rows, 1)).arithmetic.value;
+  };
+  s.cluster.device.gemm_tile_rows = 64;
+  CHECK(arithmetic(1) == doctest::Approx(arithmetic(64)).epsilon(0.02));
+  CHECK(arithmetic(65) > 1.5 * arithmetic(64));
+  const double fast = times_of(s).of(decode(1, 1)).total().value;
+  for (FlopsPerSecond& peak : s.cluster.device.peak) peak = FlopsPerSecond(peak.value / 10);
+  const StepParts slow = times_of(s).of(decode(1, 1));
+  CHECK(slow.arithmetic > slow.reading);
+  CHECK(slow.total().value > 1.5 * fast);
+  s.cluster.device.gemm_tile_rows = 16;
+  CHECK(arithmetic(1) == doctest::Approx(arithmetic(16)).epsilon(0.02));
+  CHECK(times_of(s).of(decode(1, 1)).total() < slow.total());
+}
+
 TEST_CASE("tp reads a part of the weights, and pays all-reduces: dearly over PCIe") {
   const auto step = [](const char* cluster, int tp) {
     const auto s =
