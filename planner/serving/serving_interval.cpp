@@ -142,6 +142,25 @@ double covered(const std::vector<ServingRun>& runs, ServingMetric metric) {
   return all == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(all);
 }
 
+std::string evidence_note(const costmodel::ServingScenario& s, const costmodel::ServingFit& fit) {
+  if (fit.factors.empty()) return "";
+  // A fit moves the constants of what was measured.
+  const auto measured = [&](const std::string& name) {
+    const auto at = fit.factors.find(name);
+    return at != fit.factors.end() && std::any_of(at->second.begin(), at->second.end(),
+                                                  [](double factor) { return factor != 1; });
+  };
+  const std::string& device = s.cluster.device.name;
+  const std::string& engine = s.serving.engine.family;
+  if (measured(device) && measured(engine)) return "";
+  return fmt::format(
+      "no measurement of {} is among them: the interval is that of others, and such a plan may lie "
+      "outside it more often",
+      !measured(device) && !measured(engine) ? device + " or of " + engine
+      : measured(device)                     ? engine
+                                             : device);
+}
+
 std::array<double, 2> output_interval(const costmodel::ServingScenario& s,
                                       const costmodel::ServingEstimate& e,
                                       const std::array<double, 2>& rate) {

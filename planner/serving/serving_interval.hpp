@@ -34,6 +34,11 @@ void set_intervals(const std::vector<ServingRun>& runs, costmodel::ServingFit& f
 // The part of a metric's figures inside intervals that rest on the other sources alone.
 double covered(const std::vector<ServingRun>& runs, ServingMetric metric);
 
+// That no measurement of the device or of the engine is among those of the intervals; "" where some
+// are.
+std::string evidence_note(const costmodel::ServingScenario& scenario,
+                          const costmodel::ServingFit& fit);
+
 // Output tokens/s between which a plan lies, `rate`: measured / predicted. Of an open load no more
 // than arrives, and less only where the plan may not answer it.
 std::array<double, 2> output_interval(const costmodel::ServingScenario& scenario,
