@@ -1,9 +1,10 @@
+#include "planner/serving/serving_explanation.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "planner/serving/serving_report.hpp"
 
 namespace planner {
 

@@ -52,13 +52,6 @@ TEST_CASE("The parts add up to the whole") {
   CHECK(share == doctest::Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("The formulas' table has a row for each symbol") {
-  const auto s = served::usual();
-  const Table table = serving_explanation(s, planned_estimate(s));
-  CHECK(table.rows.size() == 19);
-  for (const auto& row : table.rows) CHECK(row.size() == 3);
-}
-
 TEST_CASE("A search is reported with its ranking, and without a plan with remedies") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64", "llama-2-7b",
                             "dgx-h100", 8, "{}");
@@ -82,18 +75,11 @@ TEST_CASE("Rows for programs are plain numbers") {
   }
 }
 
-TEST_CASE("What comes of rounding is no row, and a factor on experts is said") {
+TEST_CASE("What comes of rounding is no row") {
   auto e = planned_estimate(served::usual());
   const auto rows = token_table(e).rows.size();
   e.token.transfers = costmodel::Seconds(1e-18);
   CHECK(token_table(e).rows.size() == rows);
-  const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 8",
-                                  "mixtral-8x7b", "dgx-h100", 8, "{tp: 8, dp: 1}");
-  const Table table = serving_explanation(s, planned_estimate(s));
-  const auto at = std::find_if(table.rows.begin(), table.rows.end(),
-                               [](const auto& row) { return row[0] == "t_w"; });
-  REQUIRE(at != table.rows.end());
-  CHECK(holds((*at)[2], "expert_factor"));
 }
 
 TEST_CASE("A batch that most requests wait for is said to be one") {
