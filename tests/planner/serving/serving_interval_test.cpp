@@ -2,9 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/costmodel/serving/support/served.hpp"
-
+#include <algorithm>
 #include <cmath>
+
+#include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
 
@@ -45,6 +46,17 @@ TEST_CASE("An interval is the formula of its header, and few sources widen it") 
   const std::vector<ServingRun> four{measured_at("a", {0.8}), measured_at("b", {1.25}),
                                      measured_at("c", {0.8}), measured_at("d", {1.25})};
   CHECK(serving_intervals(four, "", no_interval)[0][1] < interval[1]);
+}
+
+TEST_CASE("An interval holds nine tenths of what was seen, whatever the tails") {
+  std::vector<ServingRun> runs;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"})
+    runs.push_back(measured_at(name, std::vector<double>(20, 1.0)));
+  std::vector<double> skewed(20, 1.0);
+  std::fill_n(skewed.begin(), 12, 0.3);
+  runs.push_back(measured_at("i", skewed));
+  const auto interval = serving_intervals(runs, "", no_interval)[0];
+  CHECK(interval[0] <= 0.3 * (1 + 1e-12));
 }
 
 TEST_CASE("A metric of one source has the others' spread; of none, what was there") {
