@@ -104,7 +104,8 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
     throw ConfigError(
         reader.mark_of("workload"),
         fmt::format("a scenario of {} is none of training", quote(*workload)),
-        "evaluate, explain, plan, sweep, compare, run and export take `workload: inference`");
+        "evaluate, explain, plan, sweep, compare, groups, run and export take `workload: "
+        "inference`");
   }
   read_parts(reader, path, scenario);
   scenario.training =

@@ -33,6 +33,17 @@ double in_flight_in(const ServingSpec& s, int instances, double most) {
   return std::min(most, mean_share(all, instances).share);
 }
 
+// Of an open load so many decode as keep up with it (Little's law), found by halving.
+template <class State>
+SteadyState state_at(double rate, double most, const State& state) {
+  double low = 1e-3, high = most;
+  for (int i = 0; i < 24; ++i) {
+    const double middle = std::sqrt(low * high);
+    (state(middle).requests_per_s < rate ? low : high) = middle;
+  }
+  return state(high);
+}
+
 }  // namespace
 
 PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& s,
@@ -60,11 +71,14 @@ TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const S
   pool.receiving = moving(model, cluster, s, sizes);
   ServingSpec alone = s;
   alone.decode_only = true;
-  const double most = std::min(static_cast<double>(s.limits.max_num_seqs), pool.held);
-  pool.state =
-      steady_state(times, alone, pool.memory, std::max(1.0, in_flight_in(s, sizes.dp, most)));
+  const double most =
+      std::max(1.0, std::min(static_cast<double>(s.limits.max_num_seqs), pool.held));
+  const auto state = [&](double n) { return steady_state(times, alone, pool.memory, n); };
+  pool.state = state(std::max(1.0, in_flight_in(s, sizes.dp, most)));
   const double own = pool.state.requests_per_s;
   pool.rate = sizes.dp * std::min(own, 1 / std::max(1e-12, pool.receiving.value));
+  if (s.arrival_rate > 0 && s.arrival_rate < pool.rate)
+    pool.state = state_at(s.arrival_rate / sizes.dp, most, state);
   return pool;
 }
 

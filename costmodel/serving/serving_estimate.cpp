@@ -117,8 +117,11 @@ ServingReady ready(const ServingScenario& s, const ServingSizes& sizes) {
 
 void require_host_link(const ServingScenario& s) {
   if (s.serving.cpu_offload.value <= 0 || s.cluster.device.host_bandwidth.value > 0) return;
-  throw ConfigError(s.batch_mark, "cpu_offload_bytes, and the device says no host bandwidth",
-                    "add host_link.bandwidth_bytes_per_s to the device, or leave it out");
+  throw ConfigError(
+      s.batch_mark, "cpu_offload_bytes, and the device says no host bandwidth",
+      fmt::format("give it one: --set 'cluster.device={{base: {}, host: {{bandwidth_bytes_per_s: "
+                  "25e9, source: assumed}}}}', or leave it out",
+                  s.cluster.device.name));
 }
 
 // Requests in flight in a busy replica, and busy replicas: those of the load, or for all at once as
@@ -273,6 +276,9 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   e.capacity = rates.capacity;
   e.saturated = rates.saturated;
   fill_from_state(tokens.state, serving, rates.rate, e);
+  // Little's law: those that decode, for as long as that takes.
+  e.running = std::min(e.running, rates.rate / decode.dp * tokens.state.tpot.value *
+                                      std::max(1.0, serving.output.mean - 1));
   const double ttft = rates.ttft.value;
   const bool random = serving.arrival_rate > 0;
   e.ttft = {ttft, random ? ttft + 2 * rates.wait.value : ttft};

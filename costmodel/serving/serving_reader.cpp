@@ -18,6 +18,11 @@ namespace costmodel {
 namespace {
 
 EngineSpec read_stack(MapReader& reader, const ConfigPath& path, const std::string& device) {
+  if (reader.optional("stack") == nullptr) {
+    throw ConfigError(
+        reader.mark(), "serving lacks the key 'stack', the engine",
+        fmt::format("add stack: one of {}", fmt::join(config_names(path, "engines"), ", ")));
+  }
   const ResolvedConfig written = resolve_config(path, "engines", reader.required("stack"));
   EngineSpec engine = read_engine(written.value, written.name, device);
   engine.constants = fitted(engine.prior, find_serving_fit(path), engine.family, device);
@@ -32,6 +37,38 @@ void require_load(const ServingSpec& s, MapReader& reader) {
   if (s.concurrency == 0 && s.arrival_rate <= 0 && s.requests == 0) {
     throw ConfigError(reader.mark(), "serving says no load",
                       "add concurrency: 64, arrival_rate: 2.5 or requests: 1000");
+  }
+}
+
+// What vLLM itself refuses: a step with less room than the sequences that may run, each of which
+// decodes a token in it, and a prompt that no step holds whole (vllm/config, SchedulerConfig,
+// "max_num_batched_tokens must be greater than or equal to max_num_seqs" and "... is smaller than
+// max_model_len").
+void require_room_in_step(const ServingSpec& s, const Value& serving) {
+  const ServingLimits& limits = s.limits;
+  const auto place = [&](const char* key) {
+    const Value* written = serving.find(key);
+    return written != nullptr ? written->mark : serving.mark;
+  };
+  if (!s.seqs_open && !s.tokens_open && limits.max_num_batched_tokens < limits.max_num_seqs) {
+    throw ConfigError(
+        place("max_num_batched_tokens"),
+        fmt::format("a step of {} tokens has no room for {} requests that each decode one",
+                    limits.max_num_batched_tokens, limits.max_num_seqs),
+        fmt::format("raise max_num_batched_tokens to {} or more, or lower max_num_seqs",
+                    limits.max_num_seqs));
+  }
+  const double prompt = s.decode_only ? 0 : s.input.mean * (1 - s.prefix_hit_share);
+  const bool whole = s.engine.family == "vllm" && !limits.chunked_prefill && !s.tokens_open;
+  if (whole && prompt > static_cast<double>(limits.max_num_batched_tokens)) {
+    throw ConfigError(
+        place("max_num_batched_tokens"),
+        fmt::format("a step of {} tokens holds no prompt of {:.0f} whole, and chunked_prefill is "
+                    "off",
+                    limits.max_num_batched_tokens, prompt),
+        fmt::format(
+            "raise max_num_batched_tokens to {:.0f} or more, or write chunked_prefill: true",
+            std::ceil(prompt)));
   }
 }
 
@@ -50,6 +87,7 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
   read_keys(reader, serving_rows(), s);
   require_load(s, reader);
   reader.finish();
+  require_room_in_step(s, value);
   return s;
 }
 

@@ -6,6 +6,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/commands/serving_tables.hpp"
@@ -85,8 +86,26 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 
 }  // namespace
 
+namespace {
+
+// Seconds of an iteration and seconds of a token have no row in common.
+void require_one_workload(const Session& session, bool serving) {
+  for (const Asked& column : columns_of(session.options)) {
+    if (costmodel::is_serving(tree_of(session, column)) == serving) continue;
+    throw ConfigError({},
+                      fmt::format("shardplan: compare has {}, which is {}, beside {} of {}",
+                                  session.options.operands.front(), serving ? "served" : "trained",
+                                  column.name, serving ? "training" : "serving"),
+                      "compare scenarios of one workload: all with `workload: inference`, or none");
+  }
+}
+
+}  // namespace
+
 CommandResult compare_command(const Session& session) {
-  if (is_serving(session)) return compare_serving(session);
+  const bool serving = is_serving(session);
+  require_one_workload(session, serving);
+  if (serving) return compare_serving(session);
   for (const auto& operand : session.options.operands)  // an input is no output
     loaded(session.path, costmodel::scenario_file(operand, session.path));
   require_outputs(session.options);

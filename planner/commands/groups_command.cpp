@@ -10,7 +10,9 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/process_groups.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/serving_commands.hpp"
 #include "planner/report/groups_report.hpp"
 #include "planner/report/json_groups.hpp"
 
@@ -96,6 +98,35 @@ std::string text_of(const Session& session, const GroupsOf& of) {
   }
 }
 
+// The ranks of an engine, as vLLM lays them out.
+CommandResult serving_groups(const Session& session) {
+  if (!session.options.layout.empty() && layout_of(session.options) != RankLayout::vllm) {
+    throw ConfigError({}, "shardplan: the ranks of a scenario of serving are vLLM's",
+                      "leave --layout out, or give the sizes: shardplan groups --tp 8 --dp 2");
+  }
+  const costmodel::ServingScenario written =
+      load_serving(file_of(session), session.path, session.options.assignments);
+  const auto s = settled_serving(written);
+  if (!s) {
+    throw ConfigError({written.file, 0, 0}, "no plan fits and keeps what is asked",
+                      "shardplan plan says what stands in the way");
+  }
+  if (s->plan.disaggregation) {
+    throw ConfigError(s->plan.mark, "prompts and decoding on devices of their own are two engines",
+                      "give the sizes of one: --set plan.disaggregation=none, or shardplan groups "
+                      "--layout vllm --tp 8 --dp 2");
+  }
+  const costmodel::ServingSizes sizes = sizes_of(*s);
+  ParallelPlan plan;
+  plan.tp = sizes.tp;
+  plan.pp = sizes.pp;
+  plan.dp = sizes.dp;
+  plan.ep = sizes.ep;
+  plan.etp = sizes.ep > 1 ? 1 : plan.tp;
+  check_plan(plan, RankLayout::vllm);
+  return {0, text_of(session, {plan, RankLayout::vllm, &s->cluster}), {}};
+}
+
 }  // namespace
 
 CommandResult groups_command(const Session& session) {
@@ -109,6 +140,7 @@ CommandResult groups_command(const Session& session) {
       cluster = cluster_named(session, session.options.cluster, plan.devices());
     return {0, text_of(session, {plan, layout, cluster ? &*cluster : nullptr}), {}};
   }
+  if (is_serving(session)) return serving_groups(session);
   costmodel::Scenario s = load(session);
   const auto settled = settled_plan(s);
   if (!settled) return without_plan(session, s);

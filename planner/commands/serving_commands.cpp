@@ -13,6 +13,7 @@
 #include "planner/report/json_report.hpp"
 #include "planner/serving/engine_launch.hpp"
 #include "planner/serving/json_serving.hpp"
+#include "planner/serving/serving_explanation.hpp"
 #include "planner/serving/serving_fit.hpp"
 #include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_page.hpp"

@@ -96,13 +96,17 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
 
 // With data-parallel attention SGLang's tensor size counts all devices (docs, "DeepSeek usage"),
 // and its limits are of all replicas: sglang/srt/server_args.py, _handle_data_parallelism,
-// "self.chunked_prefill_size // self.dp_size", and sglang/srt/managers/tp_worker.py,
-// "max_running_requests // (dp_size if enable_dp_attention else 1)".
+// "self.chunked_prefill_size // self.dp_size" (up to 0.4 "// 2"), and
+// sglang/srt/managers/tp_worker.py, "max_running_requests // (dp_size if enable_dp_attention else
+// 1)".
 LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& sizes,
                                  const Nodes& nodes) {
   const auto& limits = s.serving.limits;
   const bool spread = sizes.spreads_experts();
+  const std::string& engine = s.serving.engine.name;
+  const bool halves = engine == "sglang-0.3" || engine == "sglang-0.4";
   const std::int64_t sharing = spread ? sizes.dp : 1;
+  const std::int64_t chunks = spread && halves ? 2 : sharing;
   LaunchArguments all{{"tp-size", std::to_string(spread ? sizes.tp * sizes.dp : sizes.tp)},
                       {"pp-size", std::to_string(sizes.pp)}};
   const int replicas = spread ? sizes.dp : nodes.replicas;
@@ -115,7 +119,7 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   }
   if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
   all.emplace_back("max-running-requests", std::to_string(limits.max_num_seqs * sharing));
-  all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * sharing));
+  all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * chunks));
   if (limits.chunked_prefill) all.emplace_back("enable-mixed-chunk", "");
   all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
   all.emplace_back("page-size", std::to_string(limits.block_size));

@@ -1,9 +1,10 @@
+#include "planner/serving/serving_explanation.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "planner/serving/serving_report.hpp"
 
 namespace planner {
 
@@ -41,17 +42,27 @@ Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
   row("bw_kv",
       format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.cache_share)),
       fmt::format("device bandwidth · {:.2f}, for keys and values", c.cache_share));
-  row("t_w", format_seconds(e.token.weights), "bytes of the weights that the step uses / bw_w");
-  row("t_kv", format_seconds(e.token.cache),
+  // What is a millionth of a token's time comes of rounding.
+  const auto part = [&](Seconds time) {
+    return format_seconds(time < 1e-6 * e.token.total() ? Seconds(0) : time);
+  };
+  row("t_w", part(e.token.weights),
+      s.model.experts > 0
+          ? fmt::format(
+                "bytes of the weights that the step uses / bw_w, those of experts at {:.2f} "
+                "of it (expert_factor)",
+                c.expert_factor)
+          : "bytes of the weights that the step uses / bw_w");
+  row("t_kv", part(e.token.cache),
       fmt::format("{:.1f} sequences · cached tokens · b_kv / bw_kv", e.running));
-  row("t_p", format_seconds(e.token.products),
+  row("t_p", part(e.token.products),
       "products and attention: max(FLOPs / rate, bytes / bw_w), less t_w and t_kv");
-  row("t_k", format_seconds(e.token.streams),
+  row("t_k", part(e.token.streams),
       fmt::format("element-wise bytes / bw_w, and {} a kernel", format_seconds(c.kernel)));
-  row("t_c", format_seconds(e.token.collectives),
+  row("t_c", part(e.token.collectives),
       "all-reduces of a layer's two branches; exchange of experts");
-  row("t_pp", format_seconds(e.token.transfers), "hidden states between stages; offloaded weights");
-  row("t_h", format_seconds(e.token.host),
+  row("t_pp", part(e.token.transfers), "hidden states between stages; offloaded weights");
+  row("t_h", part(e.token.host),
       fmt::format("{} a step and {} a sequence{}", format_seconds(c.host_step),
                   format_seconds(c.host_sequence),
                   s.serving.engine.host_overlap ? ", what exceeds the device's time" : ""));

@@ -24,6 +24,7 @@ struct Spread {
   double within = 0;   // mean variance within a source
   double squares = 0;  // of the sources' means about their mean
   std::size_t sources = 0;
+  std::array<double, 2> tails{};  // 5th and 95th percentile, each source with the same weight
   double variance() const { return squares / (static_cast<double>(sources) - 1); }
 };
 
@@ -40,9 +41,29 @@ double squares_of(const std::vector<double>& values) {
   return sum;
 }
 
+using BySource = std::map<std::string, std::vector<double>>;
+
+std::array<double, 2> tails_of(const BySource& by_source) {
+  std::vector<std::pair<double, double>> all;  // value, weight
+  for (const auto& [source, values] : by_source) {
+    const double weight = 1 / static_cast<double>(values.size() * by_source.size());
+    for (const double v : values) all.emplace_back(v, weight);
+  }
+  std::sort(all.begin(), all.end());
+  const auto at = [&](double share) {
+    double passed = 0;
+    for (const auto& [value, weight] : all) {
+      passed += weight;
+      if (passed >= share) return value;
+    }
+    return all.back().first;
+  };
+  return {at(0.05), at(0.95)};
+}
+
 Spread spread_of(const std::vector<ServingRun>& runs, ServingMetric metric,
                  const std::string& without) {
-  std::map<std::string, std::vector<double>> by_source;
+  BySource by_source;
   for (const ServingRun& run : runs) {
     if (!counts(run, without)) continue;
     for (const ServingFigure& f : run.figures) {
@@ -60,6 +81,7 @@ Spread spread_of(const std::vector<ServingRun>& runs, ServingMetric metric,
   spread.mean = mean_of(means);
   spread.within = mean_of(variances);
   spread.squares = squares_of(means);
+  spread.tails = tails_of(by_source);
   return spread;
 }
 
@@ -77,7 +99,10 @@ std::array<double, 2> interval_of(const Spread& s, double usual) {
   const auto sources = static_cast<double>(s.sources);
   const double between = (s.squares + usual) / sources;
   const double half = student_95(s.sources) * std::sqrt(between * (1 + 1 / sources) + s.within);
-  return {std::min(1.0, std::exp(s.mean - half)), std::max(1.0, std::exp(s.mean + half))};
+  // Errors have longer tails than the normal distribution: never less than what was seen.
+  const double low = std::min(s.mean - half, s.tails[0]);
+  const double high = std::max(s.mean + half, s.tails[1]);
+  return {std::min(1.0, std::exp(low)), std::max(1.0, std::exp(high))};
 }
 
 }  // namespace
@@ -140,6 +165,25 @@ double covered(const std::vector<ServingRun>& runs, ServingMetric metric) {
     }
   }
   return all == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(all);
+}
+
+std::string evidence_note(const costmodel::ServingScenario& s, const costmodel::ServingFit& fit) {
+  if (fit.factors.empty()) return "";
+  // A fit moves the constants of what was measured.
+  const auto measured = [&](const std::string& name) {
+    const auto at = fit.factors.find(name);
+    return at != fit.factors.end() && std::any_of(at->second.begin(), at->second.end(),
+                                                  [](double factor) { return factor != 1; });
+  };
+  const std::string& device = s.cluster.device.name;
+  const std::string& engine = s.serving.engine.family;
+  if (measured(device) && measured(engine)) return "";
+  return fmt::format(
+      "no measurement of {} is among them: the interval is that of others, and such a plan may lie "
+      "outside it more often",
+      !measured(device) && !measured(engine) ? device + " or of " + engine
+      : measured(device)                     ? engine
+                                             : device);
 }
 
 std::array<double, 2> output_interval(const costmodel::ServingScenario& s,

@@ -23,7 +23,8 @@ namespace planner {
 double student_95(std::size_t degrees);
 
 // The 90 % intervals of measured / predicted of all metrics, from the sources but `without` (""
-// leaves none out). A metric without figures keeps `otherwise`.
+// leaves none out): Student's t of the spread between sources and within them, and never less than
+// from the 5th to the 95th percentile of what was seen. A metric without figures keeps `otherwise`.
 std::array<std::array<double, 2>, 4> serving_intervals(
     const std::vector<ServingRun>& runs, const std::string& without,
     const std::array<std::array<double, 2>, 4>& otherwise);
@@ -33,6 +34,11 @@ void set_intervals(const std::vector<ServingRun>& runs, costmodel::ServingFit& f
 
 // The part of a metric's figures inside intervals that rest on the other sources alone.
 double covered(const std::vector<ServingRun>& runs, ServingMetric metric);
+
+// That no measurement of the device or of the engine is among those of the intervals; "" where some
+// are.
+std::string evidence_note(const costmodel::ServingScenario& scenario,
+                          const costmodel::ServingFit& fit);
 
 // Output tokens/s between which a plan lies, `rate`: measured / predicted. Of an open load no more
 // than arrives, and less only where the plan may not answer it.

@@ -87,6 +87,7 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
     html += section("Why", sentences(serving_reasons(s, e)));
   }
   std::vector<std::string> assumed{fit.basis};
+  if (const auto note = evidence_note(s, fit); !note.empty()) assumed.push_back(note);
   assumed.insert(assumed.end(), e.notes.begin(), e.notes.end());
   return html + section("Assumed", sentences(assumed));
 }

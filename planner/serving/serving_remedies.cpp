@@ -49,8 +49,33 @@ void add_budget(const ServingScenario& s, std::vector<std::string>& all) {
       devices, s.cluster.devices, whole));
 }
 
+// Devices of the smallest replica that holds a request; 0: none of the cluster does.
+std::int64_t least_replica(const ServingScenario& written) {
+  ServingScenario s = written;
+  std::int64_t least = 0;
+  for (ServingSizes sizes : instance_sizes(s, s.cluster.devices, false)) {
+    if (sizes.spreads_experts()) continue;
+    for (const costmodel::WeightFormat format : formats_of(written)) {
+      s.serving.weights = format;
+      const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
+      const bool fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
+      if (fits && (least == 0 || sizes.replica() < least)) least = sizes.replica();
+    }
+  }
+  return least;
+}
+
+std::vector<std::string> larger_budget(const ServingScenario& s, std::int64_t least) {
+  return {fmt::format("The budget pays for {} of {} devices, and the smallest replica takes {}: "
+                      "--set serving.budget.usd_per_hour={:.4g} pays for it.",
+                      affordable_devices(s), s.cluster.devices, least,
+                      s.cluster.operation.usd_per_device_hour * static_cast<double>(least)),
+          "Or weights of fewer bits (--set serving.weights=auto)."};
+}
+
 std::vector<std::string> larger_devices(const ServingScenario& s) {
   const std::int64_t devices = affordable_devices(s);
+  if (const std::int64_t least = least_replica(s); least > devices) return larger_budget(s, least);
   ServingSizes widest;
   for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
     if (s.model.heads % tp == 0) widest.tp = tp;

@@ -200,11 +200,14 @@ std::string serving_heading(const ServingScenario& s, const ReportStyle& style) 
   return style.style.bold(what) + "\n" + how + "\n";
 }
 
+// What is less comes of rounding.
+constexpr double least_share = 1e-6;
+
 Table token_table(const ServingEstimate& e) {
   Table table{{{"part", false}, {"time"}, {"share"}}, {}};
   const double all = (e.token.total() + e.stalled).value;
   for (const auto& [name, time] : token_parts(e)) {
-    if (time.value <= 0) continue;
+    if (time.value <= all * least_share) continue;
     table.rows.push_back(
         {name, format_seconds(time), fmt::format("{:.1f} %", 100 * time.value / all)});
   }
@@ -262,7 +265,7 @@ std::vector<std::string> serving_reasons(const ServingScenario& s, const Serving
   if (s.plan.disaggregation) return all;
   if (const auto waiting = waiting_sentence(s, e); !waiting.empty()) all.push_back(waiting);
   const double in_flight = std::max(1.0, e.running);
-  for (auto& sentence : tensor_sentences(s, tensor_ladder(s, in_flight)))
+  for (auto& sentence : tensor_sentences(s, tensor_ladder(s, e.sizes.pp, in_flight)))
     all.push_back(std::move(sentence));
   return all;
 }
@@ -284,6 +287,7 @@ std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
   }
   text += section_title("Assumed", style);
   text += bullet(fit.basis, style);
+  if (const auto note = evidence_note(s, fit); !note.empty()) text += bullet(note, style);
   for (const auto& note : e.notes) text += bullet(note, style);
   return text;
 }

@@ -54,8 +54,4 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans);
 std::vector<std::string> search_sentences(const costmodel::ServingScenario& scenario,
                                           const ServingSearch& found);
 
-// Worked formulas: symbol, value, where it comes from.
-Table serving_explanation(const costmodel::ServingScenario& scenario,
-                          const costmodel::ServingEstimate& estimate);
-
 }  // namespace planner

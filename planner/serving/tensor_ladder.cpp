@@ -15,14 +15,15 @@ using costmodel::Seconds;
 using costmodel::ServingScenario;
 using costmodel::ServingSizes;
 
-std::vector<TensorRung> tensor_ladder(const ServingScenario& s, double in_flight) {
+std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double in_flight) {
   std::vector<TensorRung> ladder;
-  const std::int64_t most = std::min(s.cluster.devices_per_node, s.cluster.devices);
+  const std::int64_t most = std::min(s.cluster.devices_per_node, s.cluster.devices / pp);
   for (int tp = 1; tp <= most; tp *= 2) {
-    const ServingSizes sizes{tp, 1, 1, 1};
+    const ServingSizes sizes{tp, pp, 1, 1};
     if (!sizes_fault(sizes, s.model, s.cluster).empty()) continue;
     TensorRung rung;
     rung.tp = tp;
+    rung.pp = pp;
     const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
     rung.fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
     if (rung.fits) {
@@ -50,8 +51,9 @@ std::vector<std::string> tensor_sentences(const ServingScenario& s,
     const TensorRung &from = ladder[i - 1], &to = ladder[i];
     if (!to.fits) continue;
     if (!from.fits) {
-      all.push_back(fmt::format(
-          "tp {} is needed: on tp {} the weights leave no room for a request.", to.tp, from.tp));
+      all.push_back(
+          fmt::format("tp {} is needed{}: on tp {} the weights leave no room for a request.", to.tp,
+                      to.pp > 1 ? fmt::format(" with pp {}", to.pp) : "", from.tp));
       continue;
     }
     const Seconds saved = from.weights - to.weights;
@@ -64,7 +66,7 @@ std::vector<std::string> tensor_sentences(const ServingScenario& s,
         "the tokens of {}{}{}",
         from.tp, to.tp, format_seconds(saved), to.all_reduces,
         costmodel::format_bytes(costmodel::Bytes(bytes)), s.cluster.tiers.front().name,
-        format_seconds(to.all_reduce), format_seconds(paid), to.tp, gain, from.tp,
+        format_seconds(to.all_reduce), format_seconds(paid), to.tp * to.pp, gain, from.tp * from.pp,
         to.running > from.running * 1.01
             ? fmt::format(" (in part because the cache has room for {:.0f} requests in place of "
                           "{:.0f})",

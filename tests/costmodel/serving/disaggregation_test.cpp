@@ -91,3 +91,16 @@ TEST_CASE("A pool that holds no request does not fit") {
   CHECK_FALSE(p.prompts.fits);
   CHECK_FALSE(p.tokens.fits);
 }
+
+TEST_CASE("Of an open load as many decode as keep up with it") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 2;
+  const auto calm = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 2});
+  CHECK(calm.tokens.state.requests_per_s * 2 == Approx(2).epsilon(1e-3));
+  CHECK(calm.tokens.state.running < 5);
+  s.serving.arrival_rate = 1e6;
+  const auto full = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 2});
+  CHECK(full.tokens.rate == Approx(calm.tokens.rate));
+  CHECK(full.tokens.state.tpot > calm.tokens.state.tpot);
+}

@@ -102,3 +102,25 @@ TEST_CASE("vLLM 0.7 does not chunk the prompts of latent attention") {
   CHECK(read("llama-2-7b", "vllm-0.7").chunked_prefill);
   CHECK(read("deepseek-v3", "vllm-0.9").chunked_prefill);
 }
+
+TEST_CASE("Limits that no step has room for are refused, with what would do") {
+  const std::string load = "input_tokens: 600, output_tokens: 8, requests: 1, ";
+  const auto reading = [&](const std::string& limits) {
+    return [load, limits] { served::scenario(load + limits); };
+  };
+  CHECK_THROWS_WITH_AS(reading("max_num_seqs: 64, max_num_batched_tokens: 32")(),
+                       doctest::Contains("raise max_num_batched_tokens to 64 or more"),
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(reading("chunked_prefill: false, max_num_batched_tokens: 512")(),
+                       doctest::Contains("raise max_num_batched_tokens to 600 or more"),
+                       ConfigError);
+  CHECK_NOTHROW(reading("chunked_prefill: true, max_num_batched_tokens: 512")());
+}
+
+TEST_CASE("Without an engine the engines are named") {
+  const std::string text =
+      "workload: inference\nmodel: llama-2-7b\ncluster: {base: dgx-h100, devices: 8}\n"
+      "serving: {input_tokens: 8, output_tokens: 8, requests: 1}\n";
+  CHECK_THROWS_WITH_AS(read_serving(parse_yaml(text, "x.yaml"), "x", config_path({})),
+                       doctest::Contains("add stack: one of "), ConfigError);
+}

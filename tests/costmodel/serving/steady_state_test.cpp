@@ -47,8 +47,9 @@ TEST_CASE("A first token takes its prompt's steps beside the decoding of others"
   for (const char* load :
        {"input_tokens: 512, output_tokens: 128", "input_tokens: 20000, output_tokens: 300",
         "input_tokens: {min: 300, max: 700}, output_tokens: {min: 60, max: 196}"}) {
-    for (const char* limits : {"max_num_batched_tokens: 8192", "max_num_batched_tokens: 512",
-                               "chunked_prefill: false"}) {
+    for (const char* limits : {"chunked_prefill: true, max_num_batched_tokens: 8192",
+                               "chunked_prefill: true, max_num_batched_tokens: 512",
+                               "chunked_prefill: false, max_num_batched_tokens: 32768"}) {
       for (const double n : {1.0, 8.0, 32.0}) {
         auto s = served::scenario(std::string(load) + ", concurrency: 1, " + limits, "llama-3-70b",
                                   "dgx-h100", 8, "{tp: 8, dp: 1}");

@@ -98,6 +98,43 @@ TEST_CASE("A key of a plan that is auto is set beside it") {
   CHECK(other.err.find("the base of a plan is auto or nothing") != std::string::npos);
 }
 
+TEST_CASE("Weights on the host: the remedy is one that works") {
+  const program::Scratch scratch;
+  const std::string scenario =
+      "evaluate serve-llama-7b-nvlink-4 --set serving.cpu_offload_bytes=1e9";
+  const auto refused = run(words_of(scenario), scratch);
+  REQUIRE(refused.status == 2);
+  const std::string sign = "--set '";
+  const auto at = refused.err.find(sign) + sign.size();
+  REQUIRE(at > sign.size());
+  auto words = words_of(scenario);
+  words.push_back("--set");
+  words.push_back(refused.err.substr(at, refused.err.find('\'', at) - at));
+  CHECK(run(words, scratch).status == 0);
+}
+
+TEST_CASE("groups of a scenario of serving are vLLM's") {
+  const program::Scratch scratch;
+  const auto told = run(words_of("groups serve-deepseek-v3-2x8-h100 --format json"), scratch);
+  CHECK(told.status == 0);
+  const auto text = run(words_of("groups serve-deepseek-v3-2x8-h100"), scratch);
+  CHECK(text.out.find("rank = pp_rank t + tp_rank") != std::string::npos);
+  CHECK(text.out.find("[0,8] [1,9]") != std::string::npos);
+  const auto other = run(words_of("groups serve-deepseek-v3-2x8-h100 --layout megatron"), scratch);
+  CHECK(other.status == 2);
+  CHECK(other.err.find("leave --layout out") != std::string::npos);
+}
+
+TEST_CASE("compare takes scenarios of one workload") {
+  const program::Scratch scratch;
+  for (const char* both : {"compare gpt3-6.7b-two-nodes serve-llama-7b-nvlink-4",
+                           "compare serve-llama-7b-nvlink-4 gpt3-6.7b-two-nodes"}) {
+    const auto refused = run(words_of(both), scratch);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("compare scenarios of one workload") != std::string::npos);
+  }
+}
+
 TEST_CASE("What belongs to reports of training is refused, not ignored") {
   const program::Scratch scratch;
   for (const char* flag : {"--sensitivity", "--upgrades", "--front", "--strategy grid"}) {

@@ -51,6 +51,9 @@ TEST_CASE("SGLang's limits are of all replicas where attention is data-parallel"
   for (const char* part : {"--max-running-requests 1024 ", "--chunked-prefill-size 32768 ",
                            "--nnodes 2 ", "--node-rank \"$NODE_RANK\"", "are of each"})
     CHECK_MESSAGE(says(launch.text, part), part);
+  auto older = spread;
+  older.serving.engine.name = "sglang-0.4";
+  CHECK(says(engine_launch(older, sizes_of(older), "sglang").text, "--chunked-prefill-size 4096 "));
   const auto apart = large("{tp: 8, dp: 2}");
   const auto plain = engine_launch(apart, sizes_of(apart), "sglang");
   CHECK(says(plain.text, "--max-running-requests 64 "));

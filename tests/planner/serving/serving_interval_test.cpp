@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
 
@@ -45,6 +48,17 @@ TEST_CASE("An interval is the formula of its header, and few sources widen it") 
   CHECK(serving_intervals(four, "", no_interval)[0][1] < interval[1]);
 }
 
+TEST_CASE("An interval holds nine tenths of what was seen, whatever the tails") {
+  std::vector<ServingRun> runs;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"})
+    runs.push_back(measured_at(name, std::vector<double>(20, 1.0)));
+  std::vector<double> skewed(20, 1.0);
+  std::fill_n(skewed.begin(), 12, 0.3);
+  runs.push_back(measured_at("i", skewed));
+  const auto interval = serving_intervals(runs, "", no_interval)[0];
+  CHECK(interval[0] <= 0.3 * (1 + 1e-12));
+}
+
 TEST_CASE("A metric of one source has the others' spread; of none, what was there") {
   const std::vector<ServingRun> runs{measured_at("a", {0.9}), measured_at("b", {1.1}),
                                      measured_at("a", {1.0}, ServingMetric::tpot)};
@@ -71,4 +85,30 @@ TEST_CASE("A fit says how many sources its intervals rest on") {
   set_intervals({measured_at("a", {1.0}), measured_at("b", {1.2})}, fit);
   CHECK(fit.basis.find("2 published measurements of 2 sources") != std::string::npos);
   CHECK(fit.intervals[0][1] > 1.2);
+}
+
+TEST_CASE(
+    "Of an open load the interval ends at what arrives, and begins where the plan may fall short") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 2;
+  costmodel::ServingEstimate e;
+  e.output_per_s = 256;
+  e.capacity = 20;
+  const auto calm = output_interval(s, e, {0.6, 1.6});
+  CHECK(calm == std::array<double, 2>{256, 256});
+  e.capacity = 2.5;
+  const auto full = output_interval(s, e, {0.6, 1.6});
+  CHECK(full[0] == doctest::Approx(192));
+  CHECK(full[1] == 256);
+}
+
+TEST_CASE("Where nothing of a device was measured, the interval is said to be of others") {
+  const auto s = served::usual();
+  costmodel::ServingFit fit;
+  CHECK(evidence_note(s, fit).empty());
+  fit.factors["vllm"].fill(1.01);
+  CHECK(evidence_note(s, fit).find("no measurement of h100-sxm5-80gb is among them") == 0);
+  fit.factors["h100-sxm5-80gb"].fill(1.02);
+  CHECK(evidence_note(s, fit).empty());
 }

@@ -80,3 +80,17 @@ TEST_CASE("A budget that pays for a part says what pays for all") {
   CHECK(says(all, "The budget pays for 2 of 4 devices: --set serving.budget.usd_per_hour=8"));
   CHECK(says(all, "The shortest first token of any plan is "));
 }
+
+TEST_CASE("A budget below the smallest replica says what that costs, which is then enough") {
+  auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4", "llama-2-70b",
+                            "dgx-h100", 8, "{}");
+  s.cluster.operation.usd_per_device_hour = 2;
+  s.serving.goal.usd_per_hour = 3;
+  const auto all = search_serving(s, 1).remedies;
+  CHECK(says(all,
+             "The budget pays for 1 of 8 devices, and the smallest replica takes 2: --set "
+             "serving.budget.usd_per_hour=4 "));
+  CHECK_FALSE(says(all, "cluster.devices=N"));
+  s.serving.goal.usd_per_hour = 4;
+  CHECK_FALSE(search_serving(s, 1).best.empty());
+}

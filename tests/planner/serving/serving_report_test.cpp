@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
@@ -50,13 +52,6 @@ TEST_CASE("The parts add up to the whole") {
   CHECK(share == doctest::Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("The formulas' table has a row for each symbol") {
-  const auto s = served::usual();
-  const Table table = serving_explanation(s, planned_estimate(s));
-  CHECK(table.rows.size() == 19);
-  for (const auto& row : table.rows) CHECK(row.size() == 3);
-}
-
 TEST_CASE("A search is reported with its ranking, and without a plan with remedies") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64", "llama-2-7b",
                             "dgx-h100", 8, "{}");
@@ -78,4 +73,28 @@ TEST_CASE("Rows for programs are plain numbers") {
     CHECK(row[7].find(',') == std::string::npos);
     CHECK(std::stod(row[10]) == doctest::Approx(found.best[0].estimate.tpot.mean).epsilon(2));
   }
+}
+
+TEST_CASE("What comes of rounding is no row") {
+  auto e = planned_estimate(served::usual());
+  const auto rows = token_table(e).rows.size();
+  e.token.transfers = costmodel::Seconds(1e-18);
+  CHECK(token_table(e).rows.size() == rows);
+}
+
+TEST_CASE("A batch that most requests wait for is said to be one") {
+  auto s = served::usual();
+  s.serving.limits.max_num_seqs = 4;
+  CHECK(holds(report_of(s), "Of 32 requests in flight 28 wait for a place in a batch of 4"));
+  CHECK_FALSE(holds(report_of(served::usual()), "wait for a place"));
+}
+
+TEST_CASE("An overloaded plan is said to be one, with what its figures are of") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 1000;
+  const std::string text = report_of(s);
+  CHECK(holds(text, "Overloaded  1e+03 requests a second arrive"));
+  CHECK(holds(text, "the queue grows without end"));
+  CHECK(holds(text, "of the first 400 requests of a replica"));
 }

@@ -10,7 +10,7 @@ namespace {
 std::vector<TensorRung> ladder_on(const char* cluster, double in_flight) {
   const auto s = served::scenario("input_tokens: 256, output_tokens: 128, concurrency: 64",
                                   "llama-7b", cluster, 4, "{tp: 1}");
-  return tensor_ladder(s, in_flight);
+  return tensor_ladder(s, 1, in_flight);
 }
 }  // namespace
 
@@ -27,7 +27,7 @@ TEST_CASE("Llama 7B: tp 2 and 4 bring little over PCIe, and more over NVLink") {
 TEST_CASE("The words say what reading saves and what all-reduces cost") {
   const auto s = served::scenario("input_tokens: 256, output_tokens: 128, concurrency: 64",
                                   "llama-7b", "pcie-8x-a100", 4, "{tp: 1}");
-  const auto sentences = tensor_sentences(s, tensor_ladder(s, 64));
+  const auto sentences = tensor_sentences(s, tensor_ladder(s, 1, 64));
   REQUIRE(sentences.size() == 2);
   CHECK(sentences[0].find("From tp 1 to tp 2 each device reads half of the weights") == 0);
   CHECK(sentences[0].find("65 all-reduces of 512 KiB over pcie") != std::string::npos);
@@ -38,7 +38,7 @@ TEST_CASE("The words say what reading saves and what all-reduces cost") {
 TEST_CASE("Where a card's cache is small, more cards also let more requests run, and it is said") {
   const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64",
                                   "llama-7b", "pcie-8x-rtx-4090", 4, "{tp: 1}");
-  const auto ladder = tensor_ladder(s, 64);
+  const auto ladder = tensor_ladder(s, 1, 64);
   CHECK(ladder[1].running > ladder[0].running);
   CHECK(tensor_sentences(s, ladder)[0].find("the cache has room for 64") != std::string::npos);
 }
@@ -46,7 +46,17 @@ TEST_CASE("Where a card's cache is small, more cards also let more requests run,
 TEST_CASE("A model that one device does not hold needs tp") {
   const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 8",
                                   "llama-2-70b", "dgx-h100", 8, "{tp: 8}");
-  const auto ladder = tensor_ladder(s, 8);
+  const auto ladder = tensor_ladder(s, 1, 8);
   CHECK_FALSE(ladder.front().fits);
   CHECK(tensor_sentences(s, ladder).front().find("is needed") != std::string::npos);
+}
+
+TEST_CASE("The ladder has the stages of the plan, so that it does not call its tp too small") {
+  const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 8",
+                                  "llama-2-70b", "dgx-h100", 8, "{tp: 2, pp: 4, dp: 1}");
+  const auto ladder = tensor_ladder(s, 4, 8);
+  REQUIRE(ladder.size() == 2);
+  CHECK(ladder[1].fits);
+  for (const auto& sentence : tensor_sentences(s, ladder))
+    CHECK(sentence.find("tp 4 is needed") == std::string::npos);
 }
