@@ -41,6 +41,7 @@ std::vector<NamedCell> plain_cells() {
           {"usd_per_m", [=](const auto& e) { return known(e.usd_per_million_output); }},
           {"weights_gib", [](const auto& e) { return number(e.memory.weights.value / gib); }, true},
           {"cache_tokens", [](const auto& e) { return number(e.memory.tokens); }, true},
+          {"saturated", [](const auto& e) { return std::string(e.saturated ? "true" : "false"); }},
           {"fits", [](const auto& e) { return std::string(e.fits ? "true" : "false"); }, true}};
 }
 
@@ -64,6 +65,7 @@ std::vector<NamedCell> people_cells() {
            }},
           {"weights", [](const auto& e) { return format_bytes(e.memory.weights); }, true},
           {"tokens of cache", [](const auto& e) { return rate(e.memory.tokens); }, true},
+          {"keeps up", [](const auto& e) { return std::string(e.saturated ? "NO" : "yes"); }},
           {"fits", [](const auto& e) { return std::string(e.fits ? "yes" : "NO"); }, true}};
 }
 

@@ -33,6 +33,10 @@ std::string sizes_text(const ServingChoice& c) {
   return fmt::format("{}, {}", text(c.sizes), to_string(c.weights));
 }
 
+std::string per_second(double requests) {
+  return requests < 100 ? fmt::format("{:.3g}", requests) : format_integer(std::llround(requests));
+}
+
 // As evaluate reports it.
 ServingEstimate reported(const ServingScenario& s, const ServingCandidate& c) {
   return planned_estimate(with_choice(s, c.choice));
@@ -118,9 +122,9 @@ void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>&
   const auto devices = static_cast<long long>(
       std::ceil(static_cast<double>(affordable_devices(s)) * s.serving.arrival_rate / most));
   all.push_back(
-      fmt::format("No plan answers {:.3g} requests a second: the most is {:.3g}. About "
+      fmt::format("No plan answers {} requests a second: the most is {}. About "
                   "{} devices would (--set cluster.devices={}).",
-                  s.serving.arrival_rate, most, devices, devices));
+                  per_second(s.serving.arrival_rate), per_second(most), devices, devices));
 }
 
 // Of those that keep the latency bound, what comes nearest to the target and the price.
@@ -175,8 +179,9 @@ std::string nearest_text(const ServingScenario& s, const ServingCandidate& c) {
   std::vector<std::string> parts;
   for (const AskedBound& bound : asked_bounds(s, c.estimate)) parts.push_back(to_string(bound));
   if (c.estimate.saturated) {
-    parts.push_back(fmt::format("{:.3g} requests a second arrive, {:.3g} are answered",
-                                s.serving.arrival_rate, c.estimate.capacity));
+    parts.push_back(fmt::format("{} requests a second arrive, {} are answered",
+                                per_second(s.serving.arrival_rate),
+                                per_second(c.estimate.capacity)));
   }
   return fmt::format("Nearest of those simulated, {} with batches of {}: {}.", sizes_text(c.choice),
                      c.choice.max_num_seqs, fmt::join(parts, "; "));

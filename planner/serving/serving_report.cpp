@@ -42,7 +42,7 @@ std::string length_text(const LengthSpec& length) {
 
 std::string load_text(const costmodel::ServingSpec& s) {
   if (s.concurrency > 0) return fmt::format("{} requests in flight", format_integer(s.concurrency));
-  if (s.arrival_rate > 0) return fmt::format("{:.3g} requests arrive a second", s.arrival_rate);
+  if (s.arrival_rate > 0) return rate_text(s.arrival_rate) + " requests arrive a second";
   return fmt::format("{} requests at once", format_integer(s.requests));
 }
 
@@ -94,9 +94,10 @@ std::string asked_text(const ServingScenario& s, const ServingEstimate& e) {
 
 std::string overload_text(const ServingScenario& s, const ServingEstimate& e) {
   const std::string first = fmt::format(
-      "{:.3g} requests a second arrive and at most {:.3g} are answered: the queue grows without "
-      "end, by {:.3g} a second; ",
-      s.serving.arrival_rate, e.capacity, s.serving.arrival_rate - e.capacity);
+      "{} requests a second arrive and at most {} are answered: the queue grows without end, by {} "
+      "a second; ",
+      rate_text(s.serving.arrival_rate), rate_text(e.capacity),
+      rate_text(s.serving.arrival_rate - e.capacity));
   if (s.serving.requests > 0)
     return first + "this run ends with its " + format_integer(s.serving.requests) + " requests";
   if (e.simulated == 0) return first + "the latencies above are of prompts at the most it answers";

@@ -38,6 +38,16 @@ TEST_CASE("a sweep has a row a point, which is what evaluate says of it") {
   CHECK(rows[7]["fits"] == true);
 }
 
+TEST_CASE("a sweep says which points cannot keep up with what arrives") {
+  const auto rows = json::parse(
+      printed("sweep serve-small-llama-cpu --over serving.arrival_rate=0.1,100000 --format json"));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["saturated"] == false);
+  CHECK(rows[0]["requests_per_s"] <= 0.1);
+  CHECK(rows[1]["saturated"] == true);
+  CHECK(rows[1]["requests_per_s"] < 100000);
+}
+
 TEST_CASE("a plan that is left open is searched at every point of a sweep") {
   const auto result = in_process::run(
       "shardplan sweep serve-llama-7b-nvlink-4 --set plan=auto --over cluster.devices=1,4 "

@@ -94,7 +94,7 @@ TEST_CASE("An overloaded plan is said to be one, with what its figures are of") 
   s.serving.concurrency = 0;
   s.serving.arrival_rate = 1000;
   const std::string text = report_of(s);
-  CHECK(holds(text, "Overloaded  1e+03 requests a second arrive"));
+  CHECK(holds(text, "Overloaded  1,000 requests a second arrive"));
   CHECK(holds(text, "the queue grows without end"));
   CHECK(holds(text, "of the first 400 requests of a replica"));
 }
