@@ -74,16 +74,19 @@ constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
 // What the closed form may be off by: nearer misses are simulated too.
 constexpr double near_miss = 1.3;
 
-// In that order, until `most` keep what is asked.
+// In that order, until `most` keep what is asked; of the same sizes at most `of_sizes`.
 void simulate(const ServingScenario& s, const std::vector<const ServingCandidate*>& order,
-              std::size_t most, ServingSearch& found) {
+              std::size_t most, std::size_t of_sizes, ServingSearch& found) {
   const std::size_t limit = found.simulated + most_simulated;
   for (const ServingCandidate* c : order) {
     if (found.best.size() >= most || found.simulated >= limit) return;
     if (has_sizes(found.best, *c)) continue;
-    const auto tried = std::count_if(found.nearest.begin(), found.nearest.end(),
-                                     [&](const auto& k) { return same_sizes(k, *c); });
-    if (static_cast<std::size_t>(tried) >= most_of_sizes) continue;
+    const auto& missing = found.nearest;
+    const auto seen = [&](const auto& k) { return k.choice == c->choice; };
+    const auto alike = [&](const auto& k) { return same_sizes(k, *c); };
+    if (std::any_of(missing.begin(), missing.end(), seen)) continue;
+    const auto tried = std::count_if(missing.begin(), missing.end(), alike);
+    if (static_cast<std::size_t>(tried) >= of_sizes) continue;
     ++found.simulated;
     ServingCandidate simulated{c->choice,
                                serving_estimate(with_choice(s, c->choice), c->choice.sizes), false};
@@ -93,13 +96,14 @@ void simulate(const ServingScenario& s, const std::vector<const ServingCandidate
   }
 }
 
-// Of the plans that fit, those that miss what is asked by little in closed form.
-std::vector<const ServingCandidate*> near_misses(const ServingScenario& s,
-                                                 const std::vector<ServingCandidate>& fit) {
+// Of the plans that fit, those that keep what is asked in closed form or miss it by little, those
+// with the most room first.
+std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
+                                             const std::vector<ServingCandidate>& fit) {
   std::vector<std::pair<double, const ServingCandidate*>> near;
   for (const ServingCandidate& c : fit) {
-    const double excess = c.keeps ? 0 : worst_excess(s, c.estimate);
-    if (excess > 1 && excess <= near_miss) near.emplace_back(excess, &c);
+    const double excess = worst_excess(s, c.estimate);
+    if (excess <= near_miss) near.emplace_back(excess, &c);
   }
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -111,8 +115,8 @@ std::vector<const ServingCandidate*> near_misses(const ServingScenario& s,
 void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                             const std::vector<const ServingCandidate*>& kept, std::size_t most,
                             ServingSearch& found) {
-  simulate(s, kept, most, found);
-  if (found.best.empty()) simulate(s, near_misses(s, fit), 1, found);
+  simulate(s, kept, most, most_of_sizes, found);
+  if (found.best.empty()) simulate(s, by_room(s, fit), 1, most_simulated, found);
   std::stable_sort(found.best.begin(), found.best.end(),
                    [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
   std::stable_sort(found.nearest.begin(), found.nearest.end(), [&](const auto& a, const auto& b) {

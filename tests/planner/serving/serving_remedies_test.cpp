@@ -94,3 +94,14 @@ TEST_CASE("A budget below the smallest replica says what that costs, which is th
   s.serving.goal.usd_per_hour = 4;
   CHECK_FALSE(search_serving(s, 1).best.empty());
 }
+
+TEST_CASE("The shortest first token that is advised is one that a plan then keeps") {
+  auto s = served::scenario(
+      "input_tokens: 1024, output_tokens: 256, concurrency: 64, latency_bound: {ttft_s: 50 ms}",
+      "llama-2-7b", "dgx-h100", 1, "{}");
+  const auto all = search_serving(s, 1).remedies;
+  REQUIRE(says(all, "The shortest first token of any plan is "));
+  const std::string& line = all.front();
+  s.serving.bound.ttft = costmodel::Seconds(std::stod(line.substr(line.find("ttft_s=") + 7)));
+  CHECK_FALSE(search_serving(s, 1).best.empty());
+}
