@@ -118,9 +118,11 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   if (!in_whole_rounds(in.plan)) return pass;
   const int group = in.plan.choices.group > 0 ? in.plan.choices.group : in.plan.pp;
   const auto rounds = static_cast<double>(std::min<std::int64_t>(group, in.micro_batches));
-  for (Seconds* time :
-       {&pass.forward, &pass.backward, &pass.between_forward, &pass.between_backward})
-    *time = *time * rounds;
+  pass.forward = pass.forward * rounds;
+  pass.backward = pass.backward * rounds;
+  if (in.groups == nullptr) return pass;
+  pass.between_forward = pass.between_forward * rounds;
+  pass.between_backward = pass.between_backward * rounds;
   return pass;
 }
 

@@ -373,6 +373,20 @@ void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules
       [] { return std::string("count the layers of one (virtual) stage"); });
 }
 
+void check_data_parallel_only(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  rules.require(
+      p.zero != 1, "zero",
+      [&] { return fmt::format("stack {} shards gradients too, or nothing", stack.name); },
+      [] { return std::string("set zero to 0, 2 or 3"); });
+  for (const auto& [key, ranks] :
+       {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}}) {
+    rules.require(
+        ranks == 1, key,
+        [&] { return fmt::format("stack {} has data parallelism alone", stack.name); },
+        [&] { return fmt::format("set {}: 1, or choose another stack", key); });
+  }
+}
+
 // The features that the framework's version offers: a plan that it cannot run is invalid.
 void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   const auto other = [] {
@@ -388,17 +402,7 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
         return fmt::format("set zero to at most {}, or choose another stack",
                            stack.offers.max_zero);
       });
-  rules.require(
-      p.zero != 1 || !stack.offers.data_parallel_only, "zero",
-      [&] { return fmt::format("stack {} shards gradients too, or nothing", stack.name); },
-      [] { return std::string("set zero to 0, 2 or 3"); });
-  for (const auto& [key, ranks] :
-       {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}}) {
-    rules.require(
-        ranks == 1 || !stack.offers.data_parallel_only, key,
-        [&] { return fmt::format("stack {} has data parallelism alone", stack.name); },
-        [&] { return fmt::format("set {}: 1, or choose another stack", key); });
-  }
+  if (stack.offers.data_parallel_only) check_data_parallel_only(p, stack, rules);
   rules.require(
       p.recompute.layers == 0 || stack.offers.partial_recompute, "recompute",
       [&] { return fmt::format("stack {} recomputes all layers or none", stack.name); },
