@@ -69,9 +69,11 @@ void check_recurrence(const ParallelPlan& p, const ModelSpec& model, const Train
         return fmt::format("tp {} does not divide the {} groups of the scan", p.tp,
                            model.ssm_groups);
       },
-      [] {
-        return std::string(
-            "set tp: 1, use a model of more ssm_groups, or a stack with copied_scan_groups: true");
+      [&] {
+        return fmt::format(
+            "set tp: 1, use a model of more ssm_groups, or say that the stack copies them: --set "
+            "'training.stack={{\"base\": \"{}\", \"copied_scan_groups\": true}}'",
+            training.stack.name);
       });
   rules.require(
       model.layer_pattern.empty() || model.mamba_heads % p.tp == 0, "tp",
