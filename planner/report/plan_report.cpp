@@ -294,14 +294,16 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
   text += section_title("Search", style);
-  text += bullet(fmt::format("{} valid plans{}: {} evaluated, {} of them fit, {} simulated, {} "
-                             "ruled out by their lower bound.",
-                             format_integer(static_cast<long long>(n.configurations)),
+  const std::uint64_t unopened = r.expired ? 0 : n.configurations - n.evaluated;
+  const auto count = [](std::uint64_t number) {
+    return format_integer(static_cast<long long>(number));
+  };
+  text += bullet(fmt::format("{} valid plans{}: {} evaluated, {} of them fit, {} simulated; lower "
+                             "bounds ruled out {} of those and {} others.",
+                             count(n.configurations),
                              seconds ? " in " + format_seconds(Seconds(*seconds)) : "",
-                             format_integer(static_cast<long long>(n.evaluated)),
-                             format_integer(static_cast<long long>(n.feasible)),
-                             format_integer(static_cast<long long>(n.simulated)),
-                             format_integer(static_cast<long long>(n.pruned))),
+                             count(n.evaluated), count(n.feasible), count(n.simulated),
+                             count(n.pruned - unopened), count(unopened)),
                  style);
   text += bullet(
       all.interrupted.empty()
