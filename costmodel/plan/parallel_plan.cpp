@@ -380,13 +380,16 @@ void check_data_parallel_only(const ParallelPlan& p, const StackSpec& stack, Rul
       p.zero != 1, "zero",
       [&] { return fmt::format("stack {} shards gradients too, or nothing", stack.name); },
       [] { return std::string("set zero to 0, 2 or 3"); });
-  for (const auto& [key, ranks] :
-       {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}}) {
+  const auto alone = [&](const char* key, int ranks) {
     rules.require(
         ranks == 1, key,
         [&] { return fmt::format("stack {} has data parallelism alone", stack.name); },
-        [&] { return fmt::format("set {}: 1, or choose another stack", key); });
-  }
+        [key] { return fmt::format("set {}: 1, or choose another stack", key); });
+  };
+  alone("tp", p.tp);
+  alone("pp", p.pp);
+  alone("cp", p.cp);
+  alone("ep", p.ep);
 }
 
 // The features that the framework's version offers: a plan that it cannot run is invalid.

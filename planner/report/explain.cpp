@@ -269,6 +269,25 @@ void optimizer_rows(const costmodel::OptimizerShare& share, const Scenario& s, R
   }
 }
 
+// What a parameter takes before ZeRO divides it, and by what it does.
+void sharded_rows(const ParallelPlan& p, double weights, double gradients, double optimizer,
+                  Rows& rows) {
+  rows.add(
+      "bytes", number(weights + gradients + optimizer),
+      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d{}",
+                  weights, gradients, optimizer, p.zero,
+                  p.zero == 0   ? "nothing"
+                  : p.zero == 1 ? "the optimizer's"
+                  : p.zero == 2 ? "gradients' and optimizer's"
+                                : "all",
+                  p.zero > 0 && p.cp > 1 ? " x c" : "") +
+          (p.dp_replicate == 1
+               ? std::string()
+               : fmt::format(
+                     " / {} groups{}", p.dp_replicate,
+                     p.shards_states_further() ? ", the optimizer's not by their number" : "")));
+}
+
 void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   rows.group("memory");
@@ -281,24 +300,12 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
       alike ? optimizer_bytes_per_parameter(s.training)
             : master_bytes_per_parameter(s.training) + cost.optimizer.moments.value / weights.all;
   rows.add("psi", costmodel::format_count(weights.all), "parameters on one device of stage 0");
-  rows.add(
-      "bytes", number(w + g + o),
-      fmt::format("a parameter: weights {}, gradients {}, optimizer {}; ZeRO {} divides {} by d{}",
-                  w, g, o, p.zero,
-                  p.zero == 0   ? "nothing"
-                  : p.zero == 1 ? "the optimizer's"
-                  : p.zero == 2 ? "gradients' and optimizer's"
-                                : "all",
-                  p.zero > 0 && p.cp > 1 ? " x c" : "") +
-          (p.dp_replicate == 1
-               ? std::string()
-               : fmt::format(
-                     " / {} groups{}", p.dp_replicate,
-                     p.shards_states_further() ? ", the optimizer's not by their number" : "")));
-  if (p.zero_plus_plus.partition > 1)
+  sharded_rows(p, w, g, o, rows);
+  if (p.zero_plus_plus.partition > 1) {
     rows.add(
         "hpZ", format_bytes(costmodel::second_copy(weights, p, s.training)),
         fmt::format("a second copy of the weights, over {} ranks", p.zero_plus_plus.partition));
+  }
   optimizer_rows(cost.optimizer, s, rows);
   const auto region = costmodel::region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const std::string& name) {

@@ -134,7 +134,7 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
 }
 
 std::string node_note(const ServingSizes& sizes, const Nodes& nodes, bool vllm) {
-  const std::string each = fmt::format(
+  std::string each = fmt::format(
       "{} nodes: start this on each, with NODE_RANK 0 to {} and HEAD the address of the first",
       nodes.count, nodes.count - 1);
   if (vllm && nodes.cut) {

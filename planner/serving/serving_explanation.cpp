@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "costmodel/base/unit_text.hpp"
 
@@ -15,14 +17,12 @@ using costmodel::Seconds;
 using costmodel::ServingEstimate;
 using costmodel::ServingScenario;
 
-Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
-  Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
-  const auto row = [&](std::string symbol, std::string value, std::string from) {
-    table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
-  };
+namespace {
+
+using Row = std::function<void(std::string, std::string, std::string)>;
+
+void memory_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
   const auto& m = e.memory;
-  const auto& c = s.serving.engine.constants;
-  const auto& device = s.cluster.device;
   row("B_w", format_bytes(m.weights),
       fmt::format(
           "weights of the fullest stage on a device: layers / pp, sizes / tp, {} bytes each",
@@ -35,7 +35,12 @@ Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
   row("n_kv", format_integer(std::llround(m.tokens)),
       "floor(B_cache / (block · b_kv)) · block tokens a replica");
   row("held", fmt::format("{:.1f}", e.held), "n_kv / (prompt + answer) requests");
-  if (!e.fits) return table;
+}
+
+// Of a token in a step, part by part.
+void token_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
+  const auto& c = s.serving.engine.constants;
+  const auto& device = s.cluster.device;
   row("bw_w",
       format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.memory_share)),
       fmt::format("device bandwidth · {:.2f}, for weights", c.memory_share));
@@ -67,13 +72,16 @@ Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
                   format_seconds(c.host_sequence),
                   s.serving.engine.host_overlap ? ", what exceeds the device's time" : ""));
   row("t_token", format_seconds(e.token.total()), "t_w + t_kv + t_p + t_k + t_c + t_pp + t_h");
+}
+
+void request_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
   row("tpot", format_seconds(Seconds(e.tpot.mean)),
       s.plan.disaggregation
           ? "a step of the decoding pool, in closed form"
           : "mean of (answer - first token) / (tokens - 1), simulated request by request");
   row("ttft", format_seconds(Seconds(e.ttft.mean)),
       fmt::format("mean from arrival to the first token, {} outside the steps included",
-                  format_seconds(c.request)));
+                  format_seconds(s.serving.engine.constants.request)));
   if (s.plan.disaggregation) {
     row("t_kv_sent", format_seconds(e.transfer),
         fmt::format("{} of keys and values of a prompt over the outermost network",
@@ -84,6 +92,19 @@ Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
                             : "output tokens a second of all replicas, simulated");
   row("n*", e.turning > 0 ? format_integer(std::llround(e.turning)) : "none",
       "the batch at which products take longer than reading");
+}
+
+}  // namespace
+
+Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
+  Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
+  const Row row = [&](std::string symbol, std::string value, std::string from) {
+    table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
+  };
+  memory_rows(s, e, row);
+  if (!e.fits) return table;
+  token_rows(s, e, row);
+  request_rows(s, e, row);
   return table;
 }
 
