@@ -107,7 +107,8 @@ std::vector<ProcessGroups> megatron_groups(const ParallelPlan& plan) {
             plan.dp_replicate > 1 ? "gradients, by two steps" : "gradients, ZeRO's shards", mesh,
             {data, context}),
       along("model", "gradient norm, a replica's ranks", mesh, {tensor, pipeline})};
-  all.push_back(ends_of("embedding", "gradients of word embeddings, where they are tied", all[1], true));
+  all.push_back(
+      ends_of("embedding", "gradients of word embeddings, where they are tied", all[1], true));
   all.push_back(ends_of("position-embedding", "its gradients", all[1], false));
   if (plan.dp_replicate > 1) {
     const Mesh hybrid = hybrid_mesh(mesh, plan.dp_replicate, plan.rank_order, expert);
