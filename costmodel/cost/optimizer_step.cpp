@@ -49,8 +49,12 @@ Bytes moments_of_vector(double elements, Optimizer optimizer, double moment) {
 
 Seconds orthogonalization_time(double rows, double columns, const DeviceSpec& device) {
   const double d = std::min(rows, columns), long_side = std::max(rows, columns);
+  const auto has = [&](Precision p) { return device.peak_of(p).value > 0; };
+  const Precision precision = has(Precision::bf16)   ? Precision::bf16
+                              : has(Precision::fp16) ? Precision::fp16
+                                                     : Precision::fp32;
   const auto product = [&](double n, double k) {
-    return product_time(1, d, n, k, device, Precision::bf16);
+    return product_time(1, d, n, k, device, precision);
   };
   return newton_schulz_steps * (product(d, long_side) + product(d, d) + product(long_side, d));
 }

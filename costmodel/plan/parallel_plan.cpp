@@ -407,6 +407,16 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
         return fmt::format("set zero to at most {}, or choose another stack",
                            stack.offers.max_zero);
       });
+  if (p.pp > 1) {
+    const int most = stack.offers.max_zero_in_pipeline;
+    rules.require(
+        p.zero <= most, "zero",
+        [&] {
+          return fmt::format("stack {} offers ZeRO up to stage {} with pipeline stages", stack.name,
+                             most);
+        },
+        [&] { return fmt::format("set zero to at most {}, or pp: 1", most); });
+  }
   if (stack.offers.data_parallel_only) check_data_parallel_only(p, stack, rules);
   rules.require(
       p.recompute.layers == 0 || stack.offers.partial_recompute, "recompute",

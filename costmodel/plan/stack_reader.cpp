@@ -162,6 +162,8 @@ const Keys<Offers>& offered_keys() {
   using O = Offers;
   static const auto keys = key::rows<O>(
       key::whole<O>("max_zero", &O::max_zero, {0, 3}, "highest ZeRO stage the framework offers"),
+      key::whole<O>("max_zero_in_pipeline", &O::max_zero_in_pipeline, {0, 3},
+                    "highest ZeRO stage that it offers with several pipeline stages; 3"),
       key::flag<O>("data_parallel_only", &O::data_parallel_only,
                    "PyTorch's DDP or FSDP alone: no tensor, pipeline, context or expert "
                    "parallelism, and ZeRO 0, 2 or 3"),

@@ -158,6 +158,7 @@ struct StackExperts {
 // planner.
 struct StackOffers {
   int max_zero = 3;                 // highest ZeRO stage
+  int max_zero_in_pipeline = 3;     // ... with several pipeline stages
   bool data_parallel_only = false;  // PyTorch's DDP or FSDP alone: ZeRO 0, 2 and 3
   bool sequence_parallel = true;
   bool selective_recompute = true;

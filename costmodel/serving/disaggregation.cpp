@@ -54,9 +54,10 @@ PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster, const
   pool.fits = memory.fits() && memory.tokens >= s.input.mean;
   if (!pool.fits) return pool;
   pool.prompt = prompt_time(times, s);
+  pool.turn = prompt_turn(times, s);
   pool.sent = static_cast<double>(sizes.replica()) * held_by_device(model, s, sizes);
   pool.sending = moving(model, cluster, s, sizes);
-  pool.rate = sizes.dp / max(pool.prompt, pool.sending).value;
+  pool.rate = sizes.dp / max(pool.turn, pool.sending).value;
   return pool;
 }
 
@@ -108,7 +109,7 @@ PooledRates pooled_rates(const ServingSpec& s, const PromptPool& prompts, const 
     r.saturated = s.arrival_rate > r.capacity;
     r.rate = std::min(s.arrival_rate, r.capacity);
     const double load = std::min(0.999, r.rate / prompts.rate);
-    r.wait = prompts.prompt * (load / (2 * (1 - load)));
+    r.wait = prompts.turn * (load / (2 * (1 - load)));
     r.ttft = first + r.wait;
   }
   r.e2e = r.ttft + decoding;

@@ -16,6 +16,7 @@ struct PromptPool {
   ServingSizes sizes;
   bool fits = false;  // weights and one prompt
   Seconds prompt;     // one alone
+  Seconds turn;       // between two, where each stage has one
   Bytes sent;         // its keys and values, from all devices of an instance
   Seconds sending;    // all of them at the same time, beside the next prompt
   double rate = 0;    // prompts a second of all instances
@@ -52,7 +53,7 @@ struct PooledRates {
 // Of a load that keeps C requests in flight, Little's law: the rate is at most C over the time of a
 // request, and what of C does not decode waits for its first token. Of requests that
 // come all at once the last prompt ends after all of them, and decodes then. Of an open load a
-// prompt waits as in M/D/1 (Pollaczek and Khinchine): ρ / (2 (1 - ρ)) of its own time.
+// prompt waits as in M/D/1 (Pollaczek and Khinchine): ρ / (2 (1 - ρ)) of a turn.
 PooledRates pooled_rates(const ServingSpec& serving, const PromptPool& prompts,
                          const TokenPool& tokens);
 

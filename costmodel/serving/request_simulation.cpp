@@ -16,6 +16,7 @@ struct Running {
   double cached = 0;  // tokens with keys and values
   double left = 0;    // prompt tokens to prefill, of those after a preemption too
   double made = 0;    // tokens of the answer
+  double ready = 0;   // when its prompt has passed all stages
 };
 
 class Replica {
@@ -112,7 +113,7 @@ class Replica {
     const bool decodes = limits_.serving.chunked_prefill || !prompts;
     if (decodes) {
       for (const Running& r : running_) {
-        if (r.left > 0) continue;
+        if (r.left > 0 || r.ready > now_) continue;
         ++load.decodes;
         load.decode_context += r.cached;
       }
@@ -130,38 +131,51 @@ class Replica {
       room -= tokens;
       load.prefill_tokens += tokens;
       load.prefill_pairs += prefill_pairs(tokens, r.cached);
+      ++load.prefilling;
       if (tokens == r.left) ++load.prompts;
+    }
+    if (load.tokens() <= 0) {  // all wait for their prompts to leave the last stage
+      const auto soonest =
+          std::min_element(running_.begin(), running_.end(),
+                           [](const Running& a, const Running& b) { return a.ready < b.ready; });
+      pass_time(soonest->ready - now_);
+      return;
     }
     const StepParts parts = clock_(load);
     parts_.add(parts, 1);
     ++steps_;
-    const double took = parts.total().value;
-    now_ += took;
-    occupied_ += took * static_cast<double>(running_.size());
+    const double began = now_;
+    pass_time(parts.total().value);
     context_ += load.decode_context;
     decoded_ += load.decodes;
-    advance(taken, decodes);
+    advance(taken, decodes, began, parts.passing.value);
   }
 
-  void advance(const std::vector<double>& taken, bool decodes) {
+  void pass_time(double seconds) {
+    now_ += seconds;
+    occupied_ += seconds * static_cast<double>(running_.size());
+  }
+
+  // `passing`: what a prompt takes through the stages beyond the step, which began at `began`.
+  void advance(const std::vector<double>& taken, bool decodes, double began, double passing) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < running_.size(); ++i) {
       Running r = running_[i];
-      bool token = false;
+      double token = -1;
       if (r.left > 0) {
         r.left -= taken[i];
         r.cached += taken[i];
-        token = r.left <= 0;
-      } else if (decodes) {
+        if (r.left <= 0) token = r.ready = now_ + passing;
+      } else if (decodes && r.ready <= began) {
         ++r.cached;
-        token = true;
+        token = now_;
       }
-      if (token) {
+      if (token >= 0) {
         ++r.made;
-        if (first_[r.request] < 0) first_[r.request] = now_;
+        if (first_[r.request] < 0) first_[r.request] = token;
       }
       if (r.made >= requests_[r.request].output) {
-        end_[r.request] = now_;
+        end_[r.request] = token;
         ++done_;
       } else {
         running_[kept++] = r;
@@ -210,12 +224,16 @@ ServedRun Replica::measured() const {
   }
   const double begun = skipped == 0 ? (start_.empty() ? 0 : start_.front()) : from;
   run.seconds = std::max(to - begun, std::numeric_limits<double>::min());
-  run.requests_per_s = counted / run.seconds;
-  run.output_per_s = outputs / run.seconds;
-  run.total_per_s = (outputs + inputs) / run.seconds;
   run.ttft = latency_of(ttft);
   run.tpot = latency_of(tpot);
   run.e2e = latency_of(e2e);
+  // In flight over the time of a request, by Little's law: of requests that end in waves a window
+  // would cut the waves.
+  run.requests_per_s = skipped > 0 && most > 0 && !e2e.empty()
+                           ? static_cast<double>(most) / run.e2e.mean
+                           : counted / run.seconds;
+  run.output_per_s = run.requests_per_s * outputs / counted;
+  run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
   run.times = {std::move(ttft), std::move(tpot), std::move(e2e)};
   run.requests = static_cast<std::int64_t>(count);
   run.mean_running = now_ > 0 ? occupied_ / now_ : 0;

@@ -199,10 +199,10 @@ ServedLoad open_load(const Simulation& simulation, int dp) {
 
 }  // namespace
 
-std::vector<ReplicaShare> spread(std::int64_t all, int replicas) {
+std::vector<ClientShare> spread(std::int64_t all, int replicas) {
   const std::int64_t each = all / replicas;
   const int more = static_cast<int>(all % replicas);
-  std::vector<ReplicaShare> shares;
+  std::vector<ClientShare> shares;
   if (more > 0) shares.push_back({more, each + 1});
   if (each > 0) shares.push_back({replicas - more, each});
   return shares;

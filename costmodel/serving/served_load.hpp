@@ -13,11 +13,11 @@ namespace costmodel {
 
 // `all` clients or requests over `replicas` as they are: some have one more than others, and of
 // fewer than replicas the rest have none and are left out.
-struct ReplicaShare {
+struct ClientShare {
   int replicas = 0;
   std::int64_t share = 0;  // of each
 };
-std::vector<ReplicaShare> spread(std::int64_t all, int replicas);
+std::vector<ClientShare> spread(std::int64_t all, int replicas);
 
 // Clients or requests of a busy replica on average, and how many are busy.
 struct MeanShare {

@@ -68,10 +68,6 @@ void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
     e.notes.push_back(fmt::format("{} of {} devices are in no replica",
                                   s.cluster.devices - e.devices, s.cluster.devices));
   }
-  if (e.preempted > 0) {
-    e.notes.push_back(fmt::format(
-        "{} times a request was put back for lack of cache and computed again", e.preempted));
-  }
   if (s.serving.swap_space.value > 0)
     e.notes.push_back("swap_space holds preempted requests; here they are computed again");
 }
@@ -200,6 +196,10 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   e.capacity = overloaded_rate(times, serving, e.memory) * sizes.dp;
   const ServedLoad load = served_load(serving, e.memory, sizes.dp, times);
   fill_from_load(load, e);
+  if (e.preempted > 0) {
+    e.notes.push_back(fmt::format(
+        "{} times a request was put back for lack of cache and computed again", e.preempted));
+  }
   add_request(serving.engine.constants.request, e);
   note_load(s, load, e);
   StepLoad decode = decode_load(serving, std::max(1.0, load.running));

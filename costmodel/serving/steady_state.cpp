@@ -18,6 +18,7 @@ void add_prompts(StepLoad& load, const ServingSpec& s, double tokens) {
   load.prefill_tokens += tokens;
   load.prefill_pairs += tokens / own * prefill_pairs(own, before);
   load.prompts += tokens / own;
+  load.prefilling += std::max(1.0, tokens / own);
 }
 
 }  // namespace
@@ -36,8 +37,17 @@ Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
   const double steps = s.limits.chunked_prefill ? std::ceil(own / budget) : 1;
   StepLoad load;
   add_prompts(load, s, own / steps);
-  load.prompts = 1 / steps;
-  return times.of(load).total() * steps;
+  const StepParts parts = times.of(load);
+  return parts.total() * steps + parts.passing;
+}
+
+Seconds prompt_turn(const StepTimes& times, const ServingSpec& s) {
+  const double own = prefilled(s);
+  if (own <= 0) return Seconds(0);
+  // As many prompts as stages, so that each has one.
+  StepLoad load;
+  add_prompts(load, s, own * times.stages());
+  return times.of(load).total() / times.stages();
 }
 
 namespace {
@@ -60,10 +70,13 @@ struct CycleOf {
   // Requests with answers of one length that are in flight all the time end and start in groups.
   bool alike() const { return s.output.p95 <= 0 && s.output.most <= 0 && !arriving; }
 
-  Seconds decoding_beside(double decodes, double prompts) const {
+  StepParts beside(double decodes, double prompts) const {
     StepLoad load = decode_load(s, decodes);
     add_prompts(load, s, own * prompts);
-    return times.of(load).total();
+    return times.of(load);
+  }
+  Seconds decoding_beside(double decodes, double prompts) const {
+    return beside(decodes, prompts).total();
   }
 };
 
@@ -84,7 +97,7 @@ Cycle crowded_cycle(const CycleOf& c, double life) {
   add_prompts(load, c.s, c.n * c.own / rounds);
   cycle.step = c.times.of(load);
   cycle.next = cycle.step.total();
-  cycle.whole = rounds * cycle.next;
+  cycle.whole = rounds * cycle.next + cycle.step.passing;
   cycle.first = cycle.whole - c.steps * cycle.next;
   cycle.wait = cycle.next / 2;
   return cycle;
@@ -118,8 +131,9 @@ Cycle chunked_cycle(const CycleOf& c) {
   const Seconds longer = c.decoding_beside(c.n - together.of_step, together.of_step / chunks);
   const double others = c.arriving ? std::min(mixed, c.steps) : std::max(0.0, mixed - chunks);
   cycle.next = (longer * others + plain * (c.steps - others)) / c.steps;
-  cycle.whole = chunks * longer + c.steps * cycle.next;
-  cycle.first = chunks * c.decoding_beside(c.n - together.of_step, together.of_prompt / chunks);
+  const StepParts own_step = c.beside(c.n - together.of_step, together.of_prompt / chunks);
+  cycle.whole = chunks * longer + own_step.passing + c.steps * cycle.next;
+  cycle.first = chunks * own_step.total() + own_step.passing;
   // The rest of the step that runs; and those before it, as in M/D/1 (Pollaczek and Khinchine).
   const double busy = std::min(0.99, mixed / life);
   cycle.wait = busy * longer / 2 + (1 - busy) * plain / 2;
@@ -131,11 +145,12 @@ Cycle chunked_cycle(const CycleOf& c) {
 // of one length stay in step: all prompts stand before the first decode.
 Cycle whole_prompts_cycle(const CycleOf& c) {
   const double fit = std::clamp(std::floor(c.budget() / c.own), 1.0, std::max(1.0, c.n));
-  const auto prefill = [&](double prompts) {
+  const auto parts = [&](double prompts) {
     StepLoad load;
     add_prompts(load, c.s, c.own * std::min(prompts, fit));
-    return c.times.of(load).total();
+    return c.times.of(load);
   };
+  const auto prefill = [&](double prompts) { return parts(prompts).total(); };
   const auto rounds = [&](double prompts) { return std::max(1.0, prompts / fit); };
   Cycle cycle;
   cycle.step = c.times.of(decode_load(c.s, c.n));
@@ -144,7 +159,8 @@ Cycle whole_prompts_cycle(const CycleOf& c) {
   if (c.alike()) together.of_step = together.of_prompt = std::max(1.0, c.n);
   const Seconds stalls =
       c.n / together.of_step * rounds(together.of_step) * prefill(together.of_step);
-  cycle.first = (1 + rounds(together.of_prompt)) / 2 * prefill(together.of_prompt);
+  const StepParts own_step = parts(together.of_prompt);
+  cycle.first = (1 + rounds(together.of_prompt)) / 2 * own_step.total() + own_step.passing;
   const Seconds others = c.arriving ? stalls : max(Seconds(0), stalls - cycle.first);
   cycle.next = plain + others / c.steps;
   cycle.whole = cycle.first + c.steps * cycle.next;
@@ -201,10 +217,12 @@ double turning_batch(const StepTimes& times, const ServingSpec& s) {
     const StepParts parts = times.of(decode_load(s, n));
     return parts.arithmetic > parts.reading;
   };
-  double high = 1;
-  while (high <= 65'536 && !turned(high)) high *= 2;
-  if (high > 65'536) return 0;
-  double low = high / 2;
+  // From the top: with experts few rows of each are bound by arithmetic too, and more are not.
+  double low = 65'536;
+  if (!turned(low)) return 0;
+  while (low >= 1 && turned(low)) low /= 2;
+  double high = 2 * low;
+  if (low < 1) return 1;
   while (high - low > 1) {
     const double middle = std::floor((low + high) / 2);
     (turned(middle) ? high : low) = middle;

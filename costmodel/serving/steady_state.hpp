@@ -32,11 +32,13 @@ double overloaded_rate(const StepTimes& times, const ServingSpec& serving,
 // The load of a step that decodes `running` sequences in the middle of their answers.
 StepLoad decode_load(const ServingSpec& serving, double running);
 
-// Time of one prompt alone.
+// Time of one prompt alone, through all stages; and the time between two where every stage is
+// filled.
 Seconds prompt_time(const StepTimes& times, const ServingSpec& serving);
+Seconds prompt_turn(const StepTimes& times, const ServingSpec& serving);
 
-// The smallest number of decoding sequences at which arithmetic takes longer than reading weights
-// and cache; 0: none up to 65,536, for each sequence reads its own keys and values.
+// The number of decoding sequences from which on arithmetic takes longer than reading weights and
+// cache; 0: none up to 65,536, for each sequence reads its own keys and values.
 double turning_batch(const StepTimes& times, const ServingSpec& serving);
 
 }  // namespace costmodel

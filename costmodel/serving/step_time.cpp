@@ -95,6 +95,7 @@ StepParts& StepParts::add(const StepParts& o, double times) {
   host += o.host * times;
   arithmetic += o.arithmetic * times;
   reading += o.reading * times;
+  passing += o.passing * times;
   kernels += o.kernels * times;
   return *this;
 }
@@ -295,12 +296,28 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   return parts;
 }
 
+// Of a part of the step with as many prompts as fall on it, one at least, through all stages.
+Seconds StepTimes::pass_of_prompt(const StepLoad& load) const {
+  const int pp = sizes_.pp;
+  const double parts = std::clamp(load.prefilling, 1.0, static_cast<double>(pp));
+  StepLoad part = load;
+  for (double StepLoad::*sum : {&StepLoad::decodes, &StepLoad::decode_context}) part.*sum /= pp;
+  for (double StepLoad::*sum :
+       {&StepLoad::prefill_tokens, &StepLoad::prefill_pairs, &StepLoad::prompts})
+    part.*sum /= parts;
+  const Bytes message = passed_on(model_, serving_.engine, sizes_.tp, std::max(1.0, part.tokens()),
+                                  element_bytes(serving_.weights));
+  return part_of_batch(part).total() +
+         (pp - 1) *
+             transfer_time(message, tier_between(pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
+}
+
 StepParts StepTimes::of(const StepLoad& load) const {
   const int pp = sizes_.pp;
   StepLoad share = load;
   for (double StepLoad::*part :
        {&StepLoad::decodes, &StepLoad::decode_context, &StepLoad::prefill_tokens,
-        &StepLoad::prefill_pairs, &StepLoad::prompts})
+        &StepLoad::prefill_pairs, &StepLoad::prompts, &StepLoad::prefilling})
     share.*part /= pp;
   const StepParts one = part_of_batch(share);
   // A round takes pp times the slowest stage, whose layers are the ceiling of their share.
@@ -324,6 +341,8 @@ StepParts StepTimes::of(const StepLoad& load) const {
       load.prefill_tokens > 0 ? constants().eager_kernel * parts.kernels : Seconds(0);
   parts.host = engine.host_overlap ? max(Seconds(0), host + launches - device)
                                    : host + max(Seconds(0), launches - device);
+  if (pp > 1 && load.prefill_tokens > 0)
+    parts.passing = max(Seconds(0), pass_of_prompt(load) - device);
   return parts;
 }
 

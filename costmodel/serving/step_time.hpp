@@ -24,6 +24,7 @@ struct StepLoad {
   double prefill_tokens = 0;
   double prefill_pairs = 0;  // (query, key) pairs of the prefilled tokens
   double prompts = 0;        // sequences whose prompt ends in the step
+  double prefilling = 0;     // sequences of the prefilled tokens
   double tokens() const { return decodes + prefill_tokens; }
 };
 
@@ -39,7 +40,10 @@ struct StepParts {
   Seconds transfers;            // between stages, and of offloaded weights from the host
   Seconds host;                 // what the device waits for
   Seconds arithmetic, reading;  // of all products and attention alone: which one bounds them
-  double kernels = 0;           // that the host launches, one after the other, where no graph does
+  // Stages are filled by parts of a step, but each prompt passes them in one of these: what that
+  // takes beyond the step. Not in total().
+  Seconds passing;
+  double kernels = 0;  // that the host launches, one after the other, where no graph does
   Seconds total() const {
     return weights + cache + products + streams + collectives + transfers + host;
   }
@@ -53,6 +57,8 @@ class StepTimes {
             const ServingSizes& sizes);
 
   StepParts of(const StepLoad& load) const;
+
+  double stages() const { return sizes_.pp; }
 
   // Time of an all-reduce of `tokens` hidden states over the tensor ranks, and how many a pass has.
   Seconds all_reduce(double tokens) const;
@@ -80,6 +86,7 @@ class StepTimes {
   void add_exchange(double tokens, Pass& sum) const;
   const EngineConstants& constants() const { return serving_.engine.constants; }
   StepParts part_of_batch(const StepLoad& load) const;  // all stages, one after the other
+  Seconds pass_of_prompt(const StepLoad& load) const;
 
   ModelSpec model_;
   const ClusterSpec& cluster_;

@@ -159,6 +159,8 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas());
   if (s.training.stack.offers.data_parallel_only) std::erase(stages, 1);
+  if (const int most = s.training.stack.offers.max_zero_in_pipeline; plan.pp > 1 && most < 3)
+    std::erase_if(stages, [most](int zero) { return zero > most; });
   if (plan.dp_replicate > 1) std::erase(stages, 0);
   if (plan.shards_states_further() || plan.zero_plus_plus.any())
     std::erase_if(stages, [](int zero) { return zero < 3; });

@@ -57,13 +57,14 @@ void add_budget(const ServingScenario& s, std::vector<std::string>& all) {
 std::int64_t least_replica(const ServingScenario& written) {
   ServingScenario s = written;
   std::int64_t least = 0;
-  for (ServingSizes sizes : instance_sizes(s, s.cluster.devices, false)) {
-    if (sizes.spreads_experts()) continue;
+  for (ServingSizes sizes : instance_sizes(s, s.cluster.devices, s.model.experts > 0)) {
+    const std::int64_t devices = sizes.spreads_experts() ? sizes.devices() : sizes.replica();
+    if (least > 0 && devices >= least) continue;
     for (const costmodel::WeightFormat format : formats_of(written)) {
       s.serving.weights = format;
       const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
       const bool fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
-      if (fits && (least == 0 || sizes.replica() < least)) least = sizes.replica();
+      if (fits) least = devices;
     }
   }
   return least;
@@ -122,8 +123,8 @@ void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>&
   const auto devices = static_cast<long long>(
       std::ceil(static_cast<double>(affordable_devices(s)) * s.serving.arrival_rate / most));
   all.push_back(
-      fmt::format("No plan answers {} requests a second: the most is {}. About "
-                  "{} devices would (--set cluster.devices={}).",
+      fmt::format("No plan answers {} requests a second: the most is {}. {} devices at least would "
+                  "(--set cluster.devices={}, or more).",
                   per_second(s.serving.arrival_rate), per_second(most), devices, devices));
 }
 

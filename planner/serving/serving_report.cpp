@@ -375,7 +375,8 @@ namespace {
 const char* proof_of(const costmodel::ServingGoal& goal) {
   if (goal.output_per_s > 0) return "reaches the target on fewer devices, so none is cheaper";
   if (goal.usd_per_hour > 0) return "gives more tokens/s for the budget";
-  return "gives more tokens a device, so none is cheaper a token";
+  return "with as many replicas as the devices hold gives more tokens a device, or is cheaper a "
+         "token (serving.throughput_target and budget look at fewer)";
 }
 
 bool first_in_closed_form(const ServingSearch& found) {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 #include "costmodel/cost/device_time.hpp"
@@ -126,6 +127,10 @@ TEST_CASE(
   const double peak = device.peak_of(Precision::bf16).value;
   CHECK(orthogonalization_time(3 * h, h, device).value > flops / peak);
   CHECK(orthogonalization_time(3 * h, h, device) == orthogonalization_time(h, 3 * h, device));
+  // Without bf16 in the next precision that the device has.
+  DeviceSpec old = device;
+  old.peak[static_cast<std::size_t>(Precision::bf16)] = FlopsPerSecond(0);
+  CHECK(std::isfinite(orthogonalization_time(3 * h, h, old).value));
   const Scenario cut = scenario("muon", "llama-2-7b", "{tp: 2, pp: 1, dp: 4, zero: 0}");
   const auto half = Evaluator(cut.model, cut.cluster, cut.training).cost(resolve_plan(cut));
   CHECK(half.optimizer.products < cost.optimizer.products);

@@ -140,6 +140,18 @@ TEST_CASE("what the stack does not offer") {
   CHECK(first_key(plan, training) == "vpp");
 }
 
+TEST_CASE("a stack whose ZeRO stage is lower with pipeline stages") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.stack.offers.max_zero_in_pipeline = 1;
+  ParallelPlan plan;
+  plan.zero = 3;
+  CHECK(first_key(plan, training) == "");
+  plan.pp = 2;
+  CHECK(first_key(plan, training) == "zero");
+  plan.zero = 1;
+  CHECK(first_key(plan, training) == "");
+}
+
 TEST_CASE(
     "a stack of DDP or FSDP alone: no other parallelism, no ZeRO 1, all layers again or none") {
   TrainingSpec training = fixtures::training(64, 1024);

@@ -64,6 +64,39 @@ TEST_CASE("Nine clients on eight replicas are two on one and one on each other")
   CHECK(all.requests_per_s * all.e2e.mean == doctest::Approx(9).epsilon(0.03));
 }
 
+// Requests that end in waves: a client more changes little, and all are in flight for their time.
+TEST_CASE("A closed load's rate is its clients over the time of a request") {
+  double before = 0;
+  for (const std::int64_t clients : {30, 31, 33, 36, 40, 48}) {
+    auto s = served::scenario("input_tokens: 2048, output_tokens: 256, concurrency: 1",
+                              "llama-3-70b", "dgx-h100", 8, "{tp: 4, dp: 1}");
+    s.serving.concurrency = clients;
+    const auto e = planned_estimate(s);
+    CAPTURE(clients);
+    CHECK(e.requests_per_s * e.e2e.mean == doctest::Approx(clients).epsilon(0.01));
+    if (before > 0) CHECK(e.output_per_s == doctest::Approx(before).epsilon(0.15));
+    before = e.output_per_s;
+    s.serving.requests = 40 * clients;
+    CHECK(planned_estimate(s).output_per_s == doctest::Approx(e.output_per_s).epsilon(0.08));
+  }
+}
+
+TEST_CASE("Stages shorten no prompt: it passes one after the other") {
+  const auto first = [](int pp, bool simulated) {
+    auto s = served::scenario("input_tokens: 4096, output_tokens: 8, concurrency: 1", "llama-2-7b",
+                              "dgx-h100", 8, "{tp: 1, pp: " + std::to_string(pp) + ", dp: 1}");
+    return (simulated ? planned_estimate(s) : quick_estimate(s, {1, pp, 1, 1})).ttft.mean;
+  };
+  for (const bool simulated : {true, false}) {
+    const double whole = first(1, simulated);
+    for (const int pp : {2, 4, 8}) {
+      CAPTURE(pp);
+      CHECK(first(pp, simulated) >= 0.99 * whole);
+      CHECK(first(pp, simulated) <= 1.2 * whole);  // a host's step for each stage
+    }
+  }
+}
+
 TEST_CASE("A run of so many requests has no more than those") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, requests: 3", "llama-2-7b",
                             "dgx-h100", 8, "{tp: 1, dp: 8}");

@@ -150,6 +150,19 @@ TEST_CASE("The engine's own all-reduce is for fast links, and for small messages
   CHECK(large == alike);
 }
 
+TEST_CASE("What turns to products does so from some batch on, with experts as well") {
+  const auto s =
+      served::scenario("input_tokens: 1024, output_tokens: 512, concurrency: 256, weights: fp8",
+                       "deepseek-v3", "dgx-h100", 16, "{tp: 8, pp: 2}");
+  const StepTimes times = times_of(s);
+  const double turning = turning_batch(times, s.serving);
+  for (double n = 1; n <= 65536; n *= 2) {
+    const StepParts parts = times.of(decode_load(s.serving, n));
+    if (turning > 0 && n >= turning) CHECK(parts.arithmetic > parts.reading);
+  }
+  CHECK(turning != 1);
+}
+
 TEST_CASE("With pp a round passes all stages: no faster for one sequence") {
   const auto one = served::usual(), two = served::usual("{dp: 1, pp: 2}");
   const StepParts a = times_of(one).of(decode(1, 500)), b = times_of(two).of(decode(1, 500));
