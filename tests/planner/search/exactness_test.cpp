@@ -232,7 +232,7 @@ double missed(const Scenario& s, const SearchSpace& space) {
 }  // namespace
 
 TEST_CASE("the search over layouts finds what trying every layout of 1F1B finds, but for little") {
-  constexpr int draws = sanitized ? 12 : 240;
+  constexpr int draws = sanitized ? 12 : 260;
   Draw draw(20261124);
   std::vector<double> misses;
   for (int i = 0; i < draws; ++i) {
@@ -249,7 +249,7 @@ TEST_CASE("the search over layouts finds what trying every layout of 1F1B finds,
     }
   }
   if (sanitized) return;
-  CHECK(misses.size() >= 150);
+  CHECK(misses.size() >= 200);
   // Even stages stand for layouts that are quicker by less than a thousandth. Few micro-batches
   // leave the bound far away and many layouts below it: moving layers one by one may then end
   // beside the best.
