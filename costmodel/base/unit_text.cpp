@@ -191,7 +191,7 @@ std::string format_count(double n) { return scaled(n, 1000, {"", " k", " M", " B
 std::string format_integer(long long n) {
   std::string digits = fmt::format("{}", n < 0 ? -n : n);
   for (auto at = static_cast<long long>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return n < 0 ? "-" + digits : digits;
 }
