@@ -32,7 +32,9 @@ namespace {
 
 std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
   if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
-  return fmt::format("{}{}\n", s.style.bold(fmt::format("{:<11}", name)), value);
+  constexpr std::size_t label = 11;  // columns, where values begin
+  const std::string line = s.style.bold(fmt::format("{:<{}}", name, label)) + value;
+  return costmodel::wrapped(line, s.style.width, label) + "\n";
 }
 
 // No decimals from a hundred up, else three digits.
@@ -115,7 +117,7 @@ std::string section_title(const std::string& text, const ReportStyle& s) {
 }
 
 std::string section_table(const Table& t, const ReportStyle& s) {
-  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
+  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t, 2, s.style.width);
 }
 
 std::string escaped(const std::string& line, const ReportStyle& style) {
@@ -210,7 +212,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
-  text += section_table(time_table(e), style);
+  text += section_table(time_table(e, style.style.width), style);
   if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
   if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
   text += section_title(

@@ -143,7 +143,10 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
 std::string verdict(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit,
                     const ReportStyle& style) {
   const std::string lines = verdict_lines(s, e, fit);
-  if (style.markup == Markup::text) return "\n" + lines;
+  if (style.markup == Markup::text) {
+    constexpr std::size_t label = 12;  // columns, where values begin
+    return "\n" + costmodel::wrapped(lines, style.style.width, label);
+  }
   std::string text = "\n";
   std::size_t at = 0;
   while (at < lines.size()) {
