@@ -231,7 +231,7 @@ const costmodel::Program& shardplan() {
         .flags = flags(),
         .ending =
             "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 3 no plan "
-            "fits; 4 a run\nfailed or missed its limit\n"};
+            "fits, or the\nscenario's own does not; 4 a run failed or missed its limit\n"};
     for (const CommandRow& row : command_rows) made.commands.push_back(row.command);
     return made;
   }();
