@@ -17,6 +17,7 @@
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -133,7 +134,7 @@ std::string command_line(int count, char** arguments) {
 
 // Shows progress only on a terminal.
 void show_progress(std::size_t done, std::size_t all, const std::string& name, double left) {
-  if (isatty(STDERR_FILENO) == 0) return;
+  if (!costmodel::overwrites_lines(STDERR_FILENO)) return;
   fmt::print(stderr, "\r{} of {}, {:.0f} s left: {:<48}", done, all, left, name);
 }
 
@@ -170,7 +171,7 @@ calibrate::CpuRequest request_of(const CommandLine& line, const std::string& com
 int measure_gpu(const CommandLine& line, const std::string& command) {
   const std::string report = calibrate::calibrate_gpu(request_of(line, command, "cuda"));
   if (!line.has("quiet"))
-    costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
+    costmodel::print_report((costmodel::overwrites_lines(STDERR_FILENO) ? "\n" : "") + report);
   return 0;
 }
 
@@ -197,18 +198,19 @@ int measure_this_machine(const CommandLine& line, const std::string& command) {
   const bool quiet = line.has("quiet");
   const auto path = costmodel::config_path(line.words("config-path"));
   if (line.has("compare")) {
-    costmodel::write_standard_output(
+    costmodel::print_report(
         calibrate::compare_scenario(line.word("compare"), line.word("profile"), path));
     return 0;
   }
   if (line.has("check")) {
-    costmodel::write_standard_output(calibrate::check_profile(line.word("check"), path));
+    costmodel::print_report(calibrate::check_profile(line.word("check"), path));
     return 0;
   }
   calibrate::CpuRequest request = request_of(line, command, "cpu");
   const auto measure = [&] {
     const std::string report = calibrate::calibrate_cpu(request);
-    if (!quiet) costmodel::write_standard_output((isatty(STDERR_FILENO) == 1 ? "\n" : "") + report);
+    if (!quiet)
+      costmodel::print_report((costmodel::overwrites_lines(STDERR_FILENO) ? "\n" : "") + report);
   };
   if (runtime::launched()) return measure_between_processes(line, request, measure);
   measure();
@@ -230,7 +232,8 @@ void require_flags_of(const CommandLine& line, const std::string& mode) {
 int run(int count, char** arguments) {
   const CommandLine line = costmodel::parse(calibrate_program, count, arguments);
   if (line.has("help")) {
-    costmodel::write_standard_output(costmodel::help_of(calibrate_program, line.command));
+    costmodel::write_standard_output(costmodel::help_of(calibrate_program, line.command,
+                                                        costmodel::width_of_lines(STDOUT_FILENO)));
     return 0;
   }
   const std::string backend = line.word("backend");
@@ -254,7 +257,7 @@ int run(int count, char** arguments) {
     return runtime::failed;
   }
   if (answer.profile.empty()) {
-    costmodel::write_standard_output(answer.report);
+    costmodel::print_report(answer.report);
     return 0;
   }
   const std::string out = line.word("out");
@@ -264,7 +267,7 @@ int run(int count, char** arguments) {
     costmodel::write_standard_output(answer.profile);
   } else {
     costmodel::write_file(out, answer.profile);
-    if (!quiet) costmodel::write_standard_output(answer.report);
+    if (!quiet) costmodel::print_report(answer.report);
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/help.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/commands/other_programs.hpp"
@@ -19,11 +20,19 @@ namespace {
 
 bool wants_color(const planner::Options& options) {
   if (options.color == "always") return options.out.empty();
-  return options.color == "auto" && options.out.empty() && isatty(STDOUT_FILENO) == 1 &&
-         options.format == planner::Format::text;
+  return options.color == "auto" && options.out.empty() &&
+         options.format == planner::Format::text && costmodel::shows_colors(STDOUT_FILENO);
 }
 
-void tell(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+std::size_t width_of(const planner::Options& options) {
+  constexpr int no_terminal = -1;
+  return costmodel::width_of_lines(options.out.empty() ? STDOUT_FILENO : no_terminal);
+}
+
+void tell(const std::string& message) {
+  const std::string text = costmodel::wrapped(message, costmodel::width_of_lines(STDERR_FILENO));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 // The files that were read, one a line.
 std::string inputs_text() {
@@ -46,11 +55,13 @@ int run(int count, char** arguments) {
     const costmodel::Program& all = planner::shardplan();
     const auto named = std::ranges::find(all.commands, options.command, &costmodel::Command::name);
     costmodel::write_standard_output(
-        costmodel::help_of(all, named == all.commands.end() ? nullptr : &*named));
+        costmodel::help_of(all, named == all.commands.end() ? nullptr : &*named,
+                           costmodel::width_of_lines(STDOUT_FILENO)));
     return 0;
   }
   if (!options.out.empty()) costmodel::require_writable(options.out);
-  const planner::CommandResult result = planner::run_command(options, {wants_color(options)});
+  const planner::CommandResult result =
+      planner::run_command(options, {wants_color(options), width_of(options)});
   if (!options.quiet) {
     for (const auto& warning : result.warnings) tell(costmodel::message_text(warning) + "\n");
   }

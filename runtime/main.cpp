@@ -17,6 +17,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "runtime/run/backends.hpp"
@@ -228,14 +229,14 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   const std::string out = line.word("out");
   if (!out.empty()) costmodel::require_writable(out);
   const bool lines = line.has("progress");
-  if (lines || (!line.has("quiet") && isatty(STDERR_FILENO) == 1))
+  if (lines || (!line.has("quiet") && costmodel::overwrites_lines(STDERR_FILENO)))
     request.progress = runtime::progress(request.iterations, lines);
   const auto result = runtime::serve_plan(request);
   if (!result) return 0;  // another rank reports
-  const std::string text =
-      line.word("format") == "json" ? runtime::serve_json(*result) : runtime::serve_report(*result);
+  const bool json = line.word("format") == "json";
+  const std::string text = json ? runtime::serve_json(*result) : runtime::serve_report(*result);
   if (out.empty()) {
-    costmodel::write_standard_output(text);
+    json ? costmodel::write_standard_output(text) : costmodel::print_report(text);
   } else {
     costmodel::write_file(out, text);
   }
@@ -248,7 +249,8 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
 int run(int count, char** arguments) {
   const CommandLine line = costmodel::parse(run_program, count, arguments);
   if (line.has("help")) {
-    costmodel::write_standard_output(costmodel::help_of(run_program, line.command));
+    costmodel::write_standard_output(
+        costmodel::help_of(run_program, line.command, costmodel::width_of_lines(STDOUT_FILENO)));
     return 0;
   }
   if (const auto root = serving_root(line)) return serve(line, *root);
@@ -260,7 +262,7 @@ int run(int count, char** arguments) {
   for (const auto& file : {output.out, output.trace})
     if (!file.empty()) costmodel::require_writable(file);
   const bool lines = line.has("progress");
-  if (lines || (!line.has("quiet") && isatty(STDERR_FILENO) == 1))
+  if (lines || (!line.has("quiet") && costmodel::overwrites_lines(STDERR_FILENO)))
     request.progress = runtime::progress(request.iterations, lines);
   request.ended_early = [&](const runtime::RunResult& result) {
     write_early_end(result, request, output);

@@ -8,22 +8,13 @@ namespace costmodel {
 
 namespace {
 
-constexpr std::size_t width = 100;  // columns of a line
-constexpr std::size_t indent = 25;  // where sentences begin
+constexpr std::size_t widest = 100;  // columns of a line
+constexpr std::size_t indent = 25;   // where sentences begin
 
 // The sentence after `left`, in lines that begin at the same column.
-std::string entry(const std::string& left, const std::string& sentence) {
-  std::string text = fmt::format("  {:<{}}", left, indent - 3);
-  std::size_t column = std::max(text.size(), indent - 1);
-  for (const std::string& word : split_words(sentence)) {
-    if (column + 1 + word.size() > width) {
-      text += "\n" + std::string(indent - 1, ' ');
-      column = indent - 1;
-    }
-    text += " " + word;
-    column += 1 + word.size();
-  }
-  return text + "\n";
+std::string entry(const std::string& left, const std::string& sentence, std::size_t width) {
+  const std::string line = fmt::format("  {:<{}} {}", left, indent - 3, sentence);
+  return wrapped(line, std::min(width, widest), indent - 2) + "\n";
 }
 
 std::string alternatives(std::string_view words) {
@@ -31,7 +22,8 @@ std::string alternatives(std::string_view words) {
 }
 
 // `command`: null in the help of the whole program.
-std::string flag_entry(const Flag& flag, const Command* command, bool told_apart) {
+std::string flag_entry(const Flag& flag, const Command* command, bool told_apart,
+                       std::size_t width) {
   std::string left = fmt::format("--{}", flag.name);
   if (flag.letter != 0) left = fmt::format("-{}, {}", flag.letter, left);
   if (!flag.value.empty()) left += fmt::format(" {}", flag.value);
@@ -40,10 +32,10 @@ std::string flag_entry(const Flag& flag, const Command* command, bool told_apart
     sentence = fmt::format("{} (default text)", alternatives(command->formats));
   if (told_apart && !flag.only_for.empty())
     sentence = fmt::format("{}: {}", alternatives(flag.only_for), sentence);
-  return entry(left, sentence);
+  return entry(left, sentence, width);
 }
 
-std::string command_help(const Program& program, const Command& command) {
+std::string command_help(const Program& program, const Command& command, std::size_t width) {
   std::string text;
   const auto line = [&](std::string_view usage) {
     text += fmt::format("{} {}\n", text.empty() ? "usage:" : "      ", usage);
@@ -56,26 +48,26 @@ std::string command_help(const Program& program, const Command& command) {
   text += "\nflags:\n";
   const bool one = program.commands.size() == 1;
   for (const Flag& flag : program.flags)
-    if (one || admits(flag.only_for, command.name)) text += flag_entry(flag, &command, one);
+    if (one || admits(flag.only_for, command.name)) text += flag_entry(flag, &command, one, width);
   return one && !program.ending.empty() ? fmt::format("{}\n{}", text, program.ending) : text;
 }
 
 }  // namespace
 
-std::string help_of(const Program& program, const Command* command) {
-  if (command != nullptr) return command_help(program, *command);
-  if (program.commands.size() == 1) return command_help(program, program.commands.front());
+std::string help_of(const Program& program, const Command* command, std::size_t width) {
+  if (program.commands.size() == 1) command = &program.commands.front();
+  if (command != nullptr) return wrapped(command_help(program, *command, width), width, 7);
   std::string text = fmt::format("usage: {} COMMAND ... [flags]\n\n{}\n\ncommands:\n", program.name,
                                  program.summary);
   for (const Command& each : program.commands) {
     const bool short_enough = each.operands.size() <= 12;
     text += entry(fmt::format("{} {}", each.name, short_enough ? each.operands : "KIND"),
-                  std::string(each.summary));
+                  std::string(each.summary), width);
   }
   text += fmt::format("\nflags of every command ({} COMMAND --help: all of it):\n", program.name);
   for (const Flag& flag : program.flags)
-    if (flag.only_for.empty()) text += flag_entry(flag, nullptr, false);
-  return fmt::format("{}\n{}", text, program.ending);
+    if (flag.only_for.empty()) text += flag_entry(flag, nullptr, false, width);
+  return wrapped(fmt::format("{}\n{}", text, program.ending), width);
 }
 
 }  // namespace costmodel

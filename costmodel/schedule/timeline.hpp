@@ -51,11 +51,11 @@ double bubble_fraction(const Timeline& timeline, bool apart = false);
 // resolution. Golden tests check it.
 std::string to_text(const Timeline& timeline);
 
-// The compute stream as letters, one row per rank, `columns` wide: f forward, B backward (or input
-// gradient), w weight gradient, x a forward and a backward together, d gradient reduction, o
-// optimizer, '.' idle.
+// The compute stream, a row a rank: f forward, B backward (or input gradient), w weight gradient, x
+// both together, d gradient reduction, o optimizer, '.' idle. Each letter has its share of the
+// `columns`, also where one stands for several actions.
 std::string to_chart(const Timeline& timeline, int columns);
-// The same where the columns end at `end`, not with the timeline.
+// The same where the columns end at `end`, before or behind the timeline's.
 std::string to_chart(const Timeline& timeline, int columns, Seconds end);
 
 }  // namespace costmodel

@@ -111,7 +111,7 @@ std::string gain_text(const OwnRunsFit& own) {
 
 }  // namespace
 
-std::string to_string(const OwnRunsFit& own, int sources) {
+std::string to_string(const OwnRunsFit& own, int sources, std::size_t columns) {
   const costmodel::OwnRuns& m = own.measured;
   double usual = 0;
   for (const OwnRun& run : own.runs)
@@ -120,7 +120,7 @@ std::string to_string(const OwnRunsFit& own, int sources) {
   const costmodel::ErrorBand& first = own.runs.front().usual;
   std::string text = fmt::format("{} run{} by {}\n\n", m.runs, m.runs == 1 ? "" : "s",
                                  costmodel::printable(m.stack));
-  text += to_text(runs_table(own)) + "\n" + gain_text(own);
+  text += to_text(runs_table(own), 2, columns) + "\n" + gain_text(own);
   text += fmt::format("Time factor {:.3f}, held by a prior of {} published sources.\n",
                       m.time_factor, sources);
   text += fmt::format(

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/base/text_width.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/config/value.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
@@ -42,6 +43,7 @@ costmodel::Value own_cluster(const costmodel::Value& cluster, const OwnRunsFit& 
                              const costmodel::SiteSpread& published);
 
 // `sources`: of published runs, that the prior is of.
-std::string to_string(const OwnRunsFit& fit, int sources);
+std::string to_string(const OwnRunsFit& fit, int sources,
+                      std::size_t columns = costmodel::unlimited_width);
 
 }  // namespace planner

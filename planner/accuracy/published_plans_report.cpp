@@ -128,8 +128,7 @@ std::string expert_report(const ExpertComparison& c, bool every_run, const Repor
   for (const auto& line : sentences(c)) text += (markdown ? "- " : "") + line + "\n";
   const auto add = [&](const std::string& title, const Table& table) {
     if (table.rows.empty()) return;
-    text += markdown ? "\n### " + title + "\n\n" + to_markdown(table)
-                     : "\n" + style.style.bold(title) + "\n" + to_text(table);
+    text += section_title(title, style) + section_table(table, style);
   };
   add("By source", source_table(c));
   add("The planner's best is slower", slower_table(c));

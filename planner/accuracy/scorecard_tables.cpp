@@ -31,8 +31,12 @@ std::vector<std::string> error_cells(const std::string& name, const ErrorFigures
 
 Table error_table(const std::string& name) {
   Table t{{{name, false}}, {}};
-  for (const auto* title : {"runs", "MAPE %", "median %", "p90 %", "max %", "bias %"})
-    t.columns.push_back({title});
+  t.columns.insert(t.columns.end(), {{"runs"},
+                                     {"MAPE %", true, 0},
+                                     {"median %", true, 3},
+                                     {"p90 %", true, 3},
+                                     {"max %", true, 2},
+                                     {"bias %", true, 2}});
   return t;
 }
 
@@ -227,7 +231,11 @@ Table calibration_table(const RankAgreement& rank) {
 }
 
 Table time_table(const std::vector<const ValidationRow*>& rows) {
-  Table t{{{"run", false}, {"measured s"}, {"predicted s"}, {"error %"}, {"90 % interval", false}},
+  Table t{{{"run", false},
+           {"measured s"},
+           {"predicted s"},
+           {"error %", true, 0},
+           {"90 % interval", false, 2}},
           {}};
   for (const auto* row : rows) {
     const bool told = row->error.empty();
@@ -268,7 +276,7 @@ Table all_rows(const std::vector<ValidationRow>& rows) {
 }
 
 Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
-  Table t{{{"runs"}, {"why", false}}, {}};
+  Table t{{{"runs"}, {"why", false, 0}}, {}};
   for (const auto& [count, why] : error_counts(rows)) {
     t.rows.push_back({fmt::format("{}", count), full ? why : costmodel::shortened(why, 88)});
   }
@@ -276,7 +284,9 @@ Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
 }
 
 Table contradicted_rows(const std::vector<ValidationRow>& rows) {
-  Table t{{{"run", false}, {"measured s"}, {"predicted s"}, {"error %"}, {"why", false}}, {}};
+  Table t{
+      {{"run", false}, {"measured s", true, 2}, {"predicted s"}, {"error %"}, {"why", false, 0}},
+      {}};
   for (const auto& row : rows) {
     if (row.quantity != "iteration_s" || row.contradicted.empty()) continue;
     const bool told = row.error.empty();
@@ -414,8 +424,7 @@ std::string validation_report(const std::vector<ValidationRow>& rows, bool every
   for (const auto& line : summary_lines(card)) text += (markdown ? "- " : "") + line + "\n";
   for (const auto& section : scorecard_sections(rows, card, {markdown, every_row})) {
     if (section.table.rows.empty()) continue;
-    text += markdown ? "\n### " + section.title + "\n\n" + to_markdown(section.table)
-                     : "\n" + style.style.bold(section.title) + "\n" + to_text(section.table);
+    text += section_title(section.title, style) + section_table(section.table, style);
   }
   return text;
 }

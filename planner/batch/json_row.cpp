@@ -149,16 +149,20 @@ std::string index_json(const std::vector<std::string>& rows) {
 }
 
 Table index_table(const std::vector<std::string>& rows, bool for_people) {
-  Table table{{{"scenario", false}, {"command", false}, {"status", false}}, {}};
-  for (const char* title : for_people ? std::array{"iteration", "from", "to"}
-                                      : std::array{"iteration_s", "low_s", "high_s"})
-    table.columns.push_back({title});
-  for (const char* title :
-       for_people ? std::array{"tokens/s", "MFU %", "peak GiB", "of GiB", "devices"}
-                  : std::array{"tokens_per_s", "mfu_pct", "peak_gib", "capacity_gib", "devices"})
-    table.columns.push_back({title});
+  Table table{{{"scenario", false}, {"command", false, 2}, {"status", false, 0}}, {}};
+  const auto add = [&](const char* title, const char* key, int optional) {
+    table.columns.push_back({for_people ? title : key, true, optional});
+  };
+  add("iteration", "iteration_s", 1);
+  add("from", "low_s", 4);
+  add("to", "high_s", 4);
+  add("tokens/s", "tokens_per_s", 2);
+  add("MFU %", "mfu_pct", 3);
+  add("peak GiB", "peak_gib", 1);
+  add("of GiB", "capacity_gib", 3);
+  add("devices", "devices", 3);
   table.columns.push_back({"plan", false});
-  table.columns.push_back({"message", false});
+  table.columns.push_back({"message", false, 0});
   for (const auto& text : rows) {
     const Json row = Json::parse(text);
     std::vector<std::string> cells{word(row, "name"), word(row, "command"), word(row, "status")};

@@ -8,7 +8,8 @@
 
 namespace planner {
 
-// What became of a scenario. `no_plan`: nothing fits, and the report says what would.
+// What became of a scenario. `no_plan`: nothing fits, and the report says what
+// would; or the scenario's own plan does not.
 enum class JobState { done, no_plan, failed, not_done };
 
 // The line of a report, which is the JSON of plan, evaluate, explain, sweep, compare or simulate

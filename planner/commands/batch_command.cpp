@@ -17,6 +17,7 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "planner/batch/batch_jobs.hpp"
 #include "planner/batch/child.hpp"
 #include "planner/batch/index_page.hpp"
@@ -56,6 +57,7 @@ class Batch {
  public:
   Batch(const Session& session, std::vector<BatchJob> jobs)
       : options_(session.options),
+        width_(session.style.style.width),
         folder_(options_.folder),
         journal_(folder_),
         program_(this_program()),
@@ -92,7 +94,7 @@ class Batch {
       constexpr std::size_t widest = 90;  // a line of a terminal; the index has all of a message
       for (auto& row : table.rows)
         if (format == Format::text) row.back() = costmodel::shortened(row.back(), widest);
-      result.text = printed(table, format);
+      result.text = printed(table, format, width_);
     }
     result.warnings.push_back(fmt::format(
         "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; "
@@ -225,6 +227,7 @@ class Batch {
   }
 
   const Options& options_;
+  std::size_t width_;
   std::string folder_;
   Interruption interruption_;  // before any thread
   Journal journal_;
@@ -237,7 +240,7 @@ class Batch {
   std::exception_ptr fault_;
   std::mutex mutex_;
   Stopwatch watch_;
-  bool told_ = !options_.quiet && isatty(STDERR_FILENO) != 0;
+  bool told_ = !options_.quiet && costmodel::overwrites_lines(STDERR_FILENO);
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ std::string many_text(const Session& session, const std::vector<CollectivePrice>
   const Table table = collective_table(prices);
   const bool markdown = session.style.markup == Markup::markdown;
   return escaped(collective_heading(group), session.style) + "\n\n" +
-         (markdown ? to_markdown(table) : to_text(table, 0));
+         (markdown ? to_markdown(table) : to_text(table, 0, session.style.style.width));
 }
 
 std::string text_of(const Session& session, const std::vector<CollectivePrice>& prices,

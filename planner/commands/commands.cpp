@@ -31,11 +31,15 @@ struct CommandRow {
   costmodel::Command command;
   CommandResult (*perform)(const Session& session);
   bool own_program = false;  // unless fits_from_logs()
+  bool verbatim = false;     // its text is another program's input: no line is broken
 };
 
 CommandResult list_command(const Session& session) {
   const Options& options = session.options;
-  return {0, printed(listing(options.operands.front(), session.path), options.format), {}};
+  return {0,
+          printed(listing(options.operands.front(), session.path), options.format,
+                  session.style.style.width),
+          {}};
 }
 
 const std::vector<CommandRow> command_rows{
@@ -183,7 +187,9 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                    "shardplan import nccl-tests all_reduce.log --out network.yaml",
                    "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml"}},
-     import_command},
+     import_command,
+     false,
+     true},
     {{.name = "export",
       .operands = "SCENARIO",
       .least = 1,
@@ -193,7 +199,9 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan export my.yaml --to megatron --out launch.sh",
                    "shardplan export my.yaml --to megatron-bridge --launcher slurm --out job.sh",
                    "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
-     export_command},
+     export_command,
+     false,
+     true},
     {{.name = "list",
       .operands = "models|devices|clusters|stacks|engines|scenarios|keys",
       .least = 1,
@@ -223,7 +231,7 @@ const costmodel::Program& shardplan() {
         .flags = flags(),
         .ending =
             "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 3 no plan "
-            "fits; 4 a run\nfailed or missed its limit\n"};
+            "fits, or the\nscenario's own does not; 4 a run failed or missed its limit\n"};
     for (const CommandRow& row : command_rows) made.commands.push_back(row.command);
     return made;
   }();
@@ -257,6 +265,8 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (!options.page.empty() && !result.page.empty())
     costmodel::write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;
+  if (options.format == Format::text && !row.verbatim)
+    result.text = costmodel::wrapped(result.text, style.width);
   return result;
 }
 

@@ -33,7 +33,7 @@ CommandResult evaluate_command(const Session& session) {
   auto estimate = evaluator.estimate(plan);
   estimate.notes.insert(estimate.notes.begin(), settled->notes.begin(), settled->notes.end());
   write_placement(session, s, plan);
-  CommandResult result;
+  CommandResult result{.status = estimate.fits() ? 0 : no_answer};
   result.warnings = memory_warnings(estimate);
   add_remedies(estimate, evaluator, result.warnings);
   const PlanExtras extras = extras_of(session, s, estimate);

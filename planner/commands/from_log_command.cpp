@@ -214,8 +214,8 @@ CommandResult from_log_command(const Session& session) {
   const OwnRunsFit fit = fit_own_runs(std::move(own), runs.front().stack, published);
   const std::string profile = to_yaml(own_cluster(runs.front().cluster, fit, published));
   const bool json = options.format == Format::json;
-  result.text =
-      json ? own_runs_json(fit, published.sources) : to_string(fit, published.sources) + "\n";
+  result.text = json ? own_runs_json(fit, published.sources)
+                     : to_string(fit, published.sources, session.style.style.width) + "\n";
   if (options.profile.empty()) {
     if (json) return result;
     result.text += "The cluster (--out FILE writes it):\n\n" + profile;

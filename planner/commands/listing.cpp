@@ -162,7 +162,7 @@ Table scenarios(const ConfigPath& path) {
 
 // The keys of a scenario, and of what it names.
 Table keys(const ConfigPath&) {
-  Table t{{{"key", false}, {"meaning", false}, {"values", false}}, {}};
+  Table t{{{"key", false}, {"meaning", false, 0}, {"values", false}}, {}};
   for (const auto described :
        {costmodel::model_keys, costmodel::cluster_keys, costmodel::grouped_cluster_keys,
         costmodel::training_keys, costmodel::plan_keys, costmodel::search_keys,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "costmodel/cli/terminal.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
@@ -194,7 +195,7 @@ CommandResult plan_devices(const Session& session) {
   require_offered(s);
   require_run(s, limits);
   const Interruption interruption;
-  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
   const Stopwatch watch;
   Progress progress(watch, 0, told, interruption.poll());
   const DeviceLadder ladder = device_ladder(s, limits, progress.expired());
@@ -240,7 +241,7 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
   require_offered(s);
   const Stopwatch watch;
   const Interruption interruption;
-  const bool told = !session.options.quiet && isatty(STDERR_FILENO) != 0;
+  const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
   Progress progress(watch, session.options.time_limit, told, interruption.poll());
   const std::function<bool()> expired = progress.expired();
   const int threads = session.options.threads > 0

@@ -49,10 +49,11 @@ Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std:
                const std::vector<ServedPoint>& points) {
   Table table;
   for (const Axis& axis : axes)
-    table.columns.push_back({axis.path.starts_with("plan.") ? axis.path.substr(5) : axis.path});
+    table.columns.push_back(
+        {axis.path.starts_with("plan.") ? axis.path.substr(5) : axis.path, true, 0});
   for (const auto& title : served_titles()) table.columns.push_back({title});
   table.columns.push_back({"plan", false});
-  table.columns.push_back({"error", false});
+  table.columns.push_back({"error", false, 0});
   for (std::size_t i = 0; i < points.size(); ++i) {
     std::vector<std::string> row = values[i];
     row.insert(row.end(), points[i].cells.begin(), points[i].cells.end());

@@ -62,10 +62,10 @@ std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   return to_yaml(root);
 }
 
-std::string printed(const Table& table, Format format) {
+std::string printed(const Table& table, Format format, std::size_t width) {
   if (format == Format::json) return rows_json(table);
   if (format == Format::csv) return to_csv(table);
-  return format == Format::md ? to_markdown(table) : to_text(table, 0);
+  return format == Format::md ? to_markdown(table) : to_text(table, 0, width);
 }
 
 bool wants_page(const Options& options) {

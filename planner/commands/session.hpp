@@ -57,8 +57,8 @@ costmodel::ClusterSpec cluster_named(const Session& session, const std::string& 
 // The scenario as YAML with the plan written out; it can be loaded again.
 std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan& plan);
 
-// A table in the requested format.
-std::string printed(const Table& table, Format format);
+// A table in the requested format, text in lines of at most `width` columns.
+std::string printed(const Table& table, Format format, std::size_t width);
 
 // Whether the report is printed or written as a page of HTML.
 bool wants_page(const Options& options);

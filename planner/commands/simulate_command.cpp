@@ -77,7 +77,7 @@ CommandResult comparison(const Session& session, const Scenario& s,
     result.text = schedules_json(schedules);
   } else {
     result.text = heading(s, session.style) + "\n" + escaped(to_string(plan), session.style) +
-                  "\n\n" + schedule_comparison(schedules);
+                  "\n\n" + schedule_comparison(schedules, session.style.style.width);
   }
   return result;
 }
@@ -124,7 +124,8 @@ CommandResult simulate_command(const Session& session) {
       fmt::format("f forward, B {}, {}d data parallel, o optimizer, . idle\n",
                   splits_backward(plan.schedule) ? "input gradient, w weight gradient" : "backward",
                   overlaps(plan.schedule) ? "x forward and backward together, " : "");
-  result.text += to_chart(timeline, 100);
+  const int columns = chart_columns(session.style.style.width);
+  result.text += chart_note(timeline, columns) + to_chart(timeline, columns);
   return result;
 }
 

@@ -99,8 +99,14 @@ struct Point {
   ScalingPoint scales = {};  // where devices are swept
 };
 
-constexpr std::array titles{"dp",  "m",      "iteration_s", "tokens_per_s",
-                            "mfu", "bubble", "peak_gib",    "fits"};
+const std::array<Column, 8> titles{{{"dp", true, 3},
+                                    {"m", true, 3},
+                                    {"iteration_s", true, 0},
+                                    {"tokens_per_s", true, 2},
+                                    {"mfu", true, 2},
+                                    {"bubble", true, 3},
+                                    {"peak_gib"},
+                                    {"fits", true, 0}}};
 
 Point failed(const std::string& why, bool searched) {
   std::vector<std::string> cells(titles.size());
@@ -162,12 +168,14 @@ Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std:
   const bool scales = has_axis(axes, devices_path);
   const std::size_t first = has_axis(axes, "plan.dp") ? 1 : 0;
   for (const Axis& axis : axes)
-    table.columns.push_back({axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path});
-  for (std::size_t i = first; i < titles.size(); ++i) table.columns.push_back({titles.at(i)});
+    table.columns.push_back(
+        {axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path, true, 0});
+  table.columns.insert(table.columns.end(), titles.begin() + static_cast<std::ptrdiff_t>(first),
+                       titles.end());
   if (scales)
     for (const char* title : {"speedup", "efficiency", "knee"}) table.columns.push_back({title});
   if (tell_plans) table.columns.push_back({"plan", false});
-  table.columns.push_back({"error", false});
+  table.columns.push_back({"error", false, 0});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto& cells = points[i].cells;
     std::vector<std::string> row = values[i];
@@ -265,7 +273,8 @@ CommandResult sweep_command(const Session& session) {
                           ? sweep_serving(session, interruption.poll())
                           : sweep(file, session.path, session.options, interruption.poll());
   const Table& points = swept.table;
-  CommandResult result{any_answer(points) ? 0 : no_answer, printed(points, session.options.format),
+  CommandResult result{any_answer(points) ? 0 : no_answer,
+                       printed(points, session.options.format, session.style.style.width),
                        note_lines(swept.notes)};
   if (session.options.format == Format::svg) {
     result.text = sweep_svg(rows_json(points));

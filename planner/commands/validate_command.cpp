@@ -11,6 +11,7 @@
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/residual_fit.hpp"
@@ -50,7 +51,7 @@ RefitResult refitted(const Session& session, bool cross_validate, bool sources_a
   const Options& options = session.options;
   const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
   RefitRequest request{cross_validate, threads_of(options), {}, sources_alone};
-  if (!options.quiet && isatty(STDERR_FILENO) != 0)
+  if (!options.quiet && isatty(STDERR_FILENO) == 1)
     request.progress = [](const std::string& words) { fmt::print(stderr, "{} ...\n", words); };
   return refit(options.operands, constants, session.path, request);
 }
@@ -90,7 +91,7 @@ CommandResult with_runs_known(const Session& session) {
         "name evidence with more runs on one device by one stack, or give less");
   }
   CommandResult result;
-  const std::string table = printed(known_table(known), options.format);
+  const std::string table = printed(known_table(known), options.format, session.style.style.width);
   const bool prose = options.format == Format::text || options.format == Format::md;
   result.text = prose ? known_report(known, table) : table;
   limit_error(known.mean.time, "the mean error over sources", session, result);
@@ -99,7 +100,7 @@ CommandResult with_runs_known(const Session& session) {
 
 // Progress on one line, overwritten in place.
 std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return {};
+  if (quiet || !costmodel::overwrites_lines(STDERR_FILENO)) return {};
   return [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r{} of {} searches and predictions{}", done, all, done == all ? "\n" : "");
   };

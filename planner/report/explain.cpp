@@ -441,21 +441,16 @@ std::string groups_text(const ParallelPlan& plan, const costmodel::PlacedPipelin
                         const Scenario& s, const ReportStyle& style) {
   const Table groups = group_table(groups_table(pipelines), "groups");
   if (groups.rows.empty()) return "";
-  const bool markdown = style.markup == Markup::markdown;
-  std::string text = heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n";
-  text += markdown ? "\n### Groups\n\n" : "\n" + style.style.bold("Groups") + "\n";
-  return text + (markdown ? to_markdown(groups) : to_text(groups)) + "\n";
+  return heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n" +
+         section_title("Groups", style) + section_table(groups, style) + "\n";
 }
 
 std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
                           const ReportStyle& style) {
   const Estimate e = evaluator.estimate(plan);
   const Table all = all_rows(e, s, evaluator).table;
-  const bool markdown = style.markup == Markup::markdown;
-  const auto title = [&](const std::string& text) {
-    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
-  };
-  const auto table = [&](const Table& t) { return markdown ? to_markdown(t) : to_text(t); };
+  const auto title = [&](const std::string& words) { return section_title(words, style); };
+  const auto table = [&](const Table& t) { return section_table(t, style); };
   std::string text = heading(s, style);
   text += "\n" + escaped(to_string(plan), style) + "\n";
   text += title("Batch") + table(group_table(all, "batch"));

@@ -24,10 +24,12 @@ std::string ranks_text(const Ranks& ranks) {
   return fmt::format("[{},...,{}]", fmt::join(ranks.begin(), ranks.begin() + 4, ","), ranks.back());
 }
 
-// The list on lines of at most 100 characters, six at most.
-std::vector<std::string> lines_of(const ProcessGroups& all, std::int64_t ranks) {
+// The list on lines that leave room for an indent and the count of what is left out; six at most.
+std::vector<std::string> lines_of(const ProcessGroups& all, std::int64_t ranks,
+                                  std::size_t most_columns) {
   if (static_cast<std::int64_t>(all.groups.size()) == ranks) return {"each rank alone"};
-  constexpr std::size_t width = 96, most_lines = 6;
+  constexpr std::size_t most_lines = 6, beside = 16;
+  const std::size_t width = std::min<std::size_t>(96, most_columns - beside);
   std::vector<std::string> lines{""};
   for (std::size_t i = 0; i < all.groups.size(); ++i) {
     const std::string text = ranks_text(all.groups[i]);
@@ -63,7 +65,7 @@ Table markdown_table(const GroupsOf& of) {
       {{"groups", false}, {"number"}, {"size"}, {"apart"}, {"network", false}, {"ranks", false}},
       {}};
   for (const ProcessGroups& all : process_groups(of.plan, of.layout)) {
-    const auto lines = lines_of(all, of.plan.devices());
+    const auto lines = lines_of(all, of.plan.devices(), unlimited_width);
     t.rows.push_back({std::string(all.kind), fmt::format("{}", all.groups.size()),
                       fmt::format("{}", all.groups.front().size()),
                       all.apart > 0 ? fmt::format("{}", all.apart) : "-", network_of(all, of),
@@ -108,7 +110,8 @@ std::string groups_report(const GroupsOf& of, const ReportStyle& style) {
                                                 all.groups.front().size()));
     text += fmt::format("{}{}: {}\n", apart_text(all),
                         network.empty() ? "" : fmt::format(", over {}", network), all.use);
-    for (const std::string& line : lines_of(all, of.plan.devices())) text += "  " + line + "\n";
+    for (const std::string& line : lines_of(all, of.plan.devices(), style.style.width))
+      text += "  " + line + "\n";
   }
   return text;
 }

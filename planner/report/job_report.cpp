@@ -100,11 +100,11 @@ std::string log_text(const TrainingLog& log) {
 Table change_table(const JobReport& job) {
   Table t{{{"change", false},
            {"iteration"},
-           {"90 % interval"},
-           {"faster"},
+           {"90 % interval", true, 3},
+           {"faster", true, 0},
            {"chance"},
-           {"GiB"},
-           {"", false}},
+           {"GiB", true, 2},
+           {"", false, 0}},
           {}};
   const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
   for (const JobChange& c : job.changes) {
@@ -134,7 +134,12 @@ std::string best_text(const JobReport& job) {
 }  // namespace
 
 Table culprit_table(const JobDiagnosis& d) {
-  Table t{{{"chance"}, {"before"}, {"cause", false}, {"what", false}, {"would take"}, {"gains"}},
+  Table t{{{"chance"},
+           {"before", true, 2},
+           {"cause", false, 0},
+           {"what", false},
+           {"would take"},
+           {"gains", true, 0}},
           {}};
   for (const Culprit& c : d.culprits) {
     if (c.probability < least_told && !t.rows.empty()) continue;
@@ -252,7 +257,7 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
                            format_bytes(job.estimate.peak), format_bytes(job.estimate.capacity)),
                style);
     text += section_title("Where the time goes", style) +
-            section_table(time_table(job.estimate), style);
+            section_table(time_table(job.estimate, style.style.width), style);
     for (const auto& reason : reasons(job.estimate)) text += bullet(reason, style);
   }
   text += section_title("What would help most, one change at a time", style);

@@ -64,9 +64,10 @@ Table ladder_table(const DeviceLadder& ladder) {
   const bool priced = std::ranges::any_of(
       ladder.rungs, [](const Rung& rung) { return rung.best && rung.run.usd.has_value(); });
   Table table;
-  table.columns = {{"devices"}, {"iteration"}, {"days with failures"}, {"device hours"}};
+  table.columns = {
+      {"devices"}, {"iteration"}, {"days with failures", true, 0}, {"device hours", true, 2}};
   if (priced) table.columns.push_back({"dollars"});
-  table.columns.push_back({"keeps it", false});
+  table.columns.push_back({"keeps it", false, 0});
   table.columns.push_back({"plan", false});
   for (std::size_t i = 0; i < ladder.rungs.size(); ++i) {
     const Rung& rung = ladder.rungs[i];

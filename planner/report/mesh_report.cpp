@@ -107,14 +107,14 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
 
 Table mesh_rows(const MeshSearch& found) {
   Table t{{{"rank"},
-           {"stages", false},
-           {"sequences"},
-           {"m"},
-           {"iteration_s"},
+           {"stages", false, 0},
+           {"sequences", true, 2},
+           {"m", true, 2},
+           {"iteration_s", true, 0},
            {"low_s"},
            {"high_s"},
-           {"tokens_per_s"},
-           {"mfu"},
+           {"tokens_per_s", true, 2},
+           {"mfu", true, 2},
            {"peak_gib"}},
           {}};
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
@@ -133,10 +133,7 @@ Table mesh_rows(const MeshSearch& found) {
 
 std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optional<double> seconds,
                         const ReportStyle& style, const std::string& remark) {
-  const bool markdown = style.markup == Markup::markdown;
-  const auto title = [&](const std::string& text) {
-    return markdown ? "\n### " + text + "\n\n" : "\n" + style.style.bold(text) + "\n";
-  };
+  const auto title = [&](const std::string& words) { return section_title(words, style); };
   std::string text = heading(s, style);
   if (found.plans.empty()) {
     text += fmt::format("\nNo plan was found: {}.\n", escaped(found.reason, style));
@@ -144,8 +141,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optiona
     text += plan_report(found.plans.front(), s, style);
     text += title(
         "Ranking (a stage: t x d x layers; replicas: t x p x d x m; sequences of a micro-batch)");
-    const Table rows = mesh_rows(found);
-    text += markdown ? to_markdown(rows) : to_text(rows);
+    text += section_table(mesh_rows(found), style);
   }
   text += title(seconds ? fmt::format("Search ({})", format_seconds(costmodel::Seconds(*seconds)))
                         : std::string("Search"));

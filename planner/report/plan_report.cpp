@@ -32,7 +32,9 @@ namespace {
 
 std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
   if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
-  return fmt::format("{}{}\n", s.style.bold(fmt::format("{:<11}", name)), value);
+  constexpr std::size_t label = 11;  // columns, where values begin
+  const std::string line = s.style.bold(fmt::format("{:<{}}", name, label)) + value;
+  return costmodel::wrapped(line, s.style.width, label) + "\n";
 }
 
 // No decimals from a hundred up, else three digits.
@@ -50,15 +52,25 @@ std::string causal_text(const Estimate& e) {
                      100 * e.causal_mfu, format_rate(e.causal_rate_per_device));
 }
 
-// A prediction this close to the capacity does not guarantee that the plan fits.
+// A prediction this close to the capacity does not guarantee that the plan fits, nor one that
+// leaves less than a search would.
 constexpr double tight = 0.03;
 
-std::string fits_text(const Estimate& e, const ReportStyle& style) {
+std::string fits_text(const Estimate& e, double margin, const ReportStyle& style) {
   if (!e.fits()) return style.style.bad("DOES NOT FIT");
   const double left = 1 - e.peak / e.capacity;
-  if (left >= tight) return style.style.good("fits");
+  constexpr double rounding = 1e-9;
+  if (left >= std::max(tight, margin) - rounding) return style.style.good("fits");
   return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
          " (search.memory_margin keeps some free)";
+}
+
+// The first that a reader must know.
+std::string misfit_text(const Estimate& e, const ReportStyle& style) {
+  const std::string line = fmt::format("Does not fit: {} of {} on stage {}", format_bytes(e.peak),
+                                       format_bytes(e.capacity), e.fullest);
+  return style.markup == Markup::markdown ? fmt::format("**{}**\n\n", line)
+                                          : style.style.bad(line) + "\n";
 }
 
 // What failures leave of the time, where they matter or the run's days are told.
@@ -115,7 +127,7 @@ std::string section_title(const std::string& text, const ReportStyle& s) {
 }
 
 std::string section_table(const Table& t, const ReportStyle& s) {
-  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t);
+  return s.markup == Markup::markdown ? to_markdown(t) : to_text(t, 2, s.style.width);
 }
 
 std::string escaped(const std::string& line, const ReportStyle& style) {
@@ -183,6 +195,7 @@ std::string hidden_sentence(const Estimate& e, const Scenario& s) {
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   std::string text = "\n";
+  if (!e.fits()) text += misfit_text(e, style);
   const std::string m =  // where groups differ each says its own
       e.plan.replica_groups.empty() ? fmt::format("  (m {})", e.micro_batches) : "";
   text += fact("Plan", escaped(to_string(e.plan) + m, style), style);
@@ -202,7 +215,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   text += fact("causal MFU", causal_text(e), style);
   text += fact("Memory",
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
-                           format_bytes(e.capacity), fits_text(e, style)),
+                           format_bytes(e.capacity), fits_text(e, s.search.memory_margin, style)),
                style);
   text += run_facts(e, s, style);
   text += section_title(
@@ -210,7 +223,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
-  text += section_table(time_table(e), style);
+  text += section_table(time_table(e, style.style.width), style);
   if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
   if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
   text += section_title(

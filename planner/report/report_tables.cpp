@@ -26,12 +26,17 @@ using costmodel::Seconds;
 
 namespace {
 
-std::string bar(double fraction) {
-  static constexpr int width = 30;
+std::string bar(double fraction, std::size_t width) {
   std::string text;
-  const int full = static_cast<int>(std::lround(fraction * width));
-  for (int i = 0; i < full; ++i) text += "█";
+  const auto full = std::lround(fraction * static_cast<double>(width));
+  for (long i = 0; i < full; ++i) text += "█";
   return text;
+}
+
+// Of the bar of all of an iteration, beside names and figures in a line of so many.
+std::size_t bar_columns(std::size_t width) {
+  constexpr std::size_t most = 30, others = 56;
+  return width >= others + most ? most : std::max<std::size_t>(width, others + 8) - others;
 }
 
 std::string stages_text(int from, int to) {
@@ -126,7 +131,7 @@ std::vector<Column> own_columns(const Estimate& e) {
   std::vector<Column> columns{{"group", false}, {"t"}, {"d"}};
   if (any_stage(e, has_context)) columns.push_back({"c", false});
   if (any_stage(e, has_experts)) columns.push_back({"e"});
-  columns.insert(columns.end(), {{"b"}, {"recompute", false}, {"ZeRO"}});
+  columns.insert(columns.end(), {{"b"}, {"recompute", false, 2}, {"ZeRO", true, 3}});
   return columns;
 }
 
@@ -141,11 +146,13 @@ std::string chance(const Estimate& plan, const Estimate& other, double pair_spre
 
 std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
-Table time_table(const Estimate& e) {
-  Table t{{{"part", false}, {"time"}, {"share"}, {"", false}}, {}};
+Table time_table(const Estimate& e, std::size_t width) {
+  Table t{{{"part", false}, {"time", true, 0}, {"share", true, 0}, {"", false}}, {}};
+  const std::size_t columns = bar_columns(width);
   for (const Share& share : shares(e)) {
     t.rows.push_back({share.name, format_seconds(share.time),
-                      fmt::format("{:.1f} %", 100 * share.of_iteration), bar(share.of_iteration)});
+                      fmt::format("{:.1f} %", 100 * share.of_iteration),
+                      bar(share.of_iteration, columns)});
   }
   return t;
 }
@@ -154,16 +161,16 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
   Table t{{{"stage"},
-           {"layers"},
+           {"layers", true, 2},
            {"forward"},
            {"backward"},
-           {"in flight"},
+           {"in flight", true, 2},
            {"weights"},
            {"gradients"},
            {"optimizer"},
            {"activations"},
-           {"buffers"},
-           {"total"}},
+           {"buffers", true, 2},
+           {"total", true, 0}},
           {}};
   const auto forward = by_rank(e.stage_forward, e.plan),
              backward = by_rank(e.stage_backward, e.plan);
@@ -210,7 +217,7 @@ Table traffic_table(const Estimate& e) {
   }
   if (kinds.empty()) return t;
   for (const Kind& kind : kinds) t.columns.push_back({kind.name});
-  t.columns.push_back({"total"});
+  t.columns.push_back({"total", true, 0});
   const auto ranks = static_cast<int>(e.rank_traffic.size());
   for (int r = 0; r < ranks;) {
     int to = r;  // equal neighbours share a row
@@ -235,14 +242,16 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
   if (experts) t.columns.push_back({"e"});
-  for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size});
-  if (layers) t.columns.push_back({"layers", false});
-  for (const auto* word : {"schedule", "SP", "recompute"}) t.columns.push_back({word, false});
-  t.columns.push_back({"ZeRO"});
-  if (groups) t.columns.push_back({"groups"});
-  for (const auto* figure : {"iteration", "vs best", "beats 1", "GiB"})
-    t.columns.push_back({figure});
-  t.columns.push_back({"against the best", false});
+  for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size, true, 2});
+  if (layers) t.columns.push_back({"layers", false, 3});
+  t.columns.insert(t.columns.end(),
+                   {{"schedule", false, 3}, {"SP", false, 4}, {"recompute", false, 2}, {"ZeRO"}});
+  if (groups) t.columns.push_back({"groups", true, 3});
+  t.columns.insert(t.columns.end(), {{"iteration", true, 0},
+                                     {"vs best", true, 0},
+                                     {"beats 1", true, 2},
+                                     {"GiB", true, 0},
+                                     {"against the best", false, 0}});
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Estimate& e = plans[i];
     const auto& p = e.plan;
@@ -322,7 +331,12 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
 }
 
 Table step_table(const std::vector<Step>& steps, const Estimate& best) {
-  Table t{{{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}},
+  Table t{{{"knob", false},
+           {"change", false, 0},
+           {"iteration"},
+           {"vs best", true, 0},
+           {"GiB"},
+           {"", false, 0}},
           {}};
   for (const Step& step : steps) {
     std::string remark = step.fits                    ? ""

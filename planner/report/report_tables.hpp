@@ -16,8 +16,8 @@ std::string signed_percent(double ratio);
 // "12.3 %" of a share.
 std::string percent(double share);
 
-// Parts of the iteration with their fractions and bars.
-Table time_table(const costmodel::Estimate& estimate);
+// Parts of the iteration with their fractions, and bars that fit into lines of `width` columns.
+Table time_table(const costmodel::Estimate& estimate, std::size_t width = unlimited_width);
 
 // Layers, times and memory of each pipeline rank; equal neighbours share a row.
 Table stage_table(const costmodel::Estimate& estimate, const costmodel::ModelSpec& model);

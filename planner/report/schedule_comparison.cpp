@@ -20,7 +20,7 @@ namespace {
 
 // Longer timelines take too long to draw that often.
 constexpr std::int64_t most_compared_actions = std::int64_t{1} << 18;
-constexpr int chart_columns = 100, most_chart_ranks = 16;
+constexpr int most_chart_ranks = 16;
 
 // As if the framework had all schedules.
 Scenario with_all_offered(Scenario s) {
@@ -91,13 +91,13 @@ std::string remark(const ComparedSchedule& one) {
 
 Table table_of(const std::vector<ComparedSchedule>& schedules) {
   Table table{{{"schedule", false},
-               {"v"},
-               {"iteration"},
-               {"pipeline"},
+               {"v", true, 2},
+               {"iteration", true, 0},
+               {"pipeline", true, 2},
                {"bubble"},
                {"peak"},
-               {"in flight"},
-               {"", false}},
+               {"in flight", true, 2},
+               {"", false, 0}},
               {}};
   for (const ComparedSchedule& one : schedules) {
     if (!one.refused.empty()) continue;
@@ -110,9 +110,16 @@ Table table_of(const std::vector<ComparedSchedule>& schedules) {
   return table;
 }
 
-std::string charts(const std::vector<ComparedSchedule>& schedules) {
+double actions_of_a_rank(const costmodel::Timeline& timeline) {
+  const auto computes = [](const auto& e) { return e.stream == costmodel::Stream::compute; };
+  return static_cast<double>(std::ranges::count_if(timeline.events, computes)) /
+         std::max(1, timeline.ranks);
+}
+
+std::string charts(const std::vector<ComparedSchedule>& schedules, int most_columns) {
   Seconds longest;
-  for (const ComparedSchedule& one : schedules) longest = max(longest, one.timeline.end());
+  for (const ComparedSchedule& one : schedules)
+    if (one.plan.schedule != ScheduleKind::serial) longest = max(longest, one.timeline.end());
   if (longest <= Seconds(0)) return {};
   std::string text;
   for (const ComparedSchedule& one : schedules) {
@@ -120,17 +127,19 @@ std::string charts(const std::vector<ComparedSchedule>& schedules) {
     costmodel::Timeline shown = one.timeline;
     shown.ranks = std::min(shown.ranks, most_chart_ranks);
     std::erase_if(shown.events, [&](const auto& event) { return event.rank >= shown.ranks; });
-    const double columns = chart_columns * (one.timeline.end() / longest);
+    const Seconds end = min(one.timeline.end(), longest);
+    const double columns = most_columns * (end / longest);
     text += fmt::format(
-        "\n{}{}\n", one.name,
-        shown.ranks < one.timeline.ranks ? fmt::format(", the first {} ranks", shown.ranks) : "");
-    text +=
-        to_chart(shown, std::max(1, static_cast<int>(std::lround(columns))), one.timeline.end());
+        "\n{}{}{}\n", one.name,
+        shown.ranks < one.timeline.ranks ? fmt::format(", the first {} ranks", shown.ranks) : "",
+        end < one.timeline.end() ? ", cut off" : "");
+    text += chart_note(one.timeline, most_columns);
+    text += to_chart(shown, std::max(1, static_cast<int>(std::lround(columns))), end);
   }
   return fmt::format(
              "\n{} are {} columns: f forward, B backward or input gradient, w weight gradient, x "
              "forward and backward together, d data parallel, o optimizer, . idle\n",
-             format_seconds(longest), chart_columns) +
+             format_seconds(longest), most_columns) +
          text;
 }
 
@@ -147,11 +156,25 @@ std::vector<ComparedSchedule> compared_schedules(const Scenario& scenario,
   return schedules;
 }
 
-std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules) {
-  std::string text = to_text(table_of(schedules));
+int chart_columns(std::size_t width) {
+  constexpr std::size_t most = 100, beside = 7;  // the rank's number and the bars at both ends
+  return static_cast<int>(std::min(most, width - beside));
+}
+
+std::string chart_note(const costmodel::Timeline& timeline, int columns) {
+  const double each = actions_of_a_rank(timeline) / columns;
+  if (each <= 1) return "";
+  return fmt::format(
+      "A column stands for {:.1f} actions of a rank: letters have their shares of the time, their "
+      "order is not the actions'.\n",
+      each);
+}
+
+std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules, std::size_t width) {
+  std::string text = to_text(table_of(schedules), 2, width);
   for (const ComparedSchedule& one : schedules)
     if (!one.refused.empty()) text += fmt::format("  {}: {}\n", one.name, one.refused);
-  return text + charts(schedules);
+  return text + charts(schedules, chart_columns(width));
 }
 
 }  // namespace planner

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/base/text_width.hpp"
+
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/schedule/timeline.hpp"
@@ -28,7 +30,14 @@ struct ComparedSchedule {
 std::vector<ComparedSchedule> compared_schedules(const costmodel::Scenario& scenario,
                                                  const costmodel::ParallelPlan& plan);
 
-std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules);
+// The charts are as wide as lines may be, and at most 100 columns.
+std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules,
+                                std::size_t width = costmodel::unlimited_width);
+// The columns of a chart in lines of at most `width`.
+int chart_columns(std::size_t width);
+// What a reader must know of a chart whose columns stand for several actions; else "".
+std::string chart_note(const costmodel::Timeline& timeline, int columns);
+
 // The micro-batches in flight on the fullest rank.
 double in_flight(const costmodel::Estimate& estimate);
 

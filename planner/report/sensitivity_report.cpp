@@ -57,15 +57,15 @@ std::string holds(const InputEffect& e) {
 
 Table sensitivity_table(const Sensitivity& found) {
   Table table{{{"input", false},
-               {"value"},
-               {"from"},
-               {"to"},
+               {"value", true, 2},
+               {"from", true, 2},
+               {"to", true, 2},
                {"iteration at these", false},
-               {"change"},
-               {"", true},
+               {"change", true, 0},
+               {"", true, 0},
                {"uncertainty", false}},
               {}};
-  if (found.searched) table.columns.push_back({"best plan", false});
+  if (found.searched) table.columns.push_back({"best plan", false, 0});
   for (const InputEffect& e : found.inputs) {
     if (!is_shown(e)) continue;
     const auto shown = [&](double value) { return input_text(value, e.input.unit); };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 
@@ -10,28 +11,11 @@ namespace planner {
 
 std::string one_decimal(double number) { return fmt::format("{:.1f}", number); }
 
-std::size_t display_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 namespace {
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
   return right ? space + text : text + space;
-}
-
-std::string line(const Table& table, const std::vector<std::string>& cells,
-                 const std::vector<std::size_t>& widths, int indent) {
-  std::string text(static_cast<std::size_t>(indent), ' ');
-  for (std::size_t c = 0; c < cells.size(); ++c) {
-    if (c > 0) text += "  ";
-    text += padded(cells[c], widths[c], table.columns[c].right);
-  }
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text + "\n";
 }
 
 std::vector<std::string> titles(const Table& table) {
@@ -62,19 +46,146 @@ Table with_printable_cells(Table table) {
   return table;
 }
 
+using Widths = std::vector<std::size_t>;
+
+// Narrower prose has too few words a line.
+constexpr std::size_t narrowest_prose = 24, narrowest_cell = 12;
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (const std::string& word : costmodel::unbroken_words(text))
+    longest = std::max(longest, display_width(word));
+  return longest;
+}
+
+// Lays a table out in columns of characters.
+class TextTable {
+ public:
+  TextTable(Table table, std::size_t indent, std::size_t width)
+      : table_(std::move(table)), indent_(indent), width_(width) {
+    for (std::size_t c = 0; c < table_.columns.size(); ++c) {
+      measure(c);
+      shown_.push_back(c);
+    }
+    enough_ = sum(least_);
+    while (sum(least_) > width_ && leave_one_out()) {
+    }
+    if (sum(least_) > width_) least_ = tightest_;
+    shrink();
+  }
+
+  std::string lines() const {
+    std::string text = row_text(titles(table_));
+    for (const auto& row : table_.rows) text += row_text(row);
+    return text;
+  }
+
+  // Which columns are left out, and what would show them.
+  std::string left_out() const {
+    std::string names;
+    for (std::size_t c = 0; c < table_.columns.size(); ++c) {
+      if (std::ranges::count(shown_, c) > 0) continue;
+      const std::string& title = table_.columns[c].title;
+      names += (names.empty() ? "" : ", ") + (title.empty() ? "remarks" : title);
+    }
+    if (names.empty()) return "";
+    return costmodel::wrapped(fmt::format("{}(not shown in {} columns: {}; COLUMNS={} shows all)\n",
+                                          std::string(indent_, ' '), width_, names, enough_),
+                              width_);
+  }
+
+ private:
+  void measure(std::size_t c) {
+    const Column& column = table_.columns[c];
+    std::size_t widest = display_width(column.title), word = longest_word(column.title), cells = 0;
+    for (const auto& row : table_.rows) {
+      cells = std::max(cells, display_width(row[c]));
+      if (!column.right) word = std::max(word, longest_word(row[c]));
+    }
+    widest = std::max(widest, cells);
+    const std::size_t prose = std::max(word, std::min(widest, narrowest_prose));
+    widths_.push_back(widest);
+    least_.push_back(column.right ? std::max(word, cells) : prose);
+    tightest_.push_back(std::min(least_.back(), column.right ? widest : narrowest_cell));
+  }
+
+  std::size_t sum(const Widths& widths) const {
+    std::size_t all = indent_ + 2 * (shown_.size() - 1);
+    for (const std::size_t c : shown_) all += widths[c];
+    return all;
+  }
+
+  // False when all that are shown must stay.
+  bool leave_one_out() {
+    std::size_t most = 0;  // the place in `shown_` of what goes first
+    for (std::size_t i = 1; i < shown_.size(); ++i) {
+      const int own = table_.columns[shown_[i]].optional;
+      if (own > 0 && (most == 0 || own >= table_.columns[shown_[most]].optional)) most = i;
+    }
+    if (most > 0) shown_.erase(shown_.begin() + static_cast<std::ptrdiff_t>(most));
+    return most > 0;
+  }
+
+  // Takes from the widest column until the line fits.
+  void shrink() {
+    while (sum(widths_) > width_) {
+      std::size_t* widest = nullptr;
+      for (const std::size_t c : shown_) {
+        if (widths_[c] > least_[c] && (widest == nullptr || widths_[c] > *widest))
+          widest = &widths_[c];
+      }
+      if (widest == nullptr) return;
+      --*widest;
+    }
+  }
+
+  std::vector<std::string> cell_lines(const std::string& cell, std::size_t width) const {
+    std::vector<std::string> lines;
+    const std::string text = costmodel::wrapped(cell, width, 0);
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      lines.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return lines;
+  }
+
+  std::string row_text(const std::vector<std::string>& cells) const {
+    std::vector<std::vector<std::string>> parts;
+    std::size_t height = 1;
+    for (const std::size_t c : shown_) {
+      parts.push_back(cell_lines(cells[c], widths_[c]));
+      height = std::max(height, parts.back().size());
+    }
+    std::string text;
+    for (std::size_t i = 0; i < height; ++i) text += line_text(parts, i);
+    return text;
+  }
+
+  std::string line_text(const std::vector<std::vector<std::string>>& parts, std::size_t i) const {
+    std::string text(indent_, ' ');
+    for (std::size_t k = 0; k < shown_.size(); ++k) {
+      if (k > 0) text += "  ";
+      const std::size_t c = shown_[k];
+      text += padded(i < parts[k].size() ? parts[k][i] : "", widths_[c], table_.columns[c].right);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  }
+
+  Table table_;
+  std::size_t indent_, width_;
+  std::size_t enough_ = 0;            // columns of a line that shows all
+  Widths widths_, least_, tightest_;  // of each column of the table
+  std::vector<std::size_t> shown_;
+};
+
 }  // namespace
 
-std::string to_text(const Table& given, int indent) {
-  const Table table = with_printable_cells(given);
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    std::size_t width = display_width(table.columns[c].title);
-    for (const auto& row : table.rows) width = std::max(width, display_width(row[c]));
-    widths.push_back(width);
-  }
-  std::string text = line(table, titles(table), widths, indent);
-  for (const auto& row : table.rows) text += line(table, row, widths, indent);
-  return text;
+std::string to_text(const Table& given, int indent, std::size_t width) {
+  const auto margin = static_cast<std::size_t>(indent);
+  const TextTable text(with_printable_cells(given), margin, width);
+  return text.lines() + text.left_out();
 }
 
 std::string to_markdown(const Table& table) {

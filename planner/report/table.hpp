@@ -4,11 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/base/text_width.hpp"
+
 namespace planner {
+
+using costmodel::display_width;
+using costmodel::unlimited_width;
 
 struct Column {
   std::string title;
   bool right = true;  // right-aligned, for numbers
+  // Where lines are too short for all columns, those with the highest number are left out first, of
+  // equals the last. 0, and the first column: never.
+  int optional = 1;
 };
 
 struct Table {
@@ -17,15 +25,13 @@ struct Table {
 };
 
 // Columns are padded to their widest cell, with two spaces between them; each line starts with
-// `indent` spaces.
-std::string to_text(const Table& table, int indent = 2);
+// `indent` spaces. No line is wider than `width`: titles and prose are broken between words, then
+// columns are left out, which a line below says.
+std::string to_text(const Table& table, int indent = 2, std::size_t width = unlimited_width);
 std::string to_markdown(const Table& table);
 std::string to_csv(const Table& table);  // RFC 4180, no formulas
 
 // A number with one decimal.
 std::string one_decimal(double number);
-
-// Terminal columns of UTF-8 text.
-std::size_t display_width(const std::string& text);
 
 }  // namespace planner

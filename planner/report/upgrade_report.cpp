@@ -26,8 +26,8 @@ std::string per_cost_text(const UpgradeGain& gain) {
 Table upgrade_table(const UpgradeGains& found, const costmodel::Scenario& s) {
   Table table{{{"upgrade", false},
                {"iteration"},
-               {"speed-up"},
-               {"over cost"},
+               {"speed-up", true, 0},
+               {"over cost", true, 2},
                {"pays up to"},
                {"plan", false}},
               {}};

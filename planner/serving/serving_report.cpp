@@ -110,14 +110,12 @@ std::string overload_text(const ServingScenario& s, const ServingEstimate& e) {
 std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
   const auto& limits = s.serving.limits;
-  std::string text = fmt::format("Plan        {}   (a replica: {} requests, {} tokens a step{})\n",
-                                 plan_text(s, e.sizes), format_integer(limits.max_num_seqs),
-                                 format_integer(limits.max_num_batched_tokens),
-                                 limits.chunked_prefill ? ", chunked prefill" : "");
-  if (!e.fits) {
-    text += fmt::format("Memory      does not fit: {}\n", memory_text(e));
-    return text;
-  }
+  std::string text = e.fits ? "" : fmt::format("Does not fit: {}\n", memory_text(e));
+  text += fmt::format("Plan        {}   (a replica: {} requests, {} tokens a step{})\n",
+                      plan_text(s, e.sizes), format_integer(limits.max_num_seqs),
+                      format_integer(limits.max_num_batched_tokens),
+                      limits.chunked_prefill ? ", chunked prefill" : "");
+  if (!e.fits) return text;
   const auto& tokens = fit.intervals[0];
   const auto rates = output_interval(s, e, tokens);
   text += fmt::format(
@@ -143,7 +141,10 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
 std::string verdict(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit,
                     const ReportStyle& style) {
   const std::string lines = verdict_lines(s, e, fit);
-  if (style.markup == Markup::text) return "\n" + lines;
+  if (style.markup == Markup::text) {
+    constexpr std::size_t label = 12;  // columns, where values begin
+    return "\n" + costmodel::wrapped(lines, style.style.width, label);
+  }
   std::string text = "\n";
   std::size_t at = 0;
   while (at < lines.size()) {

@@ -6,6 +6,7 @@
 
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/cli/terminal.hpp"
 #include "costmodel/schedule/chrome_trace.hpp"
 #include "runtime/run/json_run.hpp"
 #include "runtime/run/run_report.hpp"
@@ -29,7 +30,7 @@ void write_report(const RunResult& result, const costmodel::Scenario& scenario,
   }
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
   if (!options.out.empty()) return costmodel::write_file(options.out, text);
-  costmodel::write_standard_output(text);
+  options.json ? costmodel::write_standard_output(text) : costmodel::print_report(text);
 }
 
 void write_early_end(const RunResult& result, const RunRequest& request,

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "costmodel/schedule/simulator.hpp"
 #include "costmodel/schedule/zero_bubble.hpp"
 #include "tests/golden.hpp"
@@ -83,6 +86,33 @@ TEST_CASE("a chart has a row a rank, as wide as asked, idle where nothing runs")
       run(ScheduleKind::gpipe, 2, 1, 1, 0);  // 0F0 0-1, 1F0 1-2, 1B0 2-4.5, 0B0 4.5-6.5
   CHECK(to_chart(timeline, 13) == "   0 |ff.......BBBB|\n   1 |..ffBBBBB....|\n");
   CHECK(to_chart(Timeline{1, {}}, 3) == "   0 |...|\n");
+}
+
+TEST_CASE("letters of a chart have their share of the time, however short the actions") {
+  for (const int micro_batches : {8, 37, 64, 200, 1000}) {
+    const Timeline timeline = run(ScheduleKind::one_f_one_b, 4, 1, micro_batches, 0);
+    for (const int columns : {73, 93, 100}) {
+      CAPTURE(micro_batches);
+      CAPTURE(columns);
+      const std::string chart = to_chart(timeline, columns);
+      const std::size_t row = static_cast<std::size_t>(columns) + 8;
+      for (std::size_t rank = 0; rank < 4; ++rank) {
+        const double ratio = rank == 3 ? 2.5 : 2;  // of the times of backward and forward
+        const std::string line = chart.substr(rank * row, row);
+        const auto f = static_cast<double>(std::ranges::count(line, 'f'));
+        const auto b = static_cast<double>(std::ranges::count(line, 'B'));
+        // Two columns of rounding, or a tenth of the ratio.
+        CHECK(std::abs(b - ratio * f) <= std::max(2 * ratio, 0.1 * b));
+      }
+    }
+  }
+}
+
+TEST_CASE("a chart that ends before the timeline is cut off there") {
+  const Timeline timeline{1,
+                          {{0, Stream::compute, "0F0", Seconds(0), Seconds(1)},
+                           {0, Stream::compute, "0B0", Seconds(5), Seconds(9)}}};
+  CHECK(to_chart(timeline, 4, Seconds(2)) == "   0 |ff..|\n");
 }
 
 }  // namespace timeline_test

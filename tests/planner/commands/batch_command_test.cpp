@@ -152,6 +152,21 @@ TEST_CASE("killed at any moment, a batch ends with the same bytes") {
   CHECK(left_in(scratch, "r") == expected);
 }
 
+TEST_CASE("an evaluated plan that does not fit is in the index, with its figures") {
+  const Scratch scratch;
+  scratch.write("large.yaml",
+                "command: evaluate\n" + program::replaced(cli::llama, "tp: 2", "tp: 1"));
+  const auto large = run(words_of("batch large.yaml --out r --format json --set plan.dp=8"
+                                  " --set plan.micro_batch=8"),
+                         scratch);
+  CHECK(large.status == 3);
+  const json row = json::parse(large.out)["scenarios"][0];
+  CHECK(row["status"] == "no plan");
+  CHECK(row["message"] == "does not fit in memory");
+  CHECK(row["iteration_s"].is_number());
+  CHECK(row["peak_bytes"] > row["capacity_bytes"]);
+}
+
 TEST_CASE("--fail-fast begins nothing after a failure, and wrong usage is told") {
   const Scratch scratch;
   write_scenarios(scratch);

@@ -41,7 +41,7 @@ TEST_CASE("keys written auto of which none fits are predicted by the leanest cho
       " llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
       "--set plan.tp=auto --set plan.recompute=auto";
   const Run text = run(words_of("evaluate" + scenario), scratch);
-  CHECK(text.status == 0);
+  CHECK(text.status == 3);
   CHECK(contains(text.out, "t 8 · p 1"));
   CHECK(contains(text.out, "recompute full"));
   CHECK(contains(text.out, "DOES NOT FIT"));
@@ -62,12 +62,12 @@ TEST_CASE("layers that do not divide take the framework's layout, or the fault t
   const std::string odd =
       "evaluate llama.yaml --set model.base=llama-3-8b --set model.layers=61 --set plan={pp:\t8}";
   const Run taken = run(words_of(odd), scratch);
-  CHECK(taken.status == 0);
+  CHECK(taken.status == 3);  // laid out, and too large
   CHECK(contains(taken.out,
                  "plan: 61 layers do not divide into 8 stages; megatron-core-2025 lays "
                  "them out as [8, 8, 8, 8, 8, 8, 8, 5]"));
   const Run open = run(words_of(odd + " --set plan.micro_batch=auto"), scratch);
-  CHECK(open.status == 0);
+  CHECK(open.status == 3);
   CHECK(contains(open.out, "[8, 8, 8, 8, 8, 8, 8, 5]"));
   const Run chunks = run(words_of(odd + " --set plan.pp=4 --set plan.vpp=2"), scratch);
   CHECK(contains(chunks.out, "lays them out as [8, 8, 8, 8, 8, 8, 8, 5]"));
@@ -260,6 +260,36 @@ TEST_CASE("export and simulate warn of a plan that does not fit, or that nobody 
   CHECK(fitting.status == 0);
   CHECK_FALSE(contains(fitting.err, "does not fit"));
   CHECK_FALSE(contains(fitting.err, "best.yaml"));
+}
+
+TEST_CASE("evaluate of a plan that does not fit ends with status 3, and says so first") {
+  const Scratch scratch;
+  const std::string command = "evaluate gpt3-175b-selene --set plan.tp=8 --set plan.pp=16";
+  for (const std::string format : {"text", "md", "json", "yaml", "html"}) {
+    CAPTURE(format);
+    const Run done = run(words_of(command + " --format " + format), scratch);
+    CHECK(done.status == 3);
+    CHECK(done.out.size() > 200);  // the report as usual
+    if (format != "text" && format != "md") continue;
+    const auto verdict = done.out.find("Does not fit: 79.99 GiB of 79.15 GiB on stage 0");
+    CHECK(verdict < done.out.find("Iteration"));
+  }
+  CHECK(run(words_of(command + " --out answer.json --format json"), scratch).status == 3);
+  CHECK(contains(scratch.read("answer.json"), "\"fits\": false"));
+  // Rows of a sweep and columns of a comparison may not fit.
+  CHECK(run(words_of("sweep gpt3-175b-selene --over pp=16,24 --set plan.tp=8"), scratch).status ==
+        0);
+  CHECK(run(words_of("compare gpt3-175b-selene --with plan.tp=4"), scratch).status == 0);
+}
+
+TEST_CASE("a search's margin is kept by no plan that only just fits") {
+  const Scratch scratch;
+  const std::string command = "evaluate gpt3-175b-selene --set plan.tp=8 --set plan.pp=24";
+  const Run usual = run(words_of(command), scratch);  // 7.7 % left
+  CHECK(contains(usual.out, "on the fullest stage: fits\n"));
+  const Run wide = run(words_of(command + " --set search.memory_margin=0.1"), scratch);
+  CHECK(wide.status == 0);
+  CHECK(contains(wide.out, "fits, tightly: 7.7 % left"));
 }
 
 TEST_CASE("a sweep without one answer ends with status 3") {

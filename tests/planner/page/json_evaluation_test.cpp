@@ -16,7 +16,7 @@ TEST_CASE("evaluate, unlike stages and replicas have pages too") {
   const Scratch scratch;
   const Both plan = both("evaluate tiny-gpt-cpu", scratch);
   check_evaluation(plan.page, plan.json);
-  const Both tight = both("evaluate gpt3-175b-selene", scratch);
+  const Both tight = both("evaluate gpt3-175b-selene", scratch, 3);
   CHECK(has(tight.page, "it does not fit"));
   for (const char* name : {"llama-3-8b-a100-h100", "llama-3.2-1b-a100-h100"}) {
     const Both mixed = both(

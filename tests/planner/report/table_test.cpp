@@ -14,13 +14,6 @@ const Table table{{{"name", false}, {"größe"}, {"", false}},
 
 }  // namespace
 
-TEST_CASE("width counts characters, not bytes") {
-  CHECK(display_width("") == 0);
-  CHECK(display_width("abc") == 3);
-  CHECK(display_width("größe") == 5);
-  CHECK(display_width("█·−") == 3);
-}
-
 TEST_CASE("text: columns aligned, no spaces at the ends of lines") {
   CHECK(to_text(table) ==
         "  name       größe\n"
@@ -28,6 +21,32 @@ TEST_CASE("text: columns aligned, no spaces at the ends of lines") {
         "  long name    −12\n");
   CHECK(to_text(table, 0).starts_with("name  "));
   CHECK(to_text({{{"a"}, {"b"}}, {}}, 0) == "a  b\n");
+}
+
+TEST_CASE("short lines: titles and prose are broken, then the most optional columns left out") {
+  const Table wide{
+      {{"plan", false}, {"seconds"}, {"a long title"}, {"size", true, 2}, {"why", false, 0}},
+      {{"a", "1", "2", "3", "a longer sentence that says why this is so"}}};
+  CHECK(to_text(wide, 0) ==
+        "plan  seconds  a long title  size  why\n"
+        "a           1             2     3  a longer sentence that says why this is so\n");
+  CHECK(to_text(wide, 0, 60) ==
+        "plan  seconds  a long title  size  why\n"
+        "a           1             2     3  a longer sentence that\n"
+        "                                   says why this is so\n");
+  CHECK(to_text(wide, 0, 50) ==
+        "plan  seconds     a long  why\n"
+        "                   title\n"
+        "a           1          2  a longer sentence that\n"
+        "                          says why this is so\n"
+        "(not shown in 50 columns: size; COLUMNS=52 shows\n"
+        "  all)\n");
+  CHECK(to_text(wide, 0, 40) ==
+        "plan  seconds  why\n"
+        "a           1  a longer sentence that\n"
+        "               says why this is so\n"
+        "(not shown in 40 columns: a long title,\n"
+        "  size; COLUMNS=52 shows all)\n");
 }
 
 TEST_CASE("Markdown: alignment in the second line") {

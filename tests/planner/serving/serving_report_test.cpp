@@ -41,7 +41,7 @@ TEST_CASE("What does not fit is told with what it takes") {
   const auto s = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1", "llama-2-70b",
                                   "dgx-h100", 1, "{dp: 1}");
   const std::string text = report_of(s);
-  CHECK(holds(text, "does not fit"));
+  CHECK(holds(text, "Does not fit: "));
   CHECK_FALSE(holds(text, "Throughput"));
 }
 

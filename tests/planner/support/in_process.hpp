@@ -13,13 +13,13 @@
 namespace in_process {
 
 // Words are apart by blanks, the first is "shardplan".
-inline planner::CommandResult run(const std::string& command) {
+inline planner::CommandResult run(const std::string& command, const planner::Style& style = {}) {
   const std::vector<std::string> words = program::words_of(command);
   std::vector<const char*> arguments;
   for (const auto& word : words) arguments.push_back(word.c_str());
   const auto options = planner::parse_command_line(
       planner::shardplan(), static_cast<int>(arguments.size()), arguments.data());
-  return planner::run_command(options, planner::Style{});
+  return planner::run_command(options, style);
 }
 
 // What it prints, or the message of a ConfigError.
