@@ -11,6 +11,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/everyday_name.hpp"
 #include "costmodel/config/override.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/scenario/model_operand.hpp"
 
 namespace planner {
@@ -85,6 +86,14 @@ std::string cluster_of(const Options& options, const Gpus& gpus, const ConfigPat
       "leave one of --gpus and --cluster out, or give --gpus the number alone");
 }
 
+// A kind of cluster, as dgx-h100, is one of so many devices only with their number.
+void require_number(const std::string& cluster, const ConfigPath& path) {
+  const Value found = resolve_config(path, "clusters", costmodel::scalar_value(cluster)).value;
+  if (costmodel::says_devices(found) || found.find("groups") != nullptr) return;
+  throw ConfigError(costmodel::mark_of_argument("--cluster", cluster),
+                    "is a kind of cluster, not one of so many devices", "add --gpus 64");
+}
+
 void add_cluster(const Options& options, const ConfigPath& path, std::vector<std::string>& all) {
   const Gpus gpus = options.gpus.empty() ? Gpus{} : read_gpus(options.gpus);
   const std::string name = cluster_of(options, gpus, path);
@@ -92,6 +101,7 @@ void add_cluster(const Options& options, const ConfigPath& path, std::vector<std
     if (gpus.devices > 0) all.push_back(fmt::format("cluster.devices={}", gpus.devices));
     return;
   }
+  if (gpus.devices == 0) require_number(name, path);
   all.push_back(gpus.devices > 0
                     ? fmt::format("cluster={{base: {}, devices: {}}}", name, gpus.devices)
                     : "cluster=" + name);
