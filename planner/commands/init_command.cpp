@@ -68,15 +68,15 @@ Options settled_words(const Options& given) {
 std::map<std::string, std::string> meanings(const costmodel::ConfigPath& path) {
   std::map<std::string, std::string> all;
   for (const auto& row : listing("keys", {}, path).rows) all.emplace(row[0], row[1]);
-  all["model"] = "a name of `shardplan list models`, a file (also a config.json), or a map";
-  all["cluster.base"] = "a name of `shardplan list clusters`, or a file";
+  all["model"] = "a name (`shardplan list models`), a file, or a map";
+  all["cluster.base"] = "a name (`shardplan list clusters`), or a file";
   all["plan"] = "every key is searched; to fix some: plan: {tp: 2}";
   return all;
 }
 
 // Each line with what its key means. The tree is written two blanks a level.
 std::string commented(const std::string& yaml, const std::map<std::string, std::string>& meaning) {
-  constexpr std::size_t column = 36;  // where comments begin
+  constexpr std::size_t column = 30;  // where comments begin
   std::string text, above;
   for (std::size_t from = 0; from < yaml.size();) {
     const std::size_t end = std::min(yaml.find('\n', from), yaml.size());
@@ -105,10 +105,10 @@ std::string further(const std::map<std::string, std::string>& meaning) {
                             "plan.zero",
                             "plan.schedule",
                             "search.memory_margin"};
-  std::string text = "\n# Further keys, of 400 that `shardplan list keys` explains:\n";
+  std::string text = "\n# Further keys, of those that `shardplan list keys` explains:\n";
   for (const char* key : keys)
     if (const auto found = meaning.find(key); found != meaning.end())
-      text += fmt::format("#   {:<30}  # {}\n", key, found->second);
+      text += fmt::format("#   {:<21} # {}\n", key, found->second);
   return text;
 }
 
@@ -132,8 +132,7 @@ CommandResult init_command(const Session& session) {
   result.text = fmt::format(
       "# A scenario: what is trained, on what, and how (`shardplan help scenario`).\n"
       "#   shardplan plan {0}        the best plans\n"
-      "#   shardplan evaluate {0}    time, memory and communication of the best, or of the plan "
-      "written here\n\n{1}{2}",
+      "#   shardplan evaluate {0}    time, memory and communication of its plan\n\n{1}{2}",
       name, commented(to_yaml(root), meaning), further(meaning));
   if (!file.empty())
     result.warnings.push_back(fmt::format("{0} is written: shardplan plan {0}", name));

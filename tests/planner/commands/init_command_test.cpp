@@ -37,6 +37,7 @@ TEST_CASE("a model and devices may be operands, and without a file it goes to st
   CHECK(text.status == 0);
   CHECK(contains(text.out, "model: llama-3-70b"));
   CHECK(contains(text.out, "devices: 64"));
+  for (const auto& line : golden::lines_of(text.out)) CHECK(line.size() <= 100);
   CHECK(run(words_of("init"), scratch).status == 0);  // not a terminal: nothing is asked
   CHECK(contains(run(words_of("init llama-3-70b llama-3-8b"), scratch).err, "name one model"));
 }
