@@ -13,6 +13,7 @@
 #include "costmodel/cli/help.hpp"
 #include "costmodel/cli/terminal.hpp"
 #include "planner/commands/commands.hpp"
+#include "planner/commands/help_command.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/commands/other_programs.hpp"
 
@@ -42,13 +43,17 @@ std::string inputs_text() {
 }
 
 int run(int count, char** arguments) {
-  if (count > 1 && planner::is_handed_over(arguments[1]) &&
-      !planner::fits_from_logs(count, arguments))
+  if (count == 1) {
+    tell(planner::opening());
+    return 2;
+  }
+  if (planner::is_handed_over(arguments[1]) && !planner::fits_from_logs(count, arguments) &&
+      !planner::only_helps(count, arguments))
     planner::hand_over(count, arguments);
   const planner::Options options =
       planner::parse_command_line(planner::shardplan(), count, arguments);
   if (options.version) {
-    costmodel::write_standard_output("shardplan " SHARDPLAN_VERSION "\n");
+    costmodel::write_standard_output(planner::version_text());
     return 0;
   }
   if (options.help) {

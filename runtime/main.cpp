@@ -102,7 +102,7 @@ const costmodel::Program run_program{
           .value = "PCT",
           .help = "exit with 4 when the iteration time, of serving the time of a token at its "
                   "pace, is predicted worse than this"},
-         {.name = "format", .value = "FORMAT", .help = "text or json"},
+         {.name = "format", .letter = 'f', .value = "FORMAT", .help = "text or json"},
          costmodel::out_flag,
          costmodel::set_flag,
          costmodel::config_path_flag,

@@ -85,6 +85,11 @@ std::string nearest_name(const std::string& misspelt, const std::vector<std::str
     if (misspelt.size() >= 4 && name.rfind(misspelt.substr(0, misspelt.size() - 1), 0) == 0)
       return name;
   }
+  if (misspelt.size() < 3) return best;
+  for (const auto& name : known) {  // "rtx-4090" is in "pcie-8x-rtx-4090": the shortest of those
+    const bool shorter = best.empty() || name.size() < best.size();
+    if (shorter && name.find(misspelt) != std::string::npos) best = name;
+  }
   return best;
 }
 

@@ -40,8 +40,8 @@ class InternalError : public std::logic_error {
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
-// The known name nearest to a misspelt one, or "" when the edit distance exceeds a third of its
-// length.
+// The known name nearest to a misspelt one: by edits, up to a third of its length, else one that
+// begins with it, else the shortest that holds it; "" when there is none.
 std::string nearest_name(const std::string& misspelt, const std::vector<std::string>& known);
 
 // True when `word` is a misspelling of `name`: at most two edits, one for short names. Stricter

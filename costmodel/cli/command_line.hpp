@@ -81,6 +81,7 @@ bool admits(std::string_view words, std::string_view word);
 // The flags that several programs take, each with one sentence.
 inline constexpr Flag out_flag{
     .name = "out",
+    .letter = 'o',
     .value = "FILE",
     .help = "write there instead of standard output, whole or not at all"};
 inline constexpr Flag config_path_flag{

@@ -44,10 +44,19 @@ void read_keys(MapReader& reader, const Keys<Spec>& keys, Spec& spec) {
   }
 }
 
+// All that a map may have is these keys.
+template <class Spec>
+void expect_keys(MapReader& reader, const Keys<Spec>& keys) {
+  std::vector<std::string_view> names;
+  for (const auto& key : keys) names.push_back(key.name);
+  reader.expect(std::move(names));
+}
+
 // Reads a map that has these keys and no other; `what` names it in messages.
 template <class Spec>
 void read_map(const Value& map, std::string what, const Keys<Spec>& keys, Spec& spec) {
   MapReader reader(map, std::move(what));
+  expect_keys(reader, keys);
   read_keys(reader, keys, spec);
   reader.finish();
 }
@@ -134,6 +143,15 @@ Key<Spec> whole(std::string_view name, Field field, IntegerRange range, std::str
   return {name, help, [range] { return whole_text(range); },
           [=](MapReader& reader, Spec& spec) {
             if (const auto n = reader.integer(name, range)) put(std::invoke(field, spec), *n);
+          }};
+}
+
+// A length in tokens: a whole number, also as 128k.
+template <class Spec, class Field>
+Key<Spec> tokens(std::string_view name, Field field, IntegerRange range, std::string_view help) {
+  return {name, help, [range] { return whole_text(range) + ", also as 128k (131,072)"; },
+          [=](MapReader& reader, Spec& spec) {
+            if (const auto n = reader.tokens(name, range)) put(std::invoke(field, spec), *n);
           }};
 }
 

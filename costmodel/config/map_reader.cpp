@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/synonyms.hpp"
 
 namespace costmodel {
 
@@ -92,6 +93,21 @@ std::string read_text(const Value& value, const std::string& what) {
   return scalar_text(value, what, "a word");
 }
 
+Value with_plain_lengths(Value value) {
+  for (auto& entry : value.entries) entry.value = with_plain_lengths(std::move(entry.value));
+  if (!value.is_scalar() || value.quoted || value.text.empty()) return value;
+  constexpr std::string_view kilo = "kK", mega = "mM";
+  const char last = value.text.back();
+  const bool has_kilo = kilo.find(last) != kilo.npos, has_mega = mega.find(last) != mega.npos;
+  double number = 0;
+  const char* const end = value.text.data() + value.text.size() - 1;
+  const auto [read_to, status] = std::from_chars(value.text.data(), end, number);
+  if ((!has_kilo && !has_mega) || status != std::errc() || read_to != end) return value;
+  const double tokens = number * (has_kilo ? 1024.0 : 1024.0 * 1024.0);
+  if (std::abs(tokens) < 1e15) value.text = fmt::format("{}", tokens);
+  return value;
+}
+
 MapReader::MapReader(const Value& map, std::string what) : map_(map), what_(std::move(what)) {
   known_.reserve(map.entries.size() + 4);  // about as many keys are asked for
   if (map.kind != Value::Kind::map && map.kind != Value::Kind::null) {
@@ -109,14 +125,37 @@ const Value* MapReader::optional(std::string_view key) {
 const Value& MapReader::required(std::string_view key) {
   if (const Value* value = optional(key)) return *value;
   for (const auto& entry : map_.entries) {
-    const bool asked_for = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
-    if (!asked_for && is_misspelling(entry.key, std::string(key))) {
-      throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
-                        fmt::format("did you mean '{}'?", key));
-    }
+    if (was_asked_for(entry.key) || std::ranges::count(expected_, entry.key) > 0) continue;
+    const bool meant = is_misspelling(entry.key, std::string(key)) || means(entry.key, key);
+    if (meant) unknown(entry, {std::string(key)});
+    if (!expected_.empty()) unknown(entry, {expected_.begin(), expected_.end()});
   }
   throw ConfigError(map_.mark, fmt::format("{} lacks the key '{}'", what_, key),
                     fmt::format("add {}: ...", key));
+}
+
+bool MapReader::was_asked_for(std::string_view key) const {
+  return std::find(known_.begin(), known_.end(), key) != known_.end();
+}
+
+void MapReader::expect(std::vector<std::string_view> keys) { expected_ = std::move(keys); }
+
+// `keys`: of the map, or the one that is looked for.
+void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string>& keys) const {
+  const auto meant =
+      std::ranges::find_if(keys, [&](const auto& key) { return means(entry.key, key); });
+  const std::string elsewhere = meant_key(entry.key);
+  const std::string near = nearest_name(entry.key, keys);
+  std::string remedy = known_names(entry.key, keys, 40);
+  if (meant != keys.end()) {
+    remedy = fmt::format("did you mean '{}'?", *meant);
+  } else if (near.empty() && !elsewhere.empty()) {
+    remedy = fmt::format("did you mean '{}'?", elsewhere);
+  } else if (keys.size() == 1) {
+    remedy = fmt::format("did you mean '{}'?", keys.front());
+  }
+  throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
+                    remedy);
 }
 
 bool MapReader::is_auto(std::string_view key) {
@@ -128,6 +167,12 @@ std::optional<std::int64_t> MapReader::integer(std::string_view key, IntegerRang
   const Value* value = optional(key);
   if (value == nullptr) return {};
   return read_integer(*value, std::string(key), range);
+}
+
+std::optional<std::int64_t> MapReader::tokens(std::string_view key, IntegerRange range) {
+  const Value* value = optional(key);
+  if (value == nullptr) return {};
+  return read_integer(with_plain_lengths(*value), std::string(key), range);
 }
 
 std::optional<double> MapReader::number(std::string_view key, Dimension dimension, double least,
@@ -183,11 +228,8 @@ std::vector<std::string_view> MapReader::unread() const {
 }
 
 void MapReader::finish() const {
-  for (const auto& entry : map_.entries) {
-    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
-                      known_names(entry.key, known_, 40));
-  }
+  for (const auto& entry : map_.entries)
+    if (!was_asked_for(entry.key)) unknown(entry, known_);
 }
 
 }  // namespace costmodel

@@ -29,11 +29,15 @@ class MapReader {
   // null value reads as an empty map.
   MapReader(const Value& map, std::string what);
 
+  // All keys that the map may have: a required one that is absent is then reported after those that
+  // are unknown.
+  void expect(std::vector<std::string_view> keys);
   const Value* optional(std::string_view key);  // nullptr when absent or null
-  // Throws when the key is absent, at the place of a key with a similar name if there is one.
+  // Throws when the key is absent, at the place of a key that may be meant if there is one.
   const Value& required(std::string_view key);
   bool is_auto(std::string_view key);  // the value is the word `auto`
   std::optional<std::int64_t> integer(std::string_view key, IntegerRange range);
+  std::optional<std::int64_t> tokens(std::string_view key, IntegerRange range);  // also "128k"
   std::optional<double> number(std::string_view key, Dimension dimension, double least,
                                double most);
   double required_number(std::string_view key, Dimension dimension, double least, double most);
@@ -51,10 +55,18 @@ class MapReader {
   void finish() const;
 
  private:
+  bool was_asked_for(std::string_view key) const;
+  [[noreturn]] void unknown(const Value::Entry& entry, const std::vector<std::string>& keys) const;
+
   const Value& map_;
   std::string what_;
   std::vector<std::string> known_;
+  std::vector<std::string_view> expected_;  // empty: not said
 };
+
+// The same value with lengths in tokens as plain numbers: "128k" is 131,072 and "1M" 1,048,576, as
+// the field means them of sequences. A map's values too.
+Value with_plain_lengths(Value value);
 
 // The same for a value that is not a map entry. Each throws ConfigError with `what` and the value's
 // place.

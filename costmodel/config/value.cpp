@@ -48,6 +48,10 @@ void Value::set(const std::string& key, Value value) {
   }
 }
 
+void Value::erase(std::string_view key) {
+  std::erase_if(entries, [key](const Entry& entry) { return entry.key == key; });
+}
+
 Value scalar_value(std::string text, Mark mark) {
   Value value;
   value.kind = Value::Kind::scalar;

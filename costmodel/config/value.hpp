@@ -27,6 +27,8 @@ struct Value {
   Value* item(std::string_view key);
   // Sets or replaces a key of a map. A null value becomes a map first.
   void set(const std::string& key, Value value);
+  // Removes a key of a map, if it is there.
+  void erase(std::string_view key);
   bool is_map() const { return kind == Kind::map; }
   bool is_scalar() const { return kind == Kind::scalar; }
 };

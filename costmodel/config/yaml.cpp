@@ -190,6 +190,20 @@ std::string with_plain_line_ends(const std::string& text) {
   return plain;
 }
 
+// Throws where a line is indented by a tab, which YAML has no meaning for.
+void refuse_tabs(const std::string& text, const std::string& file) {
+  int line = 1;
+  for (std::size_t from = 0; from < text.size(); ++line) {
+    const std::size_t at = text.find_first_not_of(' ', from);
+    if (at != std::string::npos && text[at] == '\t') {
+      throw ConfigError({file, line, static_cast<int>(at - from) + 1}, "a tab",
+                        "indent with blanks");
+    }
+    const std::size_t end = text.find('\n', from);
+    from = end == std::string::npos ? text.size() : end + 1;
+  }
+}
+
 bool needs_quotes(const std::string& text) {
   if (text.empty() || text == "null" || text == "~" || printable(text) != text) return true;
   const bool odd = text.find_first_of(":#{}[],&*!|>'\"%@`\n\t") != std::string::npos;
@@ -247,6 +261,7 @@ Value parse_yaml(const std::string& text, const std::string& file) {
     parser.HandleNextDocument(tree);
     return tree.take();
   } catch (const YAML::Exception& fault) {
+    refuse_tabs(text, file);
     throw ConfigError(tree.mark_of(fault.mark),
                       "not readable as YAML: " + shortened(printable(fault.msg), 120),
                       "check brackets, quotes and indentation here");

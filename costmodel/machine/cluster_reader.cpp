@@ -194,6 +194,9 @@ const Keys<C>& cluster_rows() {
 
 const Keys<C>& common_cluster_rows() {
   static const auto keys = key::rows<C>(key::text<C>("title", &C::title, "for people"),
+                                        key::note<C>("names",
+                                                     "what people call its devices: "
+                                                     "--gpus 64xh100 finds it by them"),
                                         key::map<C>("straggler", std::identity{}, straggler_rows()),
                                         key::map<C>("price", &C::operation, price_rows()),
                                         key::map<C>("power", &C::operation, node_power_rows()),

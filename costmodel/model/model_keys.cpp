@@ -298,8 +298,8 @@ const ModelKeys& mlp_keys() {
 
 const ModelKeys& positions_table_key() {
   static const auto keys =
-      key::rows<M>(usually(key::whole<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
-                                         "rows of a table of learned positions; 0: rotary"),
+      key::rows<M>(usually(key::tokens<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
+                                          "rows of a table of learned positions; 0: rotary"),
                            &M::max_positions, [](const M&) { return absent_positions; }));
   return keys;
 }

@@ -70,7 +70,8 @@ double length_quantile(const LengthSpec& length, double share) {
       length, [=] { return share; }, [=] { return normal_quantile(share); });
 }
 
-LengthSpec read_length(const Value& written, std::string_view name) {
+LengthSpec read_length(const Value& as_written, std::string_view name) {
+  const Value written = with_plain_lengths(as_written);
   const std::string what(name);
   if (written.is_scalar())
     return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};

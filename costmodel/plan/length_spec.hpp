@@ -36,7 +36,7 @@ double length_quantile(const LengthSpec& length, double share);
 // Of the standard normal distribution.
 double normal_quantile(double share);
 
-// Reads a number, {mean, p95} or {min, max}. Throws ConfigError.
+// Reads a number, also as 8k, {mean, p95} or {min, max}. Throws ConfigError.
 LengthSpec read_length(const Value& written, std::string_view name);
 inline constexpr const char* length_help =
     "1 to 10,000,000, {mean, p95} (log-normal) or {min, max} (uniform)";

@@ -77,6 +77,21 @@ ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
   return band;
 }
 
+// For people, and `command` for a batch.
+constexpr std::array<std::string_view, 5> notes_of_scenario{"name", "title", "notes", "source",
+                                                            "command"};
+
+// What the command line chose where nothing was given: lines of the report.
+void take_assumed(const Value& assumed, Scenario& scenario) {
+  const auto take = [&](const char* key, std::vector<std::string>& lines) {
+    const Value* written = assumed.find(key);
+    for (const Value& line : written != nullptr ? written->items : std::vector<Value>{})
+      lines.push_back(line.text);
+  };
+  take("training", scenario.training.assumed);
+  take("cluster", scenario.cluster.assumed);
+}
+
 }  // namespace
 
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
@@ -97,6 +112,10 @@ void require_precision(const ClusterSpec& cluster, Precision precision, const Ma
 
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path) {
   MapReader reader(root, "scenario");
+  std::vector<std::string_view> keys{"model",  "cluster", "training", "plan",
+                                     "search", "assumed", "workload"};
+  keys.insert(keys.end(), notes_of_scenario.begin(), notes_of_scenario.end());
+  reader.expect(std::move(keys));
   Scenario scenario;
   scenario.name = name;
   scenario.file = root.mark.file;
@@ -120,7 +139,8 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   settle_own_runs(scenario.cluster, scenario.training.stack.name);
   scenario.training.error_band = band_of_scenario(scenario, path);
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
-  for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
+  if (const Value* assumed = reader.optional("assumed")) take_assumed(*assumed, scenario);
+  for (const auto key : notes_of_scenario) reader.optional(key);
   reader.finish();
   return scenario;
 }

@@ -31,8 +31,8 @@ const Keys<T>& batch_rows() {
   static const auto keys = key::rows<T>(
       key::required(key::whole<T>("global_batch", &T::global_batch, {1, 1'000'000'000},
                                   "sequences of an iteration")),
-      key::required(key::whole<T>("sequence", &T::sequence, tokens,
-                                  "tokens of a sequence; with an encoder, of its sequence")));
+      key::required(key::tokens<T>("sequence", &T::sequence, tokens,
+                                   "tokens of a sequence; with an encoder, of its sequence")));
   return keys;
 }
 
@@ -44,7 +44,7 @@ void read_decoder_sequence(MapReader& reader, Reading& r) {
                       "decoder_sequence is of a model with an encoder and a decoder",
                       "leave it out, or choose a model of kind t5");
   }
-  const auto own = reader.integer("decoder_sequence", tokens);
+  const auto own = reader.tokens("decoder_sequence", tokens);
   t.decoder_sequence = own.value_or(t.sequence);
   if (!own)
     t.assumed.push_back(fmt::format("decoder_sequence {} (as sequence; none given)", t.sequence));
@@ -62,11 +62,11 @@ void read_precision(MapReader& reader, Reading& r) {
 void read_named_stack(MapReader& reader, Reading& r) {
   T& t = r.training;
   const Value* written = reader.optional("stack");
-  const Value usual = scalar_value("megatron-core-2026", reader.mark());
+  const Value usual = scalar_value(usual_stack, reader.mark());
   const ResolvedConfig stack =
       resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
   t.stack = read_stack(stack.value, stack.name);
-  if (written == nullptr) t.assumed.push_back("stack megatron-core-2026 (none given)");
+  if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", usual_stack));
   t.overlap = t.stack.overlap;
   t.gradient_precision = t.stack.memory.gradient_precision;
   if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {
@@ -221,6 +221,7 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
                            const ClusterSpec& cluster) {
   MapReader reader(map, "training");
   Reading reading{{}, model, path};
+  expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();
   require_precision(cluster, reading.training.precision, reader.mark_of("precision"));

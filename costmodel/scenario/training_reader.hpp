@@ -11,6 +11,9 @@
 
 namespace costmodel {
 
+// The stack of a scenario that names none.
+inline constexpr const char* usual_stack = "megatron-core-2026";
+
 // The training of this model on this cluster, with its stack found on `path`. Throws ConfigError.
 TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
                            const ClusterSpec& cluster);

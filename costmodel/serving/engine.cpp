@@ -192,6 +192,8 @@ Value to_value(const ServingFit& fit) {
   return root;
 }
 
+std::vector<KeyText> engine_keys() { return described(engine_rows(), "engine."); }
+
 EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device) {
   EngineSpec engine;
   engine.name = name;

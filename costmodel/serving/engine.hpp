@@ -43,6 +43,9 @@ Value to_value(const ServingFit& fit);
 // (vLLM's V0 engine turns chunked prefill off for it).
 EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device);
 
+// The keys of an engine, of configs/engines ("engine.host_step_s").
+std::vector<KeyText> engine_keys();
+
 // The keys of limits, which a scenario's `serving` has as well.
 const Keys<ServingLimits>& limit_keys();
 

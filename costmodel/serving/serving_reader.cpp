@@ -235,7 +235,8 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   const Value* plan = reader.optional("plan");
   const bool open = plan == nullptr || (plan->is_scalar() && plan->text == "auto");
   s.plan = read_serving_plan(open ? none : *plan);
-  for (const auto* key : {"name", "title", "notes", "source", "command"}) reader.optional(key);
+  for (const auto* key : {"name", "title", "notes", "source", "command", "assumed"})
+    reader.optional(key);
   reader.finish();
   return s;
 }

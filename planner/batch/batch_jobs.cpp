@@ -14,7 +14,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/scenario/scenario.hpp"
+#include "costmodel/scenario/model_operand.hpp"
 
 namespace planner {
 
@@ -61,7 +61,7 @@ std::vector<std::string> files_of(const std::string& operand, const costmodel::C
   } else if (!fs::exists(operand, status) && operand.find_first_of("*?[") != std::string::npos) {
     files = files_like(operand);
   } else {
-    return {costmodel::scenario_file(operand, path)};
+    return {costmodel::operand_file(operand, path)};
   }
   if (files.empty()) {
     throw ConfigError(

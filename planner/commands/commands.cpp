@@ -16,9 +16,12 @@
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/from_log_command.hpp"
 #include "planner/commands/groups_command.hpp"
+#include "planner/commands/help_command.hpp"
 #include "planner/commands/import_command.hpp"
+#include "planner/commands/init_command.hpp"
 #include "planner/commands/listing.hpp"
 #include "planner/commands/plan_command.hpp"
+#include "planner/commands/scenario_words.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
 #include "planner/commands/validate_command.hpp"
@@ -36,11 +39,18 @@ struct CommandRow {
 
 CommandResult list_command(const Session& session) {
   const Options& options = session.options;
+  const std::vector<std::string> words(options.operands.begin() + 1, options.operands.end());
   return {0,
-          printed(listing(options.operands.front(), session.path), options.format,
+          printed(listing(options.operands.front(), words, session.path), options.format,
                   session.style.style.width),
           {}};
 }
+
+CommandResult help_command(const Session& session) {
+  return {0, help_on(shardplan(), session.options.operands), {}};
+}
+
+CommandResult version_command(const Session&) { return {0, version_text(), {}}; }
 
 const std::vector<CommandRow> command_rows{
     {{.name = "plan",
@@ -49,9 +59,12 @@ const std::vector<CommandRow> command_rows{
       .most = 1,
       .formats = "text json yaml csv md html",
       .summary = "search for the best plans; the reason for each, and what one step away costs",
-      .examples = {"shardplan plan configs/scenarios/gpt3-175b-selene.yaml",
+      .examples = {"shardplan plan llama-3-70b --gpus 64xh100",
+                   "shardplan plan configs/scenarios/gpt3-175b-selene.yaml",
                    "shardplan plan my.yaml --set plan.tp=8 --top 3 --format html --out plans.html",
-                   "shardplan plan my.yaml --strategy alpa --time-limit 60"}},
+                   "shardplan plan my.yaml --strategy alpa --time-limit 60"},
+      .usages = {"shardplan plan SCENARIO [flags]",
+                 "shardplan plan MODEL --gpus NxDEVICE [flags]"}},
      plan_command},
     {{.name = "evaluate",
       .operands = "SCENARIO",
@@ -60,7 +73,9 @@ const std::vector<CommandRow> command_rows{
       .formats = "text json yaml md html",
       .summary = "predict time, memory and communication of the scenario's own plan",
       .examples = {"shardplan evaluate my.yaml --set plan.tp=8 --set plan.pp=16",
-                   "shardplan evaluate gpt3-175b-selene --format json --placement ranks.yaml"}},
+                   "shardplan evaluate gpt3-175b-selene --format json --placement ranks.yaml"},
+      .usages = {"shardplan evaluate SCENARIO [flags]",
+                 "shardplan evaluate MODEL --gpus NxDEVICE [flags]"}},
      evaluate_command},
     {{.name = "explain",
       .operands = "SCENARIO",
@@ -69,7 +84,9 @@ const std::vector<CommandRow> command_rows{
       .formats = "text json md html",
       .summary = "the same prediction as worked formulas: symbol, value, where it comes from",
       .examples = {"shardplan explain my.yaml",
-                   "shardplan explain gpt3-175b-selene --format md --out why.md"}},
+                   "shardplan explain gpt3-175b-selene --format md --out why.md"},
+      .usages = {"shardplan explain SCENARIO [flags]",
+                 "shardplan explain MODEL --gpus NxDEVICE [flags]"}},
      explain_command},
     {{.name = "explain-job",
       .operands = "ARGS [LOG]",
@@ -86,10 +103,13 @@ const std::vector<CommandRow> command_rows{
       .least = 1,
       .most = 1,
       .formats = "text json csv md html svg",
-      .summary = "evaluate every combination of --over values, one row a point",
+      .summary = "evaluate every combination of --over values, one row a point; exit status 2 when "
+                 "values of one cannot be read",
       .examples = {"shardplan sweep my.yaml --over tp=1,2,4,8 --over micro_batch=1,2,4 "
                    "--format csv",
-                   "shardplan sweep my.yaml --over training.global_batch=256,512,1024"}},
+                   "shardplan sweep my.yaml --over training.global_batch=256,512,1024"},
+      .usages = {"shardplan sweep SCENARIO --over KEY=A,B [flags]",
+                 "shardplan sweep MODEL --gpus NxDEVICE --over KEY=A,B [flags]"}},
      sweep_command},
     {{.name = "compare",
       .operands = "SCENARIO ...",
@@ -120,7 +140,9 @@ const std::vector<CommandRow> command_rows{
       .summary = "event by event: a chart, and with --trace a Chrome or Perfetto trace",
       .examples = {"shardplan simulate my.yaml --trace trace.json",
                    "shardplan simulate my.yaml --set plan.schedule=gpipe",
-                   "shardplan simulate my.yaml --compare --page schedules.html"}},
+                   "shardplan simulate my.yaml --compare --page schedules.html"},
+      .usages = {"shardplan simulate SCENARIO [flags]",
+                 "shardplan simulate MODEL --gpus NxDEVICE [flags]"}},
      simulate_command},
     {{.name = "groups",
       .operands = "[SCENARIO]",
@@ -198,19 +220,62 @@ const std::vector<CommandRow> command_rows{
       .summary = "the plan as a framework's own configuration and launch",
       .examples = {"shardplan export my.yaml --to megatron --out launch.sh",
                    "shardplan export my.yaml --to megatron-bridge --launcher slurm --out job.sh",
-                   "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"}},
+                   "shardplan export my.yaml --to megatron --set plan.tp=8 --format json"},
+      .usages = {"shardplan export SCENARIO --to FRAMEWORK [flags]",
+                 "shardplan export MODEL --gpus NxDEVICE --to FRAMEWORK [flags]"}},
      export_command,
      false,
      true},
     {{.name = "list",
-      .operands = "models|devices|clusters|stacks|engines|scenarios|keys",
+      .operands = "models|devices|clusters|stacks|engines|scenarios|keys [WORD ...]",
       .least = 1,
-      .most = 1,
+      .most = 100,
       .formats = "text json csv md",
-      .summary = "what the configurations offer, and the keys of a plan and a stack",
-      .examples = {"shardplan list clusters",
+      .summary = "what the configurations offer, and the keys of all files; further words choose "
+                 "the lines that hold them all",
+      .examples = {"shardplan list clusters", "shardplan list models llama 8b",
+                   "shardplan list keys recompute",
                    "shardplan list models --config-path mine --format csv"}},
-     list_command}};
+     list_command},
+    {{.name = "init",
+      .operands = "[FILE] ...",
+      .most = 3,
+      .formats = "text",
+      .summary = "write a commented scenario to start from: of flags, or of what is typed where "
+                 "nothing is given on a terminal; overwrites nothing",
+      .examples = {"shardplan init my.yaml --model llama-3-70b --gpus 64xh100",
+                   "shardplan init llama-3-8b 64xh100 > my.yaml"},
+      .usages = {"shardplan init [FILE.yaml] [MODEL] [NxDEVICE] [flags]"}},
+     init_command,
+     false,
+     true},
+    {{.name = "help",
+      .operands = "[TOPIC]",
+      .most = 2,
+      .formats = "text",
+      .summary = "of all commands and the topics there are, of a command or of a topic",
+      .examples = {"shardplan help plan", "shardplan help exit-status"}},
+     help_command},
+    {{.name = "version",
+      .operands = "",
+      .formats = "text",
+      .summary = "the version, as --version",
+      .examples = {"shardplan version --format text", "shardplan version --out version.txt"}},
+     version_command}};
+
+// With what the words of a scenario set, and standard input where an operand is a dash.
+Options with_words(Options options, const costmodel::ConfigPath& path) {
+  std::ranges::replace(options.operands, std::string("-"), std::string("/dev/stdin"));
+  if (!costmodel::admits(scenario_commands, options.command) || options.command == "init")
+    return options;
+  const std::string cluster = options.cluster;
+  if (options.operands.empty()) options.cluster.clear();  // of groups' sizes
+  const auto words = word_assignments(options, path);
+  options.cluster = cluster;
+  options.assignments.insert(options.assignments.begin(), words.begin(), words.end());
+  options.derived = words.size();
+  return options;
+}
 
 const CommandRow& row_of(std::string_view command) {
   const auto at =
@@ -260,8 +325,8 @@ CommandResult run_command(const Options& options, const Style& style) {
         fmt::format("write shardplan {} first, then its flags", options.command));
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
-  CommandResult result =
-      row.perform({options, {markup, style}, costmodel::config_path(options.config_path)});
+  const costmodel::ConfigPath path = costmodel::config_path(options.config_path);
+  CommandResult result = row.perform({with_words(options, path), {markup, style}, path});
   if (!options.page.empty() && !result.page.empty())
     costmodel::write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;

@@ -8,6 +8,7 @@
 #include "costmodel/config/override.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/scenario_words.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/commands/serving_tables.hpp"
 #include "planner/page/json_page.hpp"
@@ -59,7 +60,7 @@ std::vector<Asked> columns_of(const Options& options) {
 
 costmodel::Value tree_of(const Session& session, const Asked& column) {
   costmodel::Value root =
-      loaded(session.path, costmodel::scenario_file(column.operand, session.path));
+      loaded(session.path, scenario_operand(column.operand, session.options, session.path));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
   for (const auto& assignment : column.with)
@@ -70,7 +71,7 @@ costmodel::Value tree_of(const Session& session, const Asked& column) {
 namespace {
 
 Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
-  const std::string file = costmodel::scenario_file(column.operand, session.path);
+  const std::string file = scenario_operand(column.operand, session.options, session.path);
   costmodel::Value root = tree_of(session, column);
   Scenario s = costmodel::read_scenario(root, file, session.path);
   const auto settled = settled_plan(s);
@@ -81,6 +82,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
   auto estimate = evaluator_of(s).estimate(settled->plan);
   for (const auto& note : settled->notes) notes.push_back(column.name + ": " + note);
   root.set("plan", to_value(estimate.plan));
+  root.erase("assumed");
   return {column.name, std::move(root), std::move(s), std::move(estimate)};
 }
 
@@ -107,7 +109,7 @@ CommandResult compare_command(const Session& session) {
   require_one_workload(session, serving);
   if (serving) return compare_serving(session);
   for (const auto& operand : session.options.operands)  // an input is no output
-    loaded(session.path, costmodel::scenario_file(operand, session.path));
+    loaded(session.path, scenario_operand(operand, session.options, session.path));
   require_outputs(session.options);
   std::vector<Compared> columns;
   std::vector<std::string> notes;

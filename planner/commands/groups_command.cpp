@@ -42,8 +42,8 @@ void check_flags(const Session& session, RankLayout layout) {
     throw ConfigError({}, "shardplan: groups lacks a scenario or sizes",
                       "example: shardplan groups --tp 2 --pp 4 --dp 2");
   }
-  if (scenario && (options.sizes.any() || !options.order.empty() || !options.cluster.empty())) {
-    throw ConfigError({}, "shardplan: groups takes sizes, --order and --cluster or a scenario",
+  if (scenario && (options.sizes.any() || !options.order.empty())) {
+    throw ConfigError({}, "shardplan: groups takes sizes and --order, or a scenario",
                       "change the scenario's with --set plan.tp=2");
   }
   if (!scenario && !options.assignments.empty()) {

@@ -8,6 +8,8 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/everyday_name.hpp"
+#include "costmodel/config/synonyms.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
@@ -166,7 +168,8 @@ Table keys(const ConfigPath&) {
   for (const auto described :
        {costmodel::model_keys, costmodel::cluster_keys, costmodel::grouped_cluster_keys,
         costmodel::training_keys, costmodel::plan_keys, costmodel::search_keys,
-        costmodel::serving_keys, costmodel::device_keys, costmodel::stack_keys}) {
+        costmodel::serving_keys, costmodel::device_keys, costmodel::stack_keys,
+        costmodel::engine_keys}) {
     for (const costmodel::KeyText& key : described())
       t.rows.push_back({key.name, key.help, key.allowed});
   }
@@ -182,11 +185,39 @@ constexpr std::array lists{Listed{"models", models},     Listed{"devices", devic
                            Listed{"engines", engines},   Listed{"scenarios", scenarios},
                            Listed{"keys", keys}};
 
+bool occurs(const std::string& word, const std::vector<std::string>& row) {
+  return std::ranges::any_of(row, [&](const std::string& cell) {
+    return costmodel::lower_case(cell).find(word) != std::string::npos;
+  });
+}
+
+// Leaves the rows that hold all of the words.
+void keep(Table& table, const std::string& kind, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const auto& row : table.rows) names.push_back(row.front());
+  for (const std::string& word : words) {
+    const std::string lower = costmodel::lower_case(word);
+    std::erase_if(table.rows, [&](const auto& row) { return !occurs(lower, row); });
+    if (!table.rows.empty()) continue;
+    std::string near = costmodel::nearest_name(lower, names);
+    if (near.empty()) near = costmodel::meant_key(lower);
+    throw costmodel::ConfigError(
+        {}, fmt::format("shardplan: list {} has nothing with {}", kind, costmodel::quote(word)),
+        (near.empty() ? "" : fmt::format("did you mean {}? ", costmodel::quote(near))) +
+            fmt::format("`shardplan list {}` has all", kind));
+  }
+}
+
 }  // namespace
 
-Table listing(const std::string& kind, const ConfigPath& path) {
+Table listing(const std::string& kind, const std::vector<std::string>& words,
+              const ConfigPath& path) {
   const auto* const at = std::ranges::find(lists, kind, &Listed::kind);
-  if (at != lists.end()) return at->make(path);
+  if (at != lists.end()) {
+    Table table = at->make(path);
+    keep(table, kind, words);
+    return table;
+  }
   std::vector<std::string> known;
   for (const Listed& list : lists) known.emplace_back(list.kind);
   throw costmodel::ConfigError(

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "costmodel/config/search_path.hpp"
 #include "planner/report/table.hpp"
 
 namespace planner {
 
-// kind: models, devices, clusters, stacks, scenarios or keys.
-Table listing(const std::string& kind, const costmodel::ConfigPath& path);
+// kind: models, devices, clusters, stacks, engines, scenarios or keys. Only rows in which each of
+// `words` occurs in some column, in upper or lower case. Throws ConfigError for another kind, and
+// with the nearest name where no row is left.
+Table listing(const std::string& kind, const std::vector<std::string>& words,
+              const costmodel::ConfigPath& path);
 
 }  // namespace planner

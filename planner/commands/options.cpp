@@ -99,12 +99,43 @@ struct FlagRow {
 // validate.
 const std::vector<FlagRow> flag_rows{
     {{.name = "format",
+      .letter = 'f',
       .value = "FORMAT",
       .help = "text, json, and where it makes sense yaml, csv, md, html, svg"},
      &read_format},
     {costmodel::out_flag, &Options::out},
     {costmodel::config_path_flag, &Options::config_path},
     {costmodel::set_flag, &Options::assignments},
+    {{.name = "gpus",
+      .value = "NxDEVICE",
+      .help = "the devices by their everyday name, as 64xh100 or 2xrtx-4090; N alone: how many",
+      .only_for = scenario_commands},
+     &Options::gpus},
+    {{.name = "batch",
+      .value = "N",
+      .help = "sequences of an iteration (training.global_batch)",
+      .only_for = scenario_commands},
+     &Options::batch},
+    {{.name = "sequence",
+      .value = "N",
+      .help = "tokens of a sequence, as 8192 or 128k (training.sequence)",
+      .only_for = scenario_commands},
+     &Options::sequence},
+    {{.name = "precision",
+      .value = "P",
+      .help = "bf16, fp8, ... (training.precision)",
+      .only_for = scenario_commands},
+     &Options::precision},
+    {{.name = "framework",
+      .value = "NAME",
+      .help = "a stack, or megatron, nemo, torchtitan, deepspeed, ... (training.stack)",
+      .only_for = scenario_commands},
+     &Options::framework},
+    {{.name = "model",
+      .value = "NAME",
+      .help = "the model of the scenario that is written",
+      .only_for = "init"},
+     &Options::model},
     {{.name = "placement",
       .value = "FILE",
       .help = "write the group, node and device of every rank, as YAML or (.json) JSON",
@@ -251,9 +282,9 @@ const std::vector<FlagRow> flag_rows{
      &Options::launcher},
     {{.name = "cluster",
       .value = "NAME",
-      .help = "the devices of an imported job, which its file does not name; of groups and "
-              "collective",
-      .only_for = "import explain-job groups collective calibrate"},
+      .help = "the cluster; of an imported job too, whose file does not name it",
+      .only_for = "plan evaluate explain sweep compare batch simulate groups export init import "
+                  "explain-job collective calibrate"},
      &Options::cluster},
     {{.name = "tp", .value = "N", .help = "tensor parallel size", .only_for = "groups"},
      &read_size<&GroupSizes::tp>},
@@ -361,7 +392,7 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "quiet", .help = "no progress and no warnings"}, &Options::quiet},
     {costmodel::color_flag, &Options::color},
     {costmodel::help_flag, &Options::help},
-    {{.name = "version", .help = "the version"}, &Options::version}};
+    {{.name = "version", .letter = 'V', .help = "the version"}, &Options::version}};
 
 void put(Options& options, const FlagRow& row, const CommandLine& line) {
   if (!line.has(row.flag.name)) return;
@@ -437,6 +468,21 @@ std::vector<Flag> flags() {
   return all;
 }
 
+std::string scenario_text(const Options& options) {
+  std::string text =
+      options.operands.empty() ? "" : costmodel::shell_word(options.operands.front());
+  for (const FlagRow& row : flag_rows) {
+    const bool words = row.flag.only_for == scenario_commands || row.flag.name == "cluster";
+    if (!words) continue;
+    const std::string& value = options.*std::get<std::string Options::*>(row.into);
+    if (!value.empty())
+      text += fmt::format(" --{} {}", row.flag.name, costmodel::shell_word(value));
+  }
+  for (std::size_t i = options.derived; i < options.assignments.size(); ++i)
+    text += " --set " + costmodel::shell_word(options.assignments[i]);
+  return text;
+}
+
 Options parse_command_line(const costmodel::Program& program, int count,
                            const char* const* arguments) {
   const CommandLine line = costmodel::parse(program, count, arguments);
@@ -452,6 +498,17 @@ Options parse_command_line(const costmodel::Program& program, int count,
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
   if (options.command == "validate") check_runs_known(line, options);
+  if (options.command == "init") {  // its file is where the scenario goes
+    const auto is_file = [](const std::string& word) {
+      return word.ends_with(".yaml") || word.ends_with(".yml");
+    };
+    const auto file = std::ranges::find_if(options.operands, is_file);
+    if (file != options.operands.end()) {
+      if (!options.out.empty()) usage("init has two files to write", "leave --out out");
+      options.out = *file;
+      options.operands.erase(file);
+    }
+  }
   if (options.command == "calibrate") options.profile = std::exchange(options.out, std::string());
   if (options.command == "batch") {
     options.folder = std::exchange(options.out, std::string());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/cli/command_line.hpp"
@@ -34,8 +35,11 @@ struct Options {
   std::string placement;
   std::string page;
   std::string to;
-  std::string launcher;       // of an exported script; empty: torchrun
-  std::string cluster;        // of an imported job; empty: not said
+  std::string launcher;  // of an exported script; empty: torchrun
+  std::string cluster;   // of an imported job, or of a scenario; empty: not said
+  // A scenario in words, each empty where nothing is said: scenario_words.hpp.
+  std::string model, gpus, batch, sequence, precision, framework;
+  std::size_t derived = 0;    // how many of the assignments, at their front, stand for these
   double fail_above = 0;      // per cent; 0: never
   int top = 0;                // 0: the scenario's
   RunLimits limits;           // --deadline, --budget
@@ -75,8 +79,16 @@ struct Options {
   bool version = false;
 };
 
+// The commands that take a scenario, or a model and words, and `init`, which writes one.
+inline constexpr std::string_view scenario_commands =
+    "plan evaluate explain sweep compare batch simulate groups export init";
+
 // The flags of all commands.
 std::vector<costmodel::Flag> flags();
+
+// What names the scenario on the command line, for a command that does something else with it: its
+// operand, the words above and --set.
+std::string scenario_text(const Options& options);
 
 // Throws ConfigError for bad usage: an unknown command or flag (with the nearest known one),
 // missing or superfluous operands, a format that the command does not offer.

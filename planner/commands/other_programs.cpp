@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
@@ -14,12 +16,29 @@
 
 namespace planner {
 
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path own_folder() {
+  std::error_code status;
+  return fs::read_symlink("/proc/self/exe", status).parent_path();
+}
+
+}  // namespace
+
+bool only_helps(int count, const char* const* arguments) {
+  std::error_code status;
+  const bool there = fs::exists(own_folder() / (std::string("shardplan-") + arguments[1]), status);
+  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  return !there && std::any_of(arguments + 2, arguments + count, asks);
+}
+
 void hand_over(int count, char** arguments) {
-  namespace fs = std::filesystem;
   const std::string command = arguments[1];
   const std::string name = "shardplan-" + command;
   std::error_code status;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
+  const fs::path folder = own_folder();
   const std::string program = (folder / name).string();
   if (!fs::exists(program, status)) {
     throw costmodel::ConfigError(

@@ -11,4 +11,8 @@ namespace planner {
 // if the program is missing or cannot be started; otherwise never returns.
 [[noreturn]] void hand_over(int count, char** arguments);
 
+// Whether help on the command is asked for and its program is not there to give it: this one says
+// what it does.
+bool only_helps(int count, const char* const* arguments);
+
 }  // namespace planner

@@ -22,7 +22,7 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
     lines.push_back(fmt::format(
         "note: the scenario has no plan: this is the default one. For the best: shardplan plan {} "
         "--format yaml --out best.yaml, then shardplan {} best.yaml{}",
-        costmodel::shell_word(options.operands.front()), options.command, to));
+        scenario_text(options), options.command, to));
   }
   return lines;
 }

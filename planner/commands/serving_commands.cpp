@@ -92,6 +92,7 @@ std::string with_plan(const Session& session, const ServingScenario& chosen) {
   serving.set("weights", costmodel::scalar_value(std::string(to_string(chosen.serving.weights))));
   serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
   serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
+  root.erase("assumed");
   return to_yaml(root);
 }
 

@@ -8,6 +8,7 @@
 
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/compare_command.hpp"
+#include "planner/commands/scenario_words.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/report/html_table.hpp"
 #include "planner/report/json_report.hpp"
@@ -65,7 +66,7 @@ Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std:
 }
 
 ServedColumn served_column(const Session& session, const Asked& asked) {
-  const std::string file = costmodel::scenario_file(asked.operand, session.path);
+  const std::string file = scenario_operand(asked.operand, session.options, session.path);
   Value root = tree_of(session, asked);
   const ServingScenario written =
       read_serving(root, std::filesystem::path(file).stem().string(), session.path);
@@ -117,7 +118,7 @@ Swept sweep_serving(const Session& session, const std::function<bool()>& stopped
       points.push_back({std::vector<std::string>(served_titles().size()), "", fault.what()});
     }
   }
-  Swept swept{table_of(axes, values, points), {}};
+  Swept swept{table_of(axes, values, points), {}, unreadable};
   if (std::ranges::any_of(points, &ServedPoint::open)) {
     swept.notes.emplace_back(
         "the plan was searched at every point: the column `plan` has what was chosen");

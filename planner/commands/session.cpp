@@ -8,6 +8,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
+#include "planner/commands/scenario_words.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_mesh.hpp"
@@ -20,7 +21,7 @@ using costmodel::ParallelPlan;
 using costmodel::Scenario;
 
 std::string file_of(const Session& session) {
-  return costmodel::scenario_file(session.options.operands.front(), session.path);
+  return scenario_operand(session.options.operands.front(), session.options, session.path);
 }
 
 Scenario load(const Session& session) {
@@ -59,6 +60,7 @@ std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
   root.set("plan", to_value(plan));
+  root.erase("assumed");
   return to_yaml(root);
 }
 
@@ -113,7 +115,8 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
                              assignments.push_back("training.fine_tuning.method=" + method);
                              assignments.push_back("training.stack=" + stack);
                              return load_scenario(file_of(session), session.path, assignments);
-                           }};
+                           },
+                           "shardplan plan " + scenario_text(session.options)};
   const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
   const auto json = [&] {
     return failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds);

@@ -21,6 +21,8 @@ namespace planner {
 
 // Exit status when there is no answer: no plan fits in memory.
 inline constexpr int no_answer = 3;
+// When a part of the input is bad and the rest is answered; all of it is a ConfigError.
+inline constexpr int bad_input = 2;
 
 struct CommandResult {
   int status = 0;
@@ -39,8 +41,9 @@ struct Session {
   costmodel::ConfigPath path;
 };
 
-// The scenario file named on the command line, and the scenario with `--set` applied. Both throw
-// costmodel::ConfigError; load() also when an output cannot be written, or is the scenario's file.
+// The scenario file named on the command line, or what scenario_operand() makes of a model, and the
+// scenario with `--set` applied. Both throw costmodel::ConfigError; load() also when an output
+// cannot be written, or is the scenario's file.
 std::string file_of(const Session& session);
 costmodel::Scenario load(const Session& session);
 

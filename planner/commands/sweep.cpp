@@ -36,6 +36,26 @@ using costmodel::Estimate;
 using costmodel::mark_of_argument;
 using costmodel::Scenario;
 
+namespace {
+
+// Apart at commas that stand in no bracket.
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> values(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0) {
+      values.emplace_back();
+    } else {
+      values.back() += c;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
 Axis parse_axis(const std::string& over) {
   const auto equals = over.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == over.size()) {
@@ -44,16 +64,17 @@ Axis parse_axis(const std::string& over) {
   }
   Axis axis;
   axis.path = over.substr(0, equals);
-  const bool whole = axis.path == "model" || axis.path == "cluster";
+  constexpr std::array maps{"model", "cluster", "training", "plan"};
+  const bool whole = std::ranges::count(maps, axis.path) > 0;
   if (!whole && axis.path.find('.') == std::string::npos) axis.path = "plan." + axis.path;
-  for (std::size_t from = equals + 1; from <= over.size();) {
-    const std::size_t comma = std::min(over.find(',', from), over.size());
-    if (comma == from) {
-      throw ConfigError(mark_of_argument("--over", over), "has an empty value",
-                        "example: --over tp=1,2,4,8");
-    }
-    axis.values.push_back(over.substr(from, comma - from));
-    from = comma + 1;
+  axis.values = split_values(over.substr(equals + 1));
+  const bool one_list =
+      axis.values.size() == 1 && axis.values[0].starts_with('[') && axis.values[0].ends_with(']');
+  if (one_list) axis.values = split_values(axis.values[0].substr(1, axis.values[0].size() - 2));
+  for (const auto& value : axis.values) {
+    if (value.find_first_not_of(' ') != std::string::npos) continue;
+    throw ConfigError(mark_of_argument("--over", over), "has an empty value",
+                      "example: --over tp=1,2,4,8");
   }
   return axis;
 }
@@ -224,20 +245,22 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
   if (options.weak) weak.emplace(axes, root);
   std::vector<std::vector<std::string>> values;
   std::vector<Point> points;
-  std::size_t unreadable = 0;
+  std::size_t unread = 0, bad = 0;  // a batch that does not divide is no bad input
   for (std::size_t i = 0; i < count && !(stopped && stopped()); ++i) {
     costmodel::Value value = root;
     values.push_back(place(axes, i, value));
-    bool readable = false, searched = false;
+    bool placed = false, readable = false, searched = false;
     try {
       if (weak) weak->place(values.back(), value);
+      placed = true;
       const Scenario scenario = costmodel::read_scenario(value, file, path);
       readable = true;
       searched = !scenario.plan.automatic.empty();
       points.push_back(result_of(scenario));
     } catch (const ConfigError& fault) {
       // If no point can be read, the axis or the scenario is wrong.
-      if (!readable && ++unreadable == count) throw;
+      if (!readable && ++unread == count) throw;
+      if (placed && !readable) ++bad;
       points.push_back(failed(fault.what(), searched));
     }
   }
@@ -245,7 +268,7 @@ Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Op
       std::any_of(points.begin(), points.end(), [](const Point& point) { return point.searched; });
   const bool given = has_plan(root);
   if (has_axis(axes, devices_path)) scale(axes, values, points);
-  Swept swept{table_of(axes, values, points, searched || !given), {}};
+  Swept swept{table_of(axes, values, points, searched || !given), {}, bad};
   if (searched) {
     swept.notes.emplace_back(
         "keys of the plan that are auto were searched at every point, in all of the memory: the "
@@ -273,8 +296,8 @@ CommandResult sweep_command(const Session& session) {
                           ? sweep_serving(session, interruption.poll())
                           : sweep(file, session.path, session.options, interruption.poll());
   const Table& points = swept.table;
-  CommandResult result{any_answer(points) ? 0 : no_answer,
-                       printed(points, session.options.format, session.style.style.width),
+  const int status = swept.unreadable > 0 ? bad_input : any_answer(points) ? 0 : no_answer;
+  CommandResult result{status, printed(points, session.options.format, session.style.style.width),
                        note_lines(swept.notes)};
   if (session.options.format == Format::svg) {
     result.text = sweep_svg(rows_json(points));

@@ -1,6 +1,7 @@
 // `--over`: evaluates every combination of some keys' values, one row per point.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
 struct Swept {
   Table table;
   std::vector<std::string> notes;  // which plan points have that the scenario does not give one
+  std::size_t unreadable = 0;      // points whose values are bad input
 };
 
 // A point that breaks a rule or lacks memory is a row that says so. Where the scenario leaves the

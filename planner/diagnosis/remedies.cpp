@@ -235,13 +235,15 @@ void leaner_optimizer(const Scenario& s, Attempts& diagnosis) {
   }
 }
 
-// Adapters beside a frozen base, for a fine-tuning of all weights: first with the base in 16 bits,
-// then in 4; by a stack that has them where the scenario's own has not.
+// Adapters beside a frozen base in place of all weights: first with the base in 16 bits, then in 4;
+// by a stack that has them where the scenario's own has not. A scenario that does not say what it
+// trains may be a fine-tuning.
 void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
   using costmodel::FineTuningMethod, costmodel::BasePrecision;
   const costmodel::FineTuning& own = s.training.fine_tuning;
-  if (own.method == FineTuningMethod::pretraining || own.base == BasePrecision::nf4) return;
-  if (!stacks.adapted) return;
+  if (own.base == BasePrecision::nf4 || !stacks.adapted) return;
+  const char* const unless =
+      own.method == FineTuningMethod::pretraining ? "if it is a fine-tuning, " : "";
   const std::string had = s.training.stack.name, usual = "peft";
   const auto tried = [&](const std::string& method, const char* base) {
     diagnosis.tried.push_back(method);
@@ -249,10 +251,17 @@ void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diag
       try {
         const Scenario changed = stacks.adapted(method, stack);
         require_offered(changed);
+        const std::string other = stack == had ? "" : "training.stack=" + stack;
         const std::string what = fmt::format(
-            "adapters beside a frozen base of {} bits: training.fine_tuning.method={}{}", base,
-            method, stack == had ? "" : " and training.stack=" + stack);
-        if (try_change(changed, what, diagnosis)) return;
+            "{}adapters beside a frozen base of {} bits: training.fine_tuning.method={}{}", unless,
+            base, method, other.empty() ? "" : " and " + other);
+        if (!try_change(changed, what, diagnosis)) continue;
+        if (!stacks.command.empty()) {
+          diagnosis.remedies.back() +=
+              fmt::format("; {} --set training.fine_tuning.method={}{}", stacks.command, method,
+                          other.empty() ? "" : " --set " + other);
+        }
+        return;
       } catch (const costmodel::ConfigError&) {  // NOLINT(bugprone-empty-catch)
         // The stack, the model or what is fixed has no adapters.
       }

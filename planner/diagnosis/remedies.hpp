@@ -17,6 +17,8 @@ struct OtherStacks {
   // Its fine-tuning by another method, on its own stack or on another one. Throws ConfigError.
   std::function<costmodel::Scenario(const std::string& method, const std::string& stack)> adapted =
       {};
+  // The command that plans the scenario, to which --set is added; empty: none is printed.
+  std::string command = {};
 };
 
 struct Diagnosis {

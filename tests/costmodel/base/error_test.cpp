@@ -51,6 +51,8 @@ TEST_CASE("the nearest known name") {
   CHECK(nearest_name("llama3", {"gpt2", "llama-7b", "llama-3-8b"}) ==
         "llama-7b");  // the first that begins so
   CHECK(nearest_name("tensor_parallel", {"tp", "pp"}) == "");
+  CHECK(nearest_name("rtx-4090", {"dgx-h100", "box-of-8-rtx-4090", "pcie-8x-rtx-4090"}) ==
+        "pcie-8x-rtx-4090");  // the shortest that holds it
 }
 
 TEST_CASE("the list of known names is cut") {

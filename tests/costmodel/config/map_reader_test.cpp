@@ -84,6 +84,44 @@ TEST_CASE("a misspelt key is told as such also where the key is required") {
       "lacks the key 'devices'"));
 }
 
+TEST_CASE("a key of another word is answered by its meaning") {
+  CHECK(fault("batch: 64\n", [](MapReader& r) { r.required("global_batch"); }) ==
+        "f.yaml:1:1: plan has no key 'batch'; did you mean 'global_batch'?");
+  CHECK(fault("tensor_parallel_size: 8\n", [](MapReader& r) { r.optional("tp"); }) ==
+        "f.yaml:1:1: plan has no key 'tensor_parallel_size'; did you mean 'tp'?");
+  CHECK(fault("seq_len: 8\n", [](MapReader& r) { r.optional("tp"); }) ==
+        "f.yaml:1:1: plan has no key 'seq_len'; did you mean 'training.sequence'?");
+}
+
+TEST_CASE("where all keys are known, one that is not is reported before one that lacks") {
+  const auto read = [](MapReader& r) {
+    r.expect({"tp", "pp", "micro_batch"});
+    r.required("tp");
+  };
+  CHECK(fault("colour: 1\n", read) ==
+        "f.yaml:1:1: plan has no key 'colour'; known: tp, pp, micro_batch");
+  CHECK(fixtures::contains(fault("pp: 1\n", read), "lacks the key 'tp'"));
+}
+
+TEST_CASE("lengths in tokens have k and M of 1,024") {
+  const auto length = [](const std::string& text) {
+    std::int64_t tokens = 0;
+    const std::string wrong = fault("n: " + text, [&](MapReader& r) {
+      tokens = r.tokens("n", {1, 100'000'000}).value_or(0);
+    });
+    return wrong.empty() ? tokens : -1;
+  };
+  CHECK(length("128k") == 131'072);
+  CHECK(length("128K") == 131'072);
+  CHECK(length("1M") == 1'048'576);
+  CHECK(length("1.5k") == 1536);
+  CHECK(length("4096") == 4096);
+  for (const char* text : {"128kk", "k", "128 k", "0.3k", "'128k'", "1G", "1000M", "-1k", "xk"}) {
+    CAPTURE(text);
+    CHECK(length(text) == -1);
+  }
+}
+
 }  // namespace config_reader_test
 
 }  // namespace map_reader_test

@@ -108,6 +108,8 @@ TEST_CASE("faults of the text are told with line and column") {
   CHECK(fixtures::contains(fault("\n\n"), "is empty"));
   CHECK(fixtures::contains(fault("a: 1\n---\nb: 2\n"), "more than one YAML document"));
   CHECK(fault("a: &x 1\nb: *x\n") == "");  // anchors are YAML
+  CHECK(fault("a: 1\nb:\n\tc: 2\n") == "f.yaml:3:1: a tab; indent with blanks");
+  CHECK(fault("a: 1\nb:\n  \tc: 2\n").starts_with("f.yaml:3:3: a tab"));
 }
 
 TEST_CASE("nesting and size are bounded") {

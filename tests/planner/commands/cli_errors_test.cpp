@@ -50,7 +50,6 @@ std::string with_tier(const std::string& tier) {
 
 const std::vector<Fault> faults{
     // The command line.
-    {""},
     {"plaan llama.yaml"},
     {"plan"},
     {"evaluate llama.yaml llama.yaml"},

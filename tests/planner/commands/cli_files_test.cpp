@@ -110,18 +110,18 @@ TEST_CASE("large legal files are read, whatever their shape") {
   const std::size_t most = (std::size_t{4} << 20) >> (sanitized ? 5 : 0), size = most / 4;
   std::string base = "model: {base: gpt2";
   for (std::size_t i = 0; base.size() + 20 < most; ++i) base += ",\nk" + std::to_string(i) + ": 1";
-  const std::string lacks = "lacks the key 'model'";
+  const std::string unknown = "has no key 'a'";
   const auto check = [&](const std::string& text, const std::string& told) {
     scratch.write("file.yaml", text);
     check_refused("evaluate FILE", "file.yaml", told, scratch);
   };
   check(base + "}\n", "has no key 'k0'");
-  check("a:\n" + often("- b\n", size / 8 - 10), lacks);
-  check("a: [" + often("b,", size / 8 - 10) + "b]\n", lacks);
-  check("# " + std::string(size - 100, 'x') + "\na: 1\n", lacks);
-  check(often("#\n", size / 2 - 10) + "a: 1\n", lacks);
-  check("a: 1" + std::string(size - 100, ' ') + "\n", lacks);
-  check("a: [" + often("\"" + std::string(1000, 'x') + "\", ", size / 1004 - 1) + "]\n", lacks);
+  check("a:\n" + often("- b\n", size / 8 - 10), unknown);
+  check("a: [" + often("b,", size / 8 - 10) + "b]\n", unknown);
+  check("# " + std::string(size - 100, 'x') + "\na: 1\n", unknown);
+  check(often("#\n", size / 2 - 10) + "a: 1\n", unknown);
+  check("a: 1" + std::string(size - 100, ' ') + "\n", unknown);
+  check("a: [" + often("\"" + std::string(1000, 'x') + "\", ", size / 1004 - 1) + "]\n", unknown);
   check("model: " + std::string(60'000, 'x') + "\n" + often("#\n", 1000), "no model 'xxx");
 }
 

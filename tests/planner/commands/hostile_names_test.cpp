@@ -173,7 +173,7 @@ TEST_CASE("a scenario of hostile names: every command, every format") {
   outputs({"evaluate", file}, "text json yaml md", scratch);
   outputs({"plan", file, "--strategy", "both"}, "text json yaml csv md", scratch);
   outputs({"explain", file}, "text json md", scratch);
-  outputs({"sweep", file, "--over", "tp=1,=2,\x1b[m|<b>\n,2"}, "text json csv md", scratch);
+  outputs({"sweep", file, "--over", "tp=1,=2,\x1b[m|<b>\n,2"}, "text json csv md", scratch, 2);
   outputs({"simulate", file, "--trace", "t.json"}, "text json", scratch);
   check({"trace", "json", scratch.read("t.json")});
   outputs({"evaluate", file, "--placement", "p.json"}, "json", scratch);

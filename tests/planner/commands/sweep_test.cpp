@@ -35,6 +35,14 @@ TEST_CASE("a key without a dot is a key of the plan") {
   CHECK(parse_axis("model=gpt2").path == "model");
 }
 
+TEST_CASE("a list or a map is one value, and a list alone is the values") {
+  using Values = std::vector<std::string>;
+  CHECK(parse_axis("plan=[{tp: 2, pp: 1},{tp: 4}]").values == Values{"{tp: 2, pp: 1}", "{tp: 4}"});
+  CHECK(parse_axis("plan=[{tp: 2, pp: 1},{tp: 4}]").path == "plan");
+  CHECK(parse_axis("stage_layers=[1,2],[2,1]").values == Values{"[1,2]", "[2,1]"});
+  CHECK(parse_axis("recompute=none,{granularity: full, layers: 2}").values.size() == 2);
+}
+
 TEST_CASE("faulty axes are told") {
   for (const auto* text : {"tp", "=1", "tp=", "", "="})
     CHECK(contains(config_error([&] { parse_axis(text); }), "is not KEY=A,B,..."));
@@ -72,6 +80,8 @@ TEST_CASE("an axis that no point can read is an error, one that some points can 
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[0].back() == "");
   CHECK(contains(table.rows[1].back(), "has no bf16 rate"));
+  CHECK(swept({"micro_batch=1,x"}).unreadable == 1);
+  CHECK(swept({"pp=1,3"}).unreadable == 0);  // breaks a rule, and is read
 }
 
 TEST_CASE("an override of --set counts, and an axis wins over it") {

@@ -131,9 +131,15 @@ TEST_CASE("a fine-tuning that nothing fits is told what LoRA and QLoRA need") {
   CHECK(place_of(diagnosed(tuned("full", "peft"), stacks),
                  "adapters beside a frozen base of 16 bits: training.fine_tuning.method=lora: ") >=
         0);
-  // Pretraining is no fine-tuning.
-  for (const auto& line : diagnosed(tuned("", "torchtitan"), stacks).remedies)
-    CHECK_FALSE(contains(line, "adapters"));
+  // What does not say that it is a pretraining may be a fine-tuning.
+  const planner::OtherStacks with_command{{}, {}, tuned, "shardplan plan a.yaml"};
+  const Diagnosis unsaid = diagnosed(tuned("", "torchtitan"), with_command);
+  const int adapted = place_of(unsaid,
+                               "if it is a fine-tuning, adapters beside a frozen base of 16 bits: "
+                               "training.fine_tuning.method=lora and training.stack=peft: ");
+  REQUIRE(adapted >= 0);
+  CHECK(unsaid.remedies[static_cast<std::size_t>(adapted)].ends_with(
+      "; shardplan plan a.yaml --set training.fine_tuning.method=lora --set training.stack=peft"));
 }
 
 }  // namespace remedies_test

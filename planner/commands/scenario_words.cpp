@@ -1,0 +1,202 @@
+#include "planner/commands/scenario_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/config/everyday_name.hpp"
+#include "costmodel/config/override.hpp"
+#include "costmodel/machine/cluster_reader.hpp"
+#include "costmodel/scenario/model_operand.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::ConfigPath;
+using costmodel::quote;
+using costmodel::Value;
+
+namespace {
+
+constexpr std::int64_t most_devices = 1'000'000;
+
+[[noreturn]] void bad_gpus(const std::string& text, const std::string& wrong) {
+  throw ConfigError(costmodel::mark_of_argument("--gpus", text), wrong,
+                    "write how many of which, as 64xh100 or 2xrtx-4090");
+}
+
+// A count, with commas or without; 0 for none.
+std::int64_t count_of(std::string digits) {
+  std::erase(digits, ',');
+  const bool whole = !digits.empty() && digits.size() <= 7 &&
+                     std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c); });
+  return whole ? std::stoll(digits) : 0;
+}
+
+// The one configuration that `word` names. `flag`: where it was said.
+std::string the_one(const ConfigPath& path, const std::string& kind, const std::string& word,
+                    const std::string& flag) {
+  if (word.find('/') != std::string::npos || word.ends_with(".yaml")) return word;
+  const auto found = configs_called(path, kind, word);
+  if (found.size() == 1) return found.front();
+  const costmodel::Mark mark = costmodel::mark_of_argument("--" + flag, word);
+  if (found.size() > 1) {
+    throw ConfigError(mark, fmt::format("{} may be several {}", quote(word), kind),
+                      fmt::format("name one of {}", fmt::join(found, ", ")));
+  }
+  const auto devices = config_names(path, "devices");
+  if (kind == "clusters" && std::ranges::count(devices, word) > 0) {
+    throw ConfigError(mark, fmt::format("no cluster of device {} is described", quote(word)),
+                      "describe its links: cluster: {device: " + word +
+                          ", devices: N, tiers: [...]}, as configs/clusters do");
+  }
+  std::vector<std::string> known = everyday_names(path, kind);
+  const auto names = config_names(path, kind);
+  if (flag != "gpus") known.insert(known.end(), names.begin(), names.end());
+  const std::string& what = flag == "gpus"     ? "devices are"
+                            : kind == "stacks" ? "framework is"
+                                               : "cluster is";
+  throw ConfigError(mark, fmt::format("no {} called {}", what, quote(word)),
+                    costmodel::known_names(word, known));
+}
+
+// The device of a cluster's file, "" where it has none of its own.
+std::string device_of(const ConfigPath& path, const std::string& cluster) {
+  const auto resolved = resolve_config(path, "clusters", costmodel::scalar_value(cluster));
+  const Value* device = resolved.value.find("device");
+  return device != nullptr ? device->text : "";
+}
+
+// The cluster that the words name, "" for none.
+std::string cluster_of(const Options& options, const Gpus& gpus, const ConfigPath& path) {
+  const std::string by_name =
+      options.cluster.empty() ? "" : the_one(path, "clusters", options.cluster, "cluster");
+  if (gpus.device.empty()) return by_name;
+  const std::string by_device = the_one(path, "clusters", gpus.device, "gpus");
+  if (by_name.empty()) return by_device;
+  if (device_of(path, by_name) == device_of(path, by_device)) return by_name;
+  throw ConfigError(
+      costmodel::mark_of_argument("--gpus", options.gpus),
+      fmt::format("cluster {} has devices {}", quote(by_name), quote(device_of(path, by_name))),
+      "leave one of --gpus and --cluster out, or give --gpus the number alone");
+}
+
+// A kind of cluster, as dgx-h100, is one of so many devices only with their number.
+void require_number(const std::string& cluster, const ConfigPath& path) {
+  const Value found = resolve_config(path, "clusters", costmodel::scalar_value(cluster)).value;
+  if (costmodel::says_devices(found) || found.find("groups") != nullptr) return;
+  throw ConfigError(costmodel::mark_of_argument("--cluster", cluster),
+                    "is a kind of cluster, not one of so many devices", "add --gpus 64");
+}
+
+void add_cluster(const Options& options, const ConfigPath& path, std::vector<std::string>& all) {
+  const Gpus gpus = options.gpus.empty() ? Gpus{} : read_gpus(options.gpus);
+  const std::string name = cluster_of(options, gpus, path);
+  if (name.empty()) {
+    if (gpus.devices > 0) all.push_back(fmt::format("cluster.devices={}", gpus.devices));
+    return;
+  }
+  if (gpus.devices == 0) require_number(name, path);
+  all.push_back(gpus.devices > 0
+                    ? fmt::format("cluster={{base: {}, devices: {}}}", name, gpus.devices)
+                    : "cluster=" + name);
+  if (!options.cluster.empty()) return;
+  all.push_back(fmt::format("assumed.cluster=[\"{} (for {}; --cluster NAME)\"]", name,
+                            costmodel::shortened(gpus.device)));
+}
+
+// Adds a line to what is assumed.
+void note_model(Value& root, const std::string& line) {
+  Value lines, assumed;
+  lines.kind = Value::Kind::sequence;
+  lines.items.push_back(costmodel::scalar_value(line));
+  assumed.set("training", std::move(lines));
+  root.set("assumed", std::move(assumed));
+}
+
+}  // namespace
+
+Gpus read_gpus(const std::string& text) {
+  Gpus gpus;
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string::npos) {  // Slurm's
+    gpus = {count_of(text.substr(colon + 1)), text.substr(0, colon)};
+    if (gpus.devices == 0) bad_gpus(text, "is not DEVICE:N");
+    return gpus;
+  }
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789,"), text.size());
+  std::string_view rest = std::string_view(text).substr(digits);
+  const auto skip = [&](std::string_view any) {
+    if (!rest.empty() && any.find(rest.front()) != any.npos) rest.remove_prefix(1);
+  };
+  skip(" ");
+  skip("xX*");
+  skip(" ");
+  gpus = {count_of(text.substr(0, digits)), std::string(rest)};
+  if (digits == 0) bad_gpus(text, "does not say how many");
+  if (gpus.devices < 1 || gpus.devices > most_devices)
+    bad_gpus(text, fmt::format("is not 1 to {} devices", most_devices));
+  return gpus;
+}
+
+std::vector<std::string> word_assignments(const Options& options, const ConfigPath& path) {
+  std::vector<std::string> all;
+  add_cluster(options, path, all);
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) all.push_back(fmt::format("{}={}", key, value));
+  };
+  add("training.global_batch", options.batch);
+  add("training.sequence", options.sequence);
+  add("training.precision", costmodel::lower_case(options.precision));
+  if (!options.framework.empty())
+    add("training.stack", the_one(path, "stacks", options.framework, "framework"));
+  return all;
+}
+
+Value scenario_of_model(const std::string& model, const std::vector<std::string>& assignments,
+                        const ConfigPath& path) {
+  Value root;
+  root.kind = Value::Kind::map;
+  root.mark = {model, 0, 0};
+  const std::string file = costmodel::operand_file(model, path);
+  const std::string stem = std::filesystem::path(file).stem().string();
+  const auto names = config_names(path, "models");
+  const bool named = file != model && std::ranges::count(names, stem) > 0;
+  root.set("model", costmodel::scalar_value(named ? stem : file));
+  if (named && stem != model)
+    note_model(root, fmt::format("model {} (for {})", stem, quote(model)));
+  for (const auto& assignment : assignments)
+    assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
+  const Value* cluster = root.find("cluster");
+  const auto says = [&](const char* key) { return cluster->find(key) != nullptr; };
+  if (cluster == nullptr ||
+      (cluster->is_map() && !says("base") && !says("device") && !says("groups"))) {
+    throw ConfigError({}, fmt::format("{} is a model, and no devices are named", quote(model)),
+                      "add --gpus 8xh100, or --cluster NAME; `shardplan list clusters` has all");
+  }
+  assume_training(root, path);
+  if (root.find("plan") == nullptr) root.set("plan", costmodel::scalar_value("auto"));
+  return root;
+}
+
+std::string scenario_operand(const std::string& operand, const Options& options,
+                             const ConfigPath& path) {
+  const std::string file = costmodel::operand_file(operand, path);
+  if (!is_model(loaded(path, file))) return file;
+  // Two slashes: no file has this name, whose stem names the scenario.
+  const std::filesystem::path model(file);
+  const std::string key = "//" + (model.parent_path() / model.stem()).string() + ".yaml";
+  if (!path.loaded->contains(key)) {
+    Value root = scenario_of_model(operand, options.assignments, path);
+    if (options.command == "plan") root.erase("plan");  // it searches what is not written
+    path.loaded->emplace(key, std::move(root));
+  }
+  return key;
+}
+
+}  // namespace planner
