@@ -1,5 +1,5 @@
-// Every command of every page is run, and prints what the page shows. SHARDPLAN_UPDATE_GOLDEN=1
-// writes what is printed.
+// Every command of every page is run, and prints what the page shows: a hundred commands, so some
+// seconds; under sanitizers the README's alone. SHARDPLAN_UPDATE_GOLDEN=1 writes what is printed.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
