@@ -48,9 +48,10 @@ inline const NotRun* reason_not_to_run(const std::string& command) {
 
 // What a shell prints that is given the command, errors too.
 inline program::Run typed(const std::string& command, const std::string& folder) {
-  const std::string line = "cd '" + folder +
-                           "' && unset SHARDPLAN_UPDATE_GOLDEN COLUMNS && PATH=\"" + folder +
-                           "/scripts:$PATH\" && { " + command + "\n} 2>&1 </dev/null";
+  const std::string line =
+      "cd '" + folder +
+      "' && unset SHARDPLAN_UPDATE_GOLDEN SHARDPLAN_CONFIG_PATH COLUMNS && PATH=\"" + folder +
+      "/scripts:$PATH\" && { " + command + "\n} 2>&1 </dev/null";
   std::FILE* pipe = popen(line.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("no shell");
   program::Run result;
