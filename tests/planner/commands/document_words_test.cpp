@@ -39,6 +39,19 @@ TEST_CASE("docs/accuracy.md is what validate writes") {
   CHECK(page == real);
 }
 
+TEST_CASE("docs/report.svg is what scripts/report-picture draws") {
+  if (documents::typed("command -v python3", SHARDPLAN_SOURCE_DIR).status != 0) {
+    MESSAGE("skipped: python3 draws it, and is missing");
+    return;
+  }
+  const auto run =
+      documents::typed("scripts/report-picture '" SHARDPLAN_EXECUTABLE "'", SHARDPLAN_SOURCE_DIR);
+  const Lines drawn = golden::lines_of(run.out);
+  CHECK_MESSAGE(run.status == 0, run.out);
+  if (updating() && run.status == 0) documents::write("docs/report.svg", drawn);
+  CHECK((documents::read("docs/report.svg") == drawn));
+}
+
 namespace {
 
 // Lines of a page, outside of blocks and of what is pending.
