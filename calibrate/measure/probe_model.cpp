@@ -36,7 +36,7 @@ costmodel::StackSpec own_stack(bool flash) {
   stack.kernels.attention =
       flash ? costmodel::AttentionKernel::flash : costmodel::AttentionKernel::unfused;
   stack.kernels.fused_bias_activation = false;
-  stack.kernels.fused_cross_entropy = true;
+  stack.kernels.loss = costmodel::LossKernel::flash;
   stack.memory.master_weights = false;
   stack.collectives.scatter_gather = false;
   stack.overlap.pp_overlap = true;

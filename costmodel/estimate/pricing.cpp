@@ -65,7 +65,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .triangular_softmax = stack.kernels.triangular_softmax,
           .fused_bias_activation = stack.kernels.fused_bias_activation || compiled,
           .fused_bias_dropout_add = stack.kernels.fused_bias_dropout_add || compiled,
-          .fused_cross_entropy = stack.kernels.fused_cross_entropy,
+          .loss = stack.kernels.loss,
           .fp32_logits = stack.memory.fp32_logits,
           .expert_group = stack.experts.group,
           .causal_skip = stack.kernels.causal_skip,

@@ -85,7 +85,8 @@ class LayerBuilder {
   TensorId ulysses(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
   TensorId to_places(Site site, const std::vector<TensorId>& inputs, std::int64_t rows);
   // `saved` is kept in addition to the softmax.
-  TensorId unfused_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved);
+  TensorId wide_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved);
+  void exchange_rows(TensorId loss);
   // The first of `inputs` is Q, the last are K and V. `keys` is the length of another sequence; 0:
   // this one.
   TensorId unfused(const std::vector<TensorId>& inputs, std::int64_t heads, std::int64_t keys = 0);

@@ -1,5 +1,7 @@
 #include "costmodel/operators/op.hpp"
 
+#include <array>
+
 namespace costmodel {
 
 namespace {
@@ -194,12 +196,35 @@ Work work(const PositionEmbedding& o, Pass pass, double e) {
   return pass == Pass::forward ? elementwise(n, 3 * e, 2) : elementwise(n, 2 * e, 1);
 }
 
+// How often a pass of the loss reads or writes each logit in the width of activations and in fp32,
+// and its kernels.
+struct LossPass {
+  double narrow, wide;
+  int kernels;
+};
+
+// By kernel, forward and backward.
+//   unfused  cast to fp32, row maximum, subtraction, exponential, row sum, division; scaling and
+//            the cast back (Megatron-LM @d98e8a64dd, core/tensor_parallel/cross_entropy.py)
+//   native   three compiled functions with a collective between them: the cast with the row
+//            maximum, the exponential with its sum, the division, and three kernels of rows; the
+//            gradient's function subtracts at the targets in a copy, which torch.compile makes
+//            because they index a view of its input, and scales that into the softmax and into the
+//            16-bit result (core/fusions/fused_cross_entropy.py; torch/_inductor/fx_passes/
+//            reinplace.py)
+//   te       maximum and sum, then the gradient in the place of the logits; backward scales it
+//            (Transformer Engine 2.2 to 2.17, pytorch/triton/cross_entropy.py)
+//   flash    maximum, then sum; the gradient from the logits
+constexpr std::array<std::array<LossPass, 2>, loss_kernel_names.size()> loss_passes{{
+    {{{1, 9, 7}, {1, 3, 3}}},
+    {{{1, 5, 6}, {1, 4, 3}}},
+    {{{3, 0, 2}, {2, 0, 1}}},
+    {{{2, 0, 2}, {2, 0, 1}}},
+}};
+
 Work work(const CrossEntropy& o, Pass pass, double e) {
-  const double n = area(o.rows, o.cols);
-  if (o.fused) return elementwise(n, 2 * e, pass == Pass::forward ? 2 : 1);
-  // Forward: cast to fp32, row maximum, subtraction, exponential, row sum, division. Backward:
-  // scaling and the cast back.
-  return pass == Pass::forward ? elementwise(n, e + 9 * 4, 7) : elementwise(n, e + 3 * 4, 3);
+  const auto& p = loss_passes[static_cast<std::size_t>(o.kernel)][pass == Pass::forward ? 0 : 1];
+  return elementwise(area(o.rows, o.cols), p.narrow * e + p.wide * 4, p.kernels);
 }
 
 Work work(const Dequantise& o, Pass, double e) {

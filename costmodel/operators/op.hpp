@@ -13,6 +13,7 @@
 #include "costmodel/base/units.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/axis.hpp"
+#include "costmodel/plan/loss_kernel.hpp"
 
 namespace costmodel {
 
@@ -147,7 +148,7 @@ struct PositionEmbedding {
 // Vocabulary-parallel softmax cross-entropy over logits[rows, cols].
 struct CrossEntropy {
   std::int64_t rows, cols;
-  bool fused;
+  LossKernel kernel;
 };
 // Writes a weight of rows x cols values, stored in so many bytes each with their scales, in the
 // width of activations, for the product after it (QLoRA, arXiv:2305.14314, equation 5). Backward

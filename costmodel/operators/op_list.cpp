@@ -106,6 +106,11 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
     if (!computed[static_cast<std::size_t>(node.output)]) continue;
+    const auto* loss = std::get_if<CrossEntropy>(&node.op);
+    if (loss != nullptr && loss->kernel == LossKernel::te) {  // the gradient is what was kept
+      held[static_cast<std::size_t>(node.saved.front())] = false;
+      meter.drop(bytes(node.saved.front()));
+    }
     for (const TensorId id : node.inputs) {
       const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
       const bool has_one = info.role == TensorRole::activation || info.role == TensorRole::shared;
@@ -122,6 +127,10 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
       const Bytes gathered = bytes(node.inputs.front());
       meter.take(gathered);
       meter.drop(gathered);
+    }
+    if (loss != nullptr && loss->kernel == LossKernel::native) {  // works on a copy
+      meter.take(bytes(node.saved.front()));
+      meter.drop(bytes(node.saved.front()));
     }
     // Keys and values of other ranks are received again.
     const auto* flash = std::get_if<FlashAttention>(&node.op);

@@ -182,24 +182,30 @@ OpList LayerBuilder::head() {
   // Maximum, exponential sum, loss and target of each row.
   const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
   const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
-  TensorId loss = -1;
-  if (context_.fused_cross_entropy) {
-    loss = add(Site::cross_entropy, CrossEntropy{tokens_, vocab, true}, {logits}, tokens_, 1,
-               {logits, labels, rows});
-  } else {
-    loss = unfused_loss(logits, vocab, {labels, rows});
-  }
-  if (context_.tp > 1) {  // among the row statistics
-    for (const Site site : {Site::logits_maximum, Site::target_logit, Site::exponential_sum}) {
-      list_.nodes.push_back({site,
-                             Collective{CollectiveKind::all_reduce, CollectiveKind::none,
-                                        Axis::tensor, Bytes(static_cast<double>(tokens_) * 4)},
-                             {loss},
-                             loss,
-                             {}});
-    }
-  }
+  const bool narrow = context_.loss == LossKernel::te || context_.loss == LossKernel::flash;
+  const TensorId loss = narrow
+                            ? add(Site::cross_entropy, CrossEntropy{tokens_, vocab, context_.loss},
+                                  {logits}, tokens_, 1, {logits, labels, rows})
+                            : wide_loss(logits, vocab, {labels, rows});
+  if (context_.tp > 1) exchange_rows(loss);
   return finish(x, loss);
+}
+
+// What tensor ranks tell each other of their shares of a row, in fp32: Transformer Engine gathers
+// three numbers, Megatron's fusion sums two of them at once, the others reduce each alone.
+void LayerBuilder::exchange_rows(TensorId loss) {
+  const auto exchange = [&](Site site, CollectiveKind kind, double numbers) {
+    const Bytes bytes(static_cast<double>(tokens_) * 4 * numbers);
+    list_.nodes.push_back(
+        {site, Collective{kind, CollectiveKind::none, Axis::tensor, bytes}, {loss}, loss, {}});
+  };
+  if (context_.loss == LossKernel::te)
+    return exchange(Site::logit_statistics, CollectiveKind::all_gather, 3.0 * context_.tp);
+  exchange(Site::logits_maximum, CollectiveKind::all_reduce, 1);
+  if (context_.loss == LossKernel::native)
+    return exchange(Site::logit_statistics, CollectiveKind::all_reduce, 2);
+  exchange(Site::target_logit, CollectiveKind::all_reduce, 1);
+  exchange(Site::exponential_sum, CollectiveKind::all_reduce, 1);
 }
 
 // Every tensor rank transforms its tokens with the same weights (Megatron-LM,
@@ -220,10 +226,9 @@ TensorId LayerBuilder::head_of_encoder(TensorId x) {
 // Megatron computes the softmax, and in backward its gradient, in one fp32 buffer
 // (core/tensor_parallel/cross_entropy.py: exp(out=...), grad_input = softmax). PyTorch's
 // cross-entropy of fp32 logits has three: log-softmax, its gradient, and that of the logits.
-TensorId LayerBuilder::unfused_loss(TensorId logits, std::int64_t vocab,
-                                    std::vector<TensorId> saved) {
-  const bool in_place = !context_.fp32_logits;
-  const CrossEntropy op{tokens_, vocab, false};
+TensorId LayerBuilder::wide_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved) {
+  const bool in_place = !context_.fp32_logits || context_.loss == LossKernel::native;
+  const CrossEntropy op{tokens_, vocab, context_.loss};
   const TensorId softmax = tensor("fp32 softmax of logits", tokens_, vocab,
                                   in_place ? TensorRole::beside : TensorRole::activation, 4);
   saved.insert(saved.begin(), softmax);

@@ -68,7 +68,7 @@ struct LayerContext {
   bool triangular_softmax = false;
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
-  bool fused_cross_entropy = false;
+  LossKernel loss = LossKernel::unfused;
   bool fp32_logits = false;
   int expert_group = 0;
   bool causal_skip = true;

@@ -94,8 +94,9 @@ const Keys<Kernels>& kernel_keys() {
                    "bias and activation are one kernel"),
       key::flag<K>("fused_bias_dropout_add", &K::fused_bias_dropout_add,
                    "bias, dropout and residual are one kernel"),
-      key::flag<K>("fused_cross_entropy", &K::fused_cross_entropy,
-                   "no fp32 copy of the logits is kept"),
+      key::word<K>("loss", &K::loss, loss_kernel_names,
+                   "kernel of the loss: PyTorch's, Megatron-LM's fusion, Transformer Engine's, "
+                   "flash-attn's"),
       key::flag<K>("fused_accumulation", &K::fused_accumulation,
                    "products add 16-bit weight gradients into their buffer"));
   return keys;
@@ -107,7 +108,7 @@ const Keys<Memory>& kept_keys() {
       key::word<M>("gradient_precision", &M::gradient_precision, precision_names,
                    "of the accumulation buffer"),
       key::flag<M>("fp32_logits", &M::fp32_logits,
-                   "the fp32 copy of the logits has a gradient of its own"),
+                   "with an unfused loss, the fp32 logits have a gradient of their own"),
       key::flag<M>("narrow_saved_inputs", &M::narrow_saved_inputs,
                    "fp8 products save their inputs in fp8"),
       key::flag<M>("bf16_optimizer", &M::bf16_optimizer,

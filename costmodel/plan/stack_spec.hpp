@@ -8,6 +8,7 @@
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/plan/expert_recipe.hpp"
+#include "costmodel/plan/loss_kernel.hpp"
 
 namespace costmodel {
 
@@ -60,8 +61,8 @@ struct StackKernels {
   bool causal_skip = true;          // the attention kernel skips the masked half
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
-  bool fused_cross_entropy = false;  // no fp32 copy of the logits is kept
-  bool fused_accumulation = false;   // products add 16-bit weight gradients into their buffer, as
+  LossKernel loss = LossKernel::unfused;
+  bool fused_accumulation = false;  // products add 16-bit weight gradients into their buffer, as
                                     // they do fp32 ones (wgrad_gemm_accum_fp16, Transformer Engine)
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
@@ -74,8 +75,8 @@ struct StackKernels {
 // fit.
 struct StackMemory {
   Precision gradient_precision = Precision::fp32;  // of the accumulation buffer
-  bool fp32_logits = false;  // when an fp32 copy of the logits is kept, it has a gradient of its
-                             // own (PyTorch's cross-entropy; Megatron's works in place)
+  bool fp32_logits = false;  // with an unfused loss, the fp32 logits have a gradient of their own
+                             // (PyTorch's cross-entropy; Megatron's works in place)
   bool narrow_saved_inputs = false;  // fp8 products save their inputs in fp8 (Transformer Engine)
   bool bf16_optimizer = false;       // bf16 runs shard as ZeRO-1 and accumulate fp32 gradients in
                                      // addition to the bf16 ones (DeepSpeed's BF16_Optimizer)

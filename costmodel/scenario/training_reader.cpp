@@ -119,6 +119,9 @@ const Keys<T>& further_rows() {
           }),
       key::word<T>("parameter_gather_precision", &T::gather_precision, precision_names,
                    "in which sharded weights are gathered and kept; absent: bf16"),
+      key::word<T>(
+          "loss", [](T& t) -> LossKernel& { return t.stack.kernels.loss; }, loss_kernel_names,
+          "kernel of the loss; absent: the stack's"),
       or_none(key::number<T>("capacity_factor", &T::capacity_factor, 0.01, most,
                              "rows of an expert relative to the mean; absent: dropless")),
       or_none(key::number<T>("expert_buffer_factor", &T::expert_buffer_factor, 1, most,

@@ -35,7 +35,7 @@ OpList served_list(LayerKind kind, const ModelSpec& model, int tp, const ServedS
   context.micro_batch = shape.sequences;
   context.sequence = context.decoder_sequence = shape.tokens;
   context.element = element;
-  context.fused_cross_entropy = true;
+  context.loss = LossKernel::flash;
   OpList list = build_layer(kind, model, context);
   if (kind == LayerKind::head) end_with_logits(list);
   return list;

@@ -149,7 +149,7 @@ void add_notes(const Scenario& s, const std::vector<std::string>& without,
 }  // namespace
 
 OverridesScript export_bridge(const Scenario& scenario, const costmodel::ParallelPlan& plan) {
-  const MegatronExport megatron = export_megatron(scenario, plan);
+  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
   OverridesScript out;
   out.notes = megatron.notes;

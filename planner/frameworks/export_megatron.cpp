@@ -321,6 +321,10 @@ void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
   out.put("--recompute-num-layers", recompute.layers > 0 ? recompute.layers : 1);
 }
 
+bool has_graph_scopes(const costmodel::Overlap& o) {
+  return o.graph_attention || o.graph_mlp || o.graph_router;
+}
+
 void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& out) {
   const bool gather = p.zero > 0 && o.overlap_param_gather;
   out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
@@ -338,7 +342,7 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
   if (o.graph_attention) scopes += " attn";
   if (o.graph_mlp) scopes += " mlp";
   if (o.graph_router) scopes += " moe_router moe_preprocess";
-  if (o.cuda_graph || !scopes.empty()) out.put("--cuda-graph-impl", "transformer_engine");
+  if (o.cuda_graph || has_graph_scopes(o)) out.put("--cuda-graph-impl", "transformer_engine");
   if (!scopes.empty()) out.put("--cuda-graph-scope", scopes.substr(1));
   out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
 }
@@ -356,11 +360,17 @@ void write_kernels(const Scenario& s, Writer& out) {
   if (!kernels.fused_bias_activation)
     out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
   out.flag_if(!kernels.fused_bias_dropout_add, "--no-bias-dropout-fusion");
-  if (kernels.fused_cross_entropy) {  // the native fusion keeps an fp32 softmax, Transformer
-                                      // Engine's 16 bits
-    out.flag_if(true, "--cross-entropy-loss-fusion");
-    out.put("--cross-entropy-fusion-impl", "te");
-  }
+}
+
+void write_loss(costmodel::LossKernel kernel, FusedLoss taken, Writer& out) {
+  using costmodel::LossKernel;
+  if (kernel == LossKernel::unfused) return;
+  const bool narrow = kernel != LossKernel::native, te = narrow && taken == FusedLoss::any;
+  out.flag("--cross-entropy-loss-fusion");
+  out.put("--cross-entropy-fusion-impl", te ? "te" : "native");
+  out.note_if(narrow && !te,
+              "Megatron-LM refuses Transformer Engine's loss since core 0.18.2: its native fusion "
+              "instead, which keeps an fp32 softmax (training.loss: native plans with it)");
 }
 
 void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
@@ -369,13 +379,16 @@ void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
   // requires it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
   // driver's default.
   out.environment.push_back(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", p.zero >= 2 ? 8 : 1));
-  if (!overlap.cuda_graph)  // Megatron-LM refuses the two together
-    out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  // Megatron-LM refuses CUDA graphs in such segments without it (megatron/training/arguments.py).
+  if (overlap.cuda_graph || has_graph_scopes(overlap))
+    out.environment.emplace_back("NCCL_GRAPH_REGISTER=0");
 }
 
 }  // namespace
 
-MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan) {
+MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan,
+                               FusedLoss taken) {
   refuse_first(megatron_violations(scenario, plan), scenario);
   MegatronExport exported;
   Writer out(exported);
@@ -389,6 +402,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_recompute(plan.recompute, out);
   write_overlap(plan, scenario.training.overlap, out);
   write_kernels(scenario, out);
+  write_loss(scenario.training.stack.kernels.loss, taken, out);
   out.note_if(scenario.training.packing.any(), samples_note);
   write_environment(plan, scenario.training.overlap, exported);
   return exported;

@@ -142,7 +142,7 @@ std::vector<costmodel::Violation> nemo_violations(const Scenario& scenario,
                                                   const ParallelPlan& plan) {
   std::vector<costmodel::Violation> found = megatron_violations(scenario, plan);
   if (!found.empty()) return found;
-  const MegatronExport megatron = export_megatron(scenario, plan);
+  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
   for (const auto& argument : fields.without) {
     if (is_costless(argument)) continue;
@@ -160,7 +160,7 @@ std::vector<costmodel::Violation> nemo_violations(const Scenario& scenario,
 
 OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) {
   refuse_first(nemo_violations(scenario, plan), scenario);
-  const MegatronExport megatron = export_megatron(scenario, plan);
+  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
   OverridesScript out;
   out.overrides = fields.list;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/frameworks/torchrun_script.hpp"
@@ -11,12 +12,12 @@ namespace planner {
 
 namespace {
 
-// "--flag value" as two words of bash.
+// "--flag a b" as words of bash: argparse takes each value of a list as one.
 std::string line_of(const std::string& argument) {
-  const std::size_t space = argument.find(' ');
-  if (space == std::string::npos) return fmt::format("  {}\n", argument);
-  return fmt::format("  {} {}\n", argument.substr(0, space),
-                     costmodel::shell_word(argument.substr(space + 1)));
+  std::string line = " ";
+  std::istringstream words(argument);
+  for (std::string word; words >> word;) line += " " + costmodel::shell_word(word);
+  return line + "\n";
 }
 
 // NullTokenizer counts an end-of-document token on top of --vocab-size.

@@ -246,9 +246,39 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "Megatron-LM: --recompute-method and a number of layers go with full "
                 "recomputation only",
                 "write recompute: {granularity: full, layers: N}");
-  rules.require(!full || !s.training.overlap.cuda_graph, "recompute",
+  const costmodel::Overlap& o = s.training.overlap;
+  const bool graphs = o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router;
+  rules.require(!full || !graphs, "recompute",
                 "Megatron-LM: CUDA graphs do not go with full recomputation",
                 "set overlap.cuda_graph: false, or recompute: selective");
+}
+
+// transformer_config.py: graphs capture parts that the model has, replay no random numbers in what
+// is computed again, and lie in no module that is.
+void check_graphs(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  using costmodel::RecomputeModule;
+  const costmodel::Overlap& o = s.training.overlap;
+  const auto& m = s.model;
+  rules.require(!o.graph_mlp || m.experts == 0 || m.mixes_layers(), "recompute",
+                "Megatron-LM: the graph scope mlp is of dense layers, which the model lacks",
+                "leave mlp out of overlap.cuda_graph");
+  rules.require(!o.graph_router || m.experts > 0, "recompute",
+                "Megatron-LM: the graph scope moe_router is of experts, which the model lacks",
+                "leave moe_router and moe_preprocess out of overlap.cuda_graph");
+  const auto again = [&](RecomputeModule module) {
+    const unsigned usual = bit_of(RecomputeModule::core_attn);
+    const unsigned modules = p.recompute.modules != 0 ? p.recompute.modules : usual;
+    return p.recompute.granularity == Recomputation::selective && (modules & bit_of(module)) != 0;
+  };
+  const bool drawn = ((o.cuda_graph || o.graph_attention) && again(RecomputeModule::core_attn)) ||
+                     ((o.cuda_graph || o.graph_mlp) && again(RecomputeModule::mlp)) ||
+                     (o.cuda_graph && again(RecomputeModule::moe));
+  rules.require(m.dropout == 0 || !drawn, "recompute",
+                "Megatron-LM: CUDA graphs have no dropout in what they compute again",
+                "set model.dropout: 0, or recompute other modules");
+  rules.require(!o.graph_router || !again(RecomputeModule::moe), "recompute",
+                "Megatron-LM: the graph scope moe_router does not go with recomputed experts",
+                "leave moe out of recompute.modules");
 }
 
 // What says by hand where the ranks of such a plan pass to the decoder.
@@ -366,6 +396,7 @@ std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
   check_schedule(scenario, plan, rules);
   check_optimizer(scenario, plan, rules);
   check_recompute(scenario, plan, rules);
+  check_graphs(scenario, plan, rules);
   rules.require(rank_order_of(plan) != RankOrder::other, "rank_order",
                 fmt::format("Megatron-LM has no rank order {}", plan.rank_order),
                 "allowed: tp-cp-ep-dp-pp, tp-cp-ep-pp-dp");

@@ -61,9 +61,16 @@ void read_stack(MegatronImport& in) {
   if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)
     in.put("training.stack.fused_bias_activation", "false");
   if (in.has("--no-bias-dropout-fusion")) in.put("training.stack.fused_bias_dropout_add", "false");
+}
+
+// Where it departs from the stack's, which is native.
+void read_loss(MegatronImport& in) {
   const bool fused = in.has("--cross-entropy-loss-fusion");
-  const bool narrow = in.text("--cross-entropy-fusion-impl", "native") == "te";
-  if (!fused || !narrow) in.put("training.stack.fused_cross_entropy", "false");
+  const std::string kernel = in.text("--cross-entropy-fusion-impl", "native");
+  if (kernel != "native" && kernel != "te")
+    in.refuse("--cross-entropy-fusion-impl", "is no loss of Megatron-LM");
+  if (!fused) return in.put("training.loss", "unfused");
+  if (kernel == "te") in.put("training.loss", kernel);
 }
 
 void read_graphs(MegatronImport& in) {
@@ -130,6 +137,7 @@ void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
     in.has("--moe-pad-expert-input-to-capacity");
   }
   read_stack(in);
+  read_loss(in);
   read_overlap(in, vpp);
 }
 

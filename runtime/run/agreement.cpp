@@ -33,10 +33,10 @@ std::string stack_text(const costmodel::StackSpec& s) {
   for (const bool on :
        {s.kernels.attention == costmodel::AttentionKernel::flash, s.kernels.fused_softmax,
         s.kernels.fused_bias_activation, s.kernels.fused_bias_dropout_add,
-        s.kernels.fused_cross_entropy, s.collectives.scatter_gather,
-        s.collectives.embedding_all_reduce, s.memory.selective_half})
+        s.collectives.scatter_gather, s.collectives.embedding_all_reduce, s.memory.selective_half})
     switches += on ? '1' : '0';
-  return fmt::format("{} (switches {})", s.name, switches);
+  return fmt::format("{} (switches {}, loss {})", s.name, switches,
+                     costmodel::loss_kernel_names[static_cast<std::size_t>(s.kernels.loss)]);
 }
 
 constexpr int answer = 2, begin = 3;  // control messages

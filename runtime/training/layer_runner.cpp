@@ -32,11 +32,10 @@ namespace {
 
 Tensor view(const Block& block) { return {block.data(), block.bytes()}; }
 
-// The reductions of the cross-entropy follow it in the list and run together with it.
+// The exchanges of the cross-entropy follow it in the list and run together with it.
 bool belongs_to_cross_entropy(const Node& node) {
   const auto* collective = std::get_if<Collective>(&node.op);
-  return collective != nullptr && collective->forward == CollectiveKind::all_reduce &&
-         in_place(node);
+  return collective != nullptr && collective->forward != CollectiveKind::none && in_place(node);
 }
 
 template <std::size_t Most>

@@ -99,7 +99,7 @@ TEST_CASE("every operator takes time in every pass it has, but collectives") {
                     Rotary{128, 64},
                     Embedding{128, 64, 1000},
                     PositionEmbedding{128, 64, 128},
-                    CrossEntropy{128, 1000, false}};
+                    CrossEntropy{128, 1000, LossKernel::unfused}};
   for (const Op& op : ops) {
     for (const auto pass : {Pass::forward, Pass::input_gradient}) {
       CAPTURE(name_of(op));

@@ -39,7 +39,7 @@ TEST_CASE("a log's peak leaves out the contexts, or the allocator's reserve too"
   CHECK(reported_peak(Bytes(12e9), stack) == Bytes(8e9));
 }
 
-TEST_CASE("Megatron's loss works in one fp32 buffer, PyTorch's in three") {
+TEST_CASE("Megatron's loss works in one fp32 buffer, its fusion in two, PyTorch's in three") {
   LayerContext context = fixtures::layer_context(1, false, 4, 1024);
   const double logits = 4.0 * 1024 * 51200;
   const auto working = [&] {
@@ -49,6 +49,13 @@ TEST_CASE("Megatron's loss works in one fp32 buffer, PyTorch's in three") {
   };
   const double hidden = 4.0 * 2048 / 51200;  // norm and its gradient, beside the logits
   CHECK(working() == doctest::Approx(6).epsilon(hidden));
+  context.loss = LossKernel::native;
+  CHECK(working() == doctest::Approx(10).epsilon(hidden));
+  context.loss = LossKernel::flash;
+  CHECK(working() == doctest::Approx(4).epsilon(hidden));
+  context.loss = LossKernel::te;  // the gradient in the place of the logits
+  CHECK(working() == doctest::Approx(2).epsilon(2 * hidden));
+  context.loss = LossKernel::unfused;
   context.fp32_logits = true;
   CHECK(working() == doctest::Approx(12).epsilon(hidden));
 }

@@ -71,10 +71,17 @@ TEST_CASE("FLOPs, bytes and kernels of every operator, two bytes an element") {
       {Embedding{10, 20, 99}, input_gradient, 0, 0, n * 6, 2},
       {PositionEmbedding{10, 20, 99}, forward, 0, 0, n * 6, 2},
       {PositionEmbedding{10, 20, 99}, input_gradient, 0, 0, n * 4, 1},
-      {CrossEntropy{10, 20, true}, forward, 0, 0, n * 4, 2},
-      {CrossEntropy{10, 20, true}, input_gradient, 0, 0, n * 4, 1},
-      {CrossEntropy{10, 20, false}, forward, 0, 0, n * (2 + 36), 7},
-      {CrossEntropy{10, 20, false}, input_gradient, 0, 0, n * (2 + 12), 3},
+      {CrossEntropy{10, 20, LossKernel::flash}, forward, 0, 0, n * 4, 2},
+      {CrossEntropy{10, 20, LossKernel::flash}, input_gradient, 0, 0, n * 4, 1},
+      {CrossEntropy{10, 20, LossKernel::unfused}, forward, 0, 0, n * (2 + 36), 7},
+      {CrossEntropy{10, 20, LossKernel::unfused}, input_gradient, 0, 0, n * (2 + 12), 3},
+      // Cast and maximum 2 + 4, exponential and sum 4 + 4, division 4 + 4; a copy 4 + 4, and its
+      // product with the gradient read once and written in 4 and in 2 bytes.
+      {CrossEntropy{10, 20, LossKernel::native}, forward, 0, 0, n * (6 + 8 + 8), 6},
+      {CrossEntropy{10, 20, LossKernel::native}, input_gradient, 0, 0, n * (8 + 10), 3},
+      // Read twice, the gradient written once; read and written once.
+      {CrossEntropy{10, 20, LossKernel::te}, forward, 0, 0, n * 6, 2},
+      {CrossEntropy{10, 20, LossKernel::te}, input_gradient, 0, 0, n * 4, 1},
       {Collective{CollectiveKind::all_reduce, CollectiveKind::none, Axis::tensor, Bytes(8)},
        forward, 0, 0, 0, 0},
   };

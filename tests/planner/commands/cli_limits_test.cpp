@@ -326,7 +326,8 @@ TEST_CASE("a strategy that devices of several kinds rule out is told as such") {
 TEST_CASE("a plan within three per cent of the device's memory fits tightly") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);
-  const std::string two = "plan llama.yaml --set plan={} --set cluster.devices=2";
+  const std::string two =
+      "plan llama.yaml --set plan={} --set cluster.devices=2 --set training.loss=flash";
   const Run tight = run(words_of(two + " --set search.memory_margin=0"), scratch);
   CHECK(tight.status == 0);
   CHECK(contains(tight.out, "fits, tightly: "));

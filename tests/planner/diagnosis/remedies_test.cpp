@@ -37,7 +37,7 @@ int place_of(const Diagnosis& d, const std::string& start) {
 std::string nearly(const std::string& stack) {
   return "model: llama-3-8b\ncluster: {base: pcie-8x-rtx-4090}\n"
          "training: {global_batch: 64, sequence: 8192, stack: " +
-         stack + "}\nplan: {recompute: none}\n";
+         stack + ", loss: flash}\nplan: {recompute: none}\n";
 }
 
 }  // namespace

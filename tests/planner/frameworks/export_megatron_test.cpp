@@ -85,7 +85,8 @@ TEST_CASE("the arguments of a model and its plan") {
                                "--accumulate-allreduce-grads-in-fp32",
                                "--overlap-grad-reduce",
                                "--attention-backend auto",
-                               "--cross-entropy-loss-fusion"}) {
+                               "--cross-entropy-loss-fusion",
+                               "--cross-entropy-fusion-impl native"}) {
     CHECK_MESSAGE(has(out.arguments, argument), argument);
   }
   CHECK_FALSE(has(out.arguments, "--overlap-param-gather"));
@@ -167,7 +168,34 @@ TEST_CASE("ZeRO, recomputation, overlap, precision") {
           "--grad-reduce-in-bf16"));
   const auto graphs = exported([](auto& s, auto&) { s.training.overlap.cuda_graph = true; });
   CHECK(has(graphs.arguments, "--cuda-graph-impl transformer_engine"));
-  CHECK(graphs.environment.size() == 1);  // no expandable segments
+  CHECK(has(graphs.environment, "NCCL_GRAPH_REGISTER=0"));
+  const auto scopes = exported([](auto& s, auto&) { s.training.overlap.graph_attention = true; });
+  CHECK(has(scopes.environment, "NCCL_GRAPH_REGISTER=0"));
+  CHECK_FALSE(has(one, "--cuda-graph-impl transformer_engine"));
+}
+
+TEST_CASE("Transformer Engine's loss is written for programs that start with it") {
+  Scenario scenario = tiny_llama();
+  const auto with = [&](costmodel::LossKernel loss, planner::FusedLoss taken) {
+    scenario.training.stack.kernels.loss = loss;
+    return planner::export_megatron(scenario, small_plan(), taken);
+  };
+  const auto refused = [](const planner::MegatronExport& out) {
+    return contains(fmt::format("{}", fmt::join(out.notes, "\n")), "Transformer Engine's loss");
+  };
+  using costmodel::LossKernel;
+  using planner::FusedLoss;
+  const auto te = with(LossKernel::te, FusedLoss::any);
+  CHECK(has(te.arguments, "--cross-entropy-fusion-impl te"));
+  CHECK_FALSE(refused(te));
+  const auto instead = with(LossKernel::te, FusedLoss::native);
+  CHECK(has(instead.arguments, "--cross-entropy-fusion-impl native"));
+  CHECK(refused(instead));
+  const auto native = with(LossKernel::native, FusedLoss::any);
+  CHECK(has(native.arguments, "--cross-entropy-fusion-impl native"));
+  CHECK_FALSE(refused(native));
+  CHECK_FALSE(
+      has(with(LossKernel::unfused, FusedLoss::any).arguments, "--cross-entropy-loss-fusion"));
 }
 
 TEST_CASE("pipelines: virtual stages, layouts and rank orders") {

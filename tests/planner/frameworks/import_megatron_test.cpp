@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/frameworks/megatron_flags.hpp"
 #include "planner/frameworks/megatron_log.hpp"
@@ -110,6 +111,41 @@ TEST_CASE("Muon, sharded by whole matrices under its former name too, and SGD wi
   CHECK(taken("--optimizer sgd --sgd-momentum 0").training.optimizer ==
         costmodel::Optimizer::plain_sgd);
   CHECK(taken("--optimizer sgd").training.optimizer == costmodel::Optimizer::sgd);
+}
+
+// Plans of Llama 3.1 8B on a DGX H100 and of others, with lists of one word and of two.
+TEST_CASE("scripts come back with the same plan and the same price") {
+  const std::string head =
+      "model: llama-3.1-8b\ncluster: {base: dgx-h100, devices: 8}\n"
+      "training: {global_batch: 64, precision: bf16, sequence: ";
+  for (const std::string& yaml : {
+           head + "4096}\nplan: {tp: 2, dp: 4, zero: 1, micro_batch: 1, sequence_parallel: true}",
+           head + "8192}\nplan: {dp: 8, zero: 1, micro_batch: 1}",
+           head + "4096, loss: unfused}\nplan: {dp: 8, zero: 1, micro_batch: 1}",
+           head + "4096}\nplan: {dp: 8, zero: 1, micro_batch: 1, recompute: {modules: [layernorm, "
+                  "mlp]}}",
+           head + "4096, overlap: {cuda_graph: [attn, mlp]}}\nplan: {dp: 8, zero: 1, "
+                  "micro_batch: 1}",
+           head + "4096, overlap: {cuda_graph: [attn]}}\nplan: {tp: 2, dp: 4, zero: 1, "
+                  "micro_batch: 1, sequence_parallel: true}",
+           std::string("model: qwen3-235b-a22b\ncluster: {base: dgx-h100, devices: 256}\n"
+                       "training: {global_batch: 1024, sequence: 4096, precision: bf16}\n"
+                       "plan: {pp: 2, ep: 8, dp: 128, zero: 1, micro_batch: 1, "
+                       "recompute: {modules: [moe_act, layernorm]}}"),
+       }) {
+    INFO(yaml);
+    const Scenario in = scenarios::read(yaml);
+    const ParallelPlan plan = resolve_plan(in);
+    const auto script = planner::launch_script(planner::export_megatron(in, plan), in, plan);
+    const Scenario out = scenario_of(of_script(script), "dgx-h100");
+    round_trips::check_same(in, out, plan);
+    CHECK(out.training.stack.kernels.loss == in.training.stack.kernels.loss);
+    const auto price = [&](const Scenario& s) {
+      return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(plan);
+    };
+    CHECK(price(out).iteration.value == doctest::Approx(price(in).iteration.value).epsilon(1e-9));
+    CHECK(price(out).peak.value == doctest::Approx(price(in).peak.value).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("200 random plans that Megatron-LM takes come back from their scripts") {

@@ -54,7 +54,10 @@ void check_bridge(const Scenario& in, const ParallelPlan& plan, const std::strin
   const ImportedJob job = planner::import_overrides(exported.script, "x.sh");
   CHECK(job.format == planner::JobFormat::bridge);
   CHECK_MESSAGE(job.left_out.empty(), (job.left_out.empty() ? "" : job.left_out.front()));
-  round_trips::check_same(shortened(in), scenario_of(job, cluster), plan);
+  const Scenario out = scenario_of(job, cluster);
+  round_trips::check_same(shortened(in), out, plan);
+  if (in.training.stack.kernels.loss == costmodel::LossKernel::te)
+    CHECK(out.training.stack.kernels.loss == costmodel::LossKernel::te);
 }
 
 void check_nemo(const Scenario& in, const ParallelPlan& plan, const std::string& cluster) {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "planner/frameworks/export_megatron.hpp"
 #include "planner/frameworks/launch_script.hpp"
@@ -37,6 +40,86 @@ Strings words_of(const std::string& script) {
        from = to + 1)
     words.push_back(text.substr(from, to - from));
   return words;
+}
+
+// A script as Megatron-LM sees it: the values behind each flag, and the environment.
+struct Started {
+  Started(const Strings& words, std::string text) : script(std::move(text)) {
+    for (const auto& word : words) {
+      if (word.starts_with("--")) {
+        flag = &flags[word];
+      } else if (flag != nullptr) {
+        flag->push_back(word);
+      }
+    }
+  }
+  bool has(const std::string& name) const { return flags.contains(name); }
+  bool has(const std::string& name, const std::string& value) const {
+    return has(name) && megatron::has(flags.at(name), value);
+  }
+  bool has_other_than(const std::string& name, const Strings& known) const {
+    return has(name) && !std::ranges::all_of(flags.at(name), [&](const std::string& value) {
+             return megatron::has(known, value);
+           });
+  }
+  bool exports(const std::string& variable) const {
+    return script.find("export " + variable + "\n") != std::string::npos;
+  }
+
+  std::map<std::string, Strings> flags;
+  std::string script;
+  Strings* flag = nullptr;
+};
+
+// What Megatron-LM asserts against (NVIDIA/Megatron-LM @d98e8a64dd, as core 0.19), and words that
+// break it.
+struct Assertion {
+  const char* place;
+  bool (*broken)(const Started&);
+  Strings breaks;
+};
+
+const std::array<Assertion, 5> assertions{{
+    {"megatron/training/arguments.py:1697",
+     [](const Started& s) {
+       return s.has("--cross-entropy-loss-fusion") && s.has("--cross-entropy-fusion-impl", "te");
+     },
+     {"--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "te"}},
+    {"megatron/training/arguments.py:1961",
+     [](const Started& s) {
+       return s.has("--cuda-graph-impl", "transformer_engine") &&
+              s.exports("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True") &&
+              !s.exports("NCCL_GRAPH_REGISTER=0");
+     },
+     {"--cuda-graph-impl", "transformer_engine"}},
+    {"megatron/training/arguments.py:2047",
+     [](const Started& s) {
+       return s.has_other_than("--cuda-graph-scope", {"full", "attn", "mlp", "moe", "moe_router",
+                                                      "moe_preprocess", "mamba"});
+     },
+     {"--cuda-graph-scope", "attn mlp"}},
+    {"megatron/core/transformer/transformer_config.py:1959",
+     [](const Started& s) {
+       return s.has_other_than(
+           "--recompute-modules",
+           {"core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe", "shared_experts"});
+     },
+     {"--recompute-modules", "layernorm mlp"}},
+    {"megatron/core/transformer/transformer_config.py:1874",
+     [](const Started& s) {
+       return s.has("--moe-expert-rank-capacity-factor") &&
+              s.has("--moe-flex-dispatcher-backend", "hybridep") &&
+              !s.has("--use-transformer-engine-op-fuser");
+     },
+     {"--moe-expert-rank-capacity-factor", "1.5", "--moe-flex-dispatcher-backend", "hybridep"}},
+}};
+
+Started started(const std::string& yaml) {
+  const Scenario scenario = scenarios::read(yaml);
+  const ParallelPlan plan = resolve_plan(scenario);
+  const auto script =
+      planner::launch_script(planner::export_megatron(scenario, plan), scenario, plan);
+  return {words_of(script), script};
 }
 
 }  // namespace
@@ -73,6 +156,66 @@ TEST_CASE("the script hands bash the very words") {
         Strings{"--nproc-per-node", "16", "--nnodes", "1", "pretrain_gpt.py"});
   for (const auto& argument : out.arguments)
     CHECK_MESSAGE(has(words, argument.substr(0, argument.find(' '))), argument);
+}
+
+TEST_CASE("what Megatron-LM asserts against is told from what it takes") {
+  const std::string script = "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n";
+  for (const auto& words : assertions) {
+    for (const auto& assertion : assertions) {
+      INFO(words.place, " by ", assertion.place);
+      CHECK(assertion.broken(Started(words.breaks, script)) == (&assertion == &words));
+    }
+  }
+}
+
+TEST_CASE("scripts of ten models by the default stacks hold nothing that Megatron-LM refuses") {
+  struct Job {
+    const char *model, *plan, *modules, *scopes;
+  };
+  constexpr std::array<Job, 10> jobs{{
+      {"llama-3.1-8b", "tp: 2, sequence_parallel: true", "layernorm, mlp", "[attn, mlp]"},
+      {"llama-3.1-70b", "tp: 8, pp: 4, vpp: 5, sequence_parallel: true", "core_attn, mlp", "[mlp]"},
+      {"qwen3-8b", "tp: 2, sequence_parallel: true", "layernorm, mlp", "[attn]"},
+      {"qwen2-7b", "pp: 2", "layernorm, mlp", "[attn, mlp]"},
+      {"mistral-7b", "tp: 1", "layernorm, mlp", "true"},
+      {"nemotron-4-15b", "tp: 8, sequence_parallel: true", "layernorm, mlp", "[attn, mlp]"},
+      {"gpt3-175b", "tp: 8, pp: 8, sequence_parallel: true", "layernorm, mlp", "[attn]"},
+      {"mixtral-8x7b", "ep: 8", "moe_act, layernorm", "[attn, moe_router, moe_preprocess]"},
+      {"qwen3-30b-a3b", "pp: 2, ep: 8, dispatcher: hybridep", "moe_act, layernorm",
+       "[attn, moe_router, moe_preprocess]"},
+      {"deepseek-v2-lite", "ep: 8", "mla_up_proj, moe_act", "[attn, mlp]"},
+  }};
+  for (const auto& job : jobs) {
+    for (const char* stack : {"megatron-core-2025", "megatron-core-2026"}) {
+      for (const char* graphs : {"false", job.scopes}) {
+        const std::string yaml = fmt::format(
+            "model: {}\ncluster: {{base: dgx-h100, devices: 64}}\ntraining: {{global_batch: 512, "
+            "sequence: 2048, precision: bf16, stack: {}, overlap: {{cuda_graph: {}}}}}\n"
+            "plan: {{{}, zero: 1, micro_batch: 1, recompute: {{modules: [{}]}}}}\n",
+            job.model, stack, graphs, job.plan, job.modules);
+        INFO(yaml);
+        const Started script = started(yaml);
+        CHECK(script.has("--cross-entropy-fusion-impl", "native"));
+        CHECK(script.flags.at("--recompute-modules").size() == 2);
+        for (const auto& assertion : assertions)
+          CHECK_MESSAGE(!assertion.broken(script), assertion.place);
+      }
+    }
+  }
+}
+
+TEST_CASE("shipped scenarios of the default stacks start as well") {
+  for (const char* name : {"mixtral-8x7b-16-h100", "llama-3-8b-sft-packed", "tiny-gpt-cpu"}) {
+    INFO(name);
+    const auto file = fixtures::configs().directories.front() + "/scenarios/" + name + ".yaml";
+    const Scenario scenario = costmodel::load_scenario(file, fixtures::configs(), {});
+    const ParallelPlan plan = resolve_plan(scenario);
+    const auto script =
+        planner::launch_script(planner::export_megatron(scenario, plan), scenario, plan);
+    const Started words(words_of(script), script);
+    for (const auto& assertion : assertions)
+      CHECK_MESSAGE(!assertion.broken(words), assertion.place);
+  }
 }
 
 }  // namespace launch_script_test

@@ -163,6 +163,40 @@ TEST_CASE("refused: optimizer and recomputation") {
       "CUDA graphs do not go with full recomputation");
 }
 
+TEST_CASE("CUDA graphs of parts that the model has, without dropout that is drawn again") {
+  using costmodel::bit_of;
+  using costmodel::RecomputeModule;
+  says(
+      [](auto& s, auto& p) {
+        s.training.overlap.graph_attention = true;
+        p.recompute = {Recomputation::full, 0};
+      },
+      "CUDA graphs do not go with full recomputation");
+  says([](auto& s, auto&) { s.training.overlap.graph_router = true; },
+       "moe_router is of experts, which the model lacks");
+  const auto dropped = [](RecomputeModule module) {
+    return [module](auto& s, auto& p) {
+      s.model.dropout = 0.1;
+      s.training.overlap.graph_mlp = true;
+      p.recompute = {Recomputation::selective, 0, bit_of(module)};
+    };
+  };
+  says(dropped(RecomputeModule::mlp), "no dropout in what they compute again");
+  CHECK(refused_for(dropped(RecomputeModule::layernorm)) == "accepted");
+  Scenario experts = scenario_of(
+      "{kind: moe, layers: 6, hidden: 256, heads: 8, experts: 8, top_k: 2, ffn_hidden: 512, "
+      "vocab: 1000}");
+  ParallelPlan plan{.tp = 1, .pp = 2, .dp = 8};
+  CHECK(keys(experts, plan).empty());
+  experts.training.overlap.graph_mlp = true;
+  CHECK(keys(experts, plan) == Strings{"recompute"});
+  experts.model.first_dense_layers = 2;
+  CHECK(keys(experts, plan).empty());
+  experts.training.overlap.graph_router = true;
+  plan.recompute = {Recomputation::selective, 0, bit_of(RecomputeModule::moe)};
+  CHECK(keys(experts, plan) == Strings{"recompute"});
+}
+
 TEST_CASE("a refusal names the place in the scenario") {
   CHECK(refused_for([](auto&, auto& p) { p.pp = 3; }).starts_with("test.yaml:3:"));
 }

@@ -48,6 +48,18 @@ TEST_CASE("precisions: bf16 reduces in fp32 unless told otherwise, fp16 the othe
         "bf16");
 }
 
+TEST_CASE("the loss is the native fusion, Transformer Engine's or none") {
+  CHECK(training_key("", "loss") == "unfused");
+  CHECK(training_key("--cross-entropy-fusion-impl te", "loss") == "unfused");
+  CHECK(training_key("--cross-entropy-loss-fusion", "loss").empty());
+  CHECK(training_key("--cross-entropy-loss-fusion --cross-entropy-fusion-impl native", "loss")
+            .empty());
+  CHECK(training_key("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te", "loss") == "te");
+  CHECK_THROWS_WITH_AS(
+      training_key("--cross-entropy-loss-fusion --cross-entropy-fusion-impl liger", "loss"),
+      doctest::Contains("is no loss of Megatron-LM"), costmodel::ConfigError);
+}
+
 TEST_CASE("a run without a global batch is missing one, unless the world is known") {
   CHECK(training_key("", "global_batch") == "REPLACE");
   CHECK(training_key("--global-batch-size 32", "global_batch") == "32");

@@ -45,7 +45,7 @@ TEST_CASE("a found plan, written as YAML, is evaluated to the same time and memo
         "llama.yaml --set training.overlap.async_tp=true",
         "llama.yaml --set plan.rank_order=tp-dp-cp-ep-pp --set search.max_tp=2",
         "llama.yaml --set search.memory_margin=0.4",
-        "llama.yaml --set search.schedules=gpipe --set plan.pp=4",
+        "llama.yaml --set search.schedules=gpipe --set plan.pp=4 --set training.loss=flash",
         SHARDPLAN_SOURCE_DIR "/configs/scenarios/llama-3.2-1b-a100-h100.yaml"}) {
     if (sanitized && scenario.find("llama.yaml --set") == 0 &&
         scenario.find("plan={") == std::string::npos)

@@ -140,7 +140,8 @@ inline Map plan_keys(Draw& draw, bool experts) {
   fixed("schedule", 10, {"gpipe", "1f1b", "interleaved", "serial", "v-half", "zero-bubble-v"});
   fixed("recompute", 5,
         {"none", "selective", "full", "{granularity: full, layers: 1}",
-         "{granularity: full, layers: 2}", "{modules: [layernorm]}", "{modules: [mlp]}"});
+         "{granularity: full, layers: 2}", "{modules: [layernorm]}", "{modules: [layernorm, mlp]}",
+         "{modules: [core_attn, layernorm, mlp]}"});
   fixed("rank_order", 10, {"tp-pp-dp-cp-ep", "dp-pp-tp-cp-ep"});
   fixed("dp_replicate", 10, {"2", "2", "4", "auto"});
   if (!experts) return plan;
@@ -208,14 +209,19 @@ inline std::string training_text(Draw& draw, const std::string& cluster, bool tw
                                    "{base: torchtitan, activation_offload: true}",
                                    "{base: megatron-core-2026, activation_offload: true}",
                                    "{base: megatron-core-2026, activation_offload: true}"}));
+  if (draw.once_in(4)) training.add("loss", draw.word({"unfused", "native", "te", "flash"}));
   if (draw.once_in(4)) training.add("optimizer", "sgd");
   if (experts && draw.once_in(4)) training.add("expert_imbalance", "1.3");
   if (experts && draw.once_in(4)) training.add("capacity_factor", draw.word({"0.5", "2"}));
   if (draw.once_in(3)) {
     Map overlap;
     for (const char* key : {"overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap",
-                            "pp_overlap", "async_tp", "cuda_graph"}) {
+                            "pp_overlap", "async_tp"}) {
       if (draw.once_in(2)) overlap.add(key, draw.word({"true", "false"}));
+    }
+    if (draw.once_in(2)) {
+      overlap.add("cuda_graph", draw.word({"true", "false", "[attn]", "[attn, mlp]",
+                                           "[attn, mlp, moe_router, moe_preprocess]"}));
     }
     training.add("overlap", overlap.text());
   }

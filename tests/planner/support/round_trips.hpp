@@ -42,6 +42,9 @@ inline void check_training(const Scenario& in, const Scenario& out, const Parall
   CHECK(a.capacity_factor == b.capacity_factor);
   CHECK(a.overlap.overlap_grad_reduce == b.overlap.overlap_grad_reduce);
   CHECK(a.overlap.cuda_graph == b.overlap.cuda_graph);
+  CHECK(a.overlap.graph_attention == b.overlap.graph_attention);
+  CHECK(a.overlap.graph_mlp == b.overlap.graph_mlp);
+  CHECK(a.overlap.graph_router == b.overlap.graph_router);
   CHECK((plan.zero > 0 && a.overlap.overlap_param_gather) == b.overlap.overlap_param_gather);
   CHECK((plan.sequence_parallel && a.overlap.tp_comm_overlap) == b.overlap.tp_comm_overlap);
   if (plan.vpp > 1) CHECK(a.overlap.pp_overlap == b.overlap.pp_overlap);
@@ -52,7 +55,9 @@ inline void check_training(const Scenario& in, const Scenario& out, const Parall
   CHECK(k.fused_softmax == l.fused_softmax);
   CHECK(k.fused_bias_activation == l.fused_bias_activation);
   CHECK(k.fused_bias_dropout_add == l.fused_bias_dropout_add);
-  CHECK(k.fused_cross_entropy == l.fused_cross_entropy);
+  using costmodel::LossKernel;
+  CHECK((k.loss == LossKernel::unfused) == (l.loss == LossKernel::unfused));
+  if (k.loss == LossKernel::native) CHECK(l.loss == LossKernel::native);
 }
 
 // Holds what came back against what went out.

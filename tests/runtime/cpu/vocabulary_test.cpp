@@ -25,7 +25,7 @@ template <class T>
 Loss cross_entropy(std::int64_t rows, std::int64_t vocab, const Doubles& logits, const Ids& targets,
                    std::int64_t ranks, double scale) {
   const std::int64_t cols = vocab / ranks;
-  const costmodel::CrossEntropy op{rows, cols, true};
+  const costmodel::CrossEntropy op{rows, cols, costmodel::LossKernel::flash};
   std::vector<std::vector<T>> shards(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < logits.size(); ++i)
     shards[i % static_cast<std::size_t>(vocab) / static_cast<std::size_t>(cols)].push_back(

@@ -160,7 +160,7 @@ inline OpCase dropout_case(std::int64_t rows, std::int64_t cols) {
 inline OpCase cross_entropy_case(std::int64_t rows, std::int64_t cols, std::int64_t first,
                                  std::int64_t vocab) {
   OpCase c{.name = "cross-entropy",
-           .node = node_of(costmodel::CrossEntropy{rows, cols, true}),
+           .node = node_of(costmodel::CrossEntropy{rows, cols, costmodel::LossKernel::flash}),
            .place = {.first_token = first, .vocab = vocab, .loss_scale = 0.01}};
   c.inputs = {c.floats(rows * cols)};
   c.saved = {c.room(rows * cols), c.ids(rows, vocab), c.room(3 * rows, true)};
