@@ -205,7 +205,10 @@ TEST_CASE("published runs are predicted as well as they ever were") {
   CHECK(summary.all.rows >= 1421);
   CHECK(summary.fitted_called_too_large <= 8);
   CHECK(summary.too_large_called_fitting <= 2);
-  const std::map<std::string, double> memory{{"simumax-b200", 2.1},    {"bigscience-a100", 4.3},
+  // SimuMax's were within 2.1 while Transformer Engine's loss kernel was taken for flash-attn's,
+  // which keeps the gradient of the logits beside them: where its runs were called 3 % too small,
+  // that hid it.
+  const std::map<std::string, double> memory{{"simumax-b200", 2.3},    {"bigscience-a100", 4.3},
                                              {"alpa-e2e", 16.2},       {"alpa-intra", 5.3},
                                              {"torchtitan-2024", 8.6}, {"zero-bubble", 2.7}};
   for (const auto& [source, bound] : memory) {

@@ -19,7 +19,8 @@ json answer(const std::string& command, const Scratch& scratch) {
   const auto done = run(words_of(command + " --format json"), scratch);
   CAPTURE(command);
   CAPTURE(done.err);
-  REQUIRE(done.status == 0);
+  const bool misfit = done.status == 3 && command.starts_with("evaluate");  // its figures are there
+  REQUIRE((done.status == 0 || misfit));
   return json::parse(done.out);
 }
 
