@@ -90,7 +90,7 @@ std::string lower_case(std::string text) {
 std::vector<std::string> configs_called(const ConfigPath& path, const std::string& kind,
                                         std::string_view word) {
   const auto names = config_names(path, kind);
-  const auto exactly = those(names, [&](const std::string& name) { return name == word; });
+  auto exactly = those(names, [&](const std::string& name) { return name == word; });
   if (!exactly.empty()) return exactly;
   const std::string asked = device_letters(word);
   return those(names, [&](const std::string& name) {

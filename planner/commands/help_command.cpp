@@ -93,9 +93,10 @@ std::string opening() {
 }
 
 std::string help_on(const costmodel::Program& program, const std::vector<std::string>& words) {
-  if (words.empty())
+  if (words.empty()) {
     return fmt::format("{}topics of `shardplan help`: {}\n", help_of(program, nullptr),
                        help_topics());
+  }
   const std::string asked = fmt::format("{}", fmt::join(words, "-"));
   const auto command = std::ranges::find(program.commands, asked, &costmodel::Command::name);
   if (command != program.commands.end()) return help_of(program, &*command);

@@ -106,9 +106,10 @@ std::string further(const std::map<std::string, std::string>& meaning) {
                             "plan.schedule",
                             "search.memory_margin"};
   std::string text = "\n# Further keys, of those that `shardplan list keys` explains:\n";
-  for (const char* key : keys)
+  for (const char* key : keys) {
     if (const auto found = meaning.find(key); found != meaning.end())
       text += fmt::format("#   {:<21} # {}\n", key, found->second);
+  }
   return text;
 }
 

@@ -74,10 +74,10 @@ std::string device_of(const ConfigPath& path, const std::string& cluster) {
 
 // The cluster that the words name, "" for none.
 std::string cluster_of(const Options& options, const Gpus& gpus, const ConfigPath& path) {
-  const std::string by_name =
+  std::string by_name =
       options.cluster.empty() ? "" : the_one(path, "clusters", options.cluster, "cluster");
   if (gpus.device.empty()) return by_name;
-  const std::string by_device = the_one(path, "clusters", gpus.device, "gpus");
+  std::string by_device = the_one(path, "clusters", gpus.device, "gpus");
   if (by_name.empty()) return by_device;
   if (device_of(path, by_name) == device_of(path, by_device)) return by_name;
   throw ConfigError(
@@ -186,11 +186,11 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
 
 std::string scenario_operand(const std::string& operand, const Options& options,
                              const ConfigPath& path) {
-  const std::string file = costmodel::operand_file(operand, path);
+  std::string file = costmodel::operand_file(operand, path);
   if (!is_model(loaded(path, file))) return file;
   // Two slashes: no file has this name, whose stem names the scenario.
   const std::filesystem::path model(file);
-  const std::string key = "//" + (model.parent_path() / model.stem()).string() + ".yaml";
+  std::string key = "//" + (model.parent_path() / model.stem()).string() + ".yaml";
   if (!path.loaded->contains(key)) {
     Value root = scenario_of_model(operand, options.assignments, path);
     if (options.command == "plan") root.erase("plan");  // it searches what is not written

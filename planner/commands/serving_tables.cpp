@@ -49,9 +49,10 @@ ServedPoint point_of(const ServingScenario& written) {
 Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std::string>>& values,
                const std::vector<ServedPoint>& points) {
   Table table;
-  for (const Axis& axis : axes)
+  for (const Axis& axis : axes) {
     table.columns.push_back(
         {axis.path.starts_with("plan.") ? axis.path.substr(5) : axis.path, true, 0});
+  }
   for (const auto& title : served_titles()) table.columns.push_back({title});
   table.columns.push_back({"plan", false});
   table.columns.push_back({"error", false, 0});

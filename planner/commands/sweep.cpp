@@ -188,9 +188,10 @@ Table table_of(const std::vector<Axis>& axes, const std::vector<std::vector<std:
   Table table;
   const bool scales = has_axis(axes, devices_path);
   const std::size_t first = has_axis(axes, "plan.dp") ? 1 : 0;
-  for (const Axis& axis : axes)
+  for (const Axis& axis : axes) {
     table.columns.push_back(
         {axis.path.rfind("plan.", 0) == 0 ? axis.path.substr(5) : axis.path, true, 0});
+  }
   table.columns.insert(table.columns.end(), titles.begin() + static_cast<std::ptrdiff_t>(first),
                        titles.end());
   if (scales)

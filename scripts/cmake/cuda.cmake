@@ -7,11 +7,16 @@ if(NOT SHARDPLAN_CUDA)
   return()
 endif()
 
+# CUDA 13 has no nvToolsExt, and the module of CMake 3.25.1 (Debian 12's) deprecates it all the same for projects that ask for
+# 3.25, which ends the configuration.
+set(required_version ${CMAKE_MINIMUM_REQUIRED_VERSION})
+set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 if(SHARDPLAN_CUDA STREQUAL "ON")
   find_package(CUDAToolkit 12.0 REQUIRED)  # the first nvcc that reads C++20
 else()
   find_package(CUDAToolkit 12.0 QUIET)
 endif()
+set(CMAKE_MINIMUM_REQUIRED_VERSION ${required_version})
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
 endif()
