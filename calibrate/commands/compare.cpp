@@ -11,6 +11,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 namespace calibrate {
 

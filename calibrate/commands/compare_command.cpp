@@ -7,6 +7,7 @@
 #include "calibrate/commands/compare.hpp"
 #include "calibrate/commands/cpu_models.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
 

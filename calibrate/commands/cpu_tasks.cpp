@@ -11,6 +11,7 @@
 #include "calibrate/measure/stage_probe.hpp"
 #include "calibrate/profile/measured_tables.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/model/parameter_count.hpp"
 
 namespace calibrate {

@@ -10,6 +10,7 @@
 #include "calibrate/measure/node_bench.hpp"
 #include "calibrate/profile/measured_tables.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/training/layer_program.hpp"
 #include "runtime/training/parameters.hpp"
 

@@ -1,4 +1,5 @@
 #include "calibrate/measure/probe_model.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/devices/paced_device.hpp"
 #include "runtime/ranks/thread_transport.hpp"

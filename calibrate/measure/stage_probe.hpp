@@ -7,7 +7,11 @@
 
 #include "calibrate/measure/op_recorder.hpp"
 #include "calibrate/measure/probe_model.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace calibrate {
 

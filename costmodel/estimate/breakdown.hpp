@@ -1,8 +1,9 @@
 // Breaks a simulated iteration down into its parts.
 #pragma once
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
+#include "costmodel/estimate/plan_cost.hpp"
 
 namespace costmodel {
 

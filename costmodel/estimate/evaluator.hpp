@@ -12,6 +12,7 @@
 #include "costmodel/base/units.hpp"
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/estimate/model_flops.hpp"
@@ -24,65 +25,6 @@
 #include "costmodel/schedule/simulator.hpp"
 
 namespace costmodel {
-
-struct Breakdown {
-  Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm;
-  Seconds bubble;     // idle while the pipeline fills and drains
-  Seconds imbalance;  // idle because a slower pipeline rank takes longer for every micro-batch, or
-                      // another replica, whose packed samples are longer
-  Seconds optimizer, other;
-  Seconds total() const {
-    return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
-           imbalance + optimizer + other;
-  }
-  Breakdown& operator*=(double factor) {
-    for (Seconds* part : {&compute, &recompute, &tp_comm, &cp_comm, &ep_comm, &pp_comm, &dp_comm,
-                          &bubble, &imbalance, &optimizer, &other})
-      *part = *part * factor;
-    return *this;
-  }
-};
-
-struct Interval {
-  Seconds low, high;
-};
-
-struct Estimate {
-  ParallelPlan plan;
-  std::int64_t micro_batches = 0;  // per replica; of several pipelines, the largest
-  Seconds iteration;
-  Interval interval;
-  Breakdown breakdown;      // of the critical rank; sums to iteration
-  Seconds longest_samples;  // of its imbalance: waiting for the replica with the longest ones
-  int critical_rank = 0;
-  Seconds pipeline;  // from first start to last end; of one rank where ranks do not synchronise
-  // (pipeline - m·(t_f + t_b)) / (m·(t_f + t_b)), with t_f + t_b of the slowest pipeline rank: what
-  // more micro-batches would reduce. (p - 1)/m for equal stages without communication.
-  double bubble_fraction = 0;
-  std::vector<Seconds> stage_forward,
-      stage_backward;  // by virtual stage, one micro-batch; backward includes recomputation and
-                       // weight gradient
-  std::vector<StageMemory> memory;    // by pipeline rank
-  Bytes peak, capacity;               // with different devices, those of the fullest stage
-  std::size_t fullest = 0;            // the fullest stage
-  std::vector<Bytes> stage_capacity;  // by pipeline rank; heterogeneous stages only
-  std::vector<StageMesh> meshes;      // heterogeneous stages only: each stage's plan and place,
-                                      // pipeline after pipeline
-  Bytes reported_peak;                // the peak as the framework's log would report it
-  bool fits() const { return peak <= capacity; }
-  Traffic traffic;                    // of the device that sends most
-  std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
-  double parameters = 0, active_parameters = 0;
-  double trained_parameters = 0;      // of adapters, if only these are
-  Flops model_flops, hardware_flops;  // per iteration, all devices; attention in full
-  Flops causal_model_flops;           // the same with attention halved for causality
-  double tokens_per_s = 0;
-  double mfu = 0, hfu = 0;  // fractions of the devices' peak, attention in full
-  FlopsPerSecond model_rate_per_device;
-  double causal_mfu = 0;  // the same from causal_model_flops
-  FlopsPerSecond causal_rate_per_device;
-  std::vector<std::string> notes;
-};
 
 // A pipeline on its own devices, as if the plan had no other.
 struct PipelineEstimate {

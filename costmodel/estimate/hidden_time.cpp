@@ -2,6 +2,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/estimate/breakdown.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 

@@ -5,9 +5,12 @@
 #pragma once
 
 #include "costmodel/base/units.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
+#include "costmodel/estimate/plan_cost.hpp"
 
 namespace costmodel {
+
+class Evaluator;
 
 // By the parts of the breakdown, but for offload, which it has among others; each at least 0. What
 // is exposed and this add up to the collectives alone, unless more is exposed than they take: the

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "costmodel/plan/plan_text.hpp"
+#include "costmodel/plan/plan_key_values.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 
 namespace costmodel {
 
@@ -25,10 +26,20 @@ std::vector<double> by_rank(const std::vector<Seconds>& by_virtual_stage,
 
 namespace {
 
-Json recompute_json(const Recompute& r) {
-  const Json name = recomputation_names[static_cast<std::size_t>(r.granularity)];
-  if (r.modules != 0) return Json{{"modules", module_names(r.modules)}};
-  return r.layers > 0 ? Json{{"granularity", name}, {"layers", r.layers}} : name;
+// A number or a switch of a plan as such, all else as text.
+Json json_of(const Value& value) {
+  if (value.is_map()) {
+    Json map = Json::object();
+    for (const auto& entry : value.entries) map[entry.key] = json_of(entry.value);
+    return map;
+  }
+  if (value.kind == Value::Kind::sequence) {
+    Json list = Json::array();
+    for (const Value& item : value.items) list.push_back(json_of(item));
+    return list;
+  }
+  const Json typed = Json::parse(value.text, nullptr, false);
+  return typed.is_number() || typed.is_boolean() ? typed : Json(value.text);
 }
 
 std::string_view exchange_name(const ParallelPlan& p) {
@@ -47,7 +58,7 @@ Json stages_json(const Estimate& e) {
                {"ep", mesh.plan.ep},
                {"etp", mesh.plan.etp},
                {"micro_batch", mesh.plan.micro_batch},
-               {"recompute", recompute_json(mesh.plan.recompute)},
+               {"recompute", json_of(recompute_value(mesh.plan.recompute))},
                {"zero", mesh.plan.zero}};
     if (!e.plan.stage_layers.empty()) stage["layers"] = e.plan.stage_layers[k];
     if (!mesh.name.empty()) stage["group"] = mesh.name;
@@ -58,24 +69,9 @@ Json stages_json(const Estimate& e) {
   return stages;
 }
 
-Json replicas_json(const ParallelPlan& p) {
-  Json groups = Json::array();
-  for (const ReplicaGroup& g : p.replica_groups) {
-    groups.push_back({{"group", g.group},
-                      {"tp", g.tp},
-                      {"pp", g.pp},
-                      {"dp", g.dp},
-                      {"micro_batch", g.micro_batch},
-                      {"micro_batches", g.micro_batches},
-                      {"recompute", recompute_json(g.recompute)},
-                      {"zero", g.zero}});
-  }
-  return groups;
-}
-
 // For replica groups the plan has the values common to all groups, and null for the others.
-void tell_replicas(const ParallelPlan& p, Json& plan) {
-  const Json& groups = plan["replicas"] = replicas_json(p);
+void join_groups(Json& plan) {
+  const Json groups = plan["replicas"];
   for (const auto& [key, first] : groups.front().items()) {
     if (key == "group") continue;
     const bool common =
@@ -85,46 +81,19 @@ void tell_replicas(const ParallelPlan& p, Json& plan) {
   }
 }
 
-// As the scenario writes it.
-Json schedule_json(const ParallelPlan& plan) {
-  if (plan.listed == nullptr) return schedule_name(plan.schedule);
-  return {{"file", plan.listed->file}};
-}
-
 }  // namespace
 
 Json plan_json(const Estimate& e) {
-  const auto& p = e.plan;
-  const Json recompute = recompute_json(p.recompute);
-  Json plan{{"tp", p.tp},
-            {"pp", p.pp},
-            {"dp", p.dp},
-            {"cp", p.cp},
-            {"ep", p.ep},
-            {"etp", p.etp},
-            {"vpp", p.vpp},
-            {"micro_batch", p.micro_batch},
-            {"sequence_parallel", p.sequence_parallel},
-            {"schedule", schedule_json(p)},
-            {"recompute", recompute},
-            {"zero", p.zero},
-            {"cp_comm", exchange_name(p)},
-            {"offload", "none"},
-            {"stage_layers", p.stage_layers},
-            {"rank_order", p.rank_order},
-            {"devices", p.devices()},
-            {"micro_batches", e.micro_batches}};
-  if (p.zero_plus_plus.any()) {
-    plan["zero_hpz_partition_size"] = p.zero_plus_plus.partition;
-    plan["zero_quantized_weights"] = p.zero_plus_plus.weights;
-    plan["zero_quantized_gradients"] = p.zero_plus_plus.gradients;
+  Json plan = Json::object();
+  for (const PlanKey& key : plan_key_rows()) {
+    if (!key.value) continue;
+    if (const Value value = key.value(e.plan); value.kind != Value::Kind::null)
+      plan[std::string(key.row.name)] = json_of(value);
   }
-  if (p.dp_replicate > 1) {
-    plan["dp_replicate"] = p.dp_replicate;
-    plan["outer_dp_sharding"] = outer_sharding_name(p);
-  }
-  if (!p.replica_groups.empty()) {
-    tell_replicas(p, plan);
+  plan["devices"] = e.plan.devices();
+  plan["micro_batches"] = e.micro_batches;
+  if (!e.plan.replica_groups.empty()) {
+    join_groups(plan);
   } else if (!e.meshes.empty()) {
     plan["stages"] = stages_json(e);
   }

@@ -5,6 +5,7 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/breakdown.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/notes.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"

@@ -32,12 +32,13 @@ double optimizer_bytes_per_parameter(const TrainingSpec& training);
 // sharded from ZeRO 1 on.
 Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share);
 
-// How gradients are reduced over data parallel ranks. Muon's ranks own whole matrices, for which
-// Megatron-LM reduces as without ZeRO (core/optimizer/layer_wise_optimizer.py).
-// Between the groups of a hybrid sharding, once an iteration.
+// How gradients are reduced between the groups of a hybrid sharding, once an iteration.
 inline CollectiveKind outer_reduction(const ParallelPlan& plan) {
   return plan.shards_states_further() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
 }
+
+// How gradients are reduced over data parallel ranks. Muon's ranks own full matrices, for which
+// Megatron-LM reduces as without ZeRO (core/optimizer/layer_wise_optimizer.py).
 constexpr CollectiveKind gradient_reduction(int zero, Optimizer optimizer) {
   return zero == 0 || optimizer == Optimizer::muon ? CollectiveKind::all_reduce
                                                    : CollectiveKind::reduce_scatter;

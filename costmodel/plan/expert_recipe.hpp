@@ -25,6 +25,7 @@ struct ExpertRecipe {
                             // (Megatron-LM, core/pipeline_parallel/combined_1f1b.py)
   bool delayed_weight_gradient = false;  // ... which then has the weight gradients as well
   bool shared_overlap = false;           // the shared experts compute beside the exchange
+  bool routed = false;                   // whether the model has experts at all
   bool operator==(const ExpertRecipe&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// Reads and writes the `plan` map of a scenario.
+// Reads the `plan` map of a scenario, and settles what follows from the rest of it.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,6 @@ PlanRequest read_plan(const Value& written);
 
 // Makes stage_layers of a split rank. Throws ConfigError where no such stages are.
 void settle_split(const ModelSpec& model, PlanRequest& plan);
-
-// The keys of `plan`, of its stages ("plan.stages[].tp") and of its replicas.
-std::vector<KeyText> plan_keys();
 
 // Fills plan.stages from a request that lists stages; a key missing in a stage is taken from the
 // plan. A plan without its own dp takes the largest dp of its stages, and micro_batch counts per

@@ -19,27 +19,6 @@
 
 namespace costmodel {
 
-bool PlanRequest::is_auto(std::string_view key) const {
-  return std::find(automatic.begin(), automatic.end(), key) != automatic.end();
-}
-
-bool PlanRequest::is_written(std::string_view key) const {
-  return std::any_of(written.begin(), written.end(),
-                     [key](const Value::Entry& entry) { return entry.key == key; });
-}
-
-std::string_view PlanRequest::lists() const {
-  if (!stages.empty()) return "stages";
-  return replicas.empty() ? "" : "replicas";
-}
-
-Mark PlanRequest::mark_of(std::string_view key) const {
-  for (const auto& entry : written) {
-    if (entry.key == key) return entry.value.mark;
-  }
-  return mark;
-}
-
 namespace {
 
 // A learned position table without a length is as long as the longest sequence of either stack.
@@ -241,6 +220,7 @@ ExpertRecipe expert_recipe(const Scenario& scenario) {
   if (scenario.model.experts == 0) return {};
   const PlanRequest& r = scenario.plan;
   ExpertRecipe recipe = scenario.training.stack.defaults.experts;
+  recipe.routed = true;
   recipe.dispatcher = r.dispatcher.value_or(recipe.dispatcher);
   recipe.multiprocessors = r.dispatcher_multiprocessors.value_or(recipe.multiprocessors);
   recipe.overlap = r.expert_overlap.value_or(recipe.overlap);

@@ -12,6 +12,7 @@
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "planner/search/grid_search.hpp"

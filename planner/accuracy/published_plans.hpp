@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "planner/accuracy/evidence.hpp"
 
 namespace planner {

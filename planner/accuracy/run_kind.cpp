@@ -9,6 +9,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/model_reader.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace planner {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/grid_search.hpp"
 

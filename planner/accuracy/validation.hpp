@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "planner/accuracy/evidence.hpp"
 #include "planner/accuracy/run_kind.hpp"
 

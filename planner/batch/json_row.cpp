@@ -17,19 +17,6 @@ namespace {
 constexpr std::array<std::string_view, 4> state_names{"done", "no plan", "failed", "not done"};
 constexpr double gib = 1 << 30;
 
-// The sizes of a plan that are not 1: "tp 8 pp 24 dp 8 micro_batch 1 interleaved".
-std::string plan_words(const Json& plan) {
-  std::string text;
-  for (const char* key : {"tp", "pp", "dp", "cp", "ep", "vpp"}) {
-    if (const auto size = plan.find(key); size != plan.end() && *size != 1)
-      text += fmt::format("{} {} ", key, size->dump());
-  }
-  if (const auto size = plan.find("micro_batch"); size != plan.end() && size->is_number())
-    text += fmt::format("micro_batch {} ", size->dump());
-  if (!text.empty()) text.pop_back();
-  return text;
-}
-
 // Figures of one evaluated plan.
 void take_plan(const Json& report, Json& row) {
   const Json& time = report.at("time");
@@ -43,14 +30,14 @@ void take_plan(const Json& report, Json& row) {
   row["fits"] = report.at("memory").at("fits");
   if (row["fits"] == false) row["message"] = "does not fit in memory";
   row["devices"] = report.at("plan").at("devices");
-  row["plan"] = plan_words(report.at("plan"));
+  row["plan"] = report.at("plan_text");
 }
 
 // Figures of a plan of serving, which has no iteration: its tokens/s are those of answers.
 void take_serving(const Json& report, Json& row) {
   row["fits"] = report.at("fits");
   row["devices"] = report.at("plan").at("devices");
-  row["plan"] = plan_words(report.at("plan"));
+  row["plan"] = report.at("plan_text");
   row["capacity_bytes"] = report.at("memory").at("device_bytes");
   if (row["fits"] == false) {
     row["message"] = "does not fit in memory";

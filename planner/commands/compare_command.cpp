@@ -6,6 +6,8 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/scenario_words.hpp"

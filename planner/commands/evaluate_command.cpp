@@ -1,5 +1,6 @@
 #include "planner/commands/evaluate_command.hpp"
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/serving_commands.hpp"

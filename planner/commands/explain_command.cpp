@@ -1,5 +1,6 @@
 #include "planner/commands/explain_command.hpp"
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/report/explain.hpp"

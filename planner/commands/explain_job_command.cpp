@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/job_operand.hpp"
 #include "planner/commands/plan_warnings.hpp"

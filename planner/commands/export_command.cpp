@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/serving_commands.hpp"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "costmodel/cli/terminal.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/options.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
@@ -16,6 +16,10 @@
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 #include "planner/search/grid_search.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace planner {
 

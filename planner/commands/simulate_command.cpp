@@ -6,6 +6,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"

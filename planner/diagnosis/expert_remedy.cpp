@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/search_space.hpp"
 
 namespace planner {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/diagnosis/reason.hpp"

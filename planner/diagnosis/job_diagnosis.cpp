@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/job_hypotheses.hpp"
 
 namespace planner {

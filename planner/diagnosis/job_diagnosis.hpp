@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/job_prediction.hpp"
 #include "planner/logs/training_log.hpp"

@@ -1,4 +1,5 @@
 #include "planner/diagnosis/job_prediction.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 #include <algorithm>
 #include <vector>

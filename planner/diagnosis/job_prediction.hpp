@@ -4,7 +4,8 @@
 #include <array>
 #include <optional>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
+#include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/diagnosis/job_settings.hpp"
 #include "planner/logs/training_log.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/grid_search.hpp"

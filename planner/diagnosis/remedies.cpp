@@ -13,6 +13,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/diagnosis/expert_remedy.hpp"
 #include "planner/search/search_space.hpp"

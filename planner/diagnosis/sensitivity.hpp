@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/priced_inputs.hpp"
 

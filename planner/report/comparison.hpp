@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "costmodel/config/value.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"

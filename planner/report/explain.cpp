@@ -8,6 +8,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"

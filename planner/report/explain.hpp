@@ -3,10 +3,14 @@
 
 #include <string>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace planner {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "planner/report/collective_report.hpp"
 

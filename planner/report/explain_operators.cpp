@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 
 namespace planner {

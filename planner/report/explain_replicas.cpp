@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 namespace planner {
 

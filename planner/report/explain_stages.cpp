@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_text.hpp"
 

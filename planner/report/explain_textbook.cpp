@@ -10,6 +10,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 #include "planner/report/report_tables.hpp"

@@ -8,6 +8,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 
 namespace planner {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/report/fine_tuning_report.hpp"
 #include "planner/report/packing_report.hpp"
 
@@ -94,6 +96,7 @@ Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
 Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
   Json json{{"scenario", s.name},
             {"plan", told_plan(e)},
+            {"plan_text", to_string(e.plan)},
             {"time", costmodel::time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
             {"throughput", costmodel::throughput_json(e, s.cluster)},

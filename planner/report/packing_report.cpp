@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 namespace planner {
 

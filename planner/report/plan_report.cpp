@@ -7,6 +7,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/hidden_time.hpp"
 #include "costmodel/estimate/training_run.hpp"
 #include "costmodel/machine/cluster_groups.hpp"

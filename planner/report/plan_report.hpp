@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/diagnosis/remedies.hpp"

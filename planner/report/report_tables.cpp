@@ -11,6 +11,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/plan/pipeline.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/residuals.hpp"
 
@@ -283,49 +284,46 @@ Table front_table(const std::vector<Estimate>& front, double pair_spread) {
   return t;
 }
 
-Table ranking_rows(const std::vector<Estimate>& plans) {
-  Table t;
-  for (const auto* size : {"rank", "tp", "pp", "dp", "cp", "cp_comm", "ep", "etp", "micro_batch",
-                           "vpp", "micro_batches"})
-    t.columns.push_back({size});
-  for (const auto* key : {"schedule", "sequence_parallel", "recompute", "recompute_layers", "zero",
-                          "iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib",
-                          "stage_layers", "dp_replicate", "outer_dp_sharding"}) {
-    t.columns.push_back({key});
+namespace {
+
+// A key's value as a scenario takes it. Where stages differ in it, their values in order: "8+4x2".
+std::string key_cell(const costmodel::PlanKey& key, const Estimate& e) {
+  const costmodel::Value of_plan = key.value(e.plan);
+  const bool of_stages = of_plan.is_scalar() || of_plan.is_map();
+  if (e.meshes.empty() || !of_stages) return flow_text(of_plan);
+  std::vector<std::string> cells;
+  for (const auto& mesh : e.meshes) cells.push_back(flow_text(key.value(mesh.plan)));
+  std::string text = cells.front();
+  for (std::size_t from = 0, end = 1; end <= cells.size(); ++end) {
+    if (end < cells.size() && cells[end] == cells[from]) continue;
+    if (from > 0) text += "+" + cells[from];
+    if (end - from > 1 && end - from < cells.size()) text += fmt::format("x{}", end - from);
+    from = end;
   }
+  return text;
+}
+
+}  // namespace
+
+Table ranking_rows(const std::vector<Estimate>& plans) {
+  Table t{{{"rank"}}, {}};
+  for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
+    if (key.value) t.columns.push_back({std::string(key.row.name)});
+  for (const auto* figure :
+       {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib"})
+    t.columns.push_back({figure});
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Estimate& e = plans[i];
-    const auto& p = e.plan;
-    t.rows.push_back(
-        {fmt::format("{}", i + 1),
-         size_cell(e, &Plan::tp),
-         fmt::format("{}", p.pp),
-         size_cell(e, &Plan::dp),
-         size_cell(e, &Plan::cp),
-         p.cp > 1
-             ? std::string(costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)])
-             : "none",
-         size_cell(e, &Plan::ep),
-         size_cell(e, &Plan::etp),
-         size_cell(e, &Plan::micro_batch),
-         fmt::format("{}", p.vpp),
-         fmt::format("{}", e.micro_batches),
-         costmodel::schedule_text(p),
-         p.sequence_parallel ? "true" : "false",
-         own_recompute(e) ? "by stage"
-                          : std::string(costmodel::recomputation_names[static_cast<std::size_t>(
-                                p.recompute.granularity)]),
-         fmt::format("{}", p.recompute.layers),
-         size_cell(e, &Plan::zero),
-         fmt::format("{:.6g}", e.iteration.value),
-         fmt::format("{:.6g}", e.interval.low.value),
-         fmt::format("{:.6g}", e.interval.high.value),
-         fmt::format("{:.6g}", e.tokens_per_s),
-         fmt::format("{:.4f}", e.mfu),
-         fmt::format("{:.2f}", e.peak.value / (1 << 30)),
-         costmodel::stage_layers_text(p.stage_layers),
-         fmt::format("{}", p.dp_replicate),
-         p.dp_replicate > 1 ? std::string(costmodel::outer_sharding_name(p)) : "none"});
+    std::vector<std::string> row{fmt::format("{}", i + 1)};
+    for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
+      if (key.value) row.push_back(key_cell(key, e));
+    row.push_back(fmt::format("{}", e.micro_batches));
+    for (const double figure :
+         {e.iteration.value, e.interval.low.value, e.interval.high.value, e.tokens_per_s})
+      row.push_back(fmt::format("{:.6g}", figure));
+    row.push_back(fmt::format("{:.4f}", e.mfu));
+    row.push_back(fmt::format("{:.2f}", e.peak.value / (1 << 30)));
+    t.rows.push_back(std::move(row));
   }
   return t;
 }

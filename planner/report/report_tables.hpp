@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/table.hpp"

@@ -8,7 +8,7 @@
 
 #include "costmodel/base/text_width.hpp"
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/schedule/timeline.hpp"
 #include "planner/report/plan_report.hpp"

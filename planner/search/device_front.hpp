@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/device_front.hpp"
 #include "planner/search/grid_search.hpp"
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/search_space.hpp"
 

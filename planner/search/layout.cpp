@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/solvers/cut_list.hpp"

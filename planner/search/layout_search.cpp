@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/layout.hpp"

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/effort.hpp"
 #include "planner/search/grid_search.hpp"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "planner/search/mesh_bound.hpp"
 #include "planner/search/mesh_improve.hpp"

@@ -13,6 +13,7 @@
 
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/best_plans.hpp"
+#include "planner/search/mesh_search.hpp"
 #include "planner/search/mesh_transfer.hpp"
 #include "planner/search/stage_options.hpp"
 #include "planner/solvers/submesh_cut.hpp"
@@ -21,13 +22,6 @@ namespace planner {
 
 // The orders of the device groups along the pipeline to try.
 using GroupOrders = std::vector<std::vector<int>>;
-
-// The pipelines whose bound is the least: what keeps a gap open.
-struct LeastBound {
-  std::int64_t sequences = 0;  // of a micro-batch; 0: none was bounded by a cut
-  int least_stages = 1, most_stages = 1;
-  std::vector<int> order;  // of the groups
-};
 
 struct MeshBatch {
   std::vector<Ranked> plans;  // valid, fitting and simulated; unique, in the order found

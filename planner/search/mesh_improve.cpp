@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/search_space.hpp"
 #include "planner/search/stage_options.hpp"
 

@@ -5,9 +5,13 @@
 #include <functional>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/best_plans.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace planner {
 

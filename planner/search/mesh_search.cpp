@@ -9,6 +9,7 @@
 
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/mesh_batch.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"

@@ -21,13 +21,19 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
-#include "planner/search/mesh_batch.hpp"
 #include "planner/search/replica_search.hpp"
 #include "planner/solvers/tolerances.hpp"
 
 namespace planner {
+
+// The pipelines whose bound is the least: what keeps a gap open.
+struct LeastBound {
+  std::int64_t sequences = 0;  // of a micro-batch; 0: none was bounded by a cut
+  int least_stages = 1, most_stages = 1;
+  std::vector<int> order;  // of the groups
+};
 
 struct MeshSearch {
   std::vector<costmodel::Estimate> plans;  // best first; empty when there is none

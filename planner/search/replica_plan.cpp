@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/replica_groups.hpp"
 
 namespace planner {

@@ -10,6 +10,8 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/replica_cost.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/replica_cost.hpp"
+#include "costmodel/estimate/replica_share.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {

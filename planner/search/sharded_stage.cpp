@@ -1,5 +1,6 @@
 #include "planner/search/sharded_stage.hpp"
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/grid_search.hpp"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "planner/search/search_space.hpp"

@@ -1,5 +1,8 @@
 #include "planner/search/strategy.hpp"
 
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/search/best_plans.hpp"
+
 namespace planner {
 
 using costmodel::Estimate;

@@ -67,6 +67,7 @@ Json bounds_json(const ServingScenario& s, const ServingEstimate& e) {
 
 Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit) {
   Json json{{"plan", sizes_json(e.sizes)},
+            {"plan_text", to_string(e.sizes)},
             {"weights", to_string(e.weights)},
             {"fits", e.fits},
             {"memory", memory_of(e)}};

@@ -1,6 +1,7 @@
 // The search for how to serve.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -6,6 +6,7 @@
 
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/estimate/iteration_end.hpp"
 #include "planner/sharding/exposure.hpp"
 
 namespace planner {

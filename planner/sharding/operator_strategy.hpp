@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/pricing.hpp"
 #include "planner/sharding/device_mesh.hpp"
 #include "planner/sharding/local_op.hpp"
 #include "planner/solvers/sharding_problem.hpp"

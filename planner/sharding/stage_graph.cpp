@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/sharding/exposure.hpp"
 #include "planner/solvers/tolerances.hpp"

@@ -8,8 +8,13 @@
 #include <compare>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
+#include "costmodel/operators/op_list.hpp"
 #include "planner/sharding/operator_strategy.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace planner {
 

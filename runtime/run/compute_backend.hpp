@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "runtime/backend/device.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/devices/gpu_sensors.hpp"

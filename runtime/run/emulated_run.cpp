@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/plan/plan_schedule.hpp"

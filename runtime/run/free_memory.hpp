@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "costmodel/base/units.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 
 namespace runtime {
 

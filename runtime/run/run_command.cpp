@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/cost/collective.hpp"
 #include "costmodel/schedule/timeline.hpp"
 #include "runtime/backend/arena.hpp"
 #include "runtime/backend/transport.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "runtime/backend/tags.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "runtime/backend/arena.hpp"
 #include "runtime/backend/device.hpp"
@@ -23,6 +23,10 @@
 #include "runtime/training/layer_runner.hpp"
 #include "runtime/training/loss_scale.hpp"
 #include "runtime/training/replica_gradient_sum.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace runtime {
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/backend/tags.hpp"
 
 namespace runtime {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_schedule.hpp"

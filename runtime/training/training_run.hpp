@@ -3,9 +3,13 @@
 
 #include <functional>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/estimate.hpp"
 #include "runtime/training/measurement.hpp"
 #include "runtime/training/stage_executor.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace runtime {
 

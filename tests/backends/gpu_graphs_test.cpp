@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
 #include "tests/runtime/support/trained.hpp"

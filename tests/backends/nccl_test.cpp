@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/cuda/device_query.hpp"
 #include "runtime/cuda/gpu_device.hpp"
 #include "runtime/ranks/tensor_route.hpp"

@@ -10,6 +10,7 @@
 
 #include "calibrate/measure/measurement.hpp"
 #include "calibrate/measure/probe_model.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/cpu/gemm.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/devices/device_wrapper.hpp"

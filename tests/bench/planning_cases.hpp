@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/schedule/simulator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

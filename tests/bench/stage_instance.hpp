@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/sharding/stage_graph.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "costmodel/costmodel.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 
 int main() {
   const auto path = costmodel::config_path({});

@@ -16,6 +16,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "tests/calibrate/support/simulated_gpu.hpp"

@@ -4,7 +4,7 @@
 
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/model/model_keys.hpp"
-#include "costmodel/scenario/plan_reader.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/scenario/training_reader.hpp"
 
 namespace synonyms_test {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace pipelines_together_test {

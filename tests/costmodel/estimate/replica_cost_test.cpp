@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

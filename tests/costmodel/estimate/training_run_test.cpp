@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 using costmodel::Seconds;

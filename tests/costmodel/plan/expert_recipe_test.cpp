@@ -12,6 +12,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace expert_recipe_test {
@@ -243,7 +244,7 @@ TEST_CASE("recipes read back, and what is misspelt is told") {
                ", dispatcher: hybridep, dispatcher_multiprocessors: 32, expert_overlap: true, "
                "delayed_weight_gradient: true, recompute: {modules: [mla_up_proj, mlp]}"));
   const ParallelPlan plan = resolve_plan(s);
-  CHECK(plan.experts == ExpertRecipe{Dispatcher::hybridep, 32, true, true, false});
+  CHECK(plan.experts == ExpertRecipe{Dispatcher::hybridep, 32, true, true, false, true});
   CHECK(s.training.overlap.graph_attention);
   CHECK(s.training.overlap.graph_router);
   CHECK_FALSE(s.training.overlap.cuda_graph);

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/replica_cost.hpp"
 #include "costmodel/plan/pipeline.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"

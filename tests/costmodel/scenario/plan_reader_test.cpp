@@ -11,6 +11,7 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace plan_reader_test {

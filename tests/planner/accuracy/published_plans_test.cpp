@@ -1,5 +1,6 @@
 // The planner against plans that were run: small ones of our own, and published ones.
 #include "planner/accuracy/published_plans.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/accuracy/json_accuracy.hpp"
 
 #include <doctest/doctest.h>

@@ -11,7 +11,7 @@ using planner::index_row;
 using planner::JobState;
 
 const std::string evaluated = R"({"plan": {"tp": 2, "pp": 1, "dp": 4, "micro_batch": 1,
-  "devices": 8}, "time": {"iteration_s": 2.5, "interval_s": [2, 3]},
+  "devices": 8}, "plan_text": "t 2 · p 1 · d 4", "time": {"iteration_s": 2.5, "interval_s": [2, 3]},
   "throughput": {"tokens_per_s": 100, "mfu": 0.4},
   "memory": {"peak_bytes": 1073741824, "capacity_bytes": 2147483648, "fits": true}})";
 
@@ -22,7 +22,7 @@ TEST_CASE("a row has the figures of the best plan") {
     CHECK(row["iteration_s"] == 2.5);
     CHECK(row["high_s"] == 3);
     CHECK(row["devices"] == 8);
-    CHECK(row["plan"] == "tp 2 dp 4 micro_batch 1");
+    CHECK(row["plan"] == "t 2 · p 1 · d 4");
     CHECK(row["message"].is_null());
   }
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

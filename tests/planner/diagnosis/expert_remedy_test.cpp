@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/in_process.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/planner/support/planted_logs.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/planner/support/planted_logs.hpp"
 
 namespace job_prediction_test {

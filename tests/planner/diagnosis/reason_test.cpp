@@ -6,6 +6,7 @@
 #include <map>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/costmodel/support/fixtures.hpp"

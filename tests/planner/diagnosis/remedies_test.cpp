@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace remedies_test {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/best_even.hpp"
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "planner/frameworks/toml_settings.hpp"
 #include "tests/planner/support/round_trips.hpp"
 #include "tests/planner/support/torchtitan_cases.hpp"

@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

@@ -5,6 +5,8 @@
 
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace comparison_test {

@@ -8,6 +8,7 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

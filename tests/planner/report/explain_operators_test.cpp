@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace explain_textbook_test {

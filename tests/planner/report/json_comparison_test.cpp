@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace json_comparison_test {

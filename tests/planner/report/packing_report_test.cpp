@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/golden.hpp"
 #include "tests/planner/support/in_process.hpp"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/planner/support/device_runs.hpp"
 

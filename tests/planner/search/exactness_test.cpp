@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/search_space.hpp"

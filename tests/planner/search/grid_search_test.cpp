@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/search_space.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

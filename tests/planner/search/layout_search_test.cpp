@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/report/strategy_text.hpp"
 #include "planner/search/layout.hpp"

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/layout_brute_force.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/search_space.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/search/mesh_batch.hpp"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"

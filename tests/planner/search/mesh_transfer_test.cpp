@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace mesh_transfer_test {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/run_program.hpp"

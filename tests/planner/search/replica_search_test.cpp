@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/replica_cost.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "planner/search/mesh_search.hpp"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 

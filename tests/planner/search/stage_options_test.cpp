@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace stage_options_test {

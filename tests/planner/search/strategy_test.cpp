@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/sharding/megatron_sharding.hpp"
 #include "planner/sharding/stage_sharding.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace sharded_plan_test {

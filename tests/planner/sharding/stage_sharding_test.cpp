@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/sharding/known_schemes.hpp"
 #include "tests/costmodel/support/scenarios.hpp"

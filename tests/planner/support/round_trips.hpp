@@ -9,6 +9,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/model_reader.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/random_scenario.hpp"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/cuda/epilogue.hpp"
 #include "runtime/training/layer_program.hpp"
 #include "tests/runtime/support/host_executor.hpp"

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/ranks/fabric_transport.hpp"
 #include "tests/runtime/support/host_executor.hpp"
 #include "tests/runtime/support/host_fabric.hpp"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "tests/runtime/support/host_executor.hpp"
 #include "tests/runtime/support/op_compare.hpp"
 #include "tests/runtime/support/trained.hpp"

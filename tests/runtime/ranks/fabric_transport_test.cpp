@@ -11,6 +11,7 @@
 #include <numeric>
 #include <string>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/backend/tags.hpp"
 #include "tests/runtime/support/host_fabric.hpp"
 #include "tests/runtime/support/trained.hpp"

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "tests/run_program.hpp"
 

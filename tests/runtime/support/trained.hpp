@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/ranks/thread_transport.hpp"
 #include "runtime/run/supported.hpp"

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "runtime/devices/cpu_device.hpp"
 #include "runtime/ranks/thread_transport.hpp"

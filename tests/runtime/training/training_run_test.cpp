@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "runtime/devices/device_wrapper.hpp"
 #include "tests/runtime/support/trained.hpp"
 

@@ -1,0 +1,28 @@
+#include "costmodel/plan/plan_request.hpp"
+
+#include <algorithm>
+
+namespace costmodel {
+
+bool PlanRequest::is_auto(std::string_view key) const {
+  return std::find(automatic.begin(), automatic.end(), key) != automatic.end();
+}
+
+bool PlanRequest::is_written(std::string_view key) const {
+  return std::any_of(written.begin(), written.end(),
+                     [key](const Value::Entry& entry) { return entry.key == key; });
+}
+
+std::string_view PlanRequest::lists() const {
+  if (!stages.empty()) return "stages";
+  return replicas.empty() ? "" : "replicas";
+}
+
+Mark PlanRequest::mark_of(std::string_view key) const {
+  for (const auto& entry : written) {
+    if (entry.key == key) return entry.value.mark;
+  }
+  return mark;
+}
+
+}  // namespace costmodel
