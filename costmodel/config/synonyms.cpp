@@ -63,7 +63,9 @@ std::string plain(std::string_view word) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-bool holds(std::string_view words, std::string_view word) {
+}  // namespace
+
+bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t from = 0; from < words.size();) {
     const std::size_t end = std::min(words.find(' ', from), words.size());
     if (words.substr(from, end - from) == word) return true;
@@ -72,12 +74,10 @@ bool holds(std::string_view words, std::string_view word) {
   return false;
 }
 
-}  // namespace
-
 std::string meant_key(std::string_view word) {
   const std::string asked = plain(word);
   for (const Row& row : rows)
-    if (last_part(row.path) == asked || holds(row.words, asked)) return std::string(row.path);
+    if (last_part(row.path) == asked || has_word(row.words, asked)) return std::string(row.path);
   return "";
 }
 

@@ -14,4 +14,7 @@ std::string meant_key(std::string_view word);
 // Whether `word` is another word for `key`, the last part of a path.
 bool means(std::string_view word, std::string_view key);
 
+// Whether `word` is one of `words`, which are apart by blanks.
+bool has_word(std::string_view words, std::string_view word);
+
 }  // namespace costmodel

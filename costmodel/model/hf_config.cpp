@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,414 +14,73 @@
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/model/hf_classic.hpp"
 #include "costmodel/model/hf_decoders.hpp"
+#include "costmodel/model/hf_llama.hpp"
 #include "costmodel/model/hf_mamba.hpp"
 #include "costmodel/model/hf_nemotron_h.hpp"
 #include "costmodel/model/hf_t5.hpp"
-#include "costmodel/model/hf_translation.hpp"
+#include "costmodel/model/model_keys.hpp"
 
 namespace costmodel {
 
 namespace {
 
-// The defaults of the transformers classes, which config.json may omit.
-struct Family {
-  std::string_view model_type;
-  std::string_view architecture;
-  bool llama;           // RMSNorm, rotary positions, gated MLP
-  bool tied;            // tie_word_embeddings when absent
-  bool attention_bias;  // of query, key, value and output when the class reads attention_bias
-  // Mixture of experts: the class's keys for the number of experts and their width; empty: dense.
-  std::string_view experts_key{}, expert_width_key{};
-};
-
-constexpr std::array<Family, 10> families{{
-    {"llama", "LlamaForCausalLM", true, false, false},
-    {"mistral", "MistralForCausalLM", true, false, false},
-    {"qwen2", "Qwen2ForCausalLM", true, false, false},
-    {"qwen3", "Qwen3ForCausalLM", true, false, false},
-    {"mixtral", "MixtralForCausalLM", true, false, false, "num_local_experts", "intermediate_size"},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", true, false, false, "num_experts",
-     "moe_intermediate_size"},
-    {"deepseek_v2", "DeepseekV2ForCausalLM", true, false, false, "n_routed_experts",
-     "moe_intermediate_size"},
-    {"deepseek_v3", "DeepseekV3ForCausalLM", true, false, false, "n_routed_experts",
-     "moe_intermediate_size"},
-    {"gpt2", "GPT2LMHeadModel", false, true, true},
-    {"gpt_neox", "GPTNeoXForCausalLM", false, false, true},
-}};
-
 constexpr std::array<std::string_view, 3> moe_types{"qwen2_moe", "olmoe", "glm4_moe"};
-
-// Shardplan's keys may appear next to Hugging Face's (`base: config.json` with overrides); they
-// take precedence.
-constexpr std::array<std::string_view, 58> our_keys{"norm_placement",
-                                                    "qk_norm_whole",
-                                                    "causal",
-                                                    "token_types",
-                                                    "head_transform",
-                                                    "pooler",
-                                                    "embedding_dim",
-                                                    "attention_pattern",
-                                                    "attention_sinks",
-                                                    "attention_gate",
-                                                    "shared_norm",
-                                                    "shared_expert_gate",
-                                                    "dt_rank",
-                                                    "rotary_base",
-                                                    "rotary_percent",
-                                                    "rope_scaling_factor",
-                                                    "router_score",
-                                                    "router_bias",
-                                                    "router_scaling",
-                                                    "qk_head_dim",
-                                                    "layer_pattern",
-                                                    "mamba_heads",
-                                                    "mamba_head_dim",
-                                                    "state_size",
-                                                    "ssm_groups",
-                                                    "conv_kernel",
-                                                    "expert_groups",
-                                                    "expert_groups_per_token",
-                                                    "mtp_layers",
-                                                    "encoder_layers",
-                                                    "decoder_layers",
-                                                    "qk_pos_emb_head_dim",
-                                                    "experts",
-                                                    "top_k",
-                                                    "expert_ffn_hidden",
-                                                    "shared_experts",
-                                                    "first_dense_layers",
-                                                    "moe_every",
-                                                    "layers",
-                                                    "hidden",
-                                                    "heads",
-                                                    "kv_heads",
-                                                    "ffn_hidden",
-                                                    "gated_mlp",
-                                                    "activation",
-                                                    "vocab",
-                                                    "positions",
-                                                    "tie_embeddings",
-                                                    "max_positions",
-                                                    "normalization",
-                                                    "linear_bias",
-                                                    "qkv_bias",
-                                                    "qk_norm",
-                                                    "title",
-                                                    "embedding_norm",
-                                                    "parallel_block",
-                                                    "dropout",
-                                                    "published_parameters"};
 
 const Value* text_config(const Value& map) {
   const Value* text = map.find("text_config");
   return text != nullptr && text->is_map() ? text : nullptr;
 }
 
-// The scalar that names the family: the text model's model_type, else the top-level one, else the
-// first of `architectures`.
-const Value* type_of(const Value& map) {
-  const Value* text = text_config(map);
-  for (const Value* from : {text, &map}) {
-    const Value* type = from != nullptr ? from->find("model_type") : nullptr;
-    if (type != nullptr && type->kind != Value::Kind::null) return type;
+// The language model of a multimodal one, else all of the map; with the fields of all models that a
+// file may have outside of it.
+Value language_model(const Value& map) {
+  const Value* const text = text_config(map);
+  if (text == nullptr) return map;
+  Value model = *text;
+  for (const char* key : {"model_type", "architectures", "tie_word_embeddings"}) {
+    const Value* const outer = map.find(key);
+    const Value* const inner = model.find(key);
+    const bool absent = inner == nullptr || inner->kind == Value::Kind::null;
+    if (absent && outer != nullptr) model.set(key, *outer);
   }
-  const Value* list = map.find("architectures");
+  return model;
+}
+
+// The scalar that names the family: model_type, else the first of `architectures`.
+const Value* type_of(const Value& map) {
+  const Value* const type = map.find("model_type");
+  if (type != nullptr && type->kind != Value::Kind::null) return type;
+  const Value* const list = map.find("architectures");
   return list != nullptr && !list->items.empty() ? &list->items.front() : nullptr;
 }
 
-const Family& find_family(const Value& map) {
+const std::vector<HfFamily>& registered_families() {
+  static const auto all = [] {
+    std::vector<HfFamily> rows;
+    for (const auto& some :
+         {hf_llamas(), hf_decoders(), hf_classics(), hf_mambas(), hf_t5s(), hf_hybrids()})
+      rows.insert(rows.end(), some.begin(), some.end());
+    return rows;
+  }();
+  return all;
+}
+
+const HfFamily& find_family(const Value& map) {
   const Value* type = type_of(map);
   if (type == nullptr)
     throw ConfigError(map.mark, "config.json lacks the key 'model_type'", "add \"model_type\"");
   const std::string word = read_text(*type, "model_type");
-  for (const Family& family : families) {
-    if (word == family.model_type || word == family.architecture) return family;
-  }
   std::vector<std::string> known;
-  for (const Family& family : families) known.emplace_back(family.model_type);
-  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()}) {
-    for (const HfFamily& family : others) {
-      if (known.back() != family.model_type) known.emplace_back(family.model_type);
-    }
+  for (const HfFamily& family : registered_families()) {
+    if (word == family.model_type || word == family.architecture) return family;
+    if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
-  known.emplace_back("t5");
-  known.emplace_back("mt5");
-  known.emplace_back("nemotron_h");
   const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
   throw ConfigError(type->mark,
                     moe ? fmt::format("model_type {} has no operators in this version", quote(word))
                         : fmt::format("model_type {} is not known", quote(word)),
                     known_names(moe ? "" : word, known));  // qwen3 is no misspelt qwen3_moe
 }
-
-void override_with(const Value& theirs, Value& ours) {
-  for (const auto& entry : theirs.entries) {
-    if (std::find(our_keys.begin(), our_keys.end(), entry.key) != our_keys.end())
-      ours.set(entry.key, entry.value);
-  }
-}
-
-const Value& language_model(const Value& whole) {
-  const Value* const text = text_config(whole);
-  return text != nullptr ? *text : whole;
-}
-
-// Translates Hugging Face's keys to Shardplan's; each keeps its place.
-class Translation : private HfTranslation {
- public:
-  using HfTranslation::told;
-  Translation(const Value& whole, const Family& family)
-      : HfTranslation(language_model(whole)), family_(family), whole_(whole) {
-    notes_ = fmt::format("Hugging Face config.json, model_type {}", family.model_type);
-  }
-
-  Value run() {
-    put("kind", sparse() ? "moe" : family_.llama ? "llama" : "gpt", "model_type");
-    sizes();
-    attention_sizes();
-    mlp();
-    if (sparse()) experts();
-    embeddings();
-    biases();
-    rest();
-    return std::move(out_);
-  }
-
- private:
-  // gpt2 has its own key names; its class accepts the usual ones as aliases.
-  std::string_view spelling(std::string_view usual, std::string_view gpt2) {
-    if (family_.model_type != "gpt2") return usual;
-    return reader_.optional(gpt2) == nullptr && reader_.optional(usual) != nullptr ? usual : gpt2;
-  }
-
-  void sizes() {
-    constexpr IntegerRange count{1, 100'000};
-    heads_key_ = spelling("num_attention_heads", "n_head");
-    hidden_key_ = spelling("hidden_size", "n_embd");
-    layers_ = size("layers", spelling("num_hidden_layers", "n_layer"), count);
-    hidden_ = size("hidden", hidden_key_, {1, 4'194'304});
-    heads_ = size("heads", heads_key_, count);
-    size("vocab", "vocab_size", {1, 100'000'000});
-  }
-
-  void latent_attention() {
-    constexpr IntegerRange width{1, 65'536};
-    const auto rank = reader_.integer("q_lora_rank", width);  // null: queries from the hidden state
-    put("q_lora_rank", rank.value_or(0), "q_lora_rank");
-    size("kv_lora_rank", "kv_lora_rank", width);
-    size("qk_head_dim", "qk_nope_head_dim", width);
-    size("qk_pos_emb_head_dim", "qk_rope_head_dim", width);
-    size("v_head_dim", "v_head_dim", width);
-    reader_.optional("num_key_value_heads");  // all heads have keys and values of their own
-  }
-
-  void attention_sizes() {
-    if (is_deepseek()) return latent_attention();
-    const auto kv_heads = reader_.integer("num_key_value_heads", {1, 100'000}).value_or(heads_);
-    if (heads_ % kv_heads != 0) {
-      throw ConfigError(
-          reader_.mark_of("num_key_value_heads"),
-          fmt::format("num_key_value_heads {} does not divide {} {}", kv_heads, heads_key_, heads_),
-          "every key/value head serves the same number of query heads");
-    }
-    put("kv_heads", kv_heads, "num_key_value_heads");
-    put("head_dim", head_dim(), "head_dim");
-  }
-
-  bool is_deepseek() const { return family_.model_type.starts_with("deepseek"); }
-
-  bool is_qwen3() const { return family_.model_type.starts_with("qwen3"); }
-
-  std::int64_t head_dim() {
-    if (const auto given = reader_.integer("head_dim", {1, 65'536})) return *given;
-    if (is_qwen3()) return 128;  // Qwen3Config's default
-    if (hidden_ % heads_ == 0) return hidden_ / heads_;
-    throw ConfigError(
-        reader_.mark_of(hidden_key_),
-        fmt::format("{} {} is not divisible by {} {}", hidden_key_, hidden_, heads_key_, heads_),
-        "choose sizes that divide, or give head_dim");
-  }
-
-  void mlp() {
-    constexpr IntegerRange width{1, 16'777'216};
-    const std::string_view inner = spelling("intermediate_size", "n_inner");
-    if (family_.model_type == "gpt2" && reader_.optional(inner) == nullptr) {
-      put("ffn_hidden", 4 * hidden_, inner);
-    } else {
-      size("ffn_hidden", inner, width);
-    }
-    put("gated_mlp", family_.llama, "model_type");
-    activation(spelling("hidden_act", "activation_function"), family_.llama ? "silu" : "gelu");
-  }
-
-  bool sparse() const { return !family_.experts_key.empty(); }
-
-  // The layers of mlp_only_layers are dense; Shardplan supports only the first ones.
-  void experts() {
-    size("experts", family_.experts_key, {1, 100'000});
-    size("top_k", "num_experts_per_tok", {1, 100'000});
-    size("expert_ffn_hidden", family_.expert_width_key, {1, 16'777'216});
-    if (reader_.integer("decoder_sparse_step", {1, 100'000}).value_or(1) != 1) {
-      throw ConfigError(reader_.mark_of("decoder_sparse_step"),
-                        "decoder_sparse_step: not every layer has experts",
-                        "set 1, and moe_every in a model file of your own");
-    }
-    if (is_deepseek()) {
-      put("shared_experts", reader_.integer("n_shared_experts", {0, 100'000}).value_or(0),
-          "n_shared_experts");
-      put("moe_every", reader_.integer("moe_layer_freq", {1, 100'000}).value_or(1),
-          "moe_layer_freq");
-      put("first_dense_layers", reader_.integer("first_k_dense_replace", {0, 100'000}).value_or(0),
-          "first_k_dense_replace");
-      router();
-      if (const auto groups = reader_.integer("n_group", {1, 100'000}); groups.value_or(1) > 1) {
-        put("expert_groups", *groups, "n_group");
-        put("expert_groups_per_token",
-            reader_.integer("topk_group", {1, *groups}).value_or(*groups), "topk_group");
-      }
-      if (const auto more = reader_.integer("num_nextn_predict_layers", {1, 100})) {
-        note(fmt::format("its {} multi-token prediction layer is left out (mtp_layers: {} adds it)",
-                         *more, *more));
-      }
-      return;
-    }
-    std::int64_t dense = 0;
-    if (const Value* list = reader_.optional("mlp_only_layers")) {
-      for (const Value& layer : list->items) {
-        if (read_integer(layer, "mlp_only_layers", {0, 100'000}) == dense) {
-          ++dense;
-          continue;
-        }
-        throw ConfigError(layer.mark, "mlp_only_layers are not the first layers",
-                          "list 0, 1, ... in order, or write a model file of your own");
-      }
-    }
-    put("first_dense_layers", dense, "mlp_only_layers");
-  }
-
-  void router() {
-    const std::string score = reader_.text("scoring_func").value_or("softmax");
-    put("router_score", score == "sigmoid" ? "sigmoid" : "pre-softmax", "scoring_func");
-    // DeepseekV3's class has the bias whatever topk_method says.
-    const bool third = family_.model_type == "deepseek_v3";
-    put("router_bias", reader_.text("topk_method").value_or(third ? "noaux_tc" : "") == "noaux_tc",
-        "topk_method");
-    put("router_scaling",
-        reader_.number("routed_scaling_factor", Dimension::count, 1e-6, 1e6).value_or(1),
-        "routed_scaling_factor");
-  }
-
-  // Approximations of one function cost the same; Hugging Face names each.
-  void embeddings() {
-    const Value* tied = reader_.optional("tie_word_embeddings");
-    if (tied == nullptr) tied = MapReader(whole_, "config.json").optional("tie_word_embeddings");
-    const bool value = tied != nullptr ? read_boolean(*tied, "tie_word_embeddings") : family_.tied;
-    put("tie_embeddings", value, "tie_word_embeddings");
-    if (tied != nullptr) out_.find("tie_embeddings")->mark = tied->mark;
-    const bool learned = family_.model_type == "gpt2";
-    const std::string_view key = spelling("max_position_embeddings", "n_positions");
-    const std::int64_t rows = reader_.integer(key, {1, 1'000'000'000}).value_or(1024);
-    put("positions", learned ? "learned" : "rotary", "model_type");
-    put("max_positions", learned ? rows : 0, key);
-    put("normalization", family_.llama ? "rmsnorm" : "layernorm", "model_type");
-    if (!learned) rotary();
-  }
-
-  // The base, the rotated part of a head, and Llama 3.1's scaling of low frequencies. Other
-  // scalings lengthen the context of a trained model; training from the start has none.
-  void rotary() {
-    const bool neox = family_.model_type == "gpt_neox";
-    const std::string_view key =
-        neox && reader_.optional("rotary_emb_base") != nullptr ? "rotary_emb_base" : "rope_theta";
-    std::optional<double> base = reader_.number(key, Dimension::count, 1, 1e12);
-    // Where transformers 5 writes it.
-    if (const Value* all = reader_.optional("rope_parameters"); all != nullptr && all->is_map())
-      base = MapReader(*all, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
-    if (base) put("rotary_base", *base, key);
-    const std::string_view part = neox ? "rotary_pct" : "partial_rotary_factor";
-    constexpr double neox_part = 0.25;  // GPTNeoXConfig's default
-    const auto percent = reader_.number(part, Dimension::count, 1e-3, 1);
-    if (percent || neox) put("rotary_percent", percent.value_or(neox_part), part);
-    const Value* scaling = reader_.optional("rope_scaling");
-    if (scaling == nullptr) scaling = reader_.optional("rope_parameters");
-    if (scaling == nullptr || !scaling->is_map()) return;
-    MapReader inner(*scaling, "rope_scaling");
-    const std::string type =
-        inner.text("rope_type").value_or(inner.text("type").value_or("default"));
-    if (type == "llama3") {
-      put("rope_scaling_factor", inner.number("factor", Dimension::count, 1, 1e4).value_or(8),
-          "rope_scaling");
-    } else if (type != "default") {
-      note(fmt::format("its rope_scaling {} is left out", type));
-    }
-  }
-
-  // attention_bias covers query, key, value and output; Shardplan has one key for query, key and
-  // value, and one for output and MLP. If those two differ, the output projection's bias (hidden
-  // parameters per layer) follows the MLP's.
-  void biases() {
-    const bool reads_attention = family_.model_type != "gpt2" && family_.model_type != "qwen2" &&
-                                 family_.model_type != "mistral" && family_.model_type != "mixtral";
-    bool attention = family_.attention_bias;
-    if (reads_attention) attention = reader_.boolean("attention_bias").value_or(attention);
-    bool mlp = !family_.llama;
-    if (family_.model_type == "llama") mlp = reader_.boolean("mlp_bias").value_or(mlp);
-    put("linear_bias", mlp, "mlp_bias");
-    put("qkv_bias", attention || family_.model_type == "qwen2", "attention_bias");
-    if (attention != mlp)
-      note(fmt::format("the bias of the attention output is {}", mlp ? "added" : "left out"));
-  }
-
-  void rest() {
-    if (is_qwen3()) put("qk_norm", true, "model_type");
-    if (family_.model_type == "gpt_neox") {
-      for (const char* old : {"attention_probs_dropout_prob", "hidden_dropout_prob"})
-        reader_.optional(old);  // that its class no longer reads
-      put("parallel_block", reader_.boolean("use_parallel_residual").value_or(true),
-          "use_parallel_residual");
-    }
-    if (family_.model_type == "gpt2") {
-      dropout({"resid_pdrop", "attn_pdrop", "embd_pdrop"}, 0.1);
-    } else {
-      dropout({"attention_dropout", "hidden_dropout"}, 0);
-    }
-    windows();
-    put("source", notes_, "model_type");
-  }
-
-  // Mistral's window holds whenever it is given, in every layer; Qwen's only when switched on, from
-  // layer max_window_layers on, or as layer_types says (transformers, Qwen2Config).
-  void windows() {
-    const bool qwen = family_.model_type.starts_with("qwen");
-    if (qwen && !flag("use_sliding_window", false)) {
-      reader_.optional("sliding_window");
-      reader_.optional("layer_types");
-      return;
-    }
-    if (!qwen && family_.model_type != "mistral" && family_.model_type != "mixtral") return;
-    const auto window = reader_.integer("sliding_window", {1, 1'000'000'000});
-    if (!window) return;
-    put("sliding_window", *window, "sliding_window");
-    if (!qwen) return;
-    const std::int64_t full =
-        std::min(layers_, reader_.integer("max_window_layers", {0, 100'000}).value_or(layers_));
-    std::string letters(static_cast<std::size_t>(full), 'F');
-    letters.append(static_cast<std::size_t>(layers_ - full), 'S');
-    attention_pattern(letters, layers_);
-  }
-
-  void note(const std::string& what) {
-    notes_ += "; " + what;
-    tell(what);
-  }
-
-  const Family& family_;
-  const Value& whole_;  // the file, the same but for multimodal models
-  std::string notes_;
-  std::string_view hidden_key_, heads_key_;
-  std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0;
-};
 
 }  // namespace
 
@@ -430,41 +90,71 @@ bool is_hf_config(const Value& map) {
          text_config(map) != nullptr;
 }
 
-Value from_hf_config(const Value& map) {
-  std::vector<std::string> told;
-  return from_hf_config(map, told);
-}
-
 namespace {
 
-Value translated(const Value& map, std::vector<std::string>& told) {
-  const Value* type = type_of(map);
-  const std::string word = type != nullptr ? type->text : "";
-  for (const auto& others : {hf_decoders(), hf_classics(), hf_mambas()}) {
-    for (const HfFamily& family : others) {
-      if (word == family.model_type || word == family.architecture)
-        return family.read(language_model(map), told);
-    }
+// Of keys of a model, these are fields of many a file whose class does not read them.
+constexpr std::array<std::string_view, 2> shared_names{"head_dim", "sliding_window"};
+
+// The model of a file, in which keys of a model that stand among its fields win.
+HfModel read_file(const Value& map) {
+  HfModel model = find_family(map).read(map);
+  std::erase_if(model.unread, [&](const std::string& key) {
+    const bool wins = is_model_key(key) && std::ranges::count(shared_names, key) == 0;
+    if (wins) model.keys.set(key, *map.find(key));
+    return wins;
+  });
+  return model;
+}
+
+// Of a map of rotary positions, with those of each kind of layer (transformers 4.57 and 5.0,
+// modeling_rope_utils.py; DeepSeek's mscale, and the older `type`).
+constexpr std::string_view rotary_fields =
+    "rope_type type factor rope_theta partial_rotary_factor original_max_position_embeddings "
+    "attention_factor beta_fast beta_slow short_factor long_factor low_freq_factor "
+    "high_freq_factor mscale mscale_all_dim truncate full_attention sliding_attention";
+
+void require_rotary_fields(const Value& fields) {
+  for (const char* name : {"rope_scaling", "rope_parameters"}) {
+    const Value* const map = fields.find(name);
+    if (map == nullptr || !map->is_map()) continue;
+    MapReader reader(*map, name);
+    std::istringstream known{std::string(rotary_fields)};
+    for (std::string field; known >> field;) reader.optional(field);
+    reader.finish();
   }
-  if (is_t5_type(word)) return from_t5_config(map, word, told);
-  if (is_nemotron_h_type(word)) return from_nemotron_h_config(map, told);
-  Translation translation(map, find_family(map));
-  Value ours = translation.run();
-  told = translation.told();
-  return ours;
 }
 
 }  // namespace
 
-Value from_hf_config(const Value& map, std::vector<std::string>& told) {
-  Value ours = translated(map, told);
-  override_with(language_model(map), ours);
-  std::erase_if(told, [](const std::string& sentence) {  // Shardplan's own keys beside
-    return std::any_of(our_keys.begin(), our_keys.end(), [&](std::string_view key) {
-      return sentence.starts_with(fmt::format("{} of config.json", key));
-    });
-  });
-  return ours;
+Value from_hf_config(const Value& file, const Value& over, const std::string& name) {
+  Value fields = over;
+  if (const Value* const text = text_config(over);
+      text != nullptr && text_config(file) != nullptr) {
+    fields = merged(over, *text);
+    fields.erase("text_config");
+  }
+  Value keys = fields;
+  std::erase_if(keys.entries, [](const auto& entry) { return !is_model_key(entry.key); });
+  std::erase_if(fields.entries, [](const auto& entry) { return is_model_key(entry.key); });
+  const Value map = merged(language_model(file), fields);
+  const HfModel model = read_file(map);
+  MapReader reader(fields, "model " + quote(name));
+  for (const std::string_view key : model_key_names()) reader.optional(key);
+  for (const auto& entry : map.entries)
+    if (std::ranges::count(model.unread, entry.key) == 0) reader.optional(entry.key);
+  reader.finish();
+  require_rotary_fields(fields);
+  return merged(model.keys, keys);
+}
+
+Value from_hf_config(const Value& file) { return read_file(language_model(file)).keys; }
+
+Value from_hf_config(const Value& file, std::vector<std::string>& omitted) {
+  HfModel model = read_file(language_model(file));
+  omitted = std::move(model.omitted);
+  for (const std::string& key : model.unread)
+    omitted.push_back(key + " of config.json is not understood here and changes nothing");
+  return model.keys;
 }
 
 }  // namespace costmodel

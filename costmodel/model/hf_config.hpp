@@ -1,6 +1,5 @@
-// Translates a Hugging Face config.json into the keys of a model map. Supports model_type llama,
-// mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v2, deepseek_v3, gpt2 and gpt_neox here, and
-// what hf_decoders, hf_classic, hf_mamba, hf_t5 and hf_nemotron_h read.
+// Translates a Hugging Face config.json into the keys of a model map, by the family that its
+// model_type names: hf_llama, hf_decoders, hf_classic, hf_mamba, hf_t5 and hf_nemotron_h read them.
 #pragma once
 
 #include <string>
@@ -15,10 +14,15 @@ bool is_hf_config(const Value& map);
 
 // The same model with Shardplan's keys; each value keeps its place in the source. Throws
 // ConfigError for an unknown model_type and for missing or out-of-range keys.
-Value from_hf_config(const Value& map);
+Value from_hf_config(const Value& file);
 
-// The same, and in `told` a sentence for each field that is not understood and for each choice that
-// no key describes.
-Value from_hf_config(const Value& map, std::vector<std::string>& told);
+// The same, and in `omitted` a sentence for each field that is not understood and for each choice
+// that no key describes.
+Value from_hf_config(const Value& file, std::vector<std::string>& omitted);
+
+// The same with what a user writes over the file. A key of a model does what it does over any other
+// base; another name takes the place of the file's field. Throws ConfigError for a name that is
+// neither a key of a model nor a field that the file's family reads; `name` is the model's.
+Value from_hf_config(const Value& file, const Value& over, const std::string& name);
 
 }  // namespace costmodel

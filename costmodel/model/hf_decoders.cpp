@@ -68,6 +68,7 @@ class Decoder : public HfTranslation {
     size("experts", key, hf_counts);
     size("top_k", "num_experts_per_tok", hf_counts);
     expert_width_ = size("expert_ffn_hidden", width, hf_inner);
+    put("ffn_hidden", expert_width_, width);  // there is no dense layer
   }
 
   void window() { size_or("sliding_window", "sliding_window", hf_tokens, 4096); }
@@ -225,10 +226,8 @@ class Qwen3Next : public Decoder {
 
 constexpr std::array<HfFamily, 6> decoders{{
     {"phi3", "Phi3ForCausalLM", read_hf_as<Phi3>},
-    {"gemma2", "Gemma2ForCausalLM",
-     [](const Value& map, auto& told) { return read_hf_as<Gemma>(map, told, false); }},
-    {"gemma3_text", "Gemma3ForCausalLM",
-     [](const Value& map, auto& told) { return read_hf_as<Gemma>(map, told, true); }},
+    {"gemma2", "Gemma2ForCausalLM", read_hf_as<Gemma, false>},
+    {"gemma3_text", "Gemma3ForCausalLM", read_hf_as<Gemma, true>},
     {"olmo2", "Olmo2ForCausalLM", read_hf_as<Olmo2>},
     {"gpt_oss", "GptOssForCausalLM", read_hf_as<GptOss>},
     {"qwen3_next", "Qwen3NextForCausalLM", read_hf_as<Qwen3Next>},

@@ -21,7 +21,9 @@ class Mamba : public HfTranslation {
     second ? scan(expand * hidden_) : channels(expand * hidden_);
     size_or("conv_kernel", "conv_kernel", hf_small, 4);
     put("tie_embeddings", flag("tie_word_embeddings", !second), "tie_word_embeddings");
+    put("normalization", "rmsnorm", "model_type");
     put("linear_bias", false, "model_type");
+    put("qkv_bias", false, "model_type");
     put("dropout", 0, "model_type");
     if (flag("use_bias", false)) tell("use_bias is left out: products are counted without bias");
     if (!flag("use_conv_bias", true))
@@ -67,10 +69,8 @@ class Mamba : public HfTranslation {
 };
 
 constexpr std::array<HfFamily, 2> mambas{{
-    {"mamba", "MambaForCausalLM",
-     [](const Value& map, auto& told) { return read_hf_as<Mamba>(map, told, false); }},
-    {"mamba2", "Mamba2ForCausalLM",
-     [](const Value& map, auto& told) { return read_hf_as<Mamba>(map, told, true); }},
+    {"mamba", "MambaForCausalLM", read_hf_as<Mamba, false>},
+    {"mamba2", "Mamba2ForCausalLM", read_hf_as<Mamba, true>},
 }};
 
 }  // namespace

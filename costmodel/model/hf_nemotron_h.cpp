@@ -2,28 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/model/hf_translation.hpp"
 
 namespace costmodel {
 
 namespace {
 
-class NemotronHTranslation : private HfTranslation {
+class NemotronH : public HfTranslation {
  public:
-  using HfTranslation::told;
-  explicit NemotronHTranslation(const Value& map) : HfTranslation(map) {}
+  explicit NemotronH(const Value& map) : HfTranslation(map) {}
 
-  Value run() {
+  void read() {
     constexpr IntegerRange count{1, 100'000}, width{1, 4'194'304}, head{1, 65'536};
     put("kind", "hybrid", "model_type");
     reader_.required("hybrid_override_pattern");
     const std::string pattern = *reader_.text("hybrid_override_pattern");
     put("layer_pattern", pattern, "hybrid_override_pattern");
-    if (const auto layers = reader_.integer("num_hidden_layers", count))
+    // The pattern has a letter a layer. Only another number is put, for read_model to refuse: a
+    // pattern of another length may be written over the file.
+    const auto layers = reader_.integer("num_hidden_layers", count);
+    if (layers && *layers != static_cast<std::int64_t>(pattern.size()))
       put("layers", *layers, "num_hidden_layers");
     size("hidden", "hidden_size", width);
     const std::int64_t heads = size("heads", "num_attention_heads", count);
@@ -48,7 +50,6 @@ class NemotronHTranslation : private HfTranslation {
     put("dropout", reader_.number("attention_dropout", Dimension::count, 0, 0.99).value_or(0),
         "attention_dropout");
     put("source", "Hugging Face config.json, model_type nemotron_h", "model_type");
-    return std::move(out_);
   }
 
  private:
@@ -98,17 +99,11 @@ class NemotronHTranslation : private HfTranslation {
   }
 };
 
+constexpr std::array<HfFamily, 1> hybrids{
+    {{"nemotron_h", "NemotronHForCausalLM", read_hf_as<NemotronH>}}};
+
 }  // namespace
 
-bool is_nemotron_h_type(std::string_view type) {
-  return type == "nemotron_h" || type == "NemotronHForCausalLM";
-}
-
-Value from_nemotron_h_config(const Value& map, std::vector<std::string>& told) {
-  NemotronHTranslation translation(map);
-  Value ours = translation.run();
-  told = translation.told();
-  return ours;
-}
+std::span<const HfFamily> hf_hybrids() { return hybrids; }
 
 }  // namespace costmodel

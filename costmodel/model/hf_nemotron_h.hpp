@@ -1,19 +1,13 @@
-// Translates Nemotron-H's config.json, a hybrid of Mamba-2, attention, MLP and expert layers
+// Translates config.json of nemotron_h, a hybrid of Mamba-2, attention, MLP and expert layers
 // (transformers, NemotronHConfig). Internal to costmodel.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include <span>
 
-#include "costmodel/config/value.hpp"
+#include "costmodel/model/hf_translation.hpp"
 
 namespace costmodel {
 
-// `type` is the value of model_type, or the first of `architectures`.
-bool is_nemotron_h_type(std::string_view type);
-
-// The same model with Shardplan's keys. Throws ConfigError.
-Value from_nemotron_h_config(const Value& map, std::vector<std::string>& told);
+std::span<const HfFamily> hf_hybrids();
 
 }  // namespace costmodel

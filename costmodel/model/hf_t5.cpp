@@ -8,37 +8,19 @@
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/model/hf_translation.hpp"
 #include "costmodel/model/model_spec.hpp"
 
 namespace costmodel {
 
 namespace {
 
-// `plain`: the original T5, with tied embeddings and ReLU. Otherwise T5 1.1 and mT5, with an untied
-// output projection and a gated MLP.
-struct T5Class {
-  std::string_view model_type, architecture;
-  bool plain;
-};
-
-constexpr std::array<T5Class, 2> t5_classes{{
-    {"t5", "T5ForConditionalGeneration", true},
-    {"mt5", "MT5ForConditionalGeneration", false},
-}};
-
-const T5Class* find_t5_class(std::string_view type) {
-  for (const T5Class& each : t5_classes)
-    if (type == each.model_type || type == each.architecture) return &each;
-  return nullptr;
-}
-
-class T5Translation : private HfTranslation {
+class T5 : public HfTranslation {
  public:
-  using HfTranslation::told;
-  T5Translation(const Value& map, const T5Class& of) : HfTranslation(map), class_(of) {}
+  explicit T5(const Value& map) : HfTranslation(map) {}
 
-  Value run() {
+  // `plain`: the original T5, with tied embeddings and ReLU. Otherwise T5 1.1 and mT5, with an
+  // untied output projection and a gated MLP.
+  void read(bool plain) {
     put("kind", "t5", "model_type");
     constexpr IntegerRange count{1, 100'000}, width{1, 4'194'304};
     const std::int64_t layers = size("encoder_layers", "num_layers", count);
@@ -50,9 +32,9 @@ class T5Translation : private HfTranslation {
     constexpr std::int64_t usual_head_dim = 64;
     put("head_dim", reader_.integer("d_kv", {1, 65'536}).value_or(usual_head_dim), "d_kv");
     size("ffn_hidden", "d_ff", {1, 16'777'216});
-    mlp();
+    mlp(plain);
     size("vocab", "vocab_size", {1, 100'000'000});
-    put("tie_embeddings", reader_.boolean("tie_word_embeddings").value_or(class_.plain),
+    put("tie_embeddings", reader_.boolean("tie_word_embeddings").value_or(plain),
         "tie_word_embeddings");
     positions();
     put("normalization", "rmsnorm", "model_type");
@@ -62,16 +44,15 @@ class T5Translation : private HfTranslation {
     put("dropout",
         reader_.number("dropout_rate", Dimension::count, 0, 0.99).value_or(usual_dropout),
         "dropout_rate");
-    put("source", fmt::format("Hugging Face config.json, model_type {}", class_.model_type),
+    put("source", fmt::format("Hugging Face config.json, model_type {}", plain ? "t5" : "mt5"),
         "model_type");
-    return std::move(out_);
   }
 
  private:
   // "relu", "gated-gelu": an optional gate, and the activation.
-  void mlp() {
+  void mlp(bool plain) {
     const std::string word =
-        reader_.text("feed_forward_proj").value_or(class_.plain ? "relu" : "gated-gelu");
+        reader_.text("feed_forward_proj").value_or(plain ? "relu" : "gated-gelu");
     const std::string gate = "gated-";
     const bool gated = word.starts_with(gate);
     std::string function = gated ? word.substr(gate.size()) : word;
@@ -98,19 +79,15 @@ class T5Translation : private HfTranslation {
     put("positions", "relative", "model_type");
     put("max_positions", 0, "model_type");
   }
-
-  const T5Class& class_;
 };
+
+constexpr std::array<HfFamily, 2> t5s{{
+    {"t5", "T5ForConditionalGeneration", read_hf_as<T5, true>},
+    {"mt5", "MT5ForConditionalGeneration", read_hf_as<T5, false>},
+}};
 
 }  // namespace
 
-bool is_t5_type(std::string_view type) { return find_t5_class(type) != nullptr; }
-
-Value from_t5_config(const Value& map, std::string_view type, std::vector<std::string>& told) {
-  T5Translation translation(map, *find_t5_class(type));
-  Value ours = translation.run();
-  told = translation.told();
-  return ours;
-}
+std::span<const HfFamily> hf_t5s() { return t5s; }
 
 }  // namespace costmodel

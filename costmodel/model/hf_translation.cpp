@@ -5,107 +5,35 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/synonyms.hpp"
+#include "costmodel/model/model_spec.hpp"
 
 namespace costmodel {
 
 namespace {
 
 // Of transformers' PretrainedConfig, and of the classes read here (their documentation, 4.57).
-constexpr std::array<std::string_view, 95> costless{"_name_or_path",
-                                                    "architectures",
-                                                    "attention_softmax_in_fp32",
-                                                    "attn_implementation",
-                                                    "auto_map",
-                                                    "aux_loss_alpha",
-                                                    "bad_words_ids",
-                                                    "begin_suppress_tokens",
-                                                    "bias_dropout_fusion",
-                                                    "bos_token_id",
-                                                    "cache_implementation",
-                                                    "chunk_size",
-                                                    "chunk_size_feed_forward",
-                                                    "classifier_dropout",
-                                                    "cls_token_id",
-                                                    "decoder_start_token_id",
-                                                    "dtype",
-                                                    "embedding_initializer_range",
-                                                    "eos_token_id",
-                                                    "ep_size",
-                                                    "finetuning_task",
-                                                    "fused_add_norm",
-                                                    "gradient_checkpointing",
-                                                    "id2label",
-                                                    "inference_runner",
-                                                    "init_std",
-                                                    "initial_context_length",
-                                                    "initializer_factor",
-                                                    "initializer_range",
-                                                    "input_jitter_noise",
-                                                    "is_decoder",
-                                                    "is_encoder_decoder",
-                                                    "keys_to_ignore_at_inference",
-                                                    "label2id",
-                                                    "layer_norm_eps",
-                                                    "layer_norm_epsilon",
-                                                    "layerdrop",
-                                                    "mamba_ssm_cache_dtype",
-                                                    "masked_softmax_fusion",
-                                                    "max_batch_size",
-                                                    "max_length",
-                                                    "max_position_embeddings",
-                                                    "max_sequence_length",
-                                                    "max_window_layers",
-                                                    "model_type",
-                                                    "n_ctx",
-                                                    "n_positions",
-                                                    "norm_eps",
-                                                    "norm_topk_prob",
-                                                    "num_logits_to_keep",
-                                                    "num_return_sequences",
-                                                    "offset_alibi",
-                                                    "original_max_position_embeddings",
-                                                    "output_attentions",
-                                                    "output_hidden_states",
-                                                    "output_past",
-                                                    "output_router_logits",
-                                                    "pad_key_length",
-                                                    "pad_token_id",
-                                                    "pad_vocab_size_multiple",
-                                                    "pre_allocate_kv_cache",
-                                                    "prefix",
-                                                    "pretraining_tp",
-                                                    "query_pre_attn_scalar",
-                                                    "relative_attention_max_distance",
-                                                    "reorder_and_upcast_attn",
-                                                    "rescale_prenorm_residual",
-                                                    "residual_in_fp32",
-                                                    "return_dict",
-                                                    "rms_norm_eps",
-                                                    "router_aux_loss_coef",
-                                                    "router_jitter_noise",
-                                                    "scale_attention_softmax_in_fp32",
-                                                    "scale_attn_by_inverse_layer_idx",
-                                                    "scale_attn_weights",
-                                                    "sep_token_id",
-                                                    "seq_aux",
-                                                    "seq_length",
-                                                    "skip_bias_add",
-                                                    "skip_bias_add_qkv",
-                                                    "slow_but_exact",
-                                                    "summary_activation",
-                                                    "summary_first_dropout",
-                                                    "summary_proj_to_labels",
-                                                    "summary_type",
-                                                    "summary_use_proj",
-                                                    "suppress_tokens",
-                                                    "task_specific_params",
-                                                    "tokenizer_class",
-                                                    "torch_dtype",
-                                                    "transformers_version",
-                                                    "unk_token_id",
-                                                    "use_cache",
-                                                    "use_mambapy",
-                                                    "validate_runner_input"};
+constexpr std::string_view costless =
+    "_name_or_path architectures attention_softmax_in_fp32 attn_implementation auto_map "
+    "aux_loss_alpha bad_words_ids begin_suppress_tokens bias_dropout_fusion bos_token_id "
+    "cache_implementation chunk_size chunk_size_feed_forward classifier_dropout cls_token_id "
+    "decoder_start_token_id dtype embedding_initializer_range eos_token_id ep_size "
+    "finetuning_task fused_add_norm gradient_checkpointing id2label inference_runner init_std "
+    "initial_context_length initializer_factor initializer_range input_jitter_noise is_decoder "
+    "is_encoder_decoder keys_to_ignore_at_inference label2id layer_norm_eps layer_norm_epsilon "
+    "layerdrop mamba_ssm_cache_dtype masked_softmax_fusion max_batch_size max_length "
+    "max_position_embeddings max_sequence_length max_window_layers model_type n_ctx n_positions "
+    "norm_eps norm_topk_prob num_logits_to_keep num_return_sequences offset_alibi "
+    "original_max_position_embeddings output_attentions output_hidden_states output_past "
+    "output_router_logits pad_key_length pad_token_id pad_vocab_size_multiple "
+    "pre_allocate_kv_cache prefix pretraining_tp query_pre_attn_scalar "
+    "relative_attention_max_distance reorder_and_upcast_attn rescale_prenorm_residual "
+    "residual_in_fp32 return_dict rms_norm_eps router_aux_loss_coef router_jitter_noise "
+    "scale_attention_softmax_in_fp32 scale_attn_by_inverse_layer_idx scale_attn_weights "
+    "sep_token_id seq_aux seq_length skip_bias_add skip_bias_add_qkv slow_but_exact "
+    "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+    "summary_use_proj suppress_tokens task_specific_params tokenizer_class torch_dtype "
+    "transformers_version unk_token_id use_cache use_mambapy validate_runner_input";
 
 // Further ones by how they begin: the range of a scan's initial time steps, kernels' choices.
 constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mamba_kernels",
@@ -150,18 +78,16 @@ char letter_of(const Value& word) {
 }  // namespace
 
 bool is_costless_hf_field(std::string_view key) {
-  return std::find(costless.begin(), costless.end(), key) != costless.end() ||
+  return has_word(costless, key) ||
          std::any_of(costless_starts.begin(), costless_starts.end(),
                      [&](std::string_view start) { return key.starts_with(start); });
 }
 
-std::vector<std::string> HfTranslation::told() const {
-  std::vector<std::string> all = told_;
-  for (const std::string_view key : reader_.unread()) {
-    if (is_costless_hf_field(key)) continue;
-    all.push_back(fmt::format("{} of config.json is not understood here and changes nothing", key));
-  }
-  return all;
+HfModel HfTranslation::take() {
+  HfModel model{std::move(out_), std::move(omitted_), {}};
+  for (const std::string_view key : reader_.unread())
+    if (!is_costless_hf_field(key)) model.unread.emplace_back(key);
+  return model;
 }
 
 std::int64_t HfTranslation::size_or(const std::string& ours, std::string_view hf_key,
@@ -194,17 +120,23 @@ void HfTranslation::activation(std::string_view hf_key, std::string_view usual) 
                     known_names(word, known));
 }
 
+void HfTranslation::put_rotation(std::optional<double> base, std::string_view base_key,
+                                 std::optional<double> part, std::string_view part_key) {
+  const ModelSpec usual;
+  if (base && *base != usual.rotary_base) put("rotary_base", *base, base_key);
+  if (part && *part != usual.rotary_percent) put("rotary_percent", *part, part_key);
+}
+
 void HfTranslation::rotary() {
   put("positions", "rotary", "model_type");
   put("max_positions", 0, "model_type");
   std::optional<double> base = reader_.number("rope_theta", Dimension::count, 1, 1e12);
   const auto percent = reader_.number("partial_rotary_factor", Dimension::count, 1e-3, 1);
-  if (percent) put("rotary_percent", *percent, "partial_rotary_factor");
   const Value* old = reader_.optional("rope_scaling");
   const Value* fresh = reader_.optional("rope_parameters");  // of transformers 5
   if (fresh != nullptr && fresh->is_map())
     base = MapReader(*fresh, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
-  if (base) put("rotary_base", *base, "rope_theta");
+  put_rotation(base, "rope_theta", percent, "partial_rotary_factor");
   const Value* scaling = old != nullptr ? old : fresh;
   if (scaling == nullptr || !scaling->is_map()) return;
   MapReader inner(*scaling, "rope_scaling");

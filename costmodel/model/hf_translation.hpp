@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +14,16 @@
 
 namespace costmodel {
 
-// Reads one family's file, and tells what of it the model leaves out.
-using HfReader = Value (*)(const Value& map, std::vector<std::string>& told);
+// What a family makes of its file.
+struct HfModel {
+  Value keys;                        // Shardplan's, each at its field's place
+  std::vector<std::string> omitted;  // a sentence for each choice that no key describes
+  std::vector<std::string> unread;   // fields with a value that may cost something
+};
+
 struct HfFamily {
   std::string_view model_type, architecture;  // either names it
-  HfReader read;
+  HfModel (*read)(const Value& map);
 };
 
 // Sizes that every file may have.
@@ -26,10 +32,7 @@ inline constexpr IntegerRange hf_counts{1, 100'000}, hf_widths{1, 4'194'304}, hf
 
 class HfTranslation {
  public:
-  // Sentences on what of the file the model leaves out: fields that are not understood, and choices
-  // that no key describes. Of fields known to change no size and no operator there is none.
-  std::vector<std::string> told() const;
-  Value take() { return std::move(out_); }
+  HfModel take();
 
  protected:
   // `text` must outlive this object.
@@ -58,13 +61,16 @@ class HfTranslation {
   // The first of the keys that is there, else the first: older files have other spellings.
   std::string_view spelled(std::string_view usual, std::string_view other);
   bool flag(std::string_view hf_key, bool usual) { return reader_.boolean(hf_key).value_or(usual); }
-  void tell(std::string what) { told_.push_back(std::move(what)); }
+  void tell(std::string what) { omitted_.push_back(std::move(what)); }
   // Puts the largest of these, each `usual` where it is missing.
   void dropout(const std::vector<std::string_view>& hf_keys, double usual);
   // Puts `activation`. Throws ConfigError for an unknown one.
   void activation(std::string_view hf_key, std::string_view usual);
   // Puts the base of rotary positions and the part that is rotated; tells a scaling left out.
   void rotary();
+  // Leaves out the usual base and part: over the file other positions may be written.
+  void put_rotation(std::optional<double> base, std::string_view base_key,
+                    std::optional<double> part, std::string_view part_key);
   // The letters of `layer_types`, where the file has it, else those of `usual` (F, S, D).
   void attention_pattern(std::string usual, std::int64_t layers);
   // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are alike, and
@@ -75,15 +81,14 @@ class HfTranslation {
   Value out_;
 
  private:
-  std::vector<std::string> told_;
+  std::vector<std::string> omitted_;
 };
 
 // The families' classes have read(choice...).
-template <class Family, class... Choice>
-Value read_hf_as(const Value& map, std::vector<std::string>& told, Choice... choice) {
+template <class Family, auto... choice>
+HfModel read_hf_as(const Value& map) {
   Family family(map);
   family.read(choice...);
-  told = family.told();
   return family.take();
 }
 

@@ -71,218 +71,41 @@ Key<M> count_to(std::string_view name, std::int64_t M::*field, std::int64_t leas
   });
 }
 
-}  // namespace
+using P = ModelPart;
+using Table = std::vector<std::pair<P, Key<M>>>;  // in the order in which keys are listed
 
-const ModelKeys& kind_key() {
-  static const auto keys =
-      key::rows<M>(key::required(key::word<M>("kind", &M::kind, model_kind_names, "family")));
-  return keys;
+template <class... Rows>
+void add(Table& table, P part, Rows... rows) {
+  (table.push_back({part, std::move(rows)}), ...);
 }
 
-const ModelKeys& layers_key() {
-  static const auto keys = key::rows<M>(
-      key::whole<M>("layers", &M::layers, layer_counts,
-                    "l; required but of t5 (its sum) and hybrid (the pattern's length)"));
-  return keys;
-}
-
-const ModelKeys& hidden_key() {
-  static const auto keys =
-      key::rows<M>(key::required(key::whole<M>("hidden", &M::hidden, widths, "h, hidden size")));
-  return keys;
-}
-
-const ModelKeys& pattern_key() {
-  static const auto keys =
-      key::rows<M>(key::required(key::text<M>("layer_pattern", &M::layer_pattern,
-                                              "of a hybrid, a letter a layer: M a Mamba-2 scan, * "
-                                              "attention, - an MLP, E experts, G a gated "
-                                              "delta net")));
-  return keys;
-}
-
-const ModelKeys& pattern_scan_keys() {
-  static const auto keys =
-      key::rows<M>(usually(key::whole<M>("mamba_head_dim", &M::mamba_head_dim, small_widths,
-                                         "channels of a hybrid's scan head; absent: 64"),
-                           &M::mamba_head_dim, [](const M&) { return 64; }),
-                   assumed(key::whole<M>("mamba_heads", &M::mamba_heads, layer_counts,
-                                         "heads of a hybrid's scans; absent: 2h / mamba_head_dim"),
-                           &M::mamba_heads, [](const M& m) {
-                             return std::max<std::int64_t>(1, 2 * m.hidden / m.mamba_head_dim);
-                           }));
-  return keys;
-}
-
-const ModelKeys& encoder_decoder_keys() {
-  static const auto keys =
-      key::rows<M>(key::whole<M>("encoder_layers", &M::encoder_layers, layer_counts,
-                                 "of t5; absent: as deep as the other"),
-                   key::whole<M>("decoder_layers", &M::decoder_layers, layer_counts,
-                                 "of t5; absent: as deep as the other"),
-                   key::whole<M>("decoder_heads", &M::decoder_heads, layer_counts,
-                                 "of t5's decoder; absent: heads"),
-                   key::whole<M>("decoder_ffn_hidden", &M::decoder_ffn_hidden, ffn_widths,
-                                 "of t5's decoder; absent: ffn_hidden"));
-  return keys;
-}
-
-const ModelKeys& heads_key() {
-  static const auto keys =
-      key::rows<M>(key::whole<M>("heads", &M::heads, layer_counts,
-                                 "a, attention heads; required but of mamba (2h / head_dim)"));
-  return keys;
-}
-
-const ModelKeys& kv_heads_key() {
+void add_sizes(Table& table) {
   // Every Llama 3, known by its vocabulary, shares 8 key/value heads (arXiv:2407.21783, table 3).
   constexpr std::int64_t llama3_vocab = 128'256, llama3_kv_heads = 8;
-  static const auto keys =
-      key::rows<M>(assumed(key::whole<M>("kv_heads", &M::kv_heads, layer_counts,
-                                         "heads of keys and values; absent: heads (Llama 3: 8)"),
-                           &M::kv_heads, [](const M& m) {
-                             const bool llama3 = m.kind == ModelKind::llama &&
-                                                 m.vocab == llama3_vocab &&
-                                                 m.heads % llama3_kv_heads == 0;
-                             return llama3 ? llama3_kv_heads : m.heads;
-                           }));
-  return keys;
-}
-
-const ModelKeys& head_dim_key() {
-  static const auto keys = key::rows<M>(key::whole<M>(
-      "head_dim", &M::head_dim, small_widths, "of queries and keys; absent: h/a (mamba: 64)"));
-  return keys;
-}
-
-const ModelKeys& latent_attention_key() {
-  static const auto keys =
-      key::rows<M>(key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
-                                 "latent attention's of keys and values; absent: none"));
-  return keys;
-}
-
-const ModelKeys& latent_attention_keys() {
-  static const auto keys = key::rows<M>(
-      key::whole<M>("q_lora_rank", &M::q_lora_rank, {0, small_widths.most},
-                    "latent attention's of queries; 0: projected directly"),
-      assumed_size("qk_head_dim", &M::qk_head_dim, 128,
-                   "of latent attention's queries and keys without the rotary part; absent: 128"),
-      assumed_size("qk_pos_emb_head_dim", &M::qk_pos_emb_head_dim, 64,
-                   "the rotary part; absent: 64"),
-      assumed_size("v_head_dim", &M::v_head_dim, 128, "of latent attention's values; absent: 128"));
-  return keys;
-}
-
-const ModelKeys& state_key() {
-  static const auto keys = key::rows<M>(
-      usually(key::whole<M>("state_size", &M::state_size, small_widths, "N of a scan; absent: 128"),
-              &M::state_size, [](const M&) { return 128; }));
-  return keys;
-}
-
-const ModelKeys& scan_keys() {
-  static const auto keys =
-      key::rows<M>(usually(key::whole<M>("ssm_groups", &M::ssm_groups, small_widths,
-                                         "groups of a scan's heads that share B and C; absent: 1"),
-                           &M::ssm_groups, [](const M&) { return 1; }),
-                   key::whole<M>("dt_rank", &M::dt_rank, {0, small_widths.most},
-                                 "Mamba-1's, of the time step; 0: Mamba-2"));
-  return keys;
-}
-
-const ModelKeys& convolution_key() {
-  static const auto keys = key::rows<M>(
-      usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
-                            "taps of the convolution of a scan or a delta net; absent: 4"),
-              &M::conv_kernel, [](const M&) { return 4; }));
-  return keys;
-}
-
-const ModelKeys& window_keys() {
-  static const auto keys = key::rows<M>(
-      key::whole<M>("sliding_window", &M::sliding_window, {0, 1'000'000'000},
-                    "tokens that a query attends to, itself the last; 0: all before it"),
-      key::text<M>(
-          "attention_pattern", &M::attention_pattern,
-          "a letter a layer, repeated: F full attention, S the window, D a gated delta net; "
-          "absent: all alike"));
-  return keys;
-}
-
-const ModelKeys& delta_keys() {
-  static const auto keys = key::rows<M>(
-      key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
-                                  "of a gated delta net, of queries and of keys")),
-      key::required(key::whole<M>("linear_num_value_heads", &M::linear_num_value_heads,
-                                  layer_counts, "of a gated delta net")),
-      assumed_size("linear_key_head_dim", &M::linear_key_head_dim, 128,
-                   "of a gated delta net; absent: 128"),
-      assumed_size("linear_value_head_dim", &M::linear_value_head_dim, 128,
-                   "of a gated delta net; absent: 128"));
-  return keys;
-}
-
-const ModelKeys& ffn_key() {
-  static const auto keys = key::rows<M>(
+  add(table, P::kind, key::required(key::word<M>("kind", &M::kind, model_kind_names, "family")));
+  add(table, P::layers,
+      key::whole<M>("layers", &M::layers, layer_counts,
+                    "l; required but of t5 (its sum) and hybrid (the pattern's length)"));
+  add(table, P::hidden,
+      key::required(key::whole<M>("hidden", &M::hidden, widths, "h, hidden size")));
+  add(table, P::heads,
+      key::whole<M>("heads", &M::heads, layer_counts,
+                    "a, attention heads; required but of mamba (2h / head_dim)"));
+  add(table, P::kv_heads,
+      assumed(key::whole<M>("kv_heads", &M::kv_heads, layer_counts,
+                            "heads of keys and values; absent: heads (Llama 3: 8)"),
+              &M::kv_heads, [](const M& m) {
+                const bool llama3 = m.kind == ModelKind::llama && m.vocab == llama3_vocab &&
+                                    m.heads % llama3_kv_heads == 0;
+                return llama3 ? llama3_kv_heads : m.heads;
+              }));
+  add(table, P::head_dim,
+      key::whole<M>("head_dim", &M::head_dim, small_widths,
+                    "of queries and keys; absent: h/a (mamba: 64)"));
+  add(table, P::ffn,
       key::whole<M>("ffn_hidden", &M::ffn_hidden, ffn_widths,
                     "inner size of the MLP; absent: 4h, llama 8h/3 rounded up to 256"));
-  return keys;
-}
-
-const ModelKeys& vocab_key() {
-  static const auto keys = key::rows<M>(key::whole<M>("vocab", &M::vocab, {1, 100'000'000},
-                                                      "V, before padding; absent: the family's"));
-  return keys;
-}
-
-const ModelKeys& expert_keys() {
-  static const auto keys = key::rows<M>(
-      key::required(key::whole<M>("experts", &M::experts, layer_counts, "of a layer, routed")),
-      key::required(key::whole<M>("top_k", &M::top_k, layer_counts, "experts of a token")),
-      key::whole<M>("expert_ffn_hidden", &M::expert_ffn_hidden, ffn_widths,
-                    "inner size of an expert; absent: ffn_hidden"),
-      key::whole<M>("shared_experts", &M::shared_experts, {0, layer_counts.most},
-                    "that every token uses, each as wide as an expert"),
-      key::flag<M>("shared_expert_gate", &M::shared_expert_gate,
-                   "the shared experts' result times a sigmoid (Qwen3-Next)"),
-      key::whole<M>("moe_latent_size", &M::moe_latent_size, {0, widths.most},
-                    "of the vectors that routed experts work on (Nemotron 3); 0: hidden"));
-  return keys;
-}
-
-const ModelKeys& expert_layer_keys() {
-  static const auto keys =
-      key::rows<M>(count_to(
-                       "first_dense_layers", &M::first_dense_layers, 0, "0 to layers",
-                       [](const M& m) { return m.layers; }, "the first layers have no experts"),
-                   key::whole<M>("moe_every", &M::moe_every, layer_counts,
-                                 "of the others, one layer in so many has experts"));
-  return keys;
-}
-
-const ModelKeys& router_keys() {
-  static const auto keys = key::rows<M>(
-      key::word<M>("router_score", &M::router_score, router_score_names,
-                   "how scores become weights of experts"),
-      key::flag<M>("router_bias", &M::router_bias,
-                   "a bias for each expert, in place of a loss that balances them"),
-      key::number<M>("router_scaling", &M::router_scaling, 1e-6, 1e6, "factor on the weights"),
-      count_to(
-          "expert_groups", &M::expert_groups, 1, "1 to experts",
-          [](const M& m) { return m.experts; }, "of group-limited routing; absent: none"),
-      usually(count_to(
-                  "expert_groups_per_token", &M::expert_groups_per_token, 1, "1 to expert_groups",
-                  [](const M& m) { return std::max<std::int64_t>(1, m.expert_groups); },
-                  "in which a token chooses its experts; absent: all"),
-              &M::expert_groups_per_token, [](const M& m) { return m.expert_groups; }),
-      key::whole<M>("mtp_layers", &M::mtp_layers, {0, 100},
-                    "further layers of multi-token prediction, on the last stage"));
-  return keys;
-}
-
-const ModelKeys& mlp_keys() {
-  static const auto keys = key::rows<M>(
+  add(table, P::mlp,
       assumed(key::flag<M>("gated_mlp", &M::gated_mlp, "gate and up projection, multiplied"),
               &M::gated_mlp, [](const M& m) { return is_llama(m) && !is_hybrid(m); }),
       usually(key::word<M>("activation", &M::activation, activation_names,
@@ -293,19 +116,17 @@ const ModelKeys& mlp_keys() {
                        : is_t5(m)    ? ActivationFunction::relu
                                      : ActivationFunction::gelu;
               }));
-  return keys;
+  add(table, P::vocab,
+      key::whole<M>("vocab", &M::vocab, {1, 100'000'000},
+                    "V, before padding; absent: the family's"));
 }
 
-const ModelKeys& positions_table_key() {
-  static const auto keys =
-      key::rows<M>(usually(key::tokens<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
-                                          "rows of a table of learned positions; 0: rotary"),
-                           &M::max_positions, [](const M&) { return absent_positions; }));
-  return keys;
-}
-
-const ModelKeys& positions_key() {
-  static const auto keys = key::rows<M>(
+void add_choices(Table& table) {
+  add(table, P::position_table,
+      usually(key::tokens<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
+                             "rows of a table of learned positions; 0: rotary"),
+              &M::max_positions, [](const M&) { return absent_positions; }));
+  add(table, P::positions,
       usually(key::word<M>("positions", &M::positions, positions_names,
                            "how a token knows its place; absent: the family's"),
               &M::positions, [](const M& m) {
@@ -314,21 +135,13 @@ const ModelKeys& positions_key() {
                 return is_llama(m) || is_nemotron(m) || m.max_positions == 0 ? Positions::rotary
                                                                              : Positions::learned;
               }));
-  return keys;
-}
-
-const ModelKeys& rotary_keys() {
-  static const auto keys = key::rows<M>(
+  add(table, P::rotary,
       key::number<M>("rotary_base", &M::rotary_base, 1, 1e12, "of rotary positions; for exports"),
       key::number<M>("rotary_percent", &M::rotary_percent, 1e-3, 1,
                      "part of a head that is rotated; for exports"),
       key::number<M>("rope_scaling_factor", &M::rope_scaling_factor, 0, 1e4,
                      "of Llama 3.1's scaling; for exports; 0: none"));
-  return keys;
-}
-
-const ModelKeys& norm_and_bias_keys() {
-  static const auto keys = key::rows<M>(
+  add(table, P::norms_and_biases,
       assumed(key::flag<M>("tie_embeddings", &M::tie_embeddings,
                            "the output projection shares the token embedding"),
               &M::tie_embeddings, [](const M& m) { return is_mamba(m) || !is_llama(m); }),
@@ -343,12 +156,10 @@ const ModelKeys& norm_and_bias_keys() {
       usually(key::flag<M>("qkv_bias", &M::qkv_bias,
                            "of queries, keys and values; absent: linear_bias"),
               &M::qkv_bias, [](const M& m) { return m.linear_bias; }));
-  return keys;
 }
 
-const ModelKeys& block_keys() {
-  static const auto keys = key::rows<M>(
-      key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
+void add_block(Table& table) {
+  add(table, P::block, key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
       key::flag<M>("qk_norm_whole", &M::qk_norm_whole, "qk_norm over all heads at once (OLMo 2)"),
       key::word<M>("norm_placement", &M::norm_placement, norm_placement_names,
                    "of a layer's norms: before attention and MLP, both before and on "
@@ -372,11 +183,112 @@ const ModelKeys& block_keys() {
                    "a normalisation after the embedding (BLOOM)"),
       key::flag<M>("parallel_block", &M::parallel_block,
                    "attention and MLP in parallel on one input (GPT-NeoX)"));
-  return keys;
 }
 
-const ModelKeys& last_keys() {
-  static const auto keys = key::rows<M>(
+void add_mixtures(Table& table) {
+  add(table, P::experts,
+      key::required(key::whole<M>("experts", &M::experts, layer_counts, "of a layer, routed")),
+      key::required(key::whole<M>("top_k", &M::top_k, layer_counts, "experts of a token")),
+      key::whole<M>("expert_ffn_hidden", &M::expert_ffn_hidden, ffn_widths,
+                    "inner size of an expert; absent: ffn_hidden"),
+      key::whole<M>("shared_experts", &M::shared_experts, {0, layer_counts.most},
+                    "that every token uses, each as wide as an expert"),
+      key::flag<M>("shared_expert_gate", &M::shared_expert_gate,
+                   "the shared experts' result times a sigmoid (Qwen3-Next)"),
+      key::whole<M>("moe_latent_size", &M::moe_latent_size, {0, widths.most},
+                    "of the vectors that routed experts work on (Nemotron 3); 0: hidden"));
+  add(table, P::expert_layers,
+      count_to(
+          "first_dense_layers", &M::first_dense_layers, 0, "0 to layers",
+          [](const M& m) { return m.layers; }, "the first layers have no experts"),
+      key::whole<M>("moe_every", &M::moe_every, layer_counts,
+                    "of the others, one layer in so many has experts"));
+  add(table, P::router,
+      key::word<M>("router_score", &M::router_score, router_score_names,
+                   "how scores become weights of experts"),
+      key::flag<M>("router_bias", &M::router_bias,
+                   "a bias for each expert, in place of a loss that balances them"),
+      key::number<M>("router_scaling", &M::router_scaling, 1e-6, 1e6, "factor on the weights"),
+      count_to(
+          "expert_groups", &M::expert_groups, 1, "1 to experts",
+          [](const M& m) { return m.experts; }, "of group-limited routing; absent: none"),
+      usually(count_to(
+                  "expert_groups_per_token", &M::expert_groups_per_token, 1, "1 to expert_groups",
+                  [](const M& m) { return std::max<std::int64_t>(1, m.expert_groups); },
+                  "in which a token chooses its experts; absent: all"),
+              &M::expert_groups_per_token, [](const M& m) { return m.expert_groups; }),
+      key::whole<M>("mtp_layers", &M::mtp_layers, {0, 100},
+                    "further layers of multi-token prediction, on the last stage"));
+}
+
+void add_mixers(Table& table) {
+  add(table, P::latent_rank,
+      key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
+                    "latent attention's of keys and values; absent: none"));
+  add(table, P::latent_sizes,
+      key::whole<M>("q_lora_rank", &M::q_lora_rank, {0, small_widths.most},
+                    "latent attention's of queries; 0: projected directly"),
+      assumed_size("qk_head_dim", &M::qk_head_dim, 128,
+                   "of latent attention's queries and keys without the rotary part; absent: 128"),
+      assumed_size("qk_pos_emb_head_dim", &M::qk_pos_emb_head_dim, 64,
+                   "the rotary part; absent: 64"),
+      assumed_size("v_head_dim", &M::v_head_dim, 128, "of latent attention's values; absent: 128"));
+  add(table, P::window,
+      key::whole<M>("sliding_window", &M::sliding_window, {0, 1'000'000'000},
+                    "tokens that a query attends to, itself the last; 0: all before it"),
+      key::text<M>(
+          "attention_pattern", &M::attention_pattern,
+          "a letter a layer, repeated: F full attention, S the window, D a gated delta net; "
+          "absent: all alike"));
+  add(table, P::delta_net,
+      key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
+                                  "of a gated delta net, of queries and of keys")),
+      key::required(key::whole<M>("linear_num_value_heads", &M::linear_num_value_heads,
+                                  layer_counts, "of a gated delta net")),
+      assumed_size("linear_key_head_dim", &M::linear_key_head_dim, 128,
+                   "of a gated delta net; absent: 128"),
+      assumed_size("linear_value_head_dim", &M::linear_value_head_dim, 128,
+                   "of a gated delta net; absent: 128"));
+  add(table, P::state,
+      usually(key::whole<M>("state_size", &M::state_size, small_widths, "N of a scan; absent: 128"),
+              &M::state_size, [](const M&) { return 128; }));
+  add(table, P::scan,
+      usually(key::whole<M>("ssm_groups", &M::ssm_groups, small_widths,
+                            "groups of a scan's heads that share B and C; absent: 1"),
+              &M::ssm_groups, [](const M&) { return 1; }),
+      key::whole<M>("dt_rank", &M::dt_rank, {0, small_widths.most},
+                    "Mamba-1's, of the time step; 0: Mamba-2"));
+  add(table, P::convolution,
+      usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
+                            "taps of the convolution of a scan or a delta net; absent: 4"),
+              &M::conv_kernel, [](const M&) { return 4; }));
+}
+
+void add_stacks_and_remarks(Table& table) {
+  add(table, P::pattern,
+      key::required(key::text<M>("layer_pattern", &M::layer_pattern,
+                                 "of a hybrid, a letter a layer: M a Mamba-2 scan, * "
+                                 "attention, - an MLP, E experts, G a gated "
+                                 "delta net")));
+  add(table, P::pattern_scan,
+      usually(key::whole<M>("mamba_head_dim", &M::mamba_head_dim, small_widths,
+                            "channels of a hybrid's scan head; absent: 64"),
+              &M::mamba_head_dim, [](const M&) { return 64; }),
+      assumed(key::whole<M>("mamba_heads", &M::mamba_heads, layer_counts,
+                            "heads of a hybrid's scans; absent: 2h / mamba_head_dim"),
+              &M::mamba_heads, [](const M& m) {
+                return std::max<std::int64_t>(1, 2 * m.hidden / m.mamba_head_dim);
+              }));
+  add(table, P::stacks,
+      key::whole<M>("encoder_layers", &M::encoder_layers, layer_counts,
+                    "of t5; absent: as deep as the other"),
+      key::whole<M>("decoder_layers", &M::decoder_layers, layer_counts,
+                    "of t5; absent: as deep as the other"),
+      key::whole<M>("decoder_heads", &M::decoder_heads, layer_counts,
+                    "of t5's decoder; absent: heads"),
+      key::whole<M>("decoder_ffn_hidden", &M::decoder_ffn_hidden, ffn_widths,
+                    "of t5's decoder; absent: ffn_hidden"));
+  add(table, P::last,
       assumed(key::number<M>("dropout", &M::dropout, 0, 0.99,
                              "of embedding, attention and hidden states"),
               &M::dropout, [](const M& m) { return is_llama(m) || is_nemotron(m) ? 0 : 0.1; }),
@@ -385,7 +297,30 @@ const ModelKeys& last_keys() {
       key::remark<M>("published_note", "for people"),
       key::text<M>("source", &M::source, "where it is published"),
       key::text<M>("title", &M::title, "for people"));
-  return keys;
+}
+
+const Table& table() {
+  static const Table all = [] {
+    Table rows;
+    add_sizes(rows);
+    add_choices(rows);
+    add_block(rows);
+    add_mixtures(rows);
+    add_mixers(rows);
+    add_stacks_and_remarks(rows);
+    return rows;
+  }();
+  return all;
+}
+
+}  // namespace
+
+void read_part(MapReader& reader, ModelPart part, M& model) {
+  for (const auto& [of, row] : table()) {
+    if (of != part) continue;
+    if (row.required) reader.required(row.name);
+    row.read(reader, model);
+  }
 }
 
 void assume(std::int64_t M::*size, std::int64_t usual, std::string_view key, M& model) {
@@ -405,14 +340,20 @@ std::int64_t usual_vocab(const M& m) {
   return is_mamba(m) ? 50'288 : is_llama(m) ? 32'000 : is_t5(m) ? t5_vocab : 50'257;
 }
 
+bool is_model_key(std::string_view name) { return std::ranges::count(model_key_names(), name) > 0; }
+
+const std::vector<std::string_view>& model_key_names() {
+  static const auto names = [] {
+    std::vector<std::string_view> all;
+    for (const auto& [part, row] : table()) all.push_back(row.name);
+    return all;
+  }();
+  return names;
+}
+
 std::vector<KeyText> model_keys() {
-  const auto all =
-      joined<M>(kind_key(), layers_key(), hidden_key(), heads_key(), kv_heads_key(), head_dim_key(),
-                ffn_key(), mlp_keys(), vocab_key(), positions_table_key(), positions_key(),
-                rotary_keys(), norm_and_bias_keys(), block_keys(), expert_keys(),
-                expert_layer_keys(), router_keys(), latent_attention_key(), latent_attention_keys(),
-                window_keys(), delta_keys(), state_key(), scan_keys(), convolution_key(),
-                pattern_key(), pattern_scan_keys(), encoder_decoder_keys(), last_keys());
+  Keys<M> all;
+  for (const auto& [part, row] : table()) all.push_back(row);
   return described(all, "model.");
 }
 

@@ -18,17 +18,17 @@ bool has_letter(const ModelSpec& model, char letter) {
 
 // Reads the keys of latent attention; returns true, and sets the head sizes, if there are any.
 bool read_latent_attention(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, latent_attention_key(), model);
+  read_part(reader, ModelPart::latent_rank, model);
   if (!model.latent_attention()) return false;
-  read_keys(reader, latent_attention_keys(), model);
+  read_part(reader, ModelPart::latent_sizes, model);
   model.head_dim = model.qk_head_dim + model.qk_pos_emb_head_dim;
   model.kv_heads = model.heads;
   return true;
 }
 
 void read_scan(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, scan_keys(), model);
-  read_keys(reader, convolution_key(), model);
+  read_part(reader, ModelPart::scan, model);
+  read_part(reader, ModelPart::convolution, model);
   if (model.dt_rank > 0 && (model.scan_head_dim() != 1 || !model.layer_pattern.empty())) {
     throw ConfigError(reader.mark_of("dt_rank"),
                       "dt_rank is Mamba-1's, whose heads are single channels",
@@ -46,10 +46,10 @@ void read_scan(MapReader& reader, ModelSpec& model) {
 // Reads the sizes of a model of scans alone; the number of heads follows from an inner width of
 // 2h, as in every published model.
 void read_mamba(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, state_key(), model);
-  read_keys(reader, head_dim_key(), model);
+  read_part(reader, ModelPart::state, model);
+  read_part(reader, ModelPart::head_dim, model);
   if (model.head_dim == 0) model.head_dim = 64;
-  read_keys(reader, heads_key(), model);
+  read_part(reader, ModelPart::heads, model);
   if (model.heads == 0) model.heads = std::max<std::int64_t>(1, 2 * model.hidden / model.head_dim);
   model.kv_heads = model.heads;
   read_scan(reader, model);
@@ -59,7 +59,7 @@ void read_mamba(MapReader& reader, ModelSpec& model) {
 // et al. 2020, arXiv:1910.10683, section 2.1).
 void read_stacks(MapReader& reader, ModelSpec& model) {
   const auto all = reader.integer("layers", {2, 2 * layer_counts.most});  // of both
-  read_keys(reader, encoder_decoder_keys(), model);
+  read_part(reader, ModelPart::stacks, model);
   const std::int64_t encoder = model.encoder_layers, decoder = model.decoder_layers;
   if (!all && encoder == 0 && decoder == 0) reader.required("encoder_layers");
   const auto other = [&](std::int64_t given) {
@@ -79,8 +79,8 @@ void read_stacks(MapReader& reader, ModelSpec& model) {
 }
 
 void read_delta_net(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, delta_keys(), model);
-  if (!has_letter(model, 'M')) read_keys(reader, convolution_key(), model);
+  read_part(reader, ModelPart::delta_net, model);
+  if (!has_letter(model, 'M')) read_part(reader, ModelPart::convolution, model);
   if (model.linear_num_value_heads % model.linear_num_key_heads != 0) {
     throw ConfigError(
         reader.mark_of("linear_num_key_heads"),
@@ -92,7 +92,7 @@ void read_delta_net(MapReader& reader, ModelSpec& model) {
 
 // Reads the window and the layers that have it, or a delta net, in place of full attention.
 void read_attention_pattern(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, window_keys(), model);
+  read_part(reader, ModelPart::window, model);
   const std::string& pattern = model.attention_pattern;
   const Mark mark = reader.mark_of("attention_pattern");
   const std::size_t wrong = pattern.find_first_not_of("FSD");
@@ -121,8 +121,8 @@ void read_attention_pattern(MapReader& reader, ModelSpec& model) {
 // Reads a hybrid's pattern, whose length is the number of layers, and the scan's sizes. The keys
 // are Megatron's.
 void read_pattern(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, hidden_key(), model);  // from which the scans take their size
-  read_keys(reader, pattern_key(), model);
+  read_part(reader, ModelPart::hidden, model);  // from which the scans take their size
+  read_part(reader, ModelPart::pattern, model);
   const std::size_t wrong = model.layer_pattern.find_first_not_of("M*-EG");
   if (wrong != std::string::npos || model.layer_pattern.empty()) {
     throw ConfigError(
@@ -136,7 +136,7 @@ void read_pattern(MapReader& reader, ModelSpec& model) {
   }
   const auto letters = static_cast<std::int64_t>(model.layer_pattern.size());
   model.layers = letters;
-  read_keys(reader, layers_key(), model);
+  read_part(reader, ModelPart::layers, model);
   if (model.layers != letters) {
     throw ConfigError(
         reader.mark_of("layers"),
@@ -145,8 +145,8 @@ void read_pattern(MapReader& reader, ModelSpec& model) {
   }
   if (has_letter(model, 'G')) read_delta_net(reader, model);
   if (!has_letter(model, 'M')) return;
-  read_keys(reader, state_key(), model);
-  read_keys(reader, pattern_scan_keys(), model);
+  read_part(reader, ModelPart::state, model);
+  read_part(reader, ModelPart::pattern_scan, model);
   read_scan(reader, model);
 }
 
@@ -159,16 +159,16 @@ void read_layers(MapReader& reader, ModelSpec& model) {
     case ModelKind::moe:
     case ModelKind::mamba:
       reader.required("layers");
-      read_keys(reader, layers_key(), model);
+      read_part(reader, ModelPart::layers, model);
       return;
   }
 }
 
 void read_attention(MapReader& reader, ModelSpec& model) {
   reader.required("heads");
-  read_keys(reader, heads_key(), model);
+  read_part(reader, ModelPart::heads, model);
   if (model.kind != ModelKind::t5 && read_latent_attention(reader, model)) return;
-  read_keys(reader, kv_heads_key(), model);
+  read_part(reader, ModelPart::kv_heads, model);
   if (model.heads % model.kv_heads != 0) {
     throw ConfigError(
         reader.mark_of("kv_heads"),
@@ -182,7 +182,7 @@ void read_attention(MapReader& reader, ModelSpec& model) {
         fmt::format("kv_heads {} does not divide decoder_heads {}", own.kv_heads, own.heads),
         "choose decoder_heads as a multiple of kv_heads");
   }
-  read_keys(reader, head_dim_key(), model);
+  read_part(reader, ModelPart::head_dim, model);
   if (model.head_dim == 0 && model.hidden % model.heads != 0) {
     throw ConfigError(
         reader.mark_of("hidden"),
@@ -195,7 +195,7 @@ void read_attention(MapReader& reader, ModelSpec& model) {
 // An MLP is as wide as an expert, or an expert as an MLP, where only one of them is written.
 void read_experts(MapReader& reader, ModelSpec& model) {
   if (model.kind != ModelKind::moe && !has_letter(model, 'E')) return;
-  read_keys(reader, expert_keys(), model);
+  read_part(reader, ModelPart::experts, model);
   if (model.top_k > model.experts) {
     throw ConfigError(reader.mark_of("top_k"),
                       fmt::format("top_k {} exceeds the {} experts", model.top_k, model.experts),
@@ -203,8 +203,8 @@ void read_experts(MapReader& reader, ModelSpec& model) {
   }
   if (model.expert_ffn_hidden == 0 && model.ffn_hidden == 0) reader.required("expert_ffn_hidden");
   assume(&ModelSpec::expert_ffn_hidden, model.ffn_hidden, "expert_ffn_hidden", model);
-  if (model.kind != ModelKind::hybrid) read_keys(reader, expert_layer_keys(), model);
-  read_keys(reader, router_keys(), model);
+  if (model.kind != ModelKind::hybrid) read_part(reader, ModelPart::expert_layers, model);
+  read_part(reader, ModelPart::router, model);
   const std::int64_t sparse = model.moe_layers(0, model.layers);
   if (sparse == 0) {
     throw ConfigError(reader.mark_of("first_dense_layers"), "no layer has experts",
@@ -214,19 +214,19 @@ void read_experts(MapReader& reader, ModelSpec& model) {
 }
 
 void read_positions(MapReader& reader, ModelSpec& model) {
-  read_keys(reader, positions_table_key(), model);
+  read_part(reader, ModelPart::position_table, model);
   const std::int64_t table = std::max<std::int64_t>(0, model.max_positions);
   if (model.kind == ModelKind::mamba) {
     model.positions = Positions::none;
   } else {
-    read_keys(reader, positions_key(), model);
+    read_part(reader, ModelPart::positions, model);
   }
   if (model.positions == Positions::relative && model.kind != ModelKind::t5) {
     throw ConfigError(reader.mark_of("positions"),
                       "relative positions are modelled of kind t5 only",
                       "set positions: rotary, learned or alibi");
   }
-  if (model.positions == Positions::rotary) read_keys(reader, rotary_keys(), model);
+  if (model.positions == Positions::rotary) read_part(reader, ModelPart::rotary, model);
   // Of a learned table 0 is as long as the sequence, settled by the scenario.
   model.max_positions = model.positions == Positions::learned ? table : 0;
 }
@@ -262,14 +262,14 @@ void check_block(const MapReader& reader, const ModelSpec& m) {
 
 void read_rest(MapReader& reader, ModelSpec& model) {
   assume(&ModelSpec::vocab, usual_vocab(model), "vocab", model);
-  read_keys(reader, norm_and_bias_keys(), model);
+  read_part(reader, ModelPart::norms_and_biases, model);
   if (model.latent_attention() && (model.linear_bias || model.qkv_bias)) {
     throw ConfigError(reader.mark_of("kv_lora_rank"), "latent attention has no biases",
                       "set linear_bias: false");
   }
-  if (model.kind != ModelKind::t5) read_keys(reader, block_keys(), model);
+  if (model.kind != ModelKind::t5) read_part(reader, ModelPart::block, model);
   check_block(reader, model);
-  read_keys(reader, last_keys(), model);
+  read_part(reader, ModelPart::last, model);
 }
 
 }  // namespace
@@ -278,21 +278,21 @@ ModelSpec read_model(const Value& map, const std::string& name) {
   MapReader reader(map, name.empty() ? "model" : "model " + quote(name));
   ModelSpec model;
   model.name = model.title = name;
-  const auto read = [&](const ModelKeys& keys) { read_keys(reader, keys, model); };
-  read(kind_key());
+  const auto read = [&](ModelPart part) { read_part(reader, part, model); };
+  read(ModelPart::kind);
   read_layers(reader, model);
-  read(hidden_key());
-  read(vocab_key());
+  read(ModelPart::hidden);
+  read(ModelPart::vocab);
   if (model.kind == ModelKind::mamba) {
     read_mamba(reader, model);
   } else {
     read_attention(reader, model);
     if (model.kind != ModelKind::t5 && model.kind != ModelKind::hybrid)
       read_attention_pattern(reader, model);
-    read(ffn_key());
+    read(ModelPart::ffn);
     read_experts(reader, model);
     assume(&ModelSpec::ffn_hidden, usual_ffn(model), "ffn_hidden", model);
-    read(mlp_keys());
+    read(ModelPart::mlp);
   }
   read_positions(reader, model);
   read_rest(reader, model);

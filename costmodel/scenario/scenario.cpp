@@ -62,13 +62,15 @@ constexpr std::array<std::string_view, 5> notes_of_scenario{"name", "title", "no
 
 // What the command line chose where nothing was given: lines of the report.
 void take_assumed(const Value& assumed, Scenario& scenario) {
+  MapReader reader(assumed, "assumed");
   const auto take = [&](const char* key, std::vector<std::string>& lines) {
-    const Value* written = assumed.find(key);
+    const Value* written = reader.optional(key);
     for (const Value& line : written != nullptr ? written->items : std::vector<Value>{})
       lines.push_back(line.text);
   };
   take("training", scenario.training.assumed);
   take("cluster", scenario.cluster.assumed);
+  reader.finish();
 }
 
 }  // namespace

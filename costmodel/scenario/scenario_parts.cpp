@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/base_chain.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
@@ -11,13 +14,21 @@
 
 namespace costmodel {
 
+ModelSpec find_model(const Value& written, const ConfigPath& path) {
+  const BaseChain chain = follow_bases(path, "models", written);
+  // A file may leave its model_type to who writes over it.
+  const bool named_over =
+      chain.end.find("kind") == nullptr && std::ranges::any_of(chain.over, is_hf_config);
+  if (!is_hf_config(chain.end) && !named_over) return read_model(resolved(chain), chain.name);
+  Value over;
+  for (const Value& each : chain.over) over = merged(over, each);
+  return read_model(from_hf_config(chain.end, over, chain.name), chain.name);
+}
+
 void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
-  const Value& model = reader.required("model");
-  ResolvedConfig resolved_model = resolve_config(path, "models", model);
-  if (is_hf_config(resolved_model.value))
-    resolved_model.value = from_hf_config(resolved_model.value);
-  scenario.model = read_model(resolved_model.value, resolved_model.name);
-  scenario.model_text = resolved_model.name.empty() ? "a model of its own" : resolved_model.name;
+  scenario.model = find_model(reader.required("model"), path);
+  const std::string& name = scenario.model.name;
+  scenario.model_text = name.empty() ? "a model of its own" : name;
   const Value& written = reader.required("cluster");
   const ResolvedConfig cluster = resolve_config(path, "clusters", written);
   scenario.cluster_text = cluster.name.empty() ? "a cluster of its own" : cluster.name;

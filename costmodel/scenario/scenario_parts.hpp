@@ -6,6 +6,9 @@
 
 namespace costmodel {
 
+// The model that `written` names or holds, with what is written over its base. Throws ConfigError.
+ModelSpec find_model(const Value& written, const ConfigPath& path);
+
 // Reads the keys `model` and `cluster`. Throws ConfigError.
 void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario);
 

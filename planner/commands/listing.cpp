@@ -16,13 +16,13 @@
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/model/model_keys.hpp"
-#include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/scenario/search_reader.hpp"
 #include "costmodel/scenario/training_reader.hpp"
 #include "costmodel/serving/engine.hpp"
@@ -49,8 +49,7 @@ Table models(const ConfigPath& path) {
            {"experts", false}},
           {}};
   for (const auto& name : config_names(path, "models")) {
-    const auto m =
-        costmodel::read_model(resolve_config(path, "models", scalar_value(name)).value, name);
+    const auto m = costmodel::find_model(scalar_value(name), path);
     t.rows.push_back({name, m.title, costmodel::format_count(parameter_count(m)),
                       fmt::format("{}", m.layers), fmt::format("{}", m.hidden),
                       fmt::format("{}", m.heads), fmt::format("{}", m.kv_heads),

@@ -68,4 +68,10 @@ TEST_CASE("what is meant is a key that there is") {
   }
 }
 
+TEST_CASE("a word of several is found whole") {
+  CHECK((has_word("gpu gpu_type", "gpu") && has_word("gpu gpu_type", "gpu_type")));
+  CHECK_FALSE((has_word("gpu gpu_type", "type") || has_word("gpu gpu_type", "gpu gpu_type")));
+  CHECK_FALSE(has_word("", "gpu"));
+}
+
 }  // namespace synonyms_test

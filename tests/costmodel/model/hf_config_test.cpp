@@ -11,7 +11,7 @@
 #include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/model/parameter_count.hpp"
-#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/hf_models.hpp"
 
 namespace hf_config_test {
 
@@ -21,6 +21,9 @@ using costmodel::ConfigError;
 using costmodel::ModelSpec;
 using costmodel::Value;
 using fixtures::contains;
+using hf_models::fault;
+using hf_models::read_hf;
+using hf_models::tiny;
 
 const std::string root = SHARDPLAN_SOURCE_DIR;
 
@@ -28,34 +31,10 @@ Value published(const std::string& name) {
   return costmodel::load_yaml(root + "/tests/costmodel/support/hf/" + name + ".json");
 }
 
-ModelSpec read_hf(const Value& map) {
-  return costmodel::read_model(costmodel::from_hf_config(map), "");
-}
-
 // Everything that changes an operator; the source is a sentence for people.
 std::string shape(ModelSpec model) {
   model.source.clear();
   return costmodel::to_yaml(costmodel::to_value(model));
-}
-
-// A llama of one layer, with the keys of `changes` (YAML) set; null takes a key away.
-Value tiny(const std::string& changes) {
-  Value map = costmodel::parse_yaml(
-      "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 64,\n"
-      " \"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100}",
-      "config.json");
-  const Value over = costmodel::parse_yaml(changes, "config.json");
-  for (const auto& entry : over.entries) map.set(entry.key, entry.value);
-  return map;
-}
-
-std::string fault(const Value& map) {
-  try {
-    read_hf(map);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no fault";
 }
 
 }  // namespace
@@ -93,30 +72,6 @@ TEST_CASE("what is a Hugging Face configuration") {
   CHECK_FALSE(costmodel::is_hf_config(costmodel::parse_yaml("{layers: 2}", "")));
 }
 
-TEST_CASE("defaults of the classes") {
-  CHECK(read_hf(tiny("{}")).kv_heads == 4);
-  CHECK_FALSE(read_hf(tiny("{}")).tie_embeddings);
-  CHECK(read_hf(tiny("{tie_word_embeddings: true}")).tie_embeddings);
-  CHECK(read_hf(tiny("{head_dim: null}")).head_dim == 16);
-  CHECK(read_hf(tiny("{model_type: qwen3}")).head_dim == 128);
-  CHECK(read_hf(tiny("{model_type: qwen2}")).qkv_bias);
-  CHECK_FALSE(read_hf(tiny("{model_type: mistral, attention_bias: true}")).qkv_bias);
-  const auto neox = read_hf(tiny("{model_type: gpt_neox}"));
-  CHECK((neox.parallel_block && neox.qkv_bias && neox.linear_bias && !neox.tie_embeddings));
-  CHECK_FALSE(read_hf(tiny("{model_type: gpt_neox, use_parallel_residual: false}")).parallel_block);
-}
-
-TEST_CASE("gpt2 takes both spellings, and n_inner null is four times the width") {
-  const auto gpt2 = read_hf(tiny("{model_type: gpt2, n_inner: null, intermediate_size: null}"));
-  CHECK(gpt2.ffn_hidden == 256);
-  CHECK(gpt2.tie_embeddings);
-  CHECK(gpt2.max_positions == 1024);
-  CHECK(gpt2.dropout == 0.1);
-  CHECK(read_hf(tiny("{model_type: gpt2, n_inner: 96}")).ffn_hidden == 96);
-  CHECK(read_hf(tiny("{model_type: gpt2, n_layer: 3}")).layers == 3);
-  CHECK(contains(fault(costmodel::parse_yaml("{model_type: gpt2}", "c.json")), "'n_layer'"));
-}
-
 TEST_CASE("T5: one depth for both stacks, the gate in the activation's name, classes that differ") {
   const auto t5 = [](const std::string& changes) {
     Value map = costmodel::parse_yaml(
@@ -147,24 +102,6 @@ TEST_CASE("T5: one depth for both stacks, the gate in the activation's name, cla
                  "modelled; set 32"));
 }
 
-TEST_CASE("activations, biases and windows") {
-  using costmodel::ActivationFunction;
-  CHECK(read_hf(tiny("{hidden_act: gelu_fast}")).activation == ActivationFunction::gelu);
-  CHECK(read_hf(tiny("{hidden_act: swish}")).activation == ActivationFunction::silu);
-  CHECK(read_hf(tiny("{hidden_act: relu2}")).activation == ActivationFunction::squared_relu);
-  const auto biased = read_hf(tiny("{attention_bias: true, mlp_bias: true}"));
-  CHECK((biased.qkv_bias && biased.linear_bias));
-  const auto half = read_hf(tiny("{attention_bias: true}"));
-  CHECK((half.qkv_bias && !half.linear_bias));
-  CHECK(contains(half.source, "bias of the attention output is left out"));
-  CHECK(read_hf(published("mistral-7b")).sliding_window == 4096);
-  CHECK(read_hf(published("qwen2-7b")).sliding_window == 0);  // switched off
-  const auto switched =
-      read_hf(tiny("{model_type: qwen2, num_hidden_layers: 4, use_sliding_window: true, "
-                   "sliding_window: 32, max_window_layers: 3}"));
-  CHECK((switched.sliding_window == 32 && switched.attention_pattern == "FFFS"));
-}
-
 TEST_CASE("the language model of a multimodal one, and a family named by its architecture") {
   Value whole = costmodel::parse_yaml(
       "{model_type: llava, vision_config: {hidden_size: 9}, tie_word_embeddings: true}", "c.json");
@@ -174,10 +111,79 @@ TEST_CASE("the language model of a multimodal one, and a family named by its arc
   CHECK(read_hf(tiny("{model_type: null, architectures: [MistralForCausalLM]}")).layers == 1);
 }
 
-TEST_CASE("our own keys beside theirs win: `base: config.json` with overrides") {
+TEST_CASE("keys of ours that stand in the file win, but for those that other classes have too") {
   const auto model = read_hf(tiny("{layers: 7, tie_embeddings: true}"));
   CHECK(model.layers == 7);
   CHECK(model.tie_embeddings);
+  CHECK(read_hf(tiny("{sliding_window: 32}")).sliding_window == 0);  // llama has no window
+}
+
+namespace {
+
+// The model of `tiny` with `over` (YAML) written over it, or the fault.
+ModelSpec over_tiny(const std::string& over, const std::string& file = "{}") {
+  const Value written = costmodel::parse_yaml(over, "s.yaml");
+  return costmodel::read_model(costmodel::from_hf_config(tiny(file), written, "tiny"), "tiny");
+}
+
+std::string fault_over(const std::string& over, const std::string& file = "{}") {
+  return fixtures::config_error([&] { over_tiny(over, file); });
+}
+
+}  // namespace
+
+TEST_CASE("a key of ours over a file wins, whatever its class reads") {
+  CHECK(over_tiny("{sliding_window: 32}").sliding_window == 32);
+  CHECK(over_tiny("{sliding_window: 32}", "{model_type: qwen2}").sliding_window == 32);
+  // 0 is a window of ours, not of Mistral's class.
+  CHECK(
+      over_tiny("{sliding_window: 0}", "{model_type: mistral, sliding_window: 8}").sliding_window ==
+      0);
+  CHECK(over_tiny("{head_dim: 8, layers: 3, title: Small}").head_dim == 8);
+  CHECK(over_tiny("{layers: null}").layers == 1);
+  CHECK(over_tiny("{}").layers == 1);
+  const std::string experts = "{kind: moe, experts: 4, top_k: 2, num_hidden_layers: 2}";
+  CHECK(over_tiny(experts).moe_layers(0, 2) == 2);
+}
+
+TEST_CASE("a field of the family over a file takes the place of the file's") {
+  CHECK(over_tiny("{num_hidden_layers: 8}").layers == 8);
+  CHECK(over_tiny("{num_hidden_layers: 8, layers: 4}").layers == 4);
+  CHECK(over_tiny("{num_key_value_heads: 2}").kv_heads == 2);
+  CHECK(over_tiny("{rope_scaling: {rope_type: llama3, factor: 4}}").rope_scaling_factor == 4);
+  CHECK(over_tiny("{model_type: qwen3, rms_norm_eps: 1e-6, wonder: null}").qk_norm);
+}
+
+TEST_CASE("over a file with text_config fields are its, within or without") {
+  Value file = costmodel::parse_yaml("{model_type: llava, vision_config: {hidden_size: 9}}", "");
+  file.set("text_config", tiny("{}"));
+  const auto layers = [&](const std::string& over) {
+    const Value written = costmodel::parse_yaml(over, "s.yaml");
+    return costmodel::read_model(costmodel::from_hf_config(file, written, "m"), "m").layers;
+  };
+  CHECK(layers("{}") == 1);
+  CHECK(layers("{layers: 3}") == 3);
+  CHECK(layers("{num_hidden_layers: 3}") == 3);
+  CHECK(layers("{text_config: {num_hidden_layers: 3}}") == 3);
+  CHECK(layers("{text_config: {layers: 3}}") == 3);
+  CHECK(contains(fixtures::config_error([&] { layers("{text_config: {layerz: 3}}"); }),
+                 "s.yaml:1:16: model 'm' has no key 'layerz'; did you mean 'layers'?"));
+  CHECK(contains(fixtures::config_error([&] { layers("{vision_config: {hidden_size: 8}}"); }),
+                 "has no key 'vision_config'"));
+}
+
+TEST_CASE("what is neither a key of ours nor a field of the family is refused over a file") {
+  const std::string no_key = "s.yaml:1:2: model 'tiny' has no key ";
+  CHECK(contains(fault_over("{hiden: 8192}"), no_key + "'hiden'; did you mean 'hidden'? known: "));
+  CHECK(contains(fault_over("{frobnicate: 3}"), no_key + "'frobnicate'; known: kind, layers"));
+  CHECK(contains(fault_over("{num_hidden_layer: 8}"),
+                 no_key + "'num_hidden_layer'; did you mean 'num_hidden_layers'?"));
+  CHECK(contains(fault_over("{num_local_experts: 8}"),  // of mixtral
+                 no_key + "'num_local_experts'; did you mean 'experts'?"));
+  CHECK(contains(fault_over("{wonder: 2}", "{wonder: 1}"), no_key + "'wonder'"));
+  CHECK(fault_over("{layers: 2}", "{wonder: 1}").empty());
+  CHECK(contains(fault_over("{rope_scaling: {rope_type: llama3, factr: 4}}"),
+                 "s.yaml:1:36: rope_scaling has no key 'factr'; did you mean 'factor'?"));
 }
 
 TEST_CASE("faults name the key of config.json and its place") {
@@ -199,37 +205,6 @@ TEST_CASE("faults name the key of config.json and its place") {
   CHECK(contains(wrong("{attention_dropout: 1.5}"), "attention_dropout: 1.5 is out of range"));
 }
 
-TEST_CASE("experts: dense layers must be the first, and every other layer sparse") {
-  const auto tiny_moe = [](const std::string& changes) {
-    Value map = tiny(
-        "{model_type: qwen3_moe, num_experts: 8, num_experts_per_tok: 2, "
-        "moe_intermediate_size: 32, num_hidden_layers: 4}");
-    const Value over = costmodel::parse_yaml(changes, "config.json");
-    for (const auto& entry : over.entries) map.set(entry.key, entry.value);
-    return map;
-  };
-  const auto model = read_hf(tiny_moe("{mlp_only_layers: [0, 1]}"));
-  CHECK(model.first_dense_layers == 2);
-  CHECK(model.moe_layers(0, 4) == 2);
-  CHECK(contains(fault(tiny_moe("{mlp_only_layers: [2]}")), "are not the first layers"));
-  CHECK(contains(fault(tiny_moe("{decoder_sparse_step: 2}")), "not every layer has experts"));
-  CHECK(contains(fault(tiny_moe("{num_experts: 1}")), "top_k 2 exceeds the 1 experts"));
-  CHECK(contains(fault(tiny_moe("{moe_intermediate_size: null}")), "'moe_intermediate_size'"));
-}
-
-TEST_CASE("latent attention: null ranks, and predictions beyond the next token") {
-  const Value v3 = published("deepseek-v3");
-  CHECK(contains(read_hf(v3).source, "its 1 multi-token prediction layer is left out"));
-  Value lite = v3;
-  lite.set("model_type", costmodel::scalar_value("deepseek_v2"));
-  lite.set("q_lora_rank", Value{});
-  CHECK(read_hf(lite).q_lora_rank == 0);
-  CHECK(read_hf(lite).head_dim == 192);
-  Value broken = v3;
-  broken.set("kv_lora_rank", Value{});
-  CHECK(contains(fault(broken), "lacks the key 'kv_lora_rank'"));
-}
-
 TEST_CASE("families that are not known are named with those that are") {
   CHECK(contains(fault(tiny("{model_type: lama}")), "model_type 'lama' is not known"));
   CHECK(contains(fault(tiny("{model_type: lama}")), "did you mean 'llama'?"));
@@ -244,20 +219,6 @@ TEST_CASE("families that are not known are named with those that are") {
 TEST_CASE("a truncated file is a fault of the file") {
   const std::string text = "{\"model_type\": \"llama\", \"hidden_size\": 64,";
   CHECK_THROWS_AS(costmodel::parse_yaml(text, "config.json"), ConfigError);
-}
-
-TEST_CASE("rotations are read where each version of transformers writes them") {
-  CHECK(read_hf(tiny("{}")).rotary_base == 10'000);
-  CHECK(read_hf(tiny("{rope_theta: 500000.0}")).rotary_base == 500'000);
-  const ModelSpec five = read_hf(tiny(
-      "{rope_parameters: {rope_theta: 1000000, rope_type: default}, partial_rotary_factor: 0.5}"));
-  CHECK(five.rotary_base == 1e6);
-  CHECK(five.rotary_percent == 0.5);
-  CHECK(five.rope_scaling_factor == 0);
-  const ModelSpec scaled = read_hf(tiny("{rope_scaling: {rope_type: llama3, factor: 8.0}}"));
-  CHECK(scaled.rope_scaling_factor == 8);
-  CHECK(contains(read_hf(tiny("{rope_scaling: {type: yarn, factor: 40}}")).source, "yarn"));
-  CHECK(costmodel::read_model(costmodel::to_value(scaled), "").rope_scaling_factor == 8);
 }
 
 }  // namespace hf_config_test

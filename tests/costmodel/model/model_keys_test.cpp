@@ -2,11 +2,16 @@
 #include "costmodel/model/model_keys.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
@@ -61,6 +66,100 @@ TEST_CASE("a range may depend on what is already read") {
       "first_dense_layers: 3 is out of range; allowed: whole numbers 0 to 2"));
   CHECK(fixtures::contains(fault("{kind: gpt, layers: 2, hidden: 64, heads: 4, experts: 4}"),
                            "has no key 'experts'"));
+}
+
+namespace {
+
+// A model twice: as Hugging Face's file, and as a map of ours.
+struct Base {
+  Value theirs, ours;
+};
+
+std::vector<Base> bases() {
+  std::vector<Base> all;
+  const std::filesystem::path folder =
+      std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const Value theirs = load_yaml(file.path().string());
+    all.push_back({theirs, to_value(read_model(from_hf_config(theirs), "base"))});
+  }
+  return all;
+}
+
+// Values to try for a key, by what it may be: words themselves, numbers of a range, else letters.
+std::vector<std::string> samples(const std::string& allowed) {
+  if (allowed.starts_with("text")) return {"F", "DF", "SF", "M*-", "words"};
+  if (allowed.find(" to ") != std::string::npos) return {"0", "0.5", "1", "2", "8", "64", "4096"};
+  std::vector<std::string> words;
+  std::istringstream list(allowed.substr(0, allowed.find(';')));
+  for (std::string word; list >> word;) words.push_back(word.substr(0, word.find(',')));
+  return words;
+}
+
+// All that a model states; "refused" where the map is none. Which fault is found first depends on
+// the order in which a file has its keys.
+std::string effect(const Value& map) {
+  try {
+    const ModelSpec m = read_model(map, "base");
+    return fmt::format("{}{} {} {}", to_yaml(to_value(m)), m.title,
+                       m.published_parameters.value_or(0), fmt::join(m.assumed, ", "));
+  } catch (const ConfigError&) {
+    return "refused";
+  }
+}
+
+Value assignment(std::string_view key, const std::string& value) {
+  return parse_yaml(fmt::format("{{{}: {}}}", key, value), "s.yaml");
+}
+
+}  // namespace
+
+TEST_CASE("each key does over a Hugging Face file what it does over a file of ours") {
+  const auto models = bases();
+  REQUIRE(models.size() > 20);
+  for (const KeyText& key : model_keys()) {
+    const std::string name = key.name.substr(key.name.find('.') + 1);
+    CAPTURE(name);
+    int accepted = 0, changed = 0;
+    for (const Base& base : models) {
+      const std::string as_it_is = effect(base.ours);
+      for (const std::string& value : samples(key.allowed)) {
+        CAPTURE(value);
+        CAPTURE(base.theirs.find("model_type")->text);
+        const Value over = assignment(name, value);
+        const std::string ours = effect(merged(base.ours, over));
+        CHECK(effect(from_hf_config(base.theirs, over, "base")) == ours);
+        accepted += ours == "refused" ? 0 : 1;
+        changed += ours == "refused" || ours == as_it_is ? 0 : 1;
+      }
+    }
+    CHECK(accepted > 0);
+    CHECK((changed > 0 || name == "published_note"));  // which is kept nowhere
+  }
+}
+
+TEST_CASE("a misspelt key is refused over a file of either kind, and the nearest is named") {
+  const auto models = bases();
+  for (const std::string_view name : model_key_names()) {
+    const std::string wrong = std::string(name) + name.back();
+    CAPTURE(wrong);
+    const Value over = assignment(wrong, "1");
+    const std::string fault = fmt::format("s.yaml:1:2: model 'base' has no key '{}'; ", wrong);
+    const std::string remedy = fmt::format("did you mean '{}'?", name);
+    int named = 0;
+    for (const Base& base : models) {
+      const auto refused = [&](const Value& map) {
+        return fixtures::config_error([&] { read_model(map, "base"); });
+      };
+      const std::string theirs =
+          fixtures::config_error([&] { from_hf_config(base.theirs, over, "base"); });
+      CHECK(fixtures::contains(theirs, fault + remedy));
+      const std::string ours = refused(merged(base.ours, over));
+      CHECK(fixtures::contains(ours, fault));
+      named += fixtures::contains(ours, remedy) ? 1 : 0;
+    }
+    CHECK(named > 0);  // by the models that have the key
+  }
 }
 
 }  // namespace model_keys_test

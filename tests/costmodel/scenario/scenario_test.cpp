@@ -47,6 +47,17 @@ TEST_CASE("what is left open, and what tp 1 switches off, is refused of no stack
   }
 }
 
+TEST_CASE("what was assumed is of training or of the cluster, and nothing else") {
+  const auto fault = [](const std::string& assumed) {
+    return fixtures::config_error([&] {
+      scenarios::read(scenarios::tiny + "cluster: laptop-cpu\nassumed: " + assumed + "\n");
+    });
+  };
+  CHECK(fault("{training: [a line], cluster: [another]}").empty());
+  CHECK(contains(fault("{trainingg: [a line]}"),
+                 "test.yaml:4:11: assumed has no key 'trainingg'; did you mean 'training'?"));
+}
+
 TEST_CASE("every scenario of ours is found by its name, and by its file's") {
   const auto path = fixtures::configs();
   const auto names = costmodel::config_names(path, "scenarios");

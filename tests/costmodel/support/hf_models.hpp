@@ -32,6 +32,21 @@ inline Imported imported(const std::string& json) {
   return all;
 }
 
+inline costmodel::ModelSpec read_hf(const costmodel::Value& map) {
+  return costmodel::read_model(costmodel::from_hf_config(map), "");
+}
+
+// A llama of one layer, with the keys of `changes` (YAML) set; null takes a key away.
+inline costmodel::Value tiny(const std::string& changes) {
+  costmodel::Value map = costmodel::parse_yaml(
+      "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 64,\n"
+      " \"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100}",
+      "config.json");
+  const costmodel::Value over = costmodel::parse_yaml(changes, "config.json");
+  for (const auto& entry : over.entries) map.set(entry.key, entry.value);
+  return map;
+}
+
 // The text of a published config.json, tests/costmodel/support/hf.
 inline std::string published(const std::string& name) {
   return costmodel::read_file(std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf/" +
@@ -40,6 +55,10 @@ inline std::string published(const std::string& name) {
 
 inline std::string fault(const std::string& json) {
   return fixtures::config_error([&] { imported(json); });
+}
+
+inline std::string fault(const costmodel::Value& map) {
+  return fixtures::config_error([&] { read_hf(map); });
 }
 
 // The text with `word`, which it must have, replaced.

@@ -2,8 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "costmodel/config/override.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/scenario/scenario.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace listing_test {
@@ -43,6 +48,73 @@ TEST_CASE("where no row is left the nearest is named") {
                  "list models has nothing with 'lamma-3-8b'; did you mean 'llama-3-8b'?"));
   CHECK(contains(config_error([] { names("keys", {"mbs"}); }), "did you mean 'plan.micro_batch'?"));
   CHECK(contains(config_error([] { names("modls", {}); }), "did you mean 'models'?"));
+}
+
+namespace {
+
+constexpr const char* trained =
+    "model: {base: mixtral-8x7b}\n"
+    "cluster: {base: dgx-h100, devices: 8, device: {base: h100-sxm5-80gb}}\n"
+    "training: {global_batch: 64, sequence: 4096, stack: {base: megatron-core-2026}}\n"
+    "plan: {base: auto}\n";
+constexpr const char* served =
+    "workload: inference\n"
+    "model: {base: llama-3-8b}\n"
+    "cluster: {base: dgx-h100, devices: 8, device: {base: h100-sxm5-80gb}}\n"
+    "serving: {stack: {base: vllm-0.6}, concurrency: 64, input_tokens: 1024, output_tokens: 128}\n";
+
+// Where a listed key is written in a scenario, its last letter twice: as --set has it.
+std::string misspelt(const std::string& listed) {
+  const std::size_t dot = listed.find('.');
+  const std::string of = listed.substr(0, dot);
+  const char* const top = of == "device"   ? "cluster.device"
+                          : of == "stack"  ? "training.stack"
+                          : of == "engine" ? "serving.stack"
+                                           : of.c_str();
+  std::string key = top + listed.substr(dot) + listed.back(), end = "=1";
+  if (const std::size_t list = key.rfind("[]."); list != std::string::npos) {
+    end = "=[{" + key.substr(list + 3) + ": 1}]";
+    key.erase(list);
+  }
+  for (std::size_t list; (list = key.find("[]")) != std::string::npos;) key.replace(list, 2, ".0");
+  return key + end;
+}
+
+// What is wrong with a scenario with one more key.
+std::string refusal(const char* scenario, const std::string& assignment) {
+  costmodel::Value root = costmodel::parse_yaml(scenario, "s.yaml");
+  const auto set = [&](const std::string& text) {
+    costmodel::assign_path(root, text, {"--set", 0, 0});
+  };
+  // Without which these maps are none.
+  if (assignment.starts_with("training.fine_tuning.")) set("training.fine_tuning.method=lora");
+  if (assignment.starts_with("plan.disaggregation."))
+    set("plan.disaggregation={prefill: {tp: 1}, decode: {tp: 1}}");
+  return config_error([&] {
+    set(assignment);
+    if (scenario == served)
+      costmodel::read_serving(root, "s", fixtures::configs());
+    else
+      costmodel::read_scenario(root, "s", fixtures::configs());
+  });
+}
+
+}  // namespace
+
+TEST_CASE("no listed key may be misspelt, over a base or in a scenario") {
+  const auto starts = [](const std::string& key, const std::vector<std::string>& beginnings) {
+    return std::ranges::any_of(beginnings, [&](const auto& word) { return key.starts_with(word); });
+  };
+  for (const std::string& key : names("keys", {})) {
+    CAPTURE(key);
+    const std::string assignment = misspelt(key);
+    CAPTURE(assignment);
+    const std::string wrong = key.substr(key.find_last_of(".]") + 1) + key.back();
+    const bool serves = starts(key, {"serving.", "engine.", "plan.disaggregation."});
+    if (!serves) CHECK(contains(refusal(trained, assignment), "has no key '" + wrong + "'"));
+    if (serves || starts(key, {"model.", "cluster.", "device."}))
+      CHECK(contains(refusal(served, assignment), "has no key '" + wrong + "'"));
+  }
 }
 
 }  // namespace listing_test

@@ -102,6 +102,63 @@ TEST_CASE("an imported model is the same as its config.json named directly") {
   }
 }
 
+TEST_CASE("a key written over config.json has the effect that it has over our file of that model") {
+  const Scratch scratch;
+  const std::string folder = SHARDPLAN_SOURCE_DIR "/tests/costmodel/support/hf/";
+  const std::string cluster = "cluster: {base: dgx-a100, devices: 8}\n";
+  struct Pair {
+    const char *model, *keys, *rest;
+  };
+  for (const Pair pair :
+       {Pair{
+            "llama-3-8b", "sliding_window: 256",
+            "training: {global_batch: 64, sequence: 8192}\nplan: {tp: 8, sequence_parallel: true}"},
+        Pair{"t5-3b", "decoder_heads: 8, decoder_ffn_hidden: 1024",
+             "training: {global_batch: 64, sequence: 512}\nplan: {tp: 8}"},
+        Pair{"mixtral-8x7b", "moe_latent_size: 1024",
+             "training: {global_batch: 64, sequence: 4096}\nplan: {ep: 8}"}}) {
+    const auto over = [&](const std::string& base, const std::string& keys) {
+      scratch.write("s.yaml", "model: {base: " + base + keys + "}\n" + cluster + pair.rest + "\n");
+      return answer("evaluate s.yaml", scratch);
+    };
+    const std::string name = pair.model;
+    CAPTURE(name);
+    const std::string file = folder + name + ".json";
+    const json plain = over(name, ""), ours = over(name, std::string(", ") + pair.keys);
+    const json theirs = over(file, std::string(", ") + pair.keys);
+    CHECK(over(file, "")["time"] == plain["time"]);
+    CHECK(theirs["time"] == ours["time"]);
+    CHECK(theirs["parameters"] == ours["parameters"]);
+    CHECK(ours["time"] != plain["time"]);
+  }
+}
+
+TEST_CASE("what no model has is refused over config.json as over our file, with its place") {
+  const Scratch scratch;
+  const std::string folder = SHARDPLAN_SOURCE_DIR "/tests/costmodel/support/hf/";
+  const auto refusal = [&](const std::string& base, const std::string& keys,
+                           const std::vector<std::string>& more) {
+    scratch.write("s.yaml", "model: {" + keys + "base: " + base +
+                                "}\ncluster: {base: dgx-a100, devices: 8}\ntraining: "
+                                "{global_batch: 64, sequence: 1024}\n");
+    std::vector<std::string> words{"evaluate", "s.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto done = run(words, scratch);
+    CHECK(done.status == 2);
+    CHECK(done.out.empty());
+    return done.err.substr(0, done.err.find(" known: "));
+  };
+  for (const std::string& base : {std::string("llama-3-8b"), folder + "llama-3-8b.json"}) {
+    CAPTURE(base);
+    const std::string model = "model 'llama-3-8b' has no key ";
+    CHECK(refusal(base, "hiden: 8192, ", {}) ==
+          "s.yaml:1:9: " + model + "'hiden'; did you mean 'hidden'?");
+    CHECK(refusal(base, "frobnicate: 3, ", {}) == "s.yaml:1:9: " + model + "'frobnicate';");
+    CHECK(refusal(base, "", {"--set", "model.layerz=3"}) ==
+          "--set model.layerz=3: " + model + "'layerz'; did you mean 'layers'?");
+  }
+}
+
 TEST_CASE("a file beside the scenario may be meant by a name that is a path") {
   const Scratch scratch;
   scratch.write("mine.yaml", "base: gpt2\nlayers: 24\n");
