@@ -6,7 +6,11 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_page.hpp"
+#include "planner/page/page_style.hpp"
 #include "planner/report/html_table.hpp"
+#include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_report.hpp"
@@ -24,14 +28,6 @@ namespace {
 std::string tile(const std::string& value, const std::string& name) {
   return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n",
                      costmodel::html_text(value), costmodel::html_text(name));
-}
-
-std::string section(const std::string& title, const std::string& body) {
-  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", costmodel::html_text(title), body);
-}
-
-std::string wide_table(const Table& table) {
-  return "<div class=\"wide\">" + table_html(table) + "</div>\n";
 }
 
 std::string sentences(const std::vector<std::string>& lines) {
@@ -79,10 +75,10 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
   std::string html = tiles_of(s, e, fit);
   if (e.fits) {
-    html += section("Where a token's time goes", wide_table(token_table(e)));
+    html += section("Where a token's time goes", table_html(token_table(e)));
     if (!s.plan.disaggregation) {
       const auto curve = load_curve(s, e.sizes);
-      html += section("Latency over load", load_svg(curve) + wide_table(load_table(curve)));
+      html += section("Latency over load", load_svg(curve) + table_html(load_table(curve)));
     }
     html += section("Why", sentences(serving_reasons(s, e)));
   }
@@ -97,7 +93,8 @@ std::string page(const ServingScenario& s, const std::string& body) {
   const std::size_t end = heading.find('\n');
   const std::string lead = heading.substr(end + 1, heading.size() - end - 2);  // without its end
   return html_page(heading.substr(0, end),
-                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body);
+                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body,
+                   std::string(report_head()));
 }
 
 }  // namespace
@@ -149,7 +146,7 @@ std::string load_svg(const std::vector<costmodel::LoadPoint>& curve) {
 
 std::string serving_page(const ServingScenario& s, const ServingEstimate& e,
                          const ServingFit& fit) {
-  return page(s, estimate_html(s, e, fit));
+  return page(s, estimate_html(s, e, fit) + figures_section(serving_json(s, e, fit)));
 }
 
 std::string serving_search_page(const ServingScenario& s, const ServingSearch& found,
@@ -159,19 +156,19 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
     html += section(unanswered_title(found), sentences(found.remedies));
     if (!found.nearest.empty()) {
       html += section("Nearest, simulated: none keeps what is asked",
-                      wide_table(serving_ranking(found.nearest)));
+                      table_html(serving_ranking(found.nearest)));
     }
   } else {
     const ServingCandidate& best = found.best.front();
     html += estimate_html(with_choice(s, best.choice), best.estimate, fit);
-    html += section("Ranking", wide_table(serving_ranking(found.best)));
+    html += section("Ranking", table_html(serving_ranking(found.best)));
   }
   if (!found.front.empty()) {
     html += section("Front: time a token against tokens/s a device",
-                    wide_table(serving_ranking(found.front)));
+                    table_html(serving_ranking(found.front)));
   }
   html += section("Search", sentences(search_sentences(s, found)));
-  return page(s, html);
+  return page(s, html + figures_section(serving_search_json(s, found, fit)));
 }
 
 }  // namespace planner
