@@ -80,7 +80,8 @@ TEST_CASE("pages of many points, scenarios and schedules have every figure") {
   for (const Case& one :
        {Case{"sweep tiny-gpt-cpu --over micro_batch=1,2,3", 14},
         Case{"sweep s.yaml --over cluster.devices=16,32", 14},
-        Case{"compare tiny-gpt-cpu --with plan.micro_batch=1 --with plan=auto", 150}})
+        Case{"compare tiny-gpt-cpu --with plan.micro_batch=1 --with plan=auto", 150},
+        Case{"simulate gpt3-6.7b-two-nodes --compare", 50}})
     check(one);
 }
 
