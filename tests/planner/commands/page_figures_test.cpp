@@ -104,4 +104,15 @@ TEST_CASE("the page of published runs has every figure, with --rows those of eac
   check_all_figures(nlohmann::ordered_json::parse(json.out), page.out, 60);
 }
 
+TEST_CASE("the index page of a batch has every figure of index.json") {
+  const Scratch scratch;
+  scratch.write("one.yaml", "command: evaluate\n" + scenario + "plan: {dp: 16, zero: 2}\n");
+  scratch.write("swept.yaml", "command: sweep --over zero=1,2\n" + scenario + "plan: {dp: 16}\n");
+  scratch.write("wrong.yaml", "model: none\n");
+  const auto done = run(words_of("batch one.yaml swept.yaml wrong.yaml --out r"), scratch);
+  REQUIRE(done.status == 4);
+  check_all_figures(nlohmann::ordered_json::parse(scratch.read("r/index.json")),
+                    scratch.read("r/index.html"), 15);
+}
+
 }  // namespace page_figures_test
