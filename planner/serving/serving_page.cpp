@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/page_style.hpp"
+#include "planner/page/svg_chart.hpp"
 #include "planner/report/html_table.hpp"
 #include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_bounds.hpp"
@@ -78,7 +77,7 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
     html += section("Where a token's time goes", table_html(token_table(e)));
     if (!s.plan.disaggregation) {
       const auto curve = load_curve(s, e.sizes);
-      html += section("Latency over load", load_svg(curve) + table_html(load_table(curve)));
+      html += section("Latency over load", load_chart(curve) + table_html(load_table(curve)));
     }
     html += section("Why", sentences(serving_reasons(s, e)));
   }
@@ -99,49 +98,25 @@ std::string page(const ServingScenario& s, const std::string& body) {
 
 }  // namespace
 
-std::string load_svg(const std::vector<costmodel::LoadPoint>& curve) {
+std::string load_chart(const std::vector<costmodel::LoadPoint>& curve) {
   if (curve.size() < 2) return "";
-  constexpr double width = 760, height = 300, left = 90, bottom = 50, top = 20, right = 20;
-  double most_rate = 0, most_time = 0;
+  Chart chart{.label = "time a token over output tokens a second",
+              .x_title = "output tokens/s",
+              .y_title = "time a token",
+              .x_names = {},
+              .x_values = {},
+              .y_text = [](double s) { return format_seconds(Seconds(s)); },
+              .lines = {{.colour = "compute", .name = "", .points = {}}}};
   for (const auto& point : curve) {
-    most_rate = std::max(most_rate, point.output_per_s);
-    most_time = std::max(most_time, point.tpot.value);
+    chart.x_values.push_back(point.output_per_s);
+    chart.x_names.push_back(costmodel::format_count(point.output_per_s));
+    chart.lines[0].points.push_back(
+        {.x = point.output_per_s,
+         .y = point.tpot.value,
+         .hover = fmt::format("{:.0f} in flight: {:.0f} tokens/s, {} a token", point.in_flight,
+                              point.output_per_s, format_seconds(point.tpot))});
   }
-  std::string line, dots;
-  for (const auto& point : curve) {
-    const double x = left + point.output_per_s / most_rate * (width - left - right);
-    const double y = height - bottom - point.tpot.value / most_time * (height - bottom - top);
-    line += fmt::format("{:.1f},{:.1f} ", x, y);
-    dots += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"currentColor\"><title>{:.0f} in "
-        "flight: "
-        "{:.0f} tokens/s, {} a token</title></circle>\n",
-        x, y, point.in_flight, point.output_per_s, format_seconds(point.tpot));
-  }
-  const auto label = [](double x, double y, const char* anchor, const std::string& text) {
-    return fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"currentColor\" "
-        "font-size=\"13\">{}</text>\n",
-        x, y, anchor, costmodel::html_text(text));
-  };
-  std::string svg = fmt::format(
-      "<div class=\"figure\"><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time a token "
-      "over "
-      "output tokens a second\">\n",
-      width, height);
-  svg += fmt::format(
-      "<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"currentColor\" opacity=\"0.5\"/>\n",
-      left, top, height - bottom, width - right);
-  svg += fmt::format(
-      "<polyline points=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"/>\n", line);
-  svg += dots;
-  svg += label(left - 8, top + 6, "end", format_seconds(Seconds(most_time)));
-  svg += label(left - 8, height - bottom, "end", "0");
-  svg += label(width - right, height - bottom + 20, "end",
-               fmt::format("{:.0f} output tokens/s", most_rate));
-  svg += label(left, height - bottom + 20, "start", "0");
-  svg += label(left + 8, top + 6, "start", "time a token");
-  return svg + "</svg></div>\n";
+  return chart_html(chart);
 }
 
 std::string serving_page(const ServingScenario& s, const ServingEstimate& e,
