@@ -6,8 +6,11 @@
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "planner/accuracy/json_accuracy.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/page/json_page.hpp"
+#include "planner/page/page_style.hpp"
 #include "planner/report/html_table.hpp"
 
 namespace planner {
@@ -112,8 +115,9 @@ std::string scorecard_html(const std::vector<ValidationRow>& rows, bool every_ro
   for (const auto& section : scorecard_sections(rows, card, {true, every_row})) {
     if (!section.table.rows.empty()) html += section_html(section);
   }
+  html += figures_section(validation_json(rows, kept), every_row ? "" : "rows");
   if (!notes.empty()) html += "<section>\n" + notes_html(notes) + "</section>\n";
-  return html_page("Predictions against published runs", html);
+  return html_page("Predictions against published runs", html, std::string(report_head()));
 }
 
 }  // namespace planner

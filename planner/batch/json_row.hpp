@@ -22,7 +22,8 @@ std::string index_row(const std::string& name, const std::string& command, JobSt
 // The lines together, {"scenarios": [...]} with counts by state.
 std::string index_json(const std::vector<std::string>& rows);
 
-// The same as a table for text, Markdown and CSV. `for_people`: fewer digits, units chosen to read.
+// The same as a table for text, Markdown and CSV, its last column the message. `for_people`: fewer
+// digits, units chosen to read.
 Table index_table(const std::vector<std::string>& rows, bool for_people);
 
 }  // namespace planner

@@ -20,7 +20,7 @@
 #include "costmodel/cli/terminal.hpp"
 #include "planner/batch/batch_jobs.hpp"
 #include "planner/batch/child.hpp"
-#include "planner/batch/index_page.hpp"
+#include "planner/batch/json_index_page.hpp"
 #include "planner/batch/json_journal.hpp"
 #include "planner/batch/json_row.hpp"
 #include "planner/commands/interruption.hpp"
@@ -51,6 +51,17 @@ void make_folder(const std::string& folder) {
     throw costmodel::ConfigError({folder, 0, 0}, "is not a folder and cannot be made one",
                                  "choose another --out");
   }
+}
+
+// The messages below the table, each on a line of its own: a column has no room for them.
+std::string messages_apart(Table& table) {
+  std::string lines;
+  for (auto& row : table.rows) {
+    if (!row.back().empty()) lines += costmodel::printable(row.front() + ": " + row.back()) + "\n";
+    row.pop_back();
+  }
+  table.columns.pop_back();
+  return lines.empty() ? "" : "\n" + lines;
 }
 
 class Batch {
@@ -91,10 +102,8 @@ class Batch {
       result.text = index_json(rows_);
     } else {
       Table table = index_table(rows_, format != Format::csv);
-      constexpr std::size_t widest = 90;  // a line of a terminal; the index has all of a message
-      for (auto& row : table.rows)
-        if (format == Format::text) row.back() = costmodel::shortened(row.back(), widest);
-      result.text = printed(table, format, width_);
+      const std::string messages = format == Format::text ? messages_apart(table) : "";
+      result.text = printed(table, format, width_) + messages;
     }
     result.warnings.push_back(fmt::format(
         "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; "
@@ -210,7 +219,7 @@ class Batch {
   void write_index() const {
     costmodel::write_file(folder_ + "/index.json", index_json(rows_));
     costmodel::write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
-    costmodel::write_file(folder_ + "/index.html", index_page(index_table(rows_, true)));
+    costmodel::write_file(folder_ + "/index.html", index_page(index_json(rows_)));
   }
 
   void tell() {

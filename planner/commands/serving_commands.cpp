@@ -9,7 +9,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
-#include "planner/report/html_table.hpp"
+#include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/serving/engine_launch.hpp"
 #include "planner/serving/json_serving.hpp"
@@ -145,7 +145,7 @@ CommandResult explain_serving(const Session& session) {
                                                              section_table(table, session.style);
   if (wants_page(session.options)) {
     const std::string heading = serving_heading(*s, {});
-    result.page = html_page(heading.substr(0, heading.find('\n')), table_html(table));
+    result.page = page_html(rows_json(table), heading.substr(0, heading.find('\n')), {});
   }
   return result;
 }

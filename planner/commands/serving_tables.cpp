@@ -10,7 +10,7 @@
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/scenario_words.hpp"
 #include "planner/commands/serving_commands.hpp"
-#include "planner/report/html_table.hpp"
+#include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/serving/serving_comparison.hpp"
 #include "planner/serving/serving_report.hpp"
@@ -136,8 +136,8 @@ CommandResult compare_serving(const Session& session) {
   CommandResult result;
   const Table rows = serving_comparison_rows(columns);
   if (wants_page(session.options)) {
-    result.page = html_page(fmt::format("{} scenarios of serving side by side", columns.size()),
-                            table_html(rows));
+    result.page = page_html(
+        rows_json(rows), fmt::format("{} scenarios of serving side by side", columns.size()), {});
   }
   switch (session.options.format) {
     case Format::json: result.text = rows_json(rows); break;

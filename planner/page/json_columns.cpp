@@ -8,6 +8,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/page/json_evaluation.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/report/html_table.hpp"
 
@@ -80,6 +81,7 @@ std::string figures(const Json& report, const Json& scenarios) {
   const Json& against = at(report, {"against_first"});
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const Json &e = scenarios[i], &interval = at(e, {"time", "interval_s"});
+    note_shown(at(e, {"memory", "fits"}));
     const bool known = interval.is_array() && interval.size() == 2;
     const bool told = i > 0 && against.is_array() && i <= against.size();
     const Json none, &other = told ? against[i - 1] : none;
@@ -111,7 +113,9 @@ std::string comparison_sections(const Json& report) {
   std::string html = reasons(report) + figures(report, scenarios) + times(scenarios) +
                      differing(report, scenarios);
   for (const Json& e : scenarios) {
-    html += folded(words(at(e, {"name"})), plan_section(e) + time_section(e) + memory_section(e) +
+    html += folded(words(at(e, {"name"})), tiles_html(e) + plan_section(e) + run_section(e) +
+                                               time_section(e) + memory_section(e) +
+                                               traffic_section(e) +
                                                section("Notes", sentences(at(e, {"notes"}))));
   }
   return html;

@@ -15,6 +15,8 @@
 
 namespace planner {
 
+bool is_result(std::string_view key) { return key == "m" || key == "output_tokens_per_s"; }
+
 bool is_served(const Json& point) { return point.contains("next_token_s"); }
 
 const char* time_key(const Json& point) {
@@ -179,7 +181,7 @@ std::vector<std::string> swept_axes(const Json& points) {
   if (!points.is_array() || points.empty() || !points.front().is_object()) return axes;
   std::size_t all = 1;
   for (const auto& [key, value] : points.front().items()) {
-    if (key == "m" || key == "output_tokens_per_s") break;  // the results
+    if (is_result(key)) break;
     axes.push_back(key);
     all *= values_of(points, key).size();
   }

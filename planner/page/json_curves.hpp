@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace planner {
@@ -20,6 +21,9 @@ std::string curves_section(const nlohmann::ordered_json& points);
 // second; else as above. `json`: what sweep prints. "" of more than two keys, or without an answer
 // that fits.
 std::string sweep_svg(const std::string& json);
+
+// Whether the results begin with that key of a point: before it stands what is swept, and dp.
+bool is_result(std::string_view key);
 
 // Whether a point is of a sweep of serving, and the key of its time: an iteration's, or a token's.
 bool is_served(const nlohmann::ordered_json& point);

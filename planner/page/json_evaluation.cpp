@@ -13,7 +13,9 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/report/html_table.hpp"
 
@@ -67,7 +69,9 @@ constexpr std::array plan_names{Name{"tp", "tensor parallel"},
                                 Name{"cp_comm", "exchange of context ranks"},
                                 Name{"stage_layers", "layers of the stages"},
                                 Name{"rank_order", "order of ranks"},
-                                Name{"micro_batches", "micro-batches a replica"}};
+                                Name{"micro_batches", "micro-batches a replica"},
+                                Name{"stages", "Each stage's own sizes"},
+                                Name{"replicas", "Each group of replicas"}};
 
 std::string percent(double part, double whole) {
   return fmt::format("{:.1f} %", whole > 0 ? 100 * part / whole : 0);
@@ -81,12 +85,28 @@ std::string legend_of(std::span<const Part> parts, std::string_view last = "") {
   return html + "</div>\n";
 }
 
-std::string plan_cell(const Json& value) {
+std::string plan_cell(const std::string& key, const Json& value) {
   if (value.is_null()) return "by stage";
-  if (value.is_number()) return count_figure(value);
-  if (value.is_array() && value.empty()) return "even";
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  return html_text(words(value));
+  return value.is_array() && value.empty() ? "even" : line_html(key, value);
+}
+
+std::string tile(const std::string& value, const std::string& name) {
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", value, name);
+}
+
+// What the run takes, where its tokens are known; and the share of the time that trains.
+std::string run_tiles(const Json& e) {
+  const Json &run = at(e, {"training_run"}), &usd = at(run, {"usd"}),
+             &days = at(run, {"days_with_failures"}), &trains = at(e, {"goodput", "fraction"});
+  std::string html;
+  if (days.is_number()) {
+    html += tile(keyed_figure("days", days),
+                 "with failures, for " + keyed_figure("tokens", at(run, {"tokens"})) + " tokens");
+  }
+  if (usd.is_number()) html += tile(keyed_figure("usd", usd), "for the device hours of the run");
+  if (trains.is_number())
+    html += tile(share_figure(trains), "goodput: the share of the time that trains");
+  return html;
 }
 
 }  // namespace
@@ -103,6 +123,7 @@ std::string verdict_html(const Json& e) {
   html += fmt::format(", {} TFLOP/s a device",
                       count_figure(at(e, {"throughput", "model_tflops_per_device"})));
   const Json& fits = at(e, {"memory", "fits"});
+  note_shown(fits);
   html += fmt::format(", {} of {} on the fullest stage: {}.",
                       bytes_figure(at(e, {"memory", "peak_bytes"})),
                       bytes_figure(at(e, {"memory", "capacity_bytes"})),
@@ -112,39 +133,46 @@ std::string verdict_html(const Json& e) {
 
 std::string tiles_html(const Json& e) {
   if (!at(e, {"time", "iteration_s"}).is_number()) return "";
-  const auto tile = [](const std::string& value, std::string_view name) {
-    return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", value, name);
-  };
+  const Json &throughput = at(e, {"throughput"}), &causal = at(throughput, {"causal"});
   const double peak = number_at(e, {"memory", "peak_bytes"}),
                capacity = number_at(e, {"memory", "capacity_bytes"});
+  const auto mfu_tile = [](const Json& counted, const char* how) {
+    return tile(share_figure(at(counted, {"mfu"})),
+                fmt::format("{}: {} TFLOP/s a device", how,
+                            count_figure(at(counted, {"model_tflops_per_device"}))));
+  };
   return "<div class=\"tiles\">\n" +
          tile(seconds_figure(at(e, {"time", "iteration_s"})), "an iteration") +
-         tile(count_figure(at(e, {"throughput", "tokens_per_s"})), "tokens a second") +
-         tile(share_figure(at(e, {"throughput", "mfu"})),
-              "MFU: attention in full, no recomputation") +
-         tile(share_figure(at(e, {"throughput", "hfu"})), "HFU: recomputation counts") +
+         tile(count_figure(at(throughput, {"tokens_per_s"})), "tokens a second") +
+         mfu_tile(throughput, "MFU, attention in full") +
+         (causal.is_object() ? mfu_tile(causal, "causal MFU, as Megatron-LM logs") : "") +
+         tile(share_figure(at(throughput, {"hfu"})), "HFU: recomputation counts") +
          tile(bytes_figure(at(e, {"memory", "peak_bytes"})),
               percent(peak, capacity) + " of the fullest device") +
          tile(share_figure(at(e, {"bubble_fraction"})), "bubble, of the slowest stage's work") +
-         "</div>\n";
+         run_tiles(e) + "</div>\n";
 }
 
 std::string plan_section(const Json& e) {
   const Json& plan = at(e, {"plan"});
   if (!plan.is_object()) return "";
-  std::string html = "<dl class=\"facts\">\n";
+  std::string facts, lists;
   for (const auto& [key, value] : plan.items()) {
-    if (key == "stages" || key == "replicas") continue;
     const auto named = std::ranges::find(plan_names, std::string_view(key), &Name::key);
-    html +=
-        fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n",
-                    named == plan_names.end() ? html_text(key) : named->words, plan_cell(value));
+    const std::string title = named == plan_names.end() ? title_of(key) : std::string(named->words);
+    if (value.is_array() && !value.empty() && value.front().is_object()) {
+      lists += folded(title, values_html(value));
+    } else {
+      facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title),
+                           plan_cell(key, value));
+    }
   }
-  html += "</dl>\n";
-  if (plan.contains("stages")) html += folded("Each stage's own sizes", rest_html(plan["stages"]));
-  if (plan.contains("replicas"))
-    html += folded("Each group of replicas", rest_html(plan["replicas"]));
-  return section("The plan", html);
+  return section("The plan", "<dl class=\"facts\">\n" + facts + "</dl>\n" + lists);
+}
+
+std::string run_section(const Json& e) {
+  return section("The training run", values_html(at(e, {"training_run"}))) +
+         section("Failures and checkpoints", values_html(at(e, {"goodput"})));
 }
 
 std::string time_bar(const Json& e, double full) {
@@ -300,27 +328,6 @@ std::string memory_bars(const Json& memory, const std::vector<Stages>& groups, d
   return html + "</div>\n" + legend_of(memory_parts, "line: what the device has");
 }
 
-std::string stage_table(const Json& memory, const Json& times, const std::vector<Stages>& groups) {
-  Table table{{{"stage"}, {"forward"}, {"backward"}, {"in flight"}}, {}};
-  for (const Part& part : memory_parts) table.columns.push_back({std::string(part.name)});
-  table.columns.push_back({"total, GiB"});
-  const bool unlike = !at(memory.front(), {"capacity_bytes"}).is_null();
-  if (unlike) table.columns.push_back({"of"});
-  for (const Stages& group : groups) {
-    const Json& stage = memory[group.fullest];
-    const bool timed = times.is_array() && group.fullest < times.size();
-    const Json time = timed ? times[group.fullest] : Json();
-    auto& row = table.rows.emplace_back();
-    row = {group.name(), seconds_figure(at(time, {"forward_s"})),
-           seconds_figure(at(time, {"backward_s"})),
-           count_figure(at(stage, {"in_flight_micro_batches"}))};
-    for (const Part& part : memory_parts) row.push_back(gib_figure(at(stage, {part.key})));
-    row.push_back(gib_figure(at(stage, {"total_bytes"})));
-    if (unlike) row.push_back(gib_figure(at(stage, {"capacity_bytes"})));
-  }
-  return table_of_html(table);
-}
-
 }  // namespace
 
 std::string memory_section(const Json& e) {
@@ -331,34 +338,17 @@ std::string memory_section(const Json& e) {
   std::string html = "<p class=\"note\">GiB on each device of a pipeline stage";
   if (groups.size() < all.size()) html += "; of neighbouring stages the fullest is drawn";
   html += ".</p>\n" + memory_bars(memory, groups, number_at(e, {"memory", "capacity_bytes"}));
-  html +=
-      folded("Every stage: time of one micro-batch, and memory", stage_table(memory, times, all));
+  html += folded("Every stage: memory", values_html(memory)) +
+          folded("Every stage: time of one micro-batch", values_html(times));
   return section("Memory by stage", html);
 }
 
 std::string traffic_section(const Json& e) {
-  constexpr std::array kinds{
-      std::pair{"all_reduce_bytes", "all-reduce"}, std::pair{"all_gather_bytes", "all-gather"},
-      std::pair{"reduce_scatter_bytes", "reduce-scatter"},
-      std::pair{"all_to_all_bytes", "all-to-all"}, std::pair{"send_bytes", "send"}};
-  const Json &stages = at(e, {"communication", "stages"}),
-             &most = at(e, {"communication", "per_device"});
-  if (!most.is_object()) return "";
-  Table table{{{"device of", false}}, {}};
-  for (const auto& [key, name] : kinds) table.columns.push_back({name});
-  const auto add = [&](const std::string& name, const Json& sent) {
-    auto& row = table.rows.emplace_back(std::vector{name});
-    for (const auto& [key, words] : kinds) row.push_back(bytes_figure(at(sent, {key})));
-  };
-  add("the stage that sends most", most);
-  if (stages.is_array()) {
-    for (const Stages& group : unlike_stages(stages, Json()))
-      add("stage " + group.name(), stages[group.first]);
-  }
-  const std::string body = table_of_html(table);
   constexpr std::size_t long_table = 12;
-  return section("Sent by each device in one iteration",
-                 table.rows.size() > long_table ? folded("By stage", body) : body);
+  const Json& stages = at(e, {"communication", "stages"});
+  const std::string table = values_html(stages);
+  return section("Sent by each device of a stage in one iteration",
+                 stages.size() > long_table ? folded("By stage", table) : table);
 }
 
 }  // namespace planner

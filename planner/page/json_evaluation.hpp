@@ -20,6 +20,8 @@ std::string hidden_bar(const nlohmann::ordered_json& evaluation, double full);
 std::string time_legend();
 
 std::string plan_section(const nlohmann::ordered_json& evaluation);
+// Days, dollars and energy of a run of so many tokens; failures and checkpoints.
+std::string run_section(const nlohmann::ordered_json& evaluation);
 std::string time_section(const nlohmann::ordered_json& evaluation);
 std::string memory_section(const nlohmann::ordered_json& evaluation);
 std::string traffic_section(const nlohmann::ordered_json& evaluation);

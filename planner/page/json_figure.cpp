@@ -8,6 +8,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_shown.hpp"
 
 namespace planner {
 
@@ -16,12 +17,18 @@ using costmodel::html_text;
 
 std::string figure(const Json& number, const std::function<std::string(double)>& shown) {
   if (!number.is_number()) return number.is_null() ? "–" : html_text(words(number));
-  return fmt::format("<data value=\"{}\">{}</data>", costmodel::json_line(number),
+  note_shown(number);
+  const std::string pointer = pointer_of(number);
+  return fmt::format("<data value=\"{}\"{}>{}</data>", costmodel::json_line(number),
+                     pointer.empty() ? "" : " data-pointer=\"" + html_text(pointer) + "\"",
                      html_text(shown(number.get<double>())));
 }
 
 std::string seconds_figure(const Json& seconds) {
-  return figure(seconds, [](double s) { return format_seconds(costmodel::Seconds(s)); });
+  return figure(seconds, [](double s) {
+    constexpr double hour = 3600;
+    return s < hour ? format_seconds(costmodel::Seconds(s)) : format_span(costmodel::Seconds(s));
+  });
 }
 
 std::string bytes_figure(const Json& bytes) {
@@ -38,9 +45,9 @@ std::string share_figure(const Json& fraction) {
 
 std::string count_figure(const Json& number) {
   return figure(number, [](double n) {
+    if (std::abs(n) >= 1e9) return costmodel::format_count(n);
     const bool whole = n == std::floor(n) || n >= 1000;
-    return whole && std::abs(n) < 1e15 ? costmodel::format_integer(std::llround(n))
-                                       : fmt::format("{:.4g}", n);
+    return whole ? costmodel::format_integer(std::llround(n)) : fmt::format("{:.4g}", n);
   });
 }
 
@@ -62,6 +69,7 @@ double number_at(const Json& json, std::initializer_list<const char*> keys) {
 }
 
 std::string words(const Json& value) {
+  if (!value.is_structured() && !value.is_number()) note_shown(value);  // a number is a figure
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_structured()) return costmodel::json_line(value);
   std::string text;

@@ -1,5 +1,6 @@
-// Numbers of a report's JSON as HTML: <data value="17.140302606851797">17.14 s</data>, the number's
-// own text beside what people read. A null is a dash.
+// Numbers of a report's JSON as HTML, the number's own text and its place next to what people read:
+// <data value="17.140302606851797" data-pointer="/time/iteration_s">17.14 s</data>. A null is a
+// dash.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,7 @@ std::string seconds_figure(const Json& seconds);
 std::string bytes_figure(const Json& bytes);
 std::string gib_figure(const Json& bytes);       // in GiB, without the unit
 std::string share_figure(const Json& fraction);  // in per cent
-std::string count_figure(const Json& number);    // "1,536", "119"
+std::string count_figure(const Json& number);    // "1,536", "119", "8.03 B"
 
 // The value under the keys, one below the other; null where there is none.
 const Json& at(const Json& json, std::initializer_list<const char*> keys);

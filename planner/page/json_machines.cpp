@@ -10,6 +10,8 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_key.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/page/svg_chart.hpp"
 #include "planner/report/html_table.hpp"
@@ -20,21 +22,10 @@ namespace {
 
 using costmodel::html_text;
 
-std::string plain_figure(const Json& number) {
-  return figure(number, [](double n) { return fmt::format("{:.3f}", n); });
-}
-
-std::string money_figure(const Json& number) {
-  return figure(number, [](double n) { return costmodel::format_count(n); });
-}
-
-std::string days_figure(const Json& number) {
-  return figure(number, [](double days) { return fmt::format("{:.1f}", days); });
-}
-
-// "" for a null.
-std::string told(const Json& number, std::string (*shown)(const Json&)) {
-  return number.is_null() ? "" : shown(number);
+// "" for what is not known.
+std::string cell(const Json& object, const char* key) {
+  const Json& number = at(object, {key});
+  return number.is_null() ? "" : keyed_figure(key, number);
 }
 
 std::string sizes_of(const Json& plan) {
@@ -120,14 +111,12 @@ std::string upgrades_section(const Json& report) {
     const double change = any ? number_at(gain, {"speedup"}) - 1 : 0;
     table.rows.push_back(
         {"<span class=\"told\">" + html_text(words(at(gain, {"upgrade"}))) + "</span>",
-         count_figure(at(gain, {"devices"})), told(at(gain, {"iteration_s"}), seconds_figure),
-         told(at(gain, {"speedup"}), plain_figure),
+         count_figure(at(gain, {"devices"})), cell(gain, "iteration_s"), cell(gain, "speedup"),
          any ? bar_svg({{change < 0 ? "bubble" : "reduction", std::abs(change), "speed-up"}}, full,
                        0, "speed-up")
              : "",
-         told(at(gain, {"speedup_per_cost"}), plain_figure),
-         told(at(gain, {"pays_up_to"}), plain_figure),
-         told(at(gain, {"pays_up_to_usd_per_device_hour"}), plain_figure),
+         cell(gain, "speedup_per_cost"), cell(gain, "pays_up_to"),
+         cell(gain, "pays_up_to_usd_per_device_hour"),
          at(gain, {"same_plan"}) == Json(true) ? "the same" : plan_or_reason(gain)});
   }
   return section("What an upgrade buys",
@@ -161,12 +150,14 @@ std::string device_front_section(const Json& report) {
   if (priced) table.columns.push_back({"$ a B tokens"});
   for (const char* title : {"GiB", "free"}) table.columns.push_back({title});
   table.columns.push_back({"plan", false});
-  for (const Json& point : front) {
+  for (const Json& point : points) {
+    note_shown(at(point, {"on_front"}));
+    if (at(point, {"on_front"}) != Json(true)) continue;
     auto& row = table.rows.emplace_back(std::vector<std::string>{
         count_figure(at(point, {"devices"})), seconds_figure(at(point, {"iteration_s"})),
         count_figure(at(point, {"tokens_per_s"})),
         count_figure(at(point, {"device_hours_per_billion_tokens"}))});
-    if (priced) row.push_back(money_figure(at(point, {"usd_per_billion_tokens"})));
+    if (priced) row.push_back(cell(point, "usd_per_billion_tokens"));
     row.insert(row.end(),
                {gib_figure(at(point, {"peak_bytes"})), gib_figure(at(point, {"headroom_bytes"})),
                 sizes_of(at(point, {"plan"}))});
@@ -188,13 +179,14 @@ std::string ladder_section(const Json& report) {
   for (const char* title : {"", "plan"}) table.columns.push_back({title, false});
   const Json& chosen = at(found, {"chosen"});
   for (const Json& rung : tried) {
+    note_shown(at(rung, {"keeps_limits"}));
     const Json& run = at(rung, {"training_run"});
     const Json& with_failures = at(run, {"days_with_failures"});
     days.push_back({{"devices", at(rung, {"devices"})}, {"days", with_failures}});
-    auto& row = table.rows.emplace_back(std::vector<std::string>{
-        count_figure(at(rung, {"devices"})), told(at(rung, {"iteration_s"}), seconds_figure),
-        told(with_failures, days_figure), told(at(run, {"device_hours"}), money_figure)});
-    if (priced) row.push_back(told(at(run, {"usd"}), money_figure));
+    auto& row = table.rows.emplace_back(
+        std::vector<std::string>{count_figure(at(rung, {"devices"})), cell(rung, "iteration_s"),
+                                 cell(run, "days_with_failures"), cell(run, "device_hours")});
+    if (priced) row.push_back(cell(run, "usd"));
     row.push_back(at(rung, {"devices"}) == chosen            ? "<b>chosen</b>"
                   : at(rung, {"keeps_limits"}) == Json(true) ? "keeps it"
                                                              : "");

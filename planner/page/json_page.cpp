@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -16,6 +15,7 @@
 #include "planner/page/json_points.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_search.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/json_tornado.hpp"
 #include "planner/page/page_style.hpp"
 #include "planner/page/timeline_picture.hpp"
@@ -27,43 +27,6 @@ namespace planner {
 namespace {
 
 using costmodel::html_text;
-
-// Keys that have a section, of a search and of an evaluated plan.
-constexpr std::array<std::string_view, 26> known_keys{"scenario",
-                                                      "searched",
-                                                      "best",
-                                                      "certificate",
-                                                      "interrupted",
-                                                      "cause",
-                                                      "reason",
-                                                      "reasons",
-                                                      "strategies",
-                                                      "one_step_away",
-                                                      "front",
-                                                      "plans",
-                                                      "obstacles",
-                                                      "remedies",
-                                                      "notes",
-                                                      "plan",
-                                                      "time",
-                                                      "throughput",
-                                                      "memory",
-                                                      "communication",
-                                                      "bubble_fraction",
-                                                      "probability_faster_than_best",
-                                                      "device_front",
-                                                      "sensitivity",
-                                                      "upgrades",
-                                                      "devices"};
-
-// What no section shows.
-std::string other_keys(const Json& report) {
-  if (!report.is_object()) return section("Report", rest_html(report));
-  Json rest = Json::object();
-  for (const auto& [key, value] : report.items())
-    if (std::ranges::find(known_keys, std::string_view(key)) == known_keys.end()) rest[key] = value;
-  return rest.empty() ? "" : section("Further figures", rest_html(rest));
-}
 
 std::string sources(const costmodel::Scenario& s) {
   std::string html = "<dl class=\"facts\">\n";
@@ -104,8 +67,10 @@ std::string lead_of(const std::string& verdict, const std::string& how) {
 std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
                       const costmodel::Timeline& timeline) {
   const Json report = parsed(json);
+  const ShownValues shown(report);
   const Json& plans = at(report, {"plans"});
   const Json& best = plans.is_array() && !plans.empty() ? plans.front() : report;
+  for (const Json* named : {&report, &best}) note_shown(at(*named, {"scenario"}));  // by sources()
   const std::string about = heading(scenario, {});
   const std::string title = about.substr(0, about.find('\n'));
   std::string how = about.substr(std::min(about.size(), title.size() + 1));
@@ -113,13 +78,14 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
   std::string html =
       lead_of(verdict_html(best) + (report.is_object() ? proof_html(report) : std::string()), how);
   html += ladder_section(report) + tiles_html(best) + failure_sections(report) +
-          plan_section(best) + time_section(best) +
+          plan_section(best) + run_section(best) + time_section(best) +
           section("The schedule", timeline_html(timeline)) + memory_section(best) +
           reasons_section(report) + steps_section(report) + plans_section(report) +
           front_section(report) + device_front_section(report) + sensitivity_section(report) +
-          upgrades_section(report) + traffic_section(best) + search_section(report) +
-          other_keys(report);
-  const std::string notes = best.is_object() ? sentences(at(best, {"notes"})) : "";
+          upgrades_section(report) + traffic_section(best) + search_section(report);
+  const std::string notes = sentences(at(best, {"notes"}));
+  if (&best != &report) html += section("Further figures of the plan", rest_html(best));
+  html += section(report.is_object() ? "Further figures" : "Report", rest_html(report));
   html += section("Assumptions and sources", notes + sources(scenario));
   return html_page(title, html, std::string(report_head()));
 }
@@ -127,11 +93,20 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
 std::string page_html(const std::string& json, const std::string& title,
                       const std::vector<std::string>& notes) {
   const Json report = parsed(json);
-  const std::string sections = points_section(report) + comparison_sections(report);
+  const ShownValues shown(report);
   std::string html = lead_of(points_verdict(report), "");
-  html += sections.empty() ? other_keys(report) : sections;
+  const std::string sections = points_section(report) + comparison_sections(report);
+  html += sections + section(sections.empty() ? "Report" : "Further figures", rest_html(report));
   html += section("Notes", sentences(notes));
-  return html_page(title, html, std::string(report_head()));
+  return html_page(title, html,  // tables of many columns
+                   std::string(report_head()) + "<style>main{max-width:1360px}</style>\n");
+}
+
+std::string figures_section(const std::string& json, const std::string& without) {
+  const Json report = parsed(json);
+  const ShownValues shown(report);
+  note_shown(at(report, {without.c_str()}));
+  return section("All figures", folded("As in the JSON", rest_html(report)));
 }
 
 }  // namespace planner

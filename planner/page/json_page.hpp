@@ -18,4 +18,8 @@ std::string page_html(const std::string& json, const costmodel::Scenario& scenar
 std::string page_html(const std::string& json, const std::string& title,
                       const std::vector<std::string>& notes);
 
+// A section with every figure of a report, for a page that is not made of its JSON. `without`: a
+// key that is left out.
+std::string figures_section(const std::string& json, const std::string& without = "");
+
 }  // namespace planner

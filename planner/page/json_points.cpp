@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -13,7 +12,9 @@
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/report/html_table.hpp"
 
@@ -22,29 +23,6 @@ namespace planner {
 namespace {
 
 using costmodel::html_text;
-
-// The keys of a point that are results, the last of devices that are swept; before them stand those
-// that are swept, and dp.
-struct Result {
-  std::string_view key;
-  const char* title;
-  std::string (*shown)(const Json&);
-};
-constexpr std::array results{Result{"m", "micro-batches", &count_figure},
-                             Result{"iteration_s", "iteration", &seconds_figure},
-                             Result{"tokens_per_s", "tokens/s", &count_figure},
-                             Result{"mfu", "MFU", &share_figure},
-                             Result{"bubble", "bubble", &share_figure},
-                             Result{"peak_gib", "GiB", &count_figure},
-                             Result{"speedup", "speed-up", &count_figure},
-                             Result{"efficiency", "efficiency", &share_figure},
-                             Result{"output_tokens_per_s", "output tokens/s", &count_figure},
-                             Result{"per_device", "a device", &count_figure},
-                             Result{"first_token_s", "first token", &seconds_figure},
-                             Result{"next_token_s", "a token", &seconds_figure},
-                             Result{"answer_s", "answer", &seconds_figure},
-                             Result{"usd_per_m", "dollars/M", &count_figure},
-                             Result{"weights_gib", "GiB weights", &count_figure}};
 
 bool is_sweep(const Json& report) {
   return report.is_array() && !report.empty() && std::ranges::all_of(report, [](const Json& point) {
@@ -72,7 +50,7 @@ const Json* fastest(const Json& points) {
 std::vector<std::string> swept_keys(const Json& point) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : point.items()) {
-    if (std::ranges::find(results, std::string_view(key), &Result::key) != results.end()) break;
+    if (is_result(key)) break;
     keys.push_back(key);
   }
   return keys;
@@ -110,38 +88,31 @@ std::string points_section(const Json& report) {
   const Json* best = fastest(report);
   double full = 0;
   for (const Json& point : report) full = std::max(full, time_of(point));
-  const auto keys = swept_keys(report.front());
+  const std::string time = time_key(report.front());
+  std::vector<std::string> keys;
   Table table;
-  for (const auto& key : keys) table.columns.push_back({key});
-  const auto told = [&](const Result& result) {
-    return report.front().contains(std::string(result.key));
-  };
-  for (const Result& result : results) {
-    if (!told(result)) continue;
-    table.columns.push_back({result.title});
-    if (result.key == time_key(report.front())) table.columns.push_back({"", false});
+  for (const auto& [key, value] : report.front().items()) {
+    if (key == "fits" || key == "knee" || key == "error")
+      continue;  // see the last column, the curve
+    keys.push_back(key);
+    table.columns.push_back({title_of(key), key != "plan"});
+    if (key == time) table.columns.push_back({"", false});
   }
-  const bool plans = report.front().contains("plan");
-  if (plans) table.columns.push_back({"plan", false});
   table.columns.push_back({"", false});
   for (std::size_t i = 0; i < std::min(most, report.size()); ++i) {
     const Json& point = report[i];
     auto& row = table.rows.emplace_back();
-    for (const auto& key : keys) row.push_back(html_text(words(at(point, {key.c_str()}))));
-    for (const Result& result : results) {
-      if (!told(result)) continue;
-      const std::string shown = result.shown(at(point, {result.key.data()}));
-      const bool time = result.key == time_key(point);
-      row.push_back(time && &point == best ? "<b>" + shown + "</b>" : shown);
-      if (time) {
-        const std::string_view colour = &point == best ? "reduction"
-                                        : fits(point)  ? "compute"
-                                                       : "bubble";
-        row.push_back(bar_svg({{colour, time_of(point), "time"}}, full, 0, "time"));
-      }
-    }
-    if (plans) {
-      row.push_back("<span class=\"told\">" + html_text(words(at(point, {"plan"}))) + "</span>");
+    for (const char* key : {"fits", "knee"}) note_shown(at(point, {key}));
+    for (const std::string& key : keys) {
+      const std::string shown = line_html(key, at(point, {key.c_str()}));
+      row.push_back(key == "plan"                   ? "<span class=\"told\">" + shown + "</span>"
+                    : key == time && &point == best ? "<b>" + shown + "</b>"
+                                                    : shown);
+      if (key != time) continue;
+      const std::string_view colour = &point == best ? "reduction"
+                                      : fits(point)  ? "compute"
+                                                     : "bubble";
+      row.push_back(bar_svg({{colour, time_of(point), "time"}}, full, 0, "time"));
     }
     row.push_back(verdict_cell(point));
   }

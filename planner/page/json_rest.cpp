@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_key.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/report/html_table.hpp"
 
 namespace planner {
@@ -16,18 +19,32 @@ namespace {
 
 using costmodel::html_text;
 
-constexpr std::size_t most_rows = 500, most_columns = 40, longest_cell = 400;
-constexpr int deepest = 6;
+constexpr std::size_t most_rows = 500, most_columns = 40, longest_text = 2000, longest_name = 60,
+                      most_members = 2;
+constexpr int deepest = 8;
 
-std::string short_words(const Json& value) {
-  return html_text(costmodel::shortened(words(value), longest_cell));
+enum class Extent { all, rest };
+
+bool is_wanted(const Json& value, Extent extent) {
+  if (value.empty() || value == Json("")) return false;  // a null is empty too
+  return extent == Extent::all || !is_shown(value);
 }
 
-// Its number's own text, for a program; else text.
-std::string cell(const Json& value) {
-  if (value.is_number())
-    return figure(value, [&](double) { return costmodel::shortened(words(value), 24); });
-  return value.is_null() ? "" : short_words(value);
+// A number, a flag or a name: no sentence.
+bool is_short(const Json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>().size() <= longest_name;
+  return !value.is_structured();
+}
+
+bool is_short_list(const Json& value) {
+  return value.is_array() && std::ranges::all_of(value, &is_short);
+}
+
+bool has_one_line(const Json& value) {
+  if (!value.is_object()) return !value.is_structured() || is_short_list(value);
+  return value.size() <= most_members && std::ranges::all_of(value, [](const Json& item) {
+           return is_short(item) || is_short_list(item);
+         });
 }
 
 std::string cut_note(std::size_t all) {
@@ -36,64 +53,115 @@ std::string cut_note(std::size_t all) {
                      all);
 }
 
-std::string rows_table(const Json& rows) {
-  Table table;
+std::string rows_table(const Json& array, Extent extent) {
+  std::vector<const Json*> rows;
+  for (const Json& row : array)
+    if (is_wanted(row, extent)) rows.push_back(&row);
+  const std::size_t all = rows.size();
+  rows.resize(std::min(all, most_rows));
   std::vector<std::string> keys;
   std::set<std::string> seen;
-  const std::size_t shown = std::min(rows.size(), most_rows);
-  for (std::size_t i = 0; i < shown; ++i) {
-    for (const auto& [key, value] : rows[i].items())
+  for (const Json* row : rows) {
+    const bool named = row->front().is_string();
+    for (const auto& [key, value] : row->items()) {
+      if (!is_wanted(value, extent) && !(named && &value == &row->front())) continue;
       if (keys.size() < most_columns && seen.insert(key).second) keys.push_back(key);
+    }
   }
-  for (const auto& key : keys) {
-    const bool numbers = std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
-      const auto found = row.find(key);
-      return found != row.end() && found->is_number();
-    });
-    table.columns.push_back({key, numbers});
+  Table table;
+  const bool numbered = std::ranges::none_of(rows, [](const Json* row) {
+    return row->front().is_string();  // its name
+  });
+  if (numbered) table.columns.push_back({"#"});
+  for (const std::string& key : keys) {
+    table.columns.push_back({title_of(key), std::ranges::any_of(rows, [&](const Json* row) {
+                               return at(*row, {key.c_str()}).is_number();
+                             })});
   }
-  for (std::size_t i = 0; i < shown; ++i) {
-    auto& row = table.rows.emplace_back();
-    for (const auto& key : keys) row.push_back(rows[i].contains(key) ? cell(rows[i][key]) : "");
+  for (const Json* row : rows) {
+    auto& cells = table.rows.emplace_back();
+    if (numbered) cells.push_back(fmt::format("{}", row - &array.front()));
+    for (const std::string& key : keys) {
+      const Json& value = at(*row, {key.c_str()});
+      cells.push_back(value.is_null() ? "" : line_html(key, value));
+    }
   }
-  return table_of_html(table) + cut_note(rows.size());
+  return table_of_html(table) + cut_note(all);
 }
 
-std::string value_html(const Json& value, int depth);
+std::string value_html(const Json& value, Extent extent, int depth);
 
-std::string object_html(const Json& object, int depth) {
+std::string object_html(const Json& object, Extent extent, int depth) {
   std::string facts, inner;
-  std::size_t told = 0;
+  std::size_t count = 0;
   for (const auto& [key, value] : object.items()) {
-    if (++told > most_rows) break;
-    if (value.is_structured() && !value.empty() && depth < deepest) {
-      inner += folded(key, value_html(value, depth + 1));
+    if (!is_wanted(value, extent)) continue;
+    if (++count > most_rows) break;
+    if (has_one_line(value) || depth >= deepest) {
+      facts += fmt::format(
+          "<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title_of(key)),
+          depth < deepest ? line_html(key, value) : html_text(costmodel::shortened(words(value))));
     } else {
-      facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(key), cell(value));
+      inner += folded(title_of(key), value_html(value, extent, depth + 1));
     }
   }
   if (!facts.empty()) facts = "<dl class=\"facts\">\n" + facts + "</dl>\n";
-  return facts + inner + cut_note(object.size());
+  return facts + inner + (count > most_rows ? cut_note(object.size()) : "");
 }
 
-std::string array_html(const Json& array) {
-  const auto is_row = [](const Json& item) { return item.is_object(); };
-  if (std::all_of(array.begin(), array.end(), is_row)) return rows_table(array);
+// "2 llama-3-8b": an object of a list by its place, and by its name where it begins with one.
+std::string name_of(const Json& object, std::size_t index) {
+  const std::string place = fmt::format("{}", index + 1);
+  const bool named = !object.empty() && object.front().is_string();
+  return named ? place + " " + words(object.front()) : place;
+}
+
+std::string array_html(const Json& array, Extent extent, int depth) {
+  const auto is_row = [](const Json& item) {
+    return item.is_object() && std::ranges::all_of(item, &has_one_line);
+  };
+  if (std::ranges::all_of(array, is_row)) return rows_table(array, extent);
   std::string html = "<ul>\n";
-  for (std::size_t i = 0; i < std::min(array.size(), most_rows); ++i)
-    html += "<li>" + short_words(array[i]) + "</li>\n";
+  for (std::size_t i = 0; i < std::min(array.size(), most_rows); ++i) {
+    const Json& item = array[i];
+    if (!is_wanted(item, extent)) continue;
+    if (item.is_object() && depth < deepest) {
+      const std::string name = name_of(item, i);  // first: the object need not repeat it
+      html += "<li>" + folded(name, object_html(item, extent, depth + 1)) + "</li>\n";
+    } else {
+      html += "<li>" + line_html("", item) + "</li>\n";
+    }
+  }
   return html + "</ul>\n" + cut_note(array.size());
 }
 
-std::string value_html(const Json& value, int depth) {
-  if (value.empty()) return "";
-  if (value.is_object()) return object_html(value, depth);
-  if (value.is_array()) return array_html(value);
-  return "<p>" + cell(value) + "</p>\n";
+std::string value_html(const Json& value, Extent extent, int depth) {
+  if (!is_wanted(value, extent)) return "";
+  if (value.is_object()) return object_html(value, extent, depth);
+  if (value.is_array()) return array_html(value, extent, depth);
+  return "<p>" + line_html("", value) + "</p>\n";
 }
 
 }  // namespace
 
-std::string rest_html(const Json& value) { return value_html(value, 0); }
+std::string values_html(const Json& value) { return value_html(value, Extent::all, 0); }
+std::string rest_html(const Json& value) { return value_html(value, Extent::rest, 0); }
+
+std::string line_html(std::string_view key, const Json& value) {
+  if (value.is_number()) return keyed_figure(key, value);
+  if (value.is_null()) return "–";
+  if (value.is_boolean()) {
+    note_shown(value);
+    return value.get<bool>() ? "yes" : "no";
+  }
+  if (value.is_string()) return html_text(costmodel::shortened(words(value), longest_text));
+  std::string html;
+  for (const auto& [name, item] : value.items()) {
+    if (!html.empty()) html += ", ";
+    html += value.is_object() ? html_text(title_of(name)) + " " + line_html(name, item)
+                              : line_html(key, item);
+  }
+  return html;
+}
 
 }  // namespace planner

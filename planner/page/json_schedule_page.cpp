@@ -10,6 +10,8 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/page/json_figure.hpp"
+#include "planner/page/json_rest.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/page_style.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/page/timeline_picture.hpp"
@@ -27,6 +29,7 @@ namespace {
 constexpr int most_ranks = 16;  // drawn of each
 
 std::string remark(const Json& row) {
+  for (const char* key : {"offered", "fits"}) note_shown(at(row, {key}));
   std::string text = at(row, {"offered"}) == Json(false) ? "not offered by the stack" : "";
   if (at(row, {"fits"}) == Json(false))
     text += std::string(text.empty() ? "" : ", ") + "<span class=\"bad\">does not fit</span>";
@@ -53,7 +56,7 @@ std::string table_section(const Json& rows) {
     if (at(row, {"refused"}).is_string()) continue;
     const double bubble = number_at(row, {"bubble_fraction"});
     table.rows.push_back(
-        {html_text(words(at(row, {"schedule"}))), words(at(row, {"vpp"})),
+        {html_text(words(at(row, {"schedule"}))), count_figure(at(row, {"vpp"})),
          seconds_figure(at(row, {"iteration_s"})), seconds_figure(at(row, {"pipeline_s"})),
          figure(at(row, {"bubble_fraction"}),
                 [](double share) { return fmt::format("{:.2f} %", 100 * share); }),
@@ -65,8 +68,9 @@ std::string table_section(const Json& rows) {
          remark(row)});
   }
   return section("Side by side",
-                 "<p class=\"note\">Bubble: of the slowest stage's work. Peak and micro-batches in "
-                 "flight: of the fullest rank.</p>\n" +
+                 "<p class=\"note\">" + html_text(schedule_times_note()) +
+                     " Bubble: of the slowest stage's work. Peak and micro-batches in flight: of "
+                     "the fullest rank.</p>\n" +
                      table_of_html(table));
 }
 
@@ -93,7 +97,7 @@ Seconds scale_of(const std::vector<ComparedSchedule>& schedules) {
 
 std::string drawing_title(const ComparedSchedule& one, Seconds scale) {
   std::string text =
-      fmt::format("{}: {}, bubble {:.2f} %", one.name, format_seconds(one.timeline.end()),
+      fmt::format("{}: {}, bubble {:.2f} %", one.name, format_seconds(one.estimate.iteration),
                   100 * one.estimate.bubble_fraction);
   if (one.timeline.ranks > most_ranks) text += fmt::format(", the first {} ranks", most_ranks);
   if (one.timeline.end() > scale) text += ", cut off at the right";
@@ -137,15 +141,19 @@ std::string schedule_page(const std::string& json, const std::vector<ComparedSch
                           const costmodel::ParallelPlan& plan) {
   const Json report = Json::parse(json, nullptr, false);
   SHARDPLAN_CHECK(!report.is_discarded());
+  const ShownValues shown(report);
   const Json& rows = at(report, {"schedules"});
   const std::string about = heading(scenario, {});
   const std::string title = about.substr(0, about.find('\n'));
   std::string how = about.substr(std::min(about.size(), title.size() + 1));
   if (how.ends_with('\n')) how.pop_back();
-  const std::string html =
+  std::string html =
       fmt::format("<p class=\"verdict\">{}</p>\n<p class=\"lead\">{}<br>{}</p>\n",
-                  html_text(verdict(schedules)), html_text(how), html_text(to_string(plan))) +
-      table_section(rows) + drawings(schedules) + refused_section(rows);
+                  html_text(verdict(schedules)), html_text(how), html_text(to_string(plan)));
+  html += table_section(rows);
+  html += drawings(schedules);
+  html += refused_section(rows);
+  html += section("Further figures", rest_html(report));
   return html_page(title, html, std::string(report_head()));
 }
 

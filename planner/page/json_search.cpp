@@ -10,6 +10,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_rest.hpp"
+#include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/report/html_table.hpp"
 
@@ -110,6 +111,7 @@ std::string steps_section(const Json& report) {
       {{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}}, {}};
   for (const Json& step : steps) {
     const bool fits = at(step, {"fits"}) != Json(false);
+    note_shown(at(step, {"fits"}));
     const bool inside = number_at(step, {"peak_bytes"}) <= capacity;
     table.rows.push_back(
         {html_text(words(at(step, {"knob"}))), html_text(words(at(step, {"change"}))),
@@ -141,7 +143,7 @@ std::string plans_section(const Json& report) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Json &plan = plans[i], &interval = at(plan, {"time", "interval_s"});
     const bool known = interval.is_array() && interval.size() == 2;
-    const Json &low = known ? interval[0] : Json(), &high = known ? interval[1] : Json();
+    const Json none, &low = known ? interval[0] : none, &high = known ? interval[1] : none;
     const double time = number_at(plan, {"time", "iteration_s"});
     std::vector<std::string> row{fmt::format("{}", i + 1),
                                  seconds_figure(at(plan, {"time", "iteration_s"})),
@@ -192,17 +194,12 @@ std::string front_section(const Json& report) {
 }
 
 std::string search_section(const Json& report) {
-  Json searched = at(report, {"searched"});
+  const Json& searched = at(report, {"searched"});
   if (!searched.is_object()) return "";
-  searched.erase("seconds");  // of the machine that searched: the page is the same on any
-  std::string html = rest_html(searched);
-  html += sentences(at(report, {"strategies", "notes"})) + sentences(at(report, {"notes"}));
-  if (report.contains("strategies")) {
-    Json others = report["strategies"];
-    others.erase("notes");
-    html += folded("Each search", rest_html(others));
-  }
-  return section("What was searched", html);
+  note_shown(at(searched, {"seconds"}));  // not shown: the page is the same on any machine
+  return section("What was searched", rest_html(searched) +
+                                          sentences(at(report, {"strategies", "notes"})) +
+                                          sentences(at(report, {"notes"})));
 }
 
 }  // namespace planner

@@ -53,7 +53,7 @@ std::string break_even(const Json& input, const std::string& unit) {
 }
 
 // Those with less effect stand in a sentence.
-bool is_shown(const Json& input) {
+bool has_row(const Json& input) {
   constexpr double shown = 5e-4;  // of the iteration
   return number_at(input, {"effect"}) >= shown || at(input, {"below"}).is_object() ||
          at(input, {"above"}).is_object();
@@ -81,7 +81,7 @@ std::string sensitivity_section(const Json& report) {
               {}};
   if (searched) table.columns.push_back({"best plan", false});
   for (const Json& input : inputs) {
-    if (!is_shown(input)) continue;
+    if (!has_row(input)) continue;
     const std::string unit = words(at(input, {"unit"}));
     auto& row = table.rows.emplace_back(std::vector<std::string>{
         fmt::format("<span class=\"told\" title=\"{}\">{}</span>",

@@ -73,7 +73,7 @@ text-align:center}.heat .below{grid-column:2;margin-top:4px}
 .facts div{display:flex;justify-content:space-between;gap:12px;border-bottom:1px solid var(--line)}
 .facts dt{color:var(--dim)}.facts dd{margin:0;text-align:right;max-width:75%;overflow-wrap:break-word;
 font-variant-numeric:tabular-nums}
-.facts+ul,ul+.facts{margin-top:10px}.facts+.note{margin-top:8px}
+.facts+ul,ul+.facts{margin-top:10px}.facts+.note{margin-top:8px}.facts+.chart{margin-top:14px}
 .tiles{grid-template-columns:repeat(auto-fit,minmax(155px,1fr))}.tile b{font-size:22px}
 section p{margin:0 0 10px}section ul{margin:0;padding-left:20px}section li{overflow-wrap:anywhere}
 details details,section details{margin-top:10px}section details summary{font-size:14px}

@@ -171,10 +171,16 @@ std::string chart_note(const costmodel::Timeline& timeline, int columns) {
       each);
 }
 
+std::string schedule_times_note() {
+  return "Iteration: from the first start to the last end; where ranks do not wait for one another "
+         "between iterations, the longest time of one rank, and the drawing is longer than that.";
+}
+
 std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules, std::size_t width) {
   std::string text = to_text(table_of(schedules), 2, width);
   for (const ComparedSchedule& one : schedules)
     if (!one.refused.empty()) text += fmt::format("  {}: {}\n", one.name, one.refused);
+  text += "\n" + schedule_times_note() + "\n";
   return text + charts(schedules, chart_columns(width));
 }
 

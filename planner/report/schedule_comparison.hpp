@@ -30,6 +30,9 @@ struct ComparedSchedule {
 std::vector<ComparedSchedule> compared_schedules(const costmodel::Scenario& scenario,
                                                  const costmodel::ParallelPlan& plan);
 
+// What the times of the table and of the charts are: one definition for text and page.
+std::string schedule_times_note();
+
 // The charts are as wide as lines may be, and at most 100 columns.
 std::string schedule_comparison(const std::vector<ComparedSchedule>& schedules,
                                 std::size_t width = costmodel::unlimited_width);

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "planner/page/json_figure.hpp"
+#include "planner/page/json_page.hpp"
+#include "planner/page/page_style.hpp"
+#include "planner/page/svg_chart.hpp"
 #include "planner/report/html_table.hpp"
+#include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_report.hpp"
@@ -24,14 +27,6 @@ namespace {
 std::string tile(const std::string& value, const std::string& name) {
   return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n",
                      costmodel::html_text(value), costmodel::html_text(name));
-}
-
-std::string section(const std::string& title, const std::string& body) {
-  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", costmodel::html_text(title), body);
-}
-
-std::string wide_table(const Table& table) {
-  return "<div class=\"wide\">" + table_html(table) + "</div>\n";
 }
 
 std::string sentences(const std::vector<std::string>& lines) {
@@ -79,10 +74,10 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
   std::string html = tiles_of(s, e, fit);
   if (e.fits) {
-    html += section("Where a token's time goes", wide_table(token_table(e)));
+    html += section("Where a token's time goes", table_html(token_table(e)));
     if (!s.plan.disaggregation) {
       const auto curve = load_curve(s, e.sizes);
-      html += section("Latency over load", load_svg(curve) + wide_table(load_table(curve)));
+      html += section("Latency over load", load_chart(curve) + table_html(load_table(curve)));
     }
     html += section("Why", sentences(serving_reasons(s, e)));
   }
@@ -97,59 +92,36 @@ std::string page(const ServingScenario& s, const std::string& body) {
   const std::size_t end = heading.find('\n');
   const std::string lead = heading.substr(end + 1, heading.size() - end - 2);  // without its end
   return html_page(heading.substr(0, end),
-                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body);
+                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body,
+                   std::string(report_head()));
 }
 
 }  // namespace
 
-std::string load_svg(const std::vector<costmodel::LoadPoint>& curve) {
+std::string load_chart(const std::vector<costmodel::LoadPoint>& curve) {
   if (curve.size() < 2) return "";
-  constexpr double width = 760, height = 300, left = 90, bottom = 50, top = 20, right = 20;
-  double most_rate = 0, most_time = 0;
+  Chart chart{.label = "time a token over output tokens a second",
+              .x_title = "output tokens/s",
+              .y_title = "time a token",
+              .x_names = {},
+              .x_values = {},
+              .y_text = [](double s) { return format_seconds(Seconds(s)); },
+              .lines = {{.colour = "compute", .name = "", .points = {}}}};
   for (const auto& point : curve) {
-    most_rate = std::max(most_rate, point.output_per_s);
-    most_time = std::max(most_time, point.tpot.value);
+    chart.x_values.push_back(point.output_per_s);
+    chart.x_names.push_back(costmodel::format_count(point.output_per_s));
+    chart.lines[0].points.push_back(
+        {.x = point.output_per_s,
+         .y = point.tpot.value,
+         .hover = fmt::format("{:.0f} in flight: {:.0f} tokens/s, {} a token", point.in_flight,
+                              point.output_per_s, format_seconds(point.tpot))});
   }
-  std::string line, dots;
-  for (const auto& point : curve) {
-    const double x = left + point.output_per_s / most_rate * (width - left - right);
-    const double y = height - bottom - point.tpot.value / most_time * (height - bottom - top);
-    line += fmt::format("{:.1f},{:.1f} ", x, y);
-    dots += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"currentColor\"><title>{:.0f} in "
-        "flight: "
-        "{:.0f} tokens/s, {} a token</title></circle>\n",
-        x, y, point.in_flight, point.output_per_s, format_seconds(point.tpot));
-  }
-  const auto label = [](double x, double y, const char* anchor, const std::string& text) {
-    return fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"currentColor\" "
-        "font-size=\"13\">{}</text>\n",
-        x, y, anchor, costmodel::html_text(text));
-  };
-  std::string svg = fmt::format(
-      "<div class=\"figure\"><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"time a token "
-      "over "
-      "output tokens a second\">\n",
-      width, height);
-  svg += fmt::format(
-      "<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"currentColor\" opacity=\"0.5\"/>\n",
-      left, top, height - bottom, width - right);
-  svg += fmt::format(
-      "<polyline points=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"/>\n", line);
-  svg += dots;
-  svg += label(left - 8, top + 6, "end", format_seconds(Seconds(most_time)));
-  svg += label(left - 8, height - bottom, "end", "0");
-  svg += label(width - right, height - bottom + 20, "end",
-               fmt::format("{:.0f} output tokens/s", most_rate));
-  svg += label(left, height - bottom + 20, "start", "0");
-  svg += label(left + 8, top + 6, "start", "time a token");
-  return svg + "</svg></div>\n";
+  return chart_html(chart);
 }
 
 std::string serving_page(const ServingScenario& s, const ServingEstimate& e,
                          const ServingFit& fit) {
-  return page(s, estimate_html(s, e, fit));
+  return page(s, estimate_html(s, e, fit) + figures_section(serving_json(s, e, fit)));
 }
 
 std::string serving_search_page(const ServingScenario& s, const ServingSearch& found,
@@ -159,19 +131,19 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
     html += section(unanswered_title(found), sentences(found.remedies));
     if (!found.nearest.empty()) {
       html += section("Nearest, simulated: none keeps what is asked",
-                      wide_table(serving_ranking(found.nearest)));
+                      table_html(serving_ranking(found.nearest)));
     }
   } else {
     const ServingCandidate& best = found.best.front();
     html += estimate_html(with_choice(s, best.choice), best.estimate, fit);
-    html += section("Ranking", wide_table(serving_ranking(found.best)));
+    html += section("Ranking", table_html(serving_ranking(found.best)));
   }
   if (!found.front.empty()) {
     html += section("Front: time a token against tokens/s a device",
-                    wide_table(serving_ranking(found.front)));
+                    table_html(serving_ranking(found.front)));
   }
   html += section("Search", sentences(search_sentences(s, found)));
-  return page(s, html);
+  return page(s, html + figures_section(serving_search_json(s, found, fit)));
 }
 
 }  // namespace planner

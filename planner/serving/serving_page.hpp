@@ -18,7 +18,7 @@ std::string serving_page(const costmodel::ServingScenario& scenario,
 std::string serving_search_page(const costmodel::ServingScenario& scenario,
                                 const ServingSearch& found, const costmodel::ServingFit& fit);
 
-// Time a token over output tokens/s, as SVG; "" for fewer than two points.
-std::string load_svg(const std::vector<costmodel::LoadPoint>& curve);
+// Time a token over output tokens/s; "" for fewer than two points.
+std::string load_chart(const std::vector<costmodel::LoadPoint>& curve);
 
 }  // namespace planner

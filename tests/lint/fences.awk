@@ -32,9 +32,9 @@ BEGIN {
   row("planner/diagnosis", "logs search costmodel/*")
   row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
   row("planner/page", "report costmodel/*")
-  row("planner/batch", "report costmodel/*")
-  row("planner/accuracy", "report search solvers costmodel/*")
-  row("planner/serving", "report frameworks exchange accuracy costmodel/*")
+  row("planner/batch", "report page costmodel/*")
+  row("planner/accuracy", "report page search solvers costmodel/*")
+  row("planner/serving", "report page frameworks exchange accuracy costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
   row("runtime/cpu", "costmodel/base costmodel/model costmodel/operators")

@@ -85,6 +85,7 @@ TEST_CASE("a batch leaves a report each and an index; what is unchanged is not d
   const auto again = run(words_of("batch s --out r"), scratch);
   CHECK(doctest::String(again.err.c_str()) ==
         doctest::Contains("0 done now, 4 unchanged since they were done, 1 failed"));
+  CHECK(pages::has(again.out, "\nwrong: " + wrong["message"].get<std::string>() + "\n"));  // all
   CHECK(left_in(scratch, "r") == before);
   scratch.write("s/wrong.yaml", cli::llama);
   scratch.write("s/evaluated.yaml",

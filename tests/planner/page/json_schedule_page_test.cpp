@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/schedule/schedule_kind.hpp"
 #include "tests/planner/support/in_process.hpp"
 #include "tests/planner/support/pages.hpp"
@@ -44,6 +47,27 @@ TEST_CASE("every schedule has a row and a drawing, all on one scale") {
   for (const char* words : {"forward", "input gradient", "weight gradient", "backward",
                             "forward and backward together", "transfer to another rank"})
     CHECK(has(page, std::string("</i>") + words));
+}
+
+TEST_CASE("table and drawing have one time, and text and page say what it is") {
+  // Ranks that do not wait for one another: what is drawn is longer than the iteration.
+  const std::string command =
+      "simulate gpt3-6.7b-two-nodes --compare --set training.stack=zero-bubble-fork "
+      "--set training.global_batch=32";
+  const std::string page = in_process::printed(command + " --format html"),
+                    text = in_process::printed(command);
+  const auto json = nlohmann::json::parse(in_process::printed(command + " --format json"));
+  std::size_t titles = 0;
+  for (const auto& row : json["schedules"]) {
+    if (row.contains("refused")) continue;
+    const std::string time = format_seconds(costmodel::Seconds(row["iteration_s"].get<double>()));
+    CHECK(has(page, ">" + time + "</data>"));
+    CHECK_MESSAGE(has(page, "<h3>" + row["schedule"].get<std::string>() + ": " + time + ","), time);
+    ++titles;
+  }
+  CHECK(titles > 8);
+  CHECK(has(page, planner::schedule_times_note()));
+  CHECK(has(text, planner::schedule_times_note()));
 }
 
 TEST_CASE("what there is no order for says why") {

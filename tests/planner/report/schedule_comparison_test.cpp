@@ -54,6 +54,17 @@ TEST_CASE("every schedule has a row, with the figures that its plan has alone") 
   CHECK(peak("dualpipe") > peak("dualpipe-v"));
 }
 
+TEST_CASE("serial and ideal bound schedules with one stage on a rank; two may beat ideal") {
+  const auto all = compared(4, 16);  // the last stage has the loss: the stages are unequal
+  const auto pipeline = [&](const char* name) { return named(all, name).estimate.pipeline; };
+  for (const char* name : {"gpipe", "1f1b", "zero-bubble-h1", "zero-bubble-h2"}) {
+    CAPTURE(name);
+    CHECK(pipeline(name) >= pipeline("ideal"));
+    CHECK(pipeline(name) <= pipeline("serial"));
+  }
+  CHECK(pipeline("dualpipe") < pipeline("ideal"));
+}
+
 TEST_CASE("what there is no order for says why") {
   const auto all = compared(4, 4);
   CHECK(fixtures::contains(named(all, "dualpipe").refused, "2 pp = 8 micro-batches at least"));

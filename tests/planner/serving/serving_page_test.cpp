@@ -9,12 +9,13 @@ using namespace planner;
 TEST_CASE("The page has tiles, the curve and the reasons, and loads nothing") {
   const auto s = served::usual("{tp: 2, dp: 2}");
   const std::string html = serving_page(s, planned_estimate(s), {});
-  for (const char* part : {"<svg", "output tokens/s, 90 % interval", "next tokens", "Where a token",
-                           "From tp 1 to tp 2", "prompts of 512 tokens"})
+  for (const char* part :
+       {"<figure class=\"chart\">", " in flight: ", "output tokens/s, 90 % interval", "next tokens",
+        "Where a token", "From tp 1 to tp 2", "prompts of 512 tokens"})
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   CHECK(html.find("<script") == std::string::npos);
   CHECK(html.find("\\n") == std::string::npos);
-  CHECK(html.find("http") == std::string::npos);
+  for (const char* address : {"http:", "https:"}) CHECK(html.find(address) == std::string::npos);
 }
 
 TEST_CASE("A search's page has the ranking, or what would help") {
@@ -30,5 +31,5 @@ TEST_CASE("A name of the user's cannot write HTML, and one point has no curve") 
   auto s = served::usual();
   s.model.title = "<b>mine</b>";
   CHECK(serving_page(s, planned_estimate(s), {}).find("<b>mine") == std::string::npos);
-  CHECK(load_svg({{}}).empty());
+  CHECK(load_chart({{}}).empty());
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,7 +64,26 @@ inline void check_page(const std::string& page) {
 // The number stands on the page as in the JSON, to the last digit.
 inline void check_figure(const std::string& page, const nlohmann::ordered_json& number) {
   CAPTURE(number.dump());
-  CHECK(page.find("<data value=\"" + number.dump() + "\">") != std::string::npos);
+  CHECK(page.find("<data value=\"" + number.dump() + "\"") != std::string::npos);
+}
+
+// The figures of a page that say their place in the JSON, and that people can read: each as
+// "/time/iteration_s 17.14", of
+//     <data value="17.14" data-pointer="/time/iteration_s">17.1 s</data>
+inline std::set<std::string> figures_of(const std::string& page) {
+  constexpr std::string_view opening = "<data value=\"", middle = "\" data-pointer=\"";
+  std::set<std::string> all;
+  for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at)) {
+    at += opening.size();
+    const std::string value = page.substr(at, page.find('"', at) - at);
+    at += value.size();
+    if (page.compare(at, middle.size(), middle) != 0) continue;
+    at += middle.size();
+    const std::string pointer = page.substr(at, page.find('"', at) - at);
+    at += pointer.size() + 2;
+    if (page.at(at) != '<') all.insert(pointer + " " + value);
+  }
+  return all;
 }
 
 struct Both {
