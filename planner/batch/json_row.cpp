@@ -30,14 +30,14 @@ void take_plan(const Json& report, Json& row) {
   row["fits"] = report.at("memory").at("fits");
   if (row["fits"] == false) row["message"] = "does not fit in memory";
   row["devices"] = report.at("plan").at("devices");
-  row["plan"] = report.at("plan_text");
+  row["plan"] = report.value("plan_text", "");
 }
 
 // Figures of a plan of serving, which has no iteration: its tokens/s are those of answers.
 void take_serving(const Json& report, Json& row) {
   row["fits"] = report.at("fits");
   row["devices"] = report.at("plan").at("devices");
-  row["plan"] = report.at("plan_text");
+  row["plan"] = report.value("plan_text", "");
   row["capacity_bytes"] = report.at("memory").at("device_bytes");
   if (row["fits"] == false) {
     row["message"] = "does not fit in memory";

@@ -12,6 +12,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
@@ -153,21 +154,40 @@ std::string tiles_html(const Json& e) {
          run_tiles(e) + "</div>\n";
 }
 
+namespace {
+
+// Whether the key says what a plan without it says too.
+bool is_neutral(std::string_view name, const Json& value) {
+  const costmodel::ParallelPlan plain;
+  const auto& rows = costmodel::plan_key_rows();
+  const auto at = std::ranges::find_if(
+      rows, [name](const costmodel::PlanKey& key) { return key.row.name == name; });
+  if (at == rows.end() || !at->value || !at->implied(plain)) return false;
+  return flow_text(at->value(plain)) ==
+         (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
 std::string plan_section(const Json& e) {
   const Json& plan = at(e, {"plan"});
   if (!plan.is_object()) return "";
-  std::string facts, lists;
+  std::string facts, neutral, lists;
   for (const auto& [key, value] : plan.items()) {
     const auto named = std::ranges::find(plan_names, std::string_view(key), &Name::key);
     const std::string title = named == plan_names.end() ? title_of(key) : std::string(named->words);
     if (value.is_array() && !value.empty() && value.front().is_object()) {
       lists += folded(title, values_html(value));
     } else {
-      facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title),
-                           plan_cell(key, value));
+      (is_neutral(key, value) ? neutral : facts) += fmt::format(
+          "<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title), plan_cell(key, value));
     }
   }
-  return section("The plan", "<dl class=\"facts\">\n" + facts + "</dl>\n" + lists);
+  if (!neutral.empty())
+    lists += folded("What the plan does not use", "<dl class=\"facts\">\n" + neutral + "</dl>\n");
+  const std::string line = words(at(e, {"plan_text"}));
+  return section("The plan", (line.empty() ? "" : "<p>" + html_text(line) + "</p>\n") +
+                                 "<dl class=\"facts\">\n" + facts + "</dl>\n" + lists);
 }
 
 std::string run_section(const Json& e) {
