@@ -232,10 +232,6 @@ void refuse_automatic(const PlanRequest& plan) {
       throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
                         fmt::format("give it a value, or leave {} out", beside));
     }
-    if (key == "stage_layers") {
-      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
-                        "leave it out or list the layers");
-    }
   }
 }
 
@@ -374,9 +370,10 @@ const Keys<P>& other_rows() {
 namespace {
 
 // What the search chooses.
-constexpr std::array<std::string_view, 12> searched_keys{
-    "tp",  "pp",          "cp",   "cp_comm",           "ep",       "etp",
-    "vpp", "micro_batch", "zero", "sequence_parallel", "schedule", "recompute"};
+constexpr std::array<std::string_view, 13> searched_keys{
+    "tp",       "pp",        "cp",          "cp_comm", "ep",
+    "etp",      "vpp",       "micro_batch", "zero",    "sequence_parallel",
+    "schedule", "recompute", "stage_layers"};
 
 bool is_auto(const Value* value) {
   return value != nullptr && value->is_scalar() && value->text == "auto";
@@ -402,6 +399,8 @@ Value spread(const Value& plan) {
   std::erase_if(map.entries, [](const Value::Entry& entry) { return entry.key == "base"; });
   for (const auto key : searched_keys) {
     const std::string name(key);
+    if (name == "stage_layers" && map.find("split_rank") != nullptr)
+      continue;  // they follow from it
     if (map.find(name) == nullptr) map.set(name, scalar_value("auto", plan.mark));
   }
   return map;

@@ -43,22 +43,31 @@ std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path) {
   return all;
 }
 
-PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies& all, int threads,
+SearchMethod method_of(const Options& options) {
+  SearchMethod method{.threads = threads_of(options)};
+  if (options.strategy == "grid") method.reach = Reach::even;
+  if (options.strategy == "layouts") method.reach = Reach::layouts;
+  return method;
+}
+
+PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies& all,
                      const std::function<bool()>& stopped) {
   PlanExtras extras;
   const Options& options = session.options;
-  if (all.even.empty()) return extras;
-  const Estimate& even = all.even.front();
+  const std::vector<Estimate>& plans = all.found.plans;
+  if (plans.empty()) return extras;
+  const SearchMethod method = method_of(options);
   if (options.front) {
-    extras.front = memory_front(s, even, stopped);
-    extras.devices = device_front(s, extras.front, threads, stopped);
+    extras.front = memory_front(s, plans.front(), method, stopped);
+    extras.devices = device_front(s, extras.front, method, stopped);
   }
   if (options.sensitivity) {
-    extras.sensitivity = sensitivity_of_search(s, all.found.plans.front(), even,
-                                               stated_spreads(session.path), threads, stopped);
+    extras.sensitivity =
+        sensitivity_of_search(s, plans, stated_spreads(session.path), method.threads, stopped);
   }
-  if (options.upgrades)
-    extras.upgrades = upgrade_gains(s, even, known_devices(session.path), threads, stopped);
+  if (options.upgrades) {
+    extras.upgrades = upgrade_gains(s, plans.front(), known_devices(session.path), method, stopped);
+  }
   return extras;
 }
 

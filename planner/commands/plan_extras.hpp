@@ -26,9 +26,13 @@ struct PlanExtras {
 // Throws ConfigError for a faulty one.
 std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path);
 
-// What the flags ask for, of a search's result. Nothing without a plan of even stages.
+// How far the searches go that --deadline, --budget, --front and --upgrades need besides the one of
+// `plan`: as far as that, but for shardings inside a stage.
+SearchMethod method_of(const Options& options);
+
+// What the flags ask for, of a search's result. Nothing without a plan.
 PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
-                     const Strategies& all, int threads, const std::function<bool()>& stopped);
+                     const Strategies& all, const std::function<bool()>& stopped);
 // The same of one plan.
 PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
                      const costmodel::Estimate& plan);

@@ -121,10 +121,10 @@ std::string best_text(const JobReport& job) {
   if (job.stopped) return "The search for the best plan was stopped.";
   if (!job.best) return "";
   const JobChange& c = job.best->change;
-  if (c.ratio > 0.998) return "The plan is the best one of even stages, or as good.";
+  if (c.ratio > 0.998) return "The plan is the best one, or as good.";
   const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
   return fmt::format(
-      "The best plan of even stages is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
+      "The best plan is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
       "{} "
       "that it is faster at all): {}.",
       100 * (1 / c.ratio - 1), format_seconds(now * c.ratio), format_seconds(now * c.low),

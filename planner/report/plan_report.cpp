@@ -257,8 +257,8 @@ std::string sharding_text(const ShardedStage& s, const ReportStyle& style) {
 std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                        const ReportStyle& style) {
   if (front.empty()) return "";
-  std::string text = section_title(
-      "Less memory (even stages: each the fastest of those that need no more)", style);
+  std::string text =
+      section_title("Less memory (each the fastest of those that need no more)", style);
   if (front.size() > 1)
     return text + section_table(front_table(front, s.training.error_band.pair_spread), style);
   return text + bullet(fmt::format("No plan needs {:g} % less memory than the fastest.",
