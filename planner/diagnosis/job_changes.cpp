@@ -71,7 +71,8 @@ std::vector<JobChange> helpful_changes(const Scenario& s, const Estimate& now, s
     training.overlap.*key.on = true;
     Evaluator evaluator(s.model, s.cluster, training);
     const Estimate then = evaluator.estimate(now.plan);
-    if (!then.fits() || then.iteration > now.iteration * counts) continue;
+    const bool fits = fit_of(then, s.search.memory_margin) == MemoryFit::fits;
+    if (!fits || then.iteration > now.iteration * counts) continue;
     JobChange& c = list.emplace_back(compared(now.iteration, then.iteration, spread));
     c.knob = key.name;
     c.change = "off -> on";

@@ -52,17 +52,13 @@ std::string causal_text(const Estimate& e) {
                      100 * e.causal_mfu, format_rate(e.causal_rate_per_device));
 }
 
-// A prediction this close to the capacity does not guarantee that the plan fits, nor one that
-// leaves less than a search would.
-constexpr double tight = 0.03;
-
 std::string fits_text(const Estimate& e, double margin, const ReportStyle& style) {
-  if (!e.fits()) return style.style.bad("DOES NOT FIT");
-  const double left = 1 - e.peak / e.capacity;
-  constexpr double rounding = 1e-9;
-  if (left >= std::max(tight, margin) - rounding) return style.style.good("fits");
-  return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
-         " (search.memory_margin keeps some free)";
+  const MemoryFit fit = fit_of(e, margin);
+  if (fit == MemoryFit::exceeds) return style.style.bad("DOES NOT FIT");
+  if (fit == MemoryFit::fits) return style.style.good("fits");
+  return style.style.good(
+             fmt::format("fits, tightly: {:.1f} % left", 100 * (1 - e.peak / e.capacity))) +
+         fmt::format(" (search.memory_margin is {:g} %)", 100 * margin);
 }
 
 // The first that a reader must know.

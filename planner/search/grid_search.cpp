@@ -20,6 +20,11 @@ Bytes memory_limit(const Scenario& s) {
   return s.cluster.device.memory * (1 - s.search.memory_margin);
 }
 
+MemoryFit fit_of(const costmodel::Estimate& e, double margin) {
+  if (!e.fits()) return MemoryFit::exceeds;
+  return e.peak <= e.capacity * (1 - margin) ? MemoryFit::fits : MemoryFit::tightly;
+}
+
 namespace {
 
 struct Bounded {

@@ -43,4 +43,9 @@ SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluat
 // The bytes that a plan may use per device: the device's memory less the margin.
 costmodel::Bytes memory_limit(const costmodel::Scenario& scenario);
 
+// Whether a plan fits, for every command: within what a search may use, `tightly` within all of the
+// device's memory, or beyond it. `margin` is search.memory_margin.
+enum class MemoryFit { fits, tightly, exceeds };
+MemoryFit fit_of(const costmodel::Estimate& estimate, double margin);
+
 }  // namespace planner
