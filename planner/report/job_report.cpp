@@ -256,9 +256,11 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
                            format_seconds(job.estimate.interval.high),
                            format_bytes(job.estimate.peak), format_bytes(job.estimate.capacity)),
                style);
+    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto busiest = busiest_rank(job.estimate, evaluator);
     text += section_title("Where the time goes", style) +
-            section_table(time_table(job.estimate, style.style.width), style);
-    for (const auto& reason : reasons(job.estimate)) text += bullet(reason, style);
+            section_table(time_table(job.estimate, style.style.width, busiest), style);
+    for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
   }
   text += section_title("What would help most, one change at a time", style);
   text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)

@@ -16,6 +16,7 @@
 namespace planner {
 
 using costmodel::Estimate;
+using costmodel::Evaluator;
 using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
 
@@ -113,7 +114,8 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
             {"certificate", certificate_json(all)},
             {"interrupted", !all.interrupted.empty()}};
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
-  json["reasons"] = reasons(best);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  json["reasons"] = reasons(best, busiest_rank(best, evaluator));
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

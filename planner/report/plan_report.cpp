@@ -168,8 +168,7 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
 namespace {
 
 // "" where hardly anything is hidden; the JSON has all.
-std::string hidden_sentence(const Estimate& e, const Scenario& s) {
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+std::string hidden_sentence(const Estimate& e, costmodel::Evaluator& evaluator) {
   const costmodel::HiddenTime all = costmodel::hidden_time(e, evaluator);
   constexpr double told = 0.005;  // of the iteration
   std::vector<std::string> parts;
@@ -190,6 +189,7 @@ std::string hidden_sentence(const Estimate& e, const Scenario& s) {
 }  // namespace
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = "\n";
   if (!e.fits()) text += misfit_text(e, style);
   const std::string m =  // where groups differ each says its own
@@ -219,8 +219,9 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
-  text += section_table(time_table(e, style.style.width), style);
-  if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
+  text += section_table(time_table(e, style.style.width, busiest_rank(e, evaluator)), style);
+  if (const auto hidden = hidden_sentence(e, evaluator); !hidden.empty())
+    text += bullet(hidden, style);
   if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
   text += section_title(
       "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
@@ -280,9 +281,11 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                           const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = heading(s, style) + plan_report(best, s, style);
   text += section_title("Why this plan", style);
-  for (const auto& reason : reasons(best)) text += bullet(reason, style);
+  for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
+    text += bullet(reason, style);
   if (r.plans.size() > 1) {
     text += bullet(fmt::format("The runner-up is {} slower: {}.",
                                signed_percent(r.plans[1].iteration / best.iteration).substr(1),
