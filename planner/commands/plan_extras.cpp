@@ -5,6 +5,7 @@
 
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
+#include "planner/diagnosis/better_sizes.hpp"
 #include "planner/report/device_front_report.hpp"
 #include "planner/report/json_parts.hpp"
 #include "planner/report/sensitivity_report.hpp"
@@ -65,6 +66,8 @@ PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies
     extras.sensitivity =
         sensitivity_of_search(s, plans, stated_spreads(session.path), method.threads, stopped);
   }
+  if (all.layouts && all.found.statistics.configurations == 0 && all.interrupted.empty())
+    extras.remedies = better_sizes(s, plans.front(), stopped);
   if (options.upgrades) {
     extras.upgrades = upgrade_gains(s, plans.front(), known_devices(session.path), method, stopped);
   }
@@ -84,11 +87,16 @@ std::string with_extras(const std::string& report_json, const PlanExtras& extras
   if (extras.devices) json = with_device_front(json, *extras.devices, s);
   if (extras.sensitivity) json = with_sensitivity(json, *extras.sensitivity);
   if (extras.upgrades) json = with_upgrades(json, *extras.upgrades, s);
+  if (!extras.remedies.empty()) json = with_remedies(json, extras.remedies);
   return json;
 }
 
 std::string extras_report(const PlanExtras& extras, const Scenario& s, const ReportStyle& style) {
   std::string text;
+  if (!extras.remedies.empty()) {
+    text += section_title("What would help (no plan of even stages obeys the rules here)", style);
+    for (const auto& remedy : extras.remedies) text += bullet(remedy, style);
+  }
   if (extras.devices) text += device_front_report(*extras.devices, s, style);
   if (extras.sensitivity) text += sensitivity_report(*extras.sensitivity, style);
   if (extras.upgrades) text += upgrade_report(*extras.upgrades, s, style);

@@ -1,5 +1,5 @@
-// What plan and evaluate add to their report where a flag asks for it: --front, --sensitivity,
-// --upgrades.
+// What plan and evaluate add to their report where a flag asks for it, --front, --sensitivity,
+// --upgrades, and where no even plan is possible: the sizes that would help.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,7 @@ struct PlanExtras {
   std::optional<DeviceFront> devices;      // --front: by devices and cost
   std::optional<Sensitivity> sensitivity;
   std::optional<UpgradeGains> upgrades;
+  std::vector<std::string> remedies;  // where no plan of even stages obeys the rules
 };
 
 // Spreads of the numbers in configurations that a fit.yaml on the path states; none without one.
