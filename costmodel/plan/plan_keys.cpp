@@ -195,14 +195,14 @@ std::vector<PlanKey> sharding_rows() {
 // What stages and groups of devices have of their own. Read after the sizes they are held against.
 std::vector<PlanKey> own_rows() {
   return {
-      by_key({key::special<P>("stage_layers", key::said("a list of 0 to 100,000, or 12x2+6"),
-                              "layers of each stage",
-                              [](MapReader& reader, P& plan) {
-                                if (const Value* list = reader.optional("stage_layers"))
-                                  read_stage_layers(*list, plan);
-                              }),
-              [](const Plan& p) { return has_groups(p) ? Value() : stage_layers_value(p); },
-              [](const Plan& p) { return !p.stages.empty() || p.stage_layers.empty(); }}),
+      by_plan({key::special<P>("stage_layers", key::said("a list of 0 to 100,000, or 12x2+6"),
+                               "layers of each stage",
+                               [](MapReader& reader, P& plan) {
+                                 if (const Value* list = reader.optional("stage_layers"))
+                                   read_stage_layers(*list, plan);
+                               }),
+               [](const Plan& p) { return has_groups(p) ? Value() : stage_layers_value(p); },
+               [](const Plan& p) { return !p.stages.empty() || p.stage_layers.empty(); }}),
       {key::whole<P>("split_rank", &P::split_rank, {0, 100'000},
                      "encoder and decoder: the first pipeline rank of the decoder (Megatron-LM's "
                      "split rank)"),

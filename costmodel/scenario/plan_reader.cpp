@@ -22,10 +22,6 @@ void refuse_automatic(const PlanRequest& plan) {
       throw ConfigError(plan.mark_of(key), fmt::format("{}: auto beside {}", key, beside),
                         fmt::format("give it a value, or leave {} out", beside));
     }
-    if (key == "stage_layers") {
-      throw ConfigError(plan.mark_of(key), "stage_layers: auto has no search in this version",
-                        "leave it out or list the layers");
-    }
   }
 }
 
@@ -53,6 +49,8 @@ Value spread(const Value& plan) {
   std::erase_if(map.entries, [](const Value::Entry& entry) { return entry.key == "base"; });
   for (const PlanKey& key : plan_key_rows()) {
     const std::string name(key.row.name);
+    if (name == "stage_layers" && map.find("split_rank") != nullptr)
+      continue;  // they follow from it
     if (key.searched == PlanKey::Searched::by_plan && map.find(name) == nullptr)
       map.set(name, scalar_value("auto", plan.mark));
   }

@@ -164,8 +164,8 @@ std::vector<int> layout_of(const PlanRequest& r, const Scenario& scenario) {
   ParallelPlan sizes;
   sizes.pp = r.pp.value_or(1);
   sizes.vpp = r.vpp.value_or(1);
-  const bool open = r.is_auto("pp") || r.is_auto("vpp") || !r.replicas.empty() ||
-                    (r.schedule && row_of(*r.schedule).folded);
+  const bool open = r.is_auto("pp") || r.is_auto("vpp") || r.is_auto("stage_layers") ||
+                    !r.replicas.empty() || (r.schedule && row_of(*r.schedule).folded);
   if (!r.stage_layers.empty() || open || !stack.defaults.rest_on_last_stage ||
       model.encoder_decoder() || uneven_split(sizes, model) != UnevenSplit::balanced)
     return r.stage_layers;

@@ -18,7 +18,7 @@
 
 namespace costmodel {
 
-// The part of device memory that `plan` leaves free where a scenario does not say. Of the published
+// The part of device memory that plans leave free where a scenario does not say. Of the published
 // runs in configs/evidence nine in ten peaked at no more than 1 / (1 - this) of what is predicted
 // for them (docs/accuracy.md, peak memory), so as many plans that just fit would really run.
 // tests/planner/accuracy/validation_test.cpp holds it to them.
@@ -38,8 +38,8 @@ struct SearchLimits {
   std::vector<ScheduleKind> schedules;   // empty: 1f1b, interleaved, and zero-bubble where the
                                          // stack offers it
   int top = 5;                           // plans reported
-  double memory_margin = usual_memory_margin;  // fraction of device memory left free; only `plan`
-                                               // keeps it
+  double memory_margin = usual_memory_margin;  // fraction of device memory that plans leave
+                                               // free; `validate` never uses it
 };
 
 struct Scenario {

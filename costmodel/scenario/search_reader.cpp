@@ -63,7 +63,7 @@ const Keys<L>& search_rows() {
       key::whole<L>("max_micro_batch", &L::max_micro_batch, any_size, "largest micro-batch"),
       key::whole<L>("top", &L::top, {1, 1000}, "plans reported; absent: 5"),
       key::number<L>("memory_margin", &L::memory_margin, 0, 0.9,
-                     "fraction of device memory that `plan` leaves free; absent: 0.06"),
+                     "fraction of device memory that plans leave free; absent: 0.06"),
       values(
           "zero", &L::zero, [] { return whole_text(zero_stages); },
           "ZeRO stages tried; absent: all that the stack offers",

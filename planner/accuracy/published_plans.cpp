@@ -15,9 +15,8 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
-#include "planner/search/grid_search.hpp"
-#include "planner/search/layout_search.hpp"
-#include "planner/search/mesh_search.hpp"
+#include "planner/search/settled_plan.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -70,20 +69,16 @@ void search_workload(const Scenario& s, bool layouts, ExpertWorkload& workload) 
   const auto first = [](const std::vector<Estimate>& plans) {
     return plans.empty() ? std::optional<Estimate>() : plans.front();
   };
-  if (!stages_alike(s)) {
-    workload.even = first(search_meshes(s).plans);
-  } else {
-    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-    const SearchResult found = search(s, evaluator);
-    workload.even = first(found.plans);
-    if (layouts) workload.any = first(search_layouts(s, found, 1).plans);
-  }
+  const Reach reach = layouts ? Reach::layouts : Reach::even;
+  const Strategies all = run_strategies(s, stages_alike(s) ? reach : Reach::meshes, 1, {});
+  workload.even = first(all.meshes ? all.meshes->plans : all.even);
+  if (all.layouts) workload.any = first(all.layouts->plans);
   if (workload.best() == nullptr) workload.error = "no plan fits in memory";
 }
 
 void price_run(Scenario& s, ExpertRun& run) {
   take_defaults(s);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_run(s);
   if (settled) {
     run.own = costmodel::Evaluator(s.model, s.cluster, s.training).estimate(settled->plan);
   } else {

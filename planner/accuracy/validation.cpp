@@ -8,7 +8,7 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
-#include "planner/search/grid_search.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
@@ -31,7 +31,7 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     prediction.facts = facts_of(scenario);
     take_defaults(scenario);
-    const auto settled = settled_plan(scenario);
+    const auto settled = settled_run(scenario);
     if (settled) {
       add_plan(prediction.facts, settled->plan);
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
@@ -178,7 +178,7 @@ std::optional<double> predicted_iteration(const EvidenceRun& run,
   try {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     take_defaults(scenario);
-    const auto settled = settled_plan(scenario);
+    const auto settled = settled_run(scenario);
     if (!settled) return {};
     return costmodel::Evaluator(scenario.model, scenario.cluster, scenario.training)
         .iteration_time(settled->plan)

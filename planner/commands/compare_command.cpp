@@ -76,7 +76,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
   const std::string file = scenario_operand(column.operand, session.options, session.path);
   costmodel::Value root = tree_of(session, column);
   Scenario s = costmodel::read_scenario(root, file, session.path);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", column.name, no_valid_choice),
                       "shardplan plan says what stands in the way");

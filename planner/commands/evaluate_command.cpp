@@ -27,7 +27,7 @@ void add_remedies(const costmodel::Estimate& estimate, Evaluator& evaluator,
 CommandResult evaluate_command(const Session& session) {
   if (is_serving(session)) return evaluate_serving(session);
   Scenario s = load(session);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);

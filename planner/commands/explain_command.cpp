@@ -14,7 +14,7 @@ using costmodel::Scenario;
 CommandResult explain_command(const Session& session) {
   if (is_serving(session)) return explain_serving(session);
   Scenario s = load(session);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);

@@ -18,7 +18,7 @@ CommandResult explain_job_command(const Session& session) {
   const Options& options = session.options;
   std::vector<std::string> told;
   const Scenario s = read_job_operand(session, options.operands.front(), told).scenario;
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(options));
   if (!settled) return without_plan(session, s);
   JobReport job;
   if (options.operands.size() > 1) {
@@ -31,7 +31,7 @@ CommandResult explain_job_command(const Session& session) {
   }
   job.changes = helpful_changes(s, job.estimate);
   const Interruption interruption;
-  job.best = best_plan(s, job.estimate, interruption.poll());
+  job.best = best_plan(s, job.estimate, threads_of(options), interruption.poll());
   job.stopped = interruption.came();
   CommandResult result{0, {}, plan_warnings(options, s, job.estimate)};
   for (auto& line : told) result.warnings.push_back(std::move(line));

@@ -54,7 +54,7 @@ CommandResult export_command(const Session& session) {
   const ExportTarget& target = target_of(session.options.to);
   Scenario s = load(session);
   require_words_for_adapters(s, target);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;
   Exported exported = target.exported(s, plan);

@@ -130,7 +130,7 @@ ReadRun read_run(const Session& session, const JobLog& pair, std::vector<std::st
   costmodel::Scenario& s = job.scenario;
   s.cluster.measured = {};
   s.training.error_band = find_band(session.path, traits_of(s));
-  const auto settled = settled_plan(s);
+  const auto settled = settled_run(s);
   if (!settled) throw ConfigError({s.file, 0, 0}, no_valid_choice, "write the plan that ran");
   ReadRun read;
   read.log = read_training_log(pair.log, iteration_size(s));

@@ -142,7 +142,7 @@ CommandResult groups_command(const Session& session) {
   }
   if (is_serving(session)) return serving_groups(session);
   costmodel::Scenario s = load(session);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   ParallelPlan plan = settled->plan;
   if (s.model.experts == 0) plan.etp = plan.tp;  // Megatron-LM's expert grid is then the other one

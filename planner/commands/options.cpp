@@ -196,7 +196,7 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "force", .help = "do again what is done and unchanged", .only_for = "batch"},
      &Options::force},
     {{.name = "front",
-      .help = "also the fastest even plans that need less memory, fewer devices or less money "
+      .help = "also the fastest plans that need less memory, fewer devices or less money "
               "(text, json, md, html)",
       .only_for = "plan"},
      &Options::front},

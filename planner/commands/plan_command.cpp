@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <functional>
 #include <optional>
-#include <thread>
+#include <utility>
 
 #include "costmodel/cli/terminal.hpp"
 #include "costmodel/estimate/evaluator.hpp"
@@ -14,14 +14,10 @@
 #include "planner/commands/progress.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/report/json_ladder.hpp"
-#include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/ladder_report.hpp"
-#include "planner/report/mesh_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
-#include "planner/search/replica_plan.hpp"
-#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -55,16 +51,11 @@ void note_interruption(const std::string& cause, MeshSearch& found) {
   if (!cause.empty() && found.plans.empty()) found.reason = planner::interruption(found);
 }
 
-// The search over heterogeneous stages, on one or several kinds of devices.
+// The report of heterogeneous stages, on one or several kinds of devices.
 CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopwatch& watch,
-                          int threads, const std::function<bool()>& expired,
-                          const Interruption& interruption) {
-  MeshSearch found = search_meshes(s, threads, expired);
-  rank_replicas(found, s);
+                          MeshSearch found, const Interruption& interruption) {
   note_interruption(interruption.text(), found);
-  const bool any = !found.plans.empty();
-  if (any) write_placement(session, s, found.plans.front().plan);
-  CommandResult result{any ? 0 : no_answer, {}, {}};
+  if (!found.plans.empty()) write_placement(session, s, found.plans.front().plan);
   const std::string& strategy = session.options.strategy;
   std::string remark;
   if (!strategy.empty() && strategy != "meshes") {
@@ -73,20 +64,7 @@ CommandResult plan_meshes(const Session& session, const Scenario& s, const Stopw
         "meshes instead.",
         strategy);
   }
-  const Format format = session.options.format;
-  const auto json = [&] { return mesh_json(found, s, wall_time(session, watch)); };
-  result.page = page_of(session, s, json, any ? &found.plans.front().plan : nullptr);
-  if (format == Format::json) {
-    result.text = json();
-  } else if (!any && !is_for_people(session.options)) {
-    result.failure = mesh_report(found, s, wall_time(session, watch), session.style, remark);
-  } else if (format == Format::yaml) {
-    result.text = scenario_yaml(session, found.plans.front().plan);
-  } else if (format == Format::csv) {
-    result.text = to_csv(mesh_rows(found));
-  } else {
-    result.text = mesh_report(found, s, wall_time(session, watch), session.style, remark);
-  }
+  CommandResult result = mesh_result(session, s, found, wall_time(session, watch), remark);
   if (!found.interrupted.empty())
     interruption.tell("plan: " + planner::interruption(found), result);
   return result;
@@ -125,21 +103,13 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   return result;
 }
 
-// The search over stages that are alike in their sizes.
+// The report of stages that are alike in their sizes.
 CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
-                         int threads, const std::function<bool()>& expired,
-                         const Interruption& interruption, const MoreJson& more) {
-  const std::string& strategy = session.options.strategy;
-  const Reach reach = strategy.empty()        ? usual_reach(s)
-                      : strategy == "grid"    ? Reach::even
-                      : strategy == "layouts" ? Reach::layouts
-                                              : Reach::all;
-  const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
-  Strategies all = run_strategies(s, reach, threads, expired, interruption.poll(), effort);
+                         Strategies all, const Interruption& interruption, const MoreJson& more) {
   const auto seconds = wall_time(session, watch);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
-  const PlanExtras extras = extras_of(session, s, all, threads, interruption.poll());
+  const PlanExtras extras = extras_of(session, s, all, interruption.poll());
   if (!all.interrupted.empty()) {
     all.sharding.reset();
     CommandResult result = all.found.plans.empty()
@@ -199,7 +169,8 @@ CommandResult plan_devices(const Session& session) {
   const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
   const Stopwatch watch;
   Progress progress(watch, 0, told, interruption.poll());
-  const DeviceLadder ladder = device_ladder(s, limits, progress.expired());
+  const DeviceLadder ladder =
+      device_ladder(s, limits, method_of(session.options), progress.expired());
   const bool json = session.options.format == Format::json;
   if (!ladder.chosen) {
     CommandResult result =
@@ -245,13 +216,19 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
   const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
   Progress progress(watch, session.options.time_limit, told, interruption.poll());
   const std::function<bool()> expired = progress.expired();
-  const int threads = session.options.threads > 0
-                          ? session.options.threads
-                          : static_cast<int>(std::thread::hardware_concurrency());
   require_alike(session.options, s);
-  if (session.options.strategy == "meshes" || !stages_alike(s))
-    return plan_meshes(session, s, watch, threads, expired, interruption);
-  return plan_alike(session, s, watch, threads, expired, interruption, more);
+  const std::string& strategy = session.options.strategy;
+  const bool alike = stages_alike(s) && strategy != "meshes";
+  const Reach reach = strategy.empty()        ? usual_reach(s)
+                      : !alike                ? Reach::meshes
+                      : strategy == "grid"    ? Reach::even
+                      : strategy == "layouts" ? Reach::layouts
+                                              : Reach::all;
+  const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
+  Strategies all =
+      run_strategies(s, reach, threads_of(session.options), expired, interruption.poll(), effort);
+  return alike ? plan_alike(session, s, watch, std::move(all), interruption, more)
+               : plan_meshes(session, s, watch, std::move(*all.meshes), interruption);
 }
 
 }  // namespace

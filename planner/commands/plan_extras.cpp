@@ -5,6 +5,7 @@
 
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
+#include "planner/diagnosis/better_sizes.hpp"
 #include "planner/report/device_front_report.hpp"
 #include "planner/report/json_parts.hpp"
 #include "planner/report/sensitivity_report.hpp"
@@ -43,22 +44,33 @@ std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path) {
   return all;
 }
 
-PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies& all, int threads,
+SearchMethod method_of(const Options& options) {
+  SearchMethod method{.threads = threads_of(options)};
+  if (options.strategy == "grid") method.reach = Reach::even;
+  if (options.strategy == "layouts") method.reach = Reach::layouts;
+  return method;
+}
+
+PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies& all,
                      const std::function<bool()>& stopped) {
   PlanExtras extras;
   const Options& options = session.options;
-  if (all.even.empty()) return extras;
-  const Estimate& even = all.even.front();
+  const std::vector<Estimate>& plans = all.found.plans;
+  if (plans.empty()) return extras;
+  const SearchMethod method = method_of(options);
   if (options.front) {
-    extras.front = memory_front(s, even, stopped);
-    extras.devices = device_front(s, extras.front, threads, stopped);
+    extras.front = memory_front(s, plans.front(), method, stopped);
+    extras.devices = device_front(s, extras.front, method, stopped);
   }
   if (options.sensitivity) {
-    extras.sensitivity = sensitivity_of_search(s, all.found.plans.front(), even,
-                                               stated_spreads(session.path), threads, stopped);
+    extras.sensitivity =
+        sensitivity_of_search(s, plans, stated_spreads(session.path), method.threads, stopped);
   }
-  if (options.upgrades)
-    extras.upgrades = upgrade_gains(s, even, known_devices(session.path), threads, stopped);
+  if (all.layouts && all.found.statistics.configurations == 0 && all.interrupted.empty())
+    extras.remedies = better_sizes(s, plans.front(), stopped);
+  if (options.upgrades) {
+    extras.upgrades = upgrade_gains(s, plans.front(), known_devices(session.path), method, stopped);
+  }
   return extras;
 }
 
@@ -75,11 +87,16 @@ std::string with_extras(const std::string& report_json, const PlanExtras& extras
   if (extras.devices) json = with_device_front(json, *extras.devices, s);
   if (extras.sensitivity) json = with_sensitivity(json, *extras.sensitivity);
   if (extras.upgrades) json = with_upgrades(json, *extras.upgrades, s);
+  if (!extras.remedies.empty()) json = with_remedies(json, extras.remedies);
   return json;
 }
 
 std::string extras_report(const PlanExtras& extras, const Scenario& s, const ReportStyle& style) {
   std::string text;
+  if (!extras.remedies.empty()) {
+    text += section_title("What would help (no plan of even stages obeys the rules here)", style);
+    for (const auto& remedy : extras.remedies) text += bullet(remedy, style);
+  }
   if (extras.devices) text += device_front_report(*extras.devices, s, style);
   if (extras.sensitivity) text += sensitivity_report(*extras.sensitivity, style);
   if (extras.upgrades) text += upgrade_report(*extras.upgrades, s, style);

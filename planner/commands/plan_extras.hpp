@@ -1,5 +1,5 @@
-// What plan and evaluate add to their report where a flag asks for it: --front, --sensitivity,
-// --upgrades.
+// What plan and evaluate add to their report where a flag asks for it, --front, --sensitivity,
+// --upgrades, and where no even plan is possible: the sizes that would help.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,20 @@ struct PlanExtras {
   std::optional<DeviceFront> devices;      // --front: by devices and cost
   std::optional<Sensitivity> sensitivity;
   std::optional<UpgradeGains> upgrades;
+  std::vector<std::string> remedies;  // where no plan of even stages obeys the rules
 };
 
 // Spreads of the numbers in configurations that a fit.yaml on the path states; none without one.
 // Throws ConfigError for a faulty one.
 std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path);
 
-// What the flags ask for, of a search's result. Nothing without a plan of even stages.
+// How far the searches go that --deadline, --budget, --front and --upgrades need besides the one of
+// `plan`: as far as that, but for shardings inside a stage.
+SearchMethod method_of(const Options& options);
+
+// What the flags ask for, of a search's result. Nothing without a plan.
 PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
-                     const Strategies& all, int threads, const std::function<bool()>& stopped);
+                     const Strategies& all, const std::function<bool()>& stopped);
 // The same of one plan.
 PlanExtras extras_of(const Session& session, const costmodel::Scenario& scenario,
                      const costmodel::Estimate& plan);

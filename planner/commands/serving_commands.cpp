@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <thread>
 #include <utility>
 
 #include "costmodel/base/output_file.hpp"
@@ -186,8 +185,7 @@ CommandResult export_serving(const Session& session) {
 CommandResult validate_serving(const Session& session) {
   const Options& options = session.options;
   auto runs = read_serving_runs(options.operands, session.path);
-  const int threads =
-      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = threads_of(options);
   costmodel::ServingFit fit = find_serving_fit(session.path);
   const bool fits = options.leave_one_source_out || !options.write_residuals.empty();
   if (fits) {

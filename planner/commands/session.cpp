@@ -1,5 +1,6 @@
 #include "planner/commands/session.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -15,6 +16,7 @@
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/mesh_report.hpp"
 
 namespace planner {
 
@@ -37,6 +39,11 @@ void require_outputs(const Options& options) {
   for (const auto& file :
        {options.out, options.placement, options.page, options.trace, options.write_schedule})
     if (!file.empty()) costmodel::require_writable(file);
+}
+
+int threads_of(const Options& options) {
+  return options.threads > 0 ? options.threads
+                             : static_cast<int>(std::thread::hardware_concurrency());
 }
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
@@ -99,6 +106,28 @@ bool is_for_people(const Options& options) {
   return prose && options.command != "export";
 }
 
+CommandResult mesh_result(const Session& session, const Scenario& s, const MeshSearch& found,
+                          std::optional<double> seconds, const std::string& remark) {
+  const bool any = !found.plans.empty();
+  const Format format = session.options.format;
+  const auto json = [&] { return mesh_json(found, s, seconds); };
+  const auto report = [&] { return mesh_report(found, s, seconds, session.style, remark); };
+  CommandResult result{any ? 0 : no_answer, {}, {}};
+  result.page = page_of(session, s, json, any ? &found.plans.front().plan : nullptr);
+  if (format == Format::json) {
+    result.text = json();
+  } else if (!any && !is_for_people(session.options)) {
+    result.failure = report();
+  } else if (format == Format::yaml) {
+    result.text = scenario_yaml(session, found.plans.front().plan);
+  } else if (format == Format::csv) {
+    result.text = to_csv(mesh_rows(found));
+  } else {
+    result.text = report();
+  }
+  return result;
+}
+
 CommandResult unanswered(const Session& session, std::string report) {
   if (is_for_people(session.options)) return {no_answer, std::move(report), {}};
   return {no_answer, {}, {}, std::move(report)};
@@ -132,6 +161,10 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
 }
 
 CommandResult without_plan(const Session& session, const Scenario& s) {
+  if (!stages_alike(s)) {
+    const Strategies all = run_strategies(s, Reach::meshes, threads_of(session.options), {});
+    return mesh_result(session, s, *all.meshes, std::nullopt);
+  }
   Evaluator evaluator = evaluator_of(s);
   return no_plan(session, s, search(s, evaluator), std::nullopt);
 }

@@ -15,7 +15,8 @@
 #include "planner/commands/options.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
-#include "planner/search/grid_search.hpp"
+#include "planner/search/settled_plan.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace costmodel {
 class Evaluator;
@@ -54,6 +55,9 @@ costmodel::Scenario load(const Session& session);
 // Throws ConfigError when a file that the command is to write cannot be written, or is an input.
 void require_outputs(const Options& options);
 
+// Those of --threads, or one a core.
+int threads_of(const Options& options);
+
 costmodel::Evaluator evaluator_of(const costmodel::Scenario& scenario);
 
 // A cluster of one kind of devices by its name in configs/, with so many devices (0: as its file
@@ -78,6 +82,12 @@ std::string page_of(const Session& session, const costmodel::Scenario& scenario,
 // Whether the output is for people, not for a program.
 bool is_for_people(const Options& options);
 
+// The report of the search over stages or devices that differ, without a plan too. `remark` is
+// added to it, if not empty.
+CommandResult mesh_result(const Session& session, const costmodel::Scenario& scenario,
+                          const MeshSearch& found, std::optional<double> seconds,
+                          const std::string& remark = {});
+
 // Results without a plan: a report, or a failure when the output is for a program.
 CommandResult unanswered(const Session& session, std::string report);
 // `stopped`: as for diagnose().
@@ -85,7 +95,7 @@ CommandResult no_plan(const Session& session, const costmodel::Scenario& scenari
                       const SearchResult& found, std::optional<double> seconds,
                       const std::function<bool()>& stopped = {});
 
-// The same for a scenario without a plan, for which the best one is searched.
+// The same where no choice of a plan's keys that are auto obeys the rules.
 CommandResult without_plan(const Session& session, const costmodel::Scenario& scenario);
 
 // Implements --placement FILE.

@@ -87,7 +87,7 @@ CommandResult comparison(const Session& session, const Scenario& s,
 
 CommandResult simulate_command(const Session& session) {
   Scenario s = load(session);
-  const auto settled = settled_plan(s);
+  const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
   if (session.options.compare_schedules) {

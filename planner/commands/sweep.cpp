@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -27,7 +28,7 @@
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/scaling.hpp"
-#include "planner/search/grid_search.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
@@ -117,6 +118,7 @@ struct Point {
   std::vector<std::string> cells;  // those of `titles`, and the error
   std::string plan;
   bool searched = false;     // keys of it were left to the search
+  bool none_fits = false;    // ... which found none within the memory that it may use
   ScalingPoint scales = {};  // where devices are swept
 };
 
@@ -135,9 +137,9 @@ Point failed(const std::string& why, bool searched) {
   return {cells, "", searched};
 }
 
-Point result_of(const Scenario& scenario) {
+Point result_of(const Scenario& scenario, int threads) {
   const bool searched = !scenario.plan.automatic.empty();
-  const auto settled = settled_plan(scenario);
+  const auto settled = settled_plan(scenario, threads);
   if (!settled) return failed(no_valid_choice, searched);
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   const Estimate e = evaluator.estimate(settled->plan);
@@ -146,9 +148,10 @@ Point result_of(const Scenario& scenario) {
                fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
                fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false", ""},
               to_string(e.plan),
-              searched};
+              searched,
+              settled->nothing_fits};
   point.scales.devices = scenario.cluster.devices;
-  if (e.fits()) point.scales.tokens_per_s = e.tokens_per_s;
+  if (e.fits() && !point.none_fits) point.scales.tokens_per_s = e.tokens_per_s;
   return point;
 }
 
@@ -232,53 +235,116 @@ std::string knee_note(const std::vector<Point>& points) {
       fmt::join(knees, ", "));
 }
 
+// What the column `plan` has, where the scenario does not say it.
+void note_plans(const std::vector<Point>& points, bool given, std::vector<std::string>& notes) {
+  const auto searched = std::ranges::count(points, true, &Point::searched);
+  if (searched > 0) {
+    notes.emplace_back(
+        "keys of the plan that are auto were searched at every point, as `plan` does, which leaves "
+        "search.memory_margin free: the column `plan` has what was chosen");
+  } else if (!given) {
+    notes.emplace_back(
+        "the scenario has no plan: what is not swept takes its default, and the column `plan` has "
+        "the result. To search every point: --set plan=auto");
+  }
+  const auto none = std::ranges::count(points, true, &Point::none_fits);
+  if (none == 0) return;
+  notes.push_back(fmt::format(
+      "at {} of {} points no plan leaves so much free: their rows have the one that needs least",
+      none, searched));
+}
+
+// The points of a sweep, in blocks: a block is read point by point, for configurations are not read
+// by several threads, and then evaluated on all of them.
+class Sweep {
+ public:
+  Sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+        const std::function<bool()>& stopped)
+      : file_(file), path_(path), stopped_(stopped), threads_(threads_of(options)) {
+    axes = axes_of(options);
+    for (const Axis& axis : axes) count_ *= axis.values.size();
+    root = loaded(path, file);
+    for (const auto& assignment : options.assignments)
+      assign_path(root, assignment, mark_of_argument("--set", assignment));
+    if (options.weak) weak_.emplace(axes, root);
+  }
+
+  // Once stopped, the points before the first that is missing.
+  void run() {
+    constexpr std::size_t together = 64;
+    while (points.size() < count_ && !over()) {
+      std::vector<std::optional<Scenario>> scenarios(std::min(together, count_ - points.size()));
+      const std::size_t first = points.size();
+      for (auto& scenario : scenarios) scenario = read(points.size());
+      std::vector<char> done(scenarios.size(), 0);
+      const auto each = std::max<int>(1, threads_ / static_cast<int>(scenarios.size()));
+      costmodel::share_out(scenarios.size(), threads_, [&](std::size_t i) {
+        if (scenarios[i] && over()) return;
+        if (scenarios[i]) evaluate(*scenarios[i], each, points[first + i]);
+        done[i] = 1;
+      });
+      const auto missing = std::ranges::find(done, 0) - done.begin();
+      points.resize(first + static_cast<std::size_t>(missing));
+      values.resize(points.size());
+    }
+  }
+
+  std::vector<Axis> axes;
+  costmodel::Value root;
+  std::vector<std::vector<std::string>> values;
+  std::vector<Point> points;
+  std::size_t bad = 0;  // that cannot be read; a batch that does not divide is no bad input
+
+ private:
+  bool over() const { return stopped_ && stopped_(); }
+
+  // Adds the point: one that cannot be read says why.
+  std::optional<Scenario> read(std::size_t i) {
+    costmodel::Value value = root;
+    values.push_back(place(axes, i, value));
+    points.emplace_back();
+    bool placed = false;
+    try {
+      if (weak_) weak_->place(values.back(), value);
+      placed = true;
+      return costmodel::read_scenario(value, file_, path_);
+    } catch (const ConfigError& fault) {
+      // If no point can be read, the axis or the scenario is wrong.
+      if (++unread_ == count_) throw;
+      if (placed) ++bad;
+      points.back() = failed(fault.what(), false);
+      return {};
+    }
+  }
+
+  static void evaluate(const Scenario& scenario, int threads, Point& point) {
+    try {
+      point = result_of(scenario, threads);
+    } catch (const ConfigError& fault) {
+      point = failed(fault.what(), !scenario.plan.automatic.empty());
+    }
+  }
+
+  const std::string& file_;
+  const costmodel::ConfigPath& path_;
+  const std::function<bool()>& stopped_;
+  int threads_;
+  std::size_t count_ = 1, unread_ = 0;
+  std::optional<WeakScaling> weak_;
+};
+
 }  // namespace
 
 Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
             const std::function<bool()>& stopped) {
-  const std::vector<Axis> axes = axes_of(options);
-  std::size_t count = 1;
-  for (const Axis& axis : axes) count *= axis.values.size();
-  costmodel::Value root = loaded(path, file);
-  for (const auto& assignment : options.assignments)
-    assign_path(root, assignment, mark_of_argument("--set", assignment));
-  std::optional<WeakScaling> weak;
-  if (options.weak) weak.emplace(axes, root);
-  std::vector<std::vector<std::string>> values;
-  std::vector<Point> points;
-  std::size_t unread = 0, bad = 0;  // a batch that does not divide is no bad input
-  for (std::size_t i = 0; i < count && !(stopped && stopped()); ++i) {
-    costmodel::Value value = root;
-    values.push_back(place(axes, i, value));
-    bool placed = false, readable = false, searched = false;
-    try {
-      if (weak) weak->place(values.back(), value);
-      placed = true;
-      const Scenario scenario = costmodel::read_scenario(value, file, path);
-      readable = true;
-      searched = !scenario.plan.automatic.empty();
-      points.push_back(result_of(scenario));
-    } catch (const ConfigError& fault) {
-      // If no point can be read, the axis or the scenario is wrong.
-      if (!readable && ++unread == count) throw;
-      if (placed && !readable) ++bad;
-      points.push_back(failed(fault.what(), searched));
-    }
-  }
-  const bool searched =
-      std::any_of(points.begin(), points.end(), [](const Point& point) { return point.searched; });
-  const bool given = has_plan(root);
-  if (has_axis(axes, devices_path)) scale(axes, values, points);
-  Swept swept{table_of(axes, values, points, searched || !given), {}, bad};
-  if (searched) {
-    swept.notes.emplace_back(
-        "keys of the plan that are auto were searched at every point, in all of the memory: the "
-        "column `plan` has what was chosen");
-  } else if (!given) {
-    swept.notes.emplace_back(
-        "the scenario has no plan: what is not swept takes its default, and the column `plan` has "
-        "the result. To search every point: --set plan=auto");
-  }
+  Sweep all(file, path, options, stopped);
+  all.run();
+  auto& points = all.points;
+  const bool searched = std::ranges::count(points, true, &Point::searched) > 0;
+  const bool given = has_plan(all.root);
+  if (has_axis(all.axes, devices_path)) scale(all.axes, all.values, points);
+  Swept swept{table_of(all.axes, all.values, points, searched || !given), {}, all.bad};
+  note_plans(points, given, swept.notes);
   if (const auto note = knee_note(points); !note.empty()) swept.notes.push_back(note);
   return swept;
 }

@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <functional>
-#include <thread>
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
@@ -40,11 +39,6 @@ void limit_error(double mean, const std::string& what, const Session& session,
   result.status = missed_limit;
   result.warnings.push_back(fmt::format("{}, {:.2f} %, is above --fail-above {:g}", what, mean,
                                         session.options.fail_above));
-}
-
-int threads_of(const Options& options) {
-  return options.threads > 0 ? options.threads
-                             : static_cast<int>(std::thread::hardware_concurrency());
 }
 
 RefitResult refitted(const Session& session, bool cross_validate, bool sources_alone = false) {

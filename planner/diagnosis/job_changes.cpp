@@ -9,7 +9,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/diagnosis/reason.hpp"
-#include "planner/search/grid_search.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -72,7 +72,8 @@ std::vector<JobChange> helpful_changes(const Scenario& s, const Estimate& now, s
     training.overlap.*key.on = true;
     Evaluator evaluator(s.model, s.cluster, training);
     const Estimate then = evaluator.estimate(now.plan);
-    if (!then.fits() || then.iteration > now.iteration * counts) continue;
+    const bool fits = fit_of(then, s.search.memory_margin) == MemoryFit::fits;
+    if (!fits || then.iteration > now.iteration * counts) continue;
     JobChange& c = list.emplace_back(compared(now.iteration, then.iteration, spread));
     c.knob = key.name;
     c.change = "off -> on";
@@ -83,19 +84,16 @@ std::vector<JobChange> helpful_changes(const Scenario& s, const Estimate& now, s
   return list;
 }
 
-std::optional<BestPlan> best_plan(const Scenario& scenario, const Estimate& now,
+std::optional<BestPlan> best_plan(const Scenario& scenario, const Estimate& now, int threads,
                                   const std::function<bool()>& stopped) {
   if (!stages_alike(scenario)) return {};
   Scenario s = scenario;
   s.plan = {};
-  s.search.top = 1;
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  const SearchResult found = search(s, evaluator, stopped);
-  if (found.plans.empty()) return {};
-  const Estimate& best = found.plans.front();
-  BestPlan b{best, compared(now.iteration, best.iteration, s.training.error_band.pair_spread)};
-  b.change.change = to_string(best.plan);
-  b.change.peak = best.peak;
+  const auto best = fastest_plan(s, {.threads = threads}, stopped);
+  if (!best) return {};
+  BestPlan b{*best, compared(now.iteration, best->iteration, s.training.error_band.pair_spread)};
+  b.change.change = to_string(best->plan);
+  b.change.peak = best->peak;
   return b;
 }
 

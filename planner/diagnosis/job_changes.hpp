@@ -25,14 +25,14 @@ struct JobChange {
 std::vector<JobChange> helpful_changes(const costmodel::Scenario& scenario,
                                        const costmodel::Estimate& estimate, std::size_t most = 5);
 
-// The best plan of even stages for the scenario, whatever its own plan fixes, as a change; its knob
+// The best plan for the scenario, whatever its own plan fixes, as a change; its knob
 // is empty. nullopt where stages or devices differ, where nothing fits, and when `stopped` says so.
 struct BestPlan {
   costmodel::Estimate estimate;
   JobChange change;
 };
 std::optional<BestPlan> best_plan(const costmodel::Scenario& scenario,
-                                  const costmodel::Estimate& estimate,
+                                  const costmodel::Estimate& estimate, int threads = 1,
                                   const std::function<bool()>& stopped = {});
 
 }  // namespace planner

@@ -73,10 +73,12 @@ std::string memory_sentence(const Estimate& e) {
 
 }  // namespace
 
-std::vector<Share> all_shares(const Estimate& e) {
+std::vector<Share> all_shares(const Estimate& e) { return all_shares(e, e.breakdown); }
+
+std::vector<Share> all_shares(const Estimate& e, const Breakdown& of_rank) {
   std::vector<Share> list;
   for (const Part& part : parts) {
-    const Seconds time = e.breakdown.*part.time;
+    const Seconds time = of_rank.*part.time;
     const bool of_samples = part.time == &Breakdown::imbalance && e.longest_samples.value > 0;
     list.push_back({of_samples ? longer_samples(e) : part.name, time, time / e.iteration});
   }
@@ -89,18 +91,31 @@ std::vector<Share> shares(const Estimate& e) {
   return list;
 }
 
-std::vector<std::string> reasons(const Estimate& e) {
-  auto losses = shares(e);
-  std::erase_if(losses, [](const Share& s) { return s.name == "computation"; });
+namespace {
+
+// "the optimizer (1.2 %)"
+std::string loss_text(const Share& loss) {
+  const bool unnamed = loss.name == "other";
+  return fmt::format("{} ({})", unnamed ? "other work, as the host's" : "the " + loss.name,
+                     percent(loss.of_iteration));
+}
+
+}  // namespace
+
+std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestRank>& busiest) {
+  const Breakdown& time = busiest ? busiest->breakdown : e.breakdown;
+  auto losses = all_shares(e, time);
+  std::erase_if(losses,
+                [](const Share& s) { return s.name == "computation" || s.time.value == 0; });
   std::stable_sort(losses.begin(), losses.end(),
                    [](const Share& a, const Share& b) { return a.time > b.time; });
   std::string text =
-      fmt::format("Computation is {} of the iteration", percent(e.breakdown.compute / e.iteration));
+      fmt::format("Computation is {} of the iteration{}", percent(time.compute / e.iteration),
+                  busiest ? fmt::format(" on pipeline rank {}, the slowest", busiest->rank) : "");
   if (!losses.empty() && losses[0].of_iteration >= 0.001) {
-    text += fmt::format("; what limits it is the {} ({})", losses[0].name,
-                        percent(losses[0].of_iteration));
+    text += "; what limits it is " + loss_text(losses[0]);
     if (losses.size() > 1 && losses[1].of_iteration >= 0.01)
-      text += fmt::format(", then the {} ({})", losses[1].name, percent(losses[1].of_iteration));
+      text += ", then " + loss_text(losses[1]);
   }
   return {text + ".", memory_sentence(e)};
 }

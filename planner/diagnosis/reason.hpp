@@ -2,11 +2,13 @@
 // by one step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/busiest_rank.hpp"
 
 namespace costmodel {
 class Evaluator;
@@ -23,12 +25,16 @@ struct Share {
 // All parts of the iteration, zero or not, in the order of the breakdown; they sum to the iteration
 // time.
 std::vector<Share> all_shares(const costmodel::Estimate& estimate);
+std::vector<Share> all_shares(const costmodel::Estimate& estimate,
+                              const costmodel::Breakdown& of_rank);
 
 // Those that are not zero.
 std::vector<Share> shares(const costmodel::Estimate& estimate);
 
-// One sentence per line: the largest part, the largest losses, the memory use.
-std::vector<std::string> reasons(const costmodel::Estimate& estimate);
+// One sentence per line: the largest part, the largest losses, the memory use. Of the time, those
+// of the slowest rank, if the last to finish waits for it.
+std::vector<std::string> reasons(const costmodel::Estimate& estimate,
+                                 const std::optional<BusiestRank>& busiest = {});
 
 // "+1.20 s bubble, +0.31 s recomputation": the time that `other` loses to `best` by part, largest
 // first; includes gains.

@@ -65,8 +65,9 @@ Sensitivity told(Sensitivity all) {
 // Searches again with one input moved.
 class Search {
  public:
-  Search(const Scenario& scenario, const ParallelPlan& first, const std::function<bool()>& stopped)
-      : scenario_(scenario), first_(first), stopped_(stopped) {
+  Search(const Scenario& scenario, const std::vector<Estimate>& ranked,
+         const std::function<bool()>& stopped)
+      : scenario_(scenario), ranked_(ranked), stopped_(stopped) {
     scenario_.search.top = 1;
   }
 
@@ -90,7 +91,7 @@ class Search {
     }
     const Scenario s = moved(scenario_, input, end);
     Evaluator evaluator(s.model, s.cluster, s.training);
-    const Estimate kept = evaluator.estimate(first_);
+    const Estimate kept = evaluator.estimate(ranked_.front().plan);
     change.fits = kept.peak <= memory_limit(s);
     if (beyond.best) change.loss = kept.iteration / beyond.best->iteration - 1;
     return change;
@@ -106,12 +107,22 @@ class Search {
     Evaluator evaluator(s.model, s.cluster, s.training);
     SearchResult found = search(s, evaluator, stopped_);
     if (found.expired) return {.first = true};
-    if (found.plans.empty()) return {};
-    return {found.plans.front().plan == first_, std::move(found.plans.front())};
+    std::optional<Estimate> best;
+    const auto offer = [&](Estimate plan) {
+      if (!best || plan.iteration < best->iteration) best = std::move(plan);
+    };
+    for (const Estimate& plan : ranked_) {
+      Estimate there = evaluator.estimate(plan.plan);
+      if (there.peak <= memory_limit(s)) offer(std::move(there));
+    }
+    if (!found.plans.empty()) offer(std::move(found.plans.front()));
+    if (!best) return {};
+    const bool first = best->plan == ranked_.front().plan;
+    return {first, std::move(best)};
   }
 
   Scenario scenario_;
-  const ParallelPlan& first_;
+  const std::vector<Estimate>& ranked_;
   const std::function<bool()>& stopped_;
 };
 
@@ -136,12 +147,13 @@ Sensitivity sensitivity(const Scenario& scenario, const Estimate& plan,
   return told({.plan = plan, .inputs = effects_of(scenario, plan, stated)});
 }
 
-Sensitivity sensitivity_of_search(const Scenario& scenario, const Estimate& plan,
-                                  const Estimate& best, const std::vector<StatedSpread>& stated,
-                                  int threads, const std::function<bool()>& stopped) {
+Sensitivity sensitivity_of_search(const Scenario& scenario, const std::vector<Estimate>& ranked,
+                                  const std::vector<StatedSpread>& stated, int threads,
+                                  const std::function<bool()>& stopped) {
+  const Estimate& plan = ranked.front();
   Sensitivity all{.plan = plan, .searched = true};
   all.inputs = effects_of(scenario, plan, stated);
-  const Search search(scenario, best.plan, stopped);
+  const Search search(scenario, ranked, stopped);
   std::atomic<bool> ended = false;
   costmodel::share_out(2 * all.inputs.size(), threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {

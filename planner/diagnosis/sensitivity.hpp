@@ -15,7 +15,7 @@
 
 namespace planner {
 
-// Where, as an input moves from its value, another plan becomes the best of the even ones.
+// Where, as an input moves from its value, another plan becomes the best.
 struct PlanChange {
   double value = 0;  // of the input: the first plan is the best up to here, within a thousandth of
                      // what was searched
@@ -52,12 +52,14 @@ Sensitivity sensitivity(const costmodel::Scenario& scenario, const costmodel::Es
 inline constexpr std::size_t moved_far = 8;
 inline constexpr double far_factor = 4;
 
-// The same, and where the best even plan changes: `best` is that of the scenario. Each end of an
-// uncertainty is a search of its own; between an end with another plan and the value bisection
-// finds where it changes. Should the best plan change more than once on the way, it is one of these
-// places. On `threads` threads, which do not change the answer. Polls `stopped`.
+// The same of the first of `ranked`, the plans of the scenario's search, best first, and where
+// another becomes the best. Each end of an uncertainty is a search of its own: over the even plans
+// and `ranked`, for to search all layouts a few hundred times takes minutes. Between an end with
+// another plan and the value bisection finds where it changes. Should the best plan change more
+// than once on the way, it is one of these places. On `threads` threads, which do not change the
+// answer. Polls `stopped`.
 Sensitivity sensitivity_of_search(const costmodel::Scenario& scenario,
-                                  const costmodel::Estimate& plan, const costmodel::Estimate& best,
+                                  const std::vector<costmodel::Estimate>& ranked,
                                   const std::vector<StatedSpread>& stated, int threads,
                                   const std::function<bool()>& stopped = {});
 

@@ -131,11 +131,10 @@ std::string refusal(const Scenario& s, costmodel::ParallelPlan plan) {
 }
 
 UpgradeGain gain_of(const Upgrade& upgrade, const Scenario& before, const Estimate& without,
-                    const std::function<bool()>& stopped) {
-  Scenario s = upgrade.scenario;
-  s.search.top = 1;
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  SearchResult found = search(s, evaluator, stopped);
+                    const SearchMethod& method, const std::function<bool()>& stopped) {
+  const Scenario& s = upgrade.scenario;
+  SearchResult found =
+      run_strategies(s, method.reach.value_or(usual_reach(s)), 1, {}, stopped).found;
   UpgradeGain gain{.name = upgrade.name,
                    .kind = upgrade.kind,
                    .devices = s.cluster.devices,
@@ -169,17 +168,17 @@ std::vector<Upgrade> upgrades_of(const Scenario& s, const std::vector<DeviceSpec
 }
 
 UpgradeGains upgrade_gains(const Scenario& s, const Estimate& without,
-                           const std::vector<DeviceSpec>& offered, int threads,
+                           const std::vector<DeviceSpec>& offered, const SearchMethod& method,
                            const std::function<bool()>& stopped) {
   const std::vector<Upgrade> all = upgrades_of(s, offered);
   UpgradeGains result{.without = without, .gains = std::vector<UpgradeGain>(all.size())};
   std::atomic<bool> ended = false;
-  costmodel::share_out(all.size(), threads, [&](std::size_t i) {
+  costmodel::share_out(all.size(), method.threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;
     }
-    result.gains[i] = gain_of(all[i], s, without, stopped);
+    result.gains[i] = gain_of(all[i], s, without, method, stopped);
   });
   result.interrupted = ended || (stopped && stopped());
   std::erase_if(result.gains, [](const UpgradeGain& gain) { return gain.name.empty(); });

@@ -9,6 +9,7 @@
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -33,9 +34,9 @@ struct UpgradeGain {
   std::string name;
   UpgradeKind kind = UpgradeKind::link;
   std::int64_t devices = 0;
-  std::optional<costmodel::Estimate> best;  // even plan; nothing: none fits, or none is valid
+  std::optional<costmodel::Estimate> best;  // nothing: none fits, or none is valid
   std::string refused = {};                 // why no plan is valid; empty: none fits
-  double speedup = 0;                       // against the best even plan without
+  double speedup = 0;                       // against the best plan without
   bool same_plan = false;                   // as without
   // Speed-up over what it costs more, where that is known: of devices of the same kind, whose
   // number it is. 1 or more: a token costs no more than without.
@@ -43,15 +44,15 @@ struct UpgradeGain {
 };
 
 struct UpgradeGains {
-  costmodel::Estimate without;     // the best even plan of the scenario
+  costmodel::Estimate without;     // the best plan of the scenario
   std::vector<UpgradeGain> gains;  // the largest speed-up first; those without a plan last
   bool interrupted = false;        // `stopped` said so; then not all are there
 };
 
-// For stages that are alike on devices of one kind. On `threads` threads, which do not change the
-// answer. Polls `stopped`.
+// For stages that are alike on devices of one kind. Polls `stopped`.
 UpgradeGains upgrade_gains(const costmodel::Scenario& scenario, const costmodel::Estimate& without,
-                           const std::vector<costmodel::DeviceSpec>& offered, int threads,
+                           const std::vector<costmodel::DeviceSpec>& offered,
+                           const SearchMethod& method = {},
                            const std::function<bool()>& stopped = {});
 
 }  // namespace planner

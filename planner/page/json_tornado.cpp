@@ -99,7 +99,10 @@ std::string sensitivity_section(const Json& report) {
       "<p class=\"note\">Each input alone, moved by its own uncertainty, the plan kept. The bars: "
       "the iteration's change, at the first value (upper half) and the last; half of a bar's width "
       "is {:.1f} %.{}</p>\n",
-      100 * full, searched ? " Best plan: searched again with the input moved, even stages." : "");
+      100 * full,
+      searched
+          ? " Best plan: of even stages, searched again with the input moved, and of the ranking."
+          : "");
   return section("What the answer hangs on",
                  note + table_of_html(table) + sentences(at(found, {"sentences"})));
 }

@@ -11,6 +11,7 @@
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/search/grid_search.hpp"
 
 namespace planner {
 
@@ -81,6 +82,15 @@ costmodel::Estimate for_tokens(const Compared& other, const Compared& first) {
     (e.breakdown.*part).value *= wanted / tokens;
   e.iteration.value *= wanted / tokens;
   return e;
+}
+
+const char* fit_word(const Compared& c) {
+  switch (fit_of(c.estimate, c.scenario.search.memory_margin)) {
+    case MemoryFit::fits: return "yes";
+    case MemoryFit::tightly: return "tightly";
+    case MemoryFit::exceeds: return "NO";
+  }
+  return "";
 }
 
 using Cell = std::function<std::string(const costmodel::Estimate&)>;
@@ -160,7 +170,9 @@ Table memory_table(const std::vector<Compared>& columns) {
   add("buffers", &StageMemory::buffers);
   add_row(table, "in all", columns, [](const auto& e) { return format_bytes(e.peak); });
   add_row(table, "of", columns, [](const auto& e) { return format_bytes(e.capacity); });
-  add_row(table, "fits", columns, [](const auto& e) { return e.fits() ? "yes" : "NO"; });
+  std::vector<std::string> fits{"fits"};
+  for (const Compared& c : columns) fits.push_back(fit_word(c));
+  table.rows.push_back(std::move(fits));
   return table;
 }
 

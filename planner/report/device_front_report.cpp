@@ -60,7 +60,7 @@ std::string device_front_report(const DeviceFront& front, const costmodel::Scena
                                 const ReportStyle& style) {
   if (front.points.empty()) return "";
   std::string text = section_title(
-      "Time against devices, cost and memory (even plans that no other beats in all)", style);
+      "Time against devices, cost and memory (plans that no other beats in all)", style);
   text += section_table(device_front_table(front, s), style);
   for (const auto& sentence : device_front_sentences(front, s)) text += bullet(sentence, style);
   return text;

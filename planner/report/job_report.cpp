@@ -7,6 +7,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/report_tables.hpp"
 
@@ -121,10 +122,10 @@ std::string best_text(const JobReport& job) {
   if (job.stopped) return "The search for the best plan was stopped.";
   if (!job.best) return "";
   const JobChange& c = job.best->change;
-  if (c.ratio > 0.998) return "The plan is the best one of even stages, or as good.";
+  if (c.ratio > 0.998) return "The plan is the best one, or as good.";
   const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
   return fmt::format(
-      "The best plan of even stages is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
+      "The best plan is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
       "{} "
       "that it is faster at all): {}.",
       100 * (1 / c.ratio - 1), format_seconds(now * c.ratio), format_seconds(now * c.low),
@@ -256,9 +257,11 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
                            format_seconds(job.estimate.interval.high),
                            format_bytes(job.estimate.peak), format_bytes(job.estimate.capacity)),
                style);
+    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto busiest = busiest_rank(job.estimate, evaluator);
     text += section_title("Where the time goes", style) +
-            section_table(time_table(job.estimate, style.style.width), style);
-    for (const auto& reason : reasons(job.estimate)) text += bullet(reason, style);
+            section_table(time_table(job.estimate, style.style.width, busiest), style);
+    for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
   }
   text += section_title("What would help most, one change at a time", style);
   text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)

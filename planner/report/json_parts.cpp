@@ -94,6 +94,10 @@ std::string with_part(const std::string& report_json, const char* key, const Jso
 
 }  // namespace
 
+std::string with_remedies(const std::string& report, const std::vector<std::string>& remedies) {
+  return with_part(report, "remedies", remedies);
+}
+
 std::string with_sensitivity(const std::string& report, const Sensitivity& found) {
   Json inputs = Json::array();
   for (const InputEffect& e : found.inputs) inputs.push_back(input_json(e, found.searched));

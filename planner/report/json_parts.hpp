@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/sensitivity.hpp"
@@ -32,5 +33,8 @@ std::string with_upgrades(const std::string& report_json, const UpgradeGains& fo
 // "headroom_bytes", "on_front", "plan".
 std::string with_device_front(const std::string& report_json, const DeviceFront& front,
                               const costmodel::Scenario& scenario);
+
+// "remedies": what would help, in sentences.
+std::string with_remedies(const std::string& report_json, const std::vector<std::string>& remedies);
 
 }  // namespace planner

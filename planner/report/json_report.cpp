@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/base/json_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
@@ -16,6 +17,7 @@
 namespace planner {
 
 using costmodel::Estimate;
+using costmodel::Evaluator;
 using costmodel::Scenario;
 using Json = nlohmann::ordered_json;
 
@@ -113,7 +115,8 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
             {"certificate", certificate_json(all)},
             {"interrupted", !all.interrupted.empty()}};
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
-  json["reasons"] = reasons(best);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  json["reasons"] = reasons(best, busiest_rank(best, evaluator));
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

@@ -91,7 +91,7 @@ Table ladder_table(const DeviceLadder& ladder) {
 std::string ladder_report(const DeviceLadder& ladder, const RunLimits& limits,
                           const costmodel::Scenario& s, const ReportStyle& style) {
   return escaped(ladder_verdict(ladder, limits, s), style) + "\n" +
-         section_title("Numbers of devices tried, each with its best even plan", style) +
+         section_title("Numbers of devices tried, each with its best plan", style) +
          section_table(ladder_table(ladder), style) + "\n";
 }
 

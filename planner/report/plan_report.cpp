@@ -53,17 +53,13 @@ std::string causal_text(const Estimate& e) {
                      100 * e.causal_mfu, format_rate(e.causal_rate_per_device));
 }
 
-// A prediction this close to the capacity does not guarantee that the plan fits, nor one that
-// leaves less than a search would.
-constexpr double tight = 0.03;
-
 std::string fits_text(const Estimate& e, double margin, const ReportStyle& style) {
-  if (!e.fits()) return style.style.bad("DOES NOT FIT");
-  const double left = 1 - e.peak / e.capacity;
-  constexpr double rounding = 1e-9;
-  if (left >= std::max(tight, margin) - rounding) return style.style.good("fits");
-  return style.style.good(fmt::format("fits, tightly: {:.1f} % left", 100 * left)) +
-         " (search.memory_margin keeps some free)";
+  const MemoryFit fit = fit_of(e, margin);
+  if (fit == MemoryFit::exceeds) return style.style.bad("DOES NOT FIT");
+  if (fit == MemoryFit::fits) return style.style.good("fits");
+  return style.style.good(
+             fmt::format("fits, tightly: {:.1f} % left", 100 * (1 - e.peak / e.capacity))) +
+         fmt::format(" (search.memory_margin is {:g} %)", 100 * margin);
 }
 
 // The first that a reader must know.
@@ -173,8 +169,7 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
 namespace {
 
 // "" where hardly anything is hidden; the JSON has all.
-std::string hidden_sentence(const Estimate& e, const Scenario& s) {
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+std::string hidden_sentence(const Estimate& e, costmodel::Evaluator& evaluator) {
   const costmodel::HiddenTime all = costmodel::hidden_time(e, evaluator);
   constexpr double told = 0.005;  // of the iteration
   std::vector<std::string> parts;
@@ -195,6 +190,7 @@ std::string hidden_sentence(const Estimate& e, const Scenario& s) {
 }  // namespace
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = "\n";
   if (!e.fits()) text += misfit_text(e, style);
   const std::string m =  // where groups differ each says its own
@@ -224,8 +220,9 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
       style);
-  text += section_table(time_table(e, style.style.width), style);
-  if (const auto hidden = hidden_sentence(e, s); !hidden.empty()) text += bullet(hidden, style);
+  text += section_table(time_table(e, style.style.width, busiest_rank(e, evaluator)), style);
+  if (const auto hidden = hidden_sentence(e, evaluator); !hidden.empty())
+    text += bullet(hidden, style);
   if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
   text += section_title(
       "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
@@ -258,8 +255,8 @@ std::string sharding_text(const ShardedStage& s, const ReportStyle& style) {
 std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                        const ReportStyle& style) {
   if (front.empty()) return "";
-  std::string text = section_title(
-      "Less memory (even stages: each the fastest of those that need no more)", style);
+  std::string text =
+      section_title("Less memory (each the fastest of those that need no more)", style);
   if (front.size() > 1)
     return text + section_table(front_table(front, s.training.error_band.pair_spread), style);
   return text + bullet(fmt::format("No plan needs {:g} % less memory than the fastest.",
@@ -285,9 +282,11 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                           const std::vector<Estimate>& front) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
+  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = heading(s, style) + plan_report(best, s, style);
   text += section_title("Why this plan", style);
-  for (const auto& reason : reasons(best)) text += bullet(reason, style);
+  for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
+    text += bullet(reason, style);
   if (r.plans.size() > 1) {
     text += bullet(fmt::format("The runner-up is {} slower: {}.",
                                signed_percent(r.plans[1].iteration / best.iteration).substr(1),

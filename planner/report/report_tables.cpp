@@ -147,18 +147,30 @@ std::string chance(const Estimate& plan, const Estimate& other, double pair_spre
 
 std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
-Table time_table(const Estimate& e, std::size_t width) {
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+Table time_table(const Estimate& e, std::size_t width, const std::optional<BusiestRank>& busiest) {
   Table t{{{"part", false}, {"time", true, 0}, {"share", true, 0}, {"", false}}, {}};
+  if (busiest) {
+    const std::string rank = fmt::format("rank {}", busiest->rank);
+    t.columns.insert(t.columns.end() - 1, {{rank, true, 2}, {"its share", true, 2}});
+  }
   const std::size_t columns = bar_columns(width);
-  for (const Share& share : shares(e)) {
-    t.rows.push_back({share.name, format_seconds(share.time),
-                      fmt::format("{:.1f} %", 100 * share.of_iteration),
-                      bar(share.of_iteration, columns)});
+  const auto last = all_shares(e),
+             longest = all_shares(e, busiest ? busiest->breakdown : e.breakdown);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    if (last[i].time.value == 0 && longest[i].time.value == 0) continue;
+    auto& row = t.rows.emplace_back(std::vector<std::string>{last[i].name});
+    const auto add = [&](const Share& share) {
+      row.push_back(format_seconds(share.time));
+      row.push_back(percent(share.of_iteration));
+    };
+    add(last[i]);
+    if (busiest) add(longest[i]);
+    row.push_back(bar(last[i].of_iteration, columns));
   }
   return t;
 }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
   Table t{{{"stage"},

@@ -1,6 +1,7 @@
 // The tables in the reports of `plan` and `evaluate`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ std::string signed_percent(double ratio);
 std::string percent(double share);
 
 // Parts of the iteration with their fractions, and bars that fit into lines of `width` columns.
-Table time_table(const costmodel::Estimate& estimate, std::size_t width = unlimited_width);
+Table time_table(const costmodel::Estimate& estimate, std::size_t width = unlimited_width,
+                 const std::optional<BusiestRank>& busiest = {});
 
 // Layers, times and memory of each pipeline rank; equal neighbours share a row.
 Table stage_table(const costmodel::Estimate& estimate, const costmodel::ModelSpec& model);

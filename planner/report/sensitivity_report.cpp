@@ -117,7 +117,7 @@ std::vector<std::string> sensitivity_sentences(const Sensitivity& found) {
 std::string sensitivity_report(const Sensitivity& found, const ReportStyle& style) {
   const char* what =
       found.searched ? "What the answer hangs on (each input alone, by its own uncertainty, the "
-                       "plan kept; best plan: searched again, even stages)"
+                       "plan kept; best plan: of even stages, searched again, and of the ranking)"
                      : "What the answer hangs on (each input alone, by its own uncertainty, "
                        "the plan kept)";
   std::string text = section_title(what, style);

@@ -49,7 +49,7 @@ Table upgrade_table(const UpgradeGains& found, const costmodel::Scenario& s) {
 std::vector<std::string> upgrade_sentences(const UpgradeGains& found,
                                            const costmodel::Scenario& s) {
   std::vector<std::string> all{fmt::format(
-      "Against {} of the best even plan without; the plan is searched again for each, with the "
+      "Against {} of the best plan without; the plan is searched again for each, with the "
       "same batch.",
       format_seconds(found.without.iteration))};
   all.emplace_back(
@@ -68,7 +68,7 @@ std::vector<std::string> upgrade_sentences(const UpgradeGains& found,
 std::string upgrade_report(const UpgradeGains& found, const costmodel::Scenario& s,
                            const ReportStyle& style) {
   std::string text =
-      section_title("What an upgrade buys (one at a time, the best even plan of each)", style);
+      section_title("What an upgrade buys (one at a time, the best plan of each)", style);
   text += section_table(upgrade_table(found, s), style);
   for (const auto& sentence : upgrade_sentences(found, s)) text += bullet(sentence, style);
   return text;

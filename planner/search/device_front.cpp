@@ -36,14 +36,10 @@ FrontPoint point_of(std::int64_t devices, const Estimate& plan) {
 }
 
 std::optional<Estimate> best_on(const Scenario& scenario, std::int64_t devices,
-                                const std::function<bool()>& stopped) {
+                                const SearchMethod& method, const std::function<bool()>& stopped) {
   Scenario s = scenario;
   s.cluster = resized(scenario.cluster, devices);
-  s.search.top = 1;
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  SearchResult found = search(s, evaluator, stopped);
-  if (found.expired || found.plans.empty()) return std::nullopt;
-  return std::move(found.plans.front());
+  return fastest_plan(s, {.reach = method.reach}, stopped);
 }
 
 }  // namespace
@@ -61,18 +57,18 @@ std::vector<std::int64_t> device_counts(const costmodel::ClusterSpec& cluster) {
   return all;
 }
 
-DeviceFront device_front(const Scenario& scenario, const std::vector<Estimate>& own, int threads,
-                         const std::function<bool()>& stopped) {
+DeviceFront device_front(const Scenario& scenario, const std::vector<Estimate>& own,
+                         const SearchMethod& method, const std::function<bool()>& stopped) {
   std::vector<std::int64_t> counts = device_counts(scenario.cluster);
   counts.pop_back();  // all devices: `own`
   std::vector<std::optional<Estimate>> best(counts.size());
   std::atomic<bool> ended = false;
-  costmodel::share_out(counts.size(), threads, [&](std::size_t i) {
+  costmodel::share_out(counts.size(), method.threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;
     }
-    best[i] = best_on(scenario, counts[i], stopped);
+    best[i] = best_on(scenario, counts[i], method, stopped);
   });
   DeviceFront front{.interrupted = ended || (stopped && stopped())};
   for (std::size_t i = 0; i < counts.size(); ++i)

@@ -8,6 +8,7 @@
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -30,11 +31,11 @@ struct DeviceFront {
   bool interrupted = false;             // `stopped` said so; then not all were tried
 };
 
-// The best even plan on each of device_counts() where one fits, and `own`: the plans of
-// memory_front() on all devices. For stages that are alike on devices of one kind. On `threads`
-// threads, which do not change the answer. Polls `stopped`.
+// The best plan on each of device_counts() where one fits, and `own`: the plans of memory_front()
+// on all devices. For stages that are alike on devices of one kind. Polls `stopped`.
 DeviceFront device_front(const costmodel::Scenario& scenario,
-                         const std::vector<costmodel::Estimate>& own, int threads,
+                         const std::vector<costmodel::Estimate>& own,
+                         const SearchMethod& method = {},
                          const std::function<bool()>& stopped = {});
 
 }  // namespace planner

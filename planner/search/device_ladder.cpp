@@ -6,7 +6,6 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/device_front.hpp"
-#include "planner/search/grid_search.hpp"
 
 namespace planner {
 
@@ -16,8 +15,9 @@ namespace {
 
 class Climb {
  public:
-  Climb(const Scenario& scenario, const RunLimits& limits, const std::function<bool()>& stopped)
-      : scenario_(scenario), limits_(limits), stopped_(stopped) {}
+  Climb(const Scenario& scenario, const RunLimits& limits, const SearchMethod& method,
+        const std::function<bool()>& stopped)
+      : scenario_(scenario), limits_(limits), method_(method), stopped_(stopped) {}
 
   // Whether so many devices keep the limits; false too once stopped.
   bool keep(std::int64_t devices) {
@@ -26,12 +26,9 @@ class Climb {
     rung.devices = devices;
     Scenario s = scenario_;
     s.cluster = resized(scenario_.cluster, devices);
-    s.search.top = 1;
-    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-    SearchResult found = search(s, evaluator, stopped_);
+    rung.best = fastest_plan(s, method_, stopped_);
     if (over()) return false;
-    if (!found.plans.empty()) {
-      rung.best = std::move(found.plans.front());
+    if (rung.best) {
       const auto goodput = costmodel::goodput(*rung.best, s.cluster, s.training);
       rung.run = *training_run(*rung.best, goodput, s.cluster, s.training);
       rung.keeps = (limits_.days == 0 || rung.run.days_with_failures <= limits_.days) &&
@@ -59,6 +56,7 @@ class Climb {
  private:
   const Scenario& scenario_;
   const RunLimits& limits_;
+  const SearchMethod& method_;
   const std::function<bool()>& stopped_;
   DeviceLadder ladder_;
 };
@@ -77,9 +75,9 @@ std::int64_t hopeless(const Scenario& s, double days) {
 
 }  // namespace
 
-DeviceLadder device_ladder(const Scenario& s, const RunLimits& limits,
+DeviceLadder device_ladder(const Scenario& s, const RunLimits& limits, const SearchMethod& method,
                            const std::function<bool()>& stopped) {
-  Climb climb(s, limits, stopped);
+  Climb climb(s, limits, method, stopped);
   const bool fewest = limits.usd == 0;
   const std::int64_t node = std::min(s.cluster.devices_per_node, s.cluster.devices);
   std::int64_t below = fewest ? hopeless(s, limits.days) : 0, enough = 0;

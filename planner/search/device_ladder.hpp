@@ -1,4 +1,4 @@
-// How many devices a training run needs: the best even plan on ever more of them.
+// How many devices a training run needs: the best plan on ever more of them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "costmodel/estimate/training_run.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -40,6 +41,7 @@ struct DeviceLadder {
 // divide the batch better. For stages that are alike on devices of one kind, of a scenario with
 // training.run_tokens; a limit in dollars needs a price. Polls `stopped`.
 DeviceLadder device_ladder(const costmodel::Scenario& scenario, const RunLimits& limits,
+                           const SearchMethod& method = {},
                            const std::function<bool()>& stopped = {});
 
 }  // namespace planner

@@ -1,8 +1,5 @@
 #include "planner/search/grid_search.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -22,6 +19,11 @@ using costmodel::Seconds;
 
 Bytes memory_limit(const Scenario& s) {
   return s.cluster.device.memory * (1 - s.search.memory_margin);
+}
+
+MemoryFit fit_of(const costmodel::Estimate& e, double margin) {
+  if (!e.fits()) return MemoryFit::exceeds;
+  return e.peak <= e.capacity * (1 - margin) ? MemoryFit::fits : MemoryFit::tightly;
 }
 
 namespace {
@@ -139,51 +141,6 @@ SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
     }
   }
   return finished(podium, std::move(result), evaluator);
-}
-
-namespace {
-
-// The layout of layers that do not divide, if it is not the scenario's own.
-std::vector<std::string> layout_notes(const Scenario& scenario, const ParallelPlan& plan) {
-  const auto& layers = plan.stage_layers;
-  if (layers.empty() || !scenario.plan.stage_layers.empty()) return {};
-  return {fmt::format("plan: {} layers do not divide into {} stages; {} lays them out as [{}]",
-                      scenario.model.layers, layers.size(), scenario.training.stack.name,
-                      fmt::join(layers, ", "))};
-}
-
-}  // namespace
-
-std::optional<SettledPlan> settled_plan(const Scenario& scenario) {
-  Scenario open = scenario;
-  open.plan = with_defaults(scenario);
-  if (open.plan.automatic.empty()) {
-    const ParallelPlan plan = resolve_plan(scenario);
-    return SettledPlan{plan, false, layout_notes(scenario, plan)};
-  }
-  if (!stages_alike(scenario)) {
-    throw costmodel::ConfigError(scenario.plan.mark_of(open.plan.automatic.front()),
-                                 fmt::format("{}: auto is searched on devices of one kind only",
-                                             open.plan.automatic.front()),
-                                 "give it a value, or ask `shardplan plan`");
-  }
-  require_offered(scenario);
-  open.search.top = 1;
-  open.search.memory_margin = 0;  // what is asked is whether it fits, not how surely
-  Evaluator evaluator(open.model, open.cluster, open.training);
-  const SearchResult found = search(open, evaluator);
-  if (!found.leanest) {
-    resolve_plan(scenario);  // its keys at their defaults break a rule less likely than any others
-    return {};
-  }
-  const ParallelPlan& plan = found.plans.empty() ? *found.leanest : found.plans.front().plan;
-  SettledPlan settled{plan, found.plans.empty(), layout_notes(scenario, plan)};
-  if (settled.nothing_fits) {
-    settled.notes.push_back(
-        fmt::format("plan: no choice of {} fits in memory; this is the one that needs least",
-                    fmt::join(open.plan.automatic, ", ")));
-  }
-  return settled;
 }
 
 }  // namespace planner

@@ -44,19 +44,12 @@ SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& e
 // Evaluates every plan of the space; the tests compare search() with it.
 SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);
 
-// The scenario's own plan: missing keys at their defaults, keys with the value `auto` chosen by the
-// search in all of the memory, or, when none of their values fits in it, those with the least peak.
-// `notes` say what a reader of the scenario might not expect. Empty when no choice is valid. Throws
-// ConfigError for a plan that breaks a rule; where no choice obeys them, for `auto` at its default.
-struct SettledPlan {
-  costmodel::ParallelPlan plan;
-  bool nothing_fits = false;  // whatever the keys written auto are
-  std::vector<std::string> notes;
-};
-std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario);
-inline constexpr const char* no_valid_choice = "no choice of the keys written auto is valid";
-
 // The bytes that a plan may use per device: the device's memory less the margin.
 costmodel::Bytes memory_limit(const costmodel::Scenario& scenario);
+
+// Whether a plan fits, for every command: within what a search may use, `tightly` within all of the
+// device's memory, or beyond it. `margin` is search.memory_margin.
+enum class MemoryFit { fits, tightly, exceeds };
+MemoryFit fit_of(const costmodel::Estimate& estimate, double margin);
 
 }  // namespace planner

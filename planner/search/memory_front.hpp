@@ -1,6 +1,6 @@
-// The Pareto front of iteration time and memory: the fastest plan with even stages, and others that
-// need less memory a device, each the fastest of those that need no more. Every row is a search
-// with a lower limit, so it is proved like the best plan.
+// The Pareto front of iteration time and memory: the fastest plan, and others that need less memory
+// a device, each the fastest of those that need no more. Every row is the search of `plan` with a
+// lower limit, so it is proved like the best plan.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -17,11 +18,12 @@ namespace planner {
 inline constexpr std::array front_shares{0.95, 0.9, 0.8, 0.65, 0.5};
 inline constexpr double least_saving = 0.05;
 
-// `fastest` first, the best plan of the grid search; then one for each share, until nothing fits.
+// `fastest` first, the best plan of the scenario; then one for each share, until nothing fits.
 // Devices are those of the scenario: `shardplan sweep` compares clusters. Stops early, with the
 // rows that are proved, once `expired` returns true.
 std::vector<costmodel::Estimate> memory_front(const costmodel::Scenario& scenario,
                                               const costmodel::Estimate& fastest,
+                                              const SearchMethod& method = {},
                                               const std::function<bool()>& expired = {});
 
 }  // namespace planner

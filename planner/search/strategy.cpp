@@ -1,7 +1,10 @@
 #include "planner/search/strategy.hpp"
 
+#include <utility>
+
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/best_plans.hpp"
+#include "planner/search/replica_plan.hpp"
 
 namespace planner {
 
@@ -10,6 +13,7 @@ using costmodel::Scenario;
 using costmodel::Seconds;
 
 Reach usual_reach(const costmodel::Scenario& scenario) {
+  if (!stages_alike(scenario)) return Reach::meshes;
   const bool few = scenario.model.layers <= most_cut_layers;
   const costmodel::StackOffers& offers = scenario.training.stack.offers;
   if (!few || !offers.any_layers()) return Reach::even;
@@ -18,6 +22,16 @@ Reach usual_reach(const costmodel::Scenario& scenario) {
 }
 
 namespace {
+
+// Of stages or devices that differ.
+void search_apart(const Scenario& s, int threads, const std::function<bool()>& stopped,
+                  Strategies& all) {
+  all.meshes = search_meshes(s, threads, stopped);
+  rank_replicas(*all.meshes, s);
+  all.found.plans = all.meshes->plans;
+  all.found.lower_bound = all.meshes->lower_bound;
+  all.found.expired = all.meshes->expired;
+}
 
 // Only plans that are below the best alike one are searched; those that are worth their words
 // lead the ranking.
@@ -65,6 +79,10 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     return (expired && expired()) || (interrupted && interrupted());
   };
   Strategies all;
+  if (reach == Reach::meshes) {
+    search_apart(scenario, threads, stopped, all);
+    return all;
+  }
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
@@ -83,6 +101,14 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     return all;
   add_shardings(scenario, evaluator, stopped, all);
   return all;
+}
+
+std::optional<Estimate> fastest_plan(const Scenario& scenario, const SearchMethod& method,
+                                     const std::function<bool()>& stopped) {
+  Strategies all = run_strategies(scenario, method.reach.value_or(usual_reach(scenario)),
+                                  method.threads, {}, stopped);
+  if (all.found.plans.empty() || (stopped && stopped())) return std::nullopt;
+  return std::move(all.found.plans.front());
 }
 
 }  // namespace planner

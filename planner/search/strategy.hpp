@@ -1,4 +1,7 @@
-// `plan --strategy`: even stages (grid), stages of any layout too (layouts), and beside them stages
+// Which plan is best: one answer, whichever command asks. `plan` prints the whole of it; every
+// other command that leaves a plan to the search takes its first plan.
+//
+// `plan --strategy`: even stages (grid), stages of any layout too (layouts), and besides stages
 // with sizes of their own and other shardings inside a stage (alpa, both).
 #pragma once
 
@@ -30,7 +33,9 @@ struct Strategies {
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.
 inline constexpr std::int64_t most_mesh_devices = 4096;
 
-enum class Reach { even, layouts, sizes, all };
+// `meshes`: stages with sizes of their own and nothing else, and on several kinds of devices also
+// replicas of unequal shares.
+enum class Reach { even, layouts, sizes, all, meshes };
 
 // Above this many devices, and wherever the stack has no words for them, they are searched only
 // where the user asks.
@@ -40,17 +45,32 @@ inline constexpr std::int64_t most_own_devices = 64;
 // before their proof.
 inline constexpr std::int64_t most_cut_layers = 192;
 
-// Where the user names none: layouts and sizes, as far as the scenario's stack has words for them.
+// Where the user names none: layouts and sizes, as far as the scenario's stack has words for them;
+// meshes where stages or devices differ.
 Reach usual_reach(const costmodel::Scenario& scenario);
 
 // Runs the grid search; with `layouts` the layout search too, which starts from the grid's result;
 // with `sizes` also the search over stages with sizes of their own, whose plans must be below that;
 // with `all` also the sharding search on the mesh of every plan of the ranking; a plan that this
-// amounts to enters the ranking where it is faster. All searches poll `interrupted`, and all but
+// amounts to enters the ranking where it is faster; with `meshes` only the search over stages with
+// sizes of their own, and over replicas. All searches poll `interrupted`, and all but
 // the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {},
                           std::uint64_t effort = usual_effort);
+
+// How far a search goes, wherever a command asks for the best plan.
+struct SearchMethod {
+  std::optional<Reach> reach = {};  // nothing: usual_reach() of the scenario that is searched
+  int threads = 1;                  // they do not change the answer
+};
+
+// The plan that `plan` reports first. Nothing where no plan fits, or once `stopped` returns true.
+// It keeps the scenario's own search.top: how many plans are ranked decides which layouts are
+// improved.
+std::optional<costmodel::Estimate> fastest_plan(const costmodel::Scenario& scenario,
+                                                const SearchMethod& method = {},
+                                                const std::function<bool()>& stopped = {});
 
 }  // namespace planner

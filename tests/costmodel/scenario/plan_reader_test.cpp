@@ -117,7 +117,8 @@ TEST_CASE("auto in place of a plan is auto for every key that has a search") {
     return scenarios::read(scenarios::tiny + "cluster: laptop-cpu\nplan: " + plan + "\n").plan;
   };
   const PlanRequest all = plan_of("auto"), but_one = plan_of("{base: auto, tp: 4}");
-  for (const char* key : {"tp", "pp", "vpp", "micro_batch", "zero", "recompute", "schedule"})
+  for (const char* key :
+       {"tp", "pp", "vpp", "micro_batch", "zero", "recompute", "schedule", "stage_layers"})
     CHECK(all.is_auto(key));
   CHECK(!but_one.is_auto("tp"));
   CHECK(but_one.tp == 4);

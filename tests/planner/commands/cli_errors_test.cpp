@@ -145,7 +145,6 @@ const std::vector<Fault> faults{
     {"plan llama.yaml --set search.recompute=[none,al]"},
     {"plan llama.yaml --set search.zero={a:\tb}"},
     {"plan llama.yaml --set search.memory_margin=0.95"},
-    {"evaluate llama.yaml --set plan.stage_layers=auto"},
     // Numbers.
     {"evaluate llama.yaml --set plan.tp=-2"},
     {"evaluate llama.yaml --set plan.tp=2.5"},

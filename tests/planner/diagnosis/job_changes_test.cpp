@@ -76,7 +76,7 @@ TEST_CASE("the best plan is the search's, whatever the scenario fixes") {
   CHECK(best->change.ratio ==
         doctest::Approx(found.plans.front().iteration / asked.estimate.iteration));
   CHECK(best->change.ratio <= 1);
-  CHECK_FALSE(best_plan(asked.scenario, asked.estimate, [] { return true; }));
+  CHECK_FALSE(best_plan(asked.scenario, asked.estimate, 1, [] { return true; }));
 }
 
 }  // namespace job_changes_test

@@ -64,7 +64,7 @@ TEST_CASE("each effect is that of the input alone, the largest first, none lost"
 TEST_CASE("where the best plan changes: it is best before, and another behind") {
   const Scenario s = read(dense);
   const Estimate best = best_of(s);
-  const Sensitivity found = sensitivity_of_search(s, best, best, {}, 2);
+  const Sensitivity found = sensitivity_of_search(s, {best}, {}, 2);
   CHECK(found.searched);
   int changes = 0;
   for (const InputEffect& e : found.inputs) {
@@ -97,7 +97,7 @@ TEST_CASE("less memory than the plan needs: another plan, and this one no longer
   Estimate best = best_of(s);
   s.cluster.device.memory = best.peak * 1.01;  // so that 6 % less does not hold it
   best = best_of(s);
-  const Sensitivity found = sensitivity_of_search(s, best, best, {}, 1);
+  const Sensitivity found = sensitivity_of_search(s, {best}, {}, 1);
   const auto memory = std::ranges::find_if(
       found.inputs, [](const InputEffect& e) { return e.input.key == "device.memory.bytes"; });
   REQUIRE(memory != found.inputs.end());
@@ -111,8 +111,8 @@ TEST_CASE("less memory than the plan needs: another plan, and this one no longer
 TEST_CASE("the answer is the same on several threads, and stops when it is told") {
   const Scenario s = read(dense);
   const Estimate best = best_of(s);
-  const Sensitivity one = sensitivity_of_search(s, best, best, {}, 1);
-  const Sensitivity many = sensitivity_of_search(s, best, best, {}, 3);
+  const Sensitivity one = sensitivity_of_search(s, {best}, {}, 1);
+  const Sensitivity many = sensitivity_of_search(s, {best}, {}, 3);
   REQUIRE(one.inputs.size() == many.inputs.size());
   for (std::size_t i = 0; i < one.inputs.size(); ++i) {
     CHECK(one.inputs[i].input.key == many.inputs[i].input.key);
@@ -120,7 +120,7 @@ TEST_CASE("the answer is the same on several threads, and stops when it is told"
     if (one.inputs[i].below) CHECK(one.inputs[i].below->value == many.inputs[i].below->value);
   }
   CHECK_FALSE(one.interrupted);
-  const Sensitivity none = sensitivity_of_search(s, best, best, {}, 2, [] { return true; });
+  const Sensitivity none = sensitivity_of_search(s, {best}, {}, 2, [] { return true; });
   CHECK(none.interrupted);
   for (const InputEffect& e : none.inputs) CHECK_FALSE((e.below || e.above));
 }

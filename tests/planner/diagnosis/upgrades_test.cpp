@@ -13,6 +13,7 @@ using best_even::best_of;
 using costmodel::DeviceSpec;
 using costmodel::Estimate;
 using costmodel::Scenario;
+using planner::Reach;
 using planner::Upgrade;
 using planner::upgrade_gains;
 using planner::UpgradeGain;
@@ -79,7 +80,7 @@ TEST_CASE("gains are those of the best plan of each, the largest first") {
   const Scenario s = device_runs::priced();
   const Estimate without = best_of(s);
   const std::vector<DeviceSpec> known{other(s.cluster.device, "faster", 2)};
-  const auto found = upgrade_gains(s, without, known, 2);
+  const auto found = upgrade_gains(s, without, known, {.reach = Reach::even, .threads = 2});
   REQUIRE(found.gains.size() == upgrades_of(s, known).size());
   for (std::size_t i = 1; i < found.gains.size(); ++i)
     CHECK(found.gains[i - 1].speedup >= found.gains[i].speedup);
@@ -108,13 +109,15 @@ TEST_CASE("gains are those of the best plan of each, the largest first") {
 TEST_CASE("gains are the same on several threads, and stop when they are told") {
   const Scenario s = device_runs::priced();
   const Estimate without = best_of(s);
-  const auto one = upgrade_gains(s, without, {}, 1), many = upgrade_gains(s, without, {}, 3);
+  const auto one = upgrade_gains(s, without, {}, {.reach = Reach::even, .threads = 1}),
+             many = upgrade_gains(s, without, {}, {.reach = Reach::even, .threads = 3});
   REQUIRE(one.gains.size() == many.gains.size());
   for (std::size_t i = 0; i < one.gains.size(); ++i) {
     CHECK(one.gains[i].name == many.gains[i].name);
     CHECK(one.gains[i].speedup == many.gains[i].speedup);
   }
-  const auto none = upgrade_gains(s, without, {}, 2, [] { return true; });
+  const auto none =
+      upgrade_gains(s, without, {}, {.reach = Reach::even, .threads = 2}, [] { return true; });
   CHECK(none.interrupted);
   CHECK(none.gains.empty());
 }

@@ -127,7 +127,7 @@ TEST_CASE("changes are told in the job's own time, the best plan too") {
   CHECK(contains(text, "(fixed by the scenario)"));
   CHECK(contains(text, "25.0 % faster"));
   asked.job.best->change.ratio = 1;
-  CHECK(contains(asked.text(), "The plan is the best one of even stages"));
+  CHECK(contains(asked.text(), "The plan is the best one, or as good"));
   asked.job.stopped = true;
   CHECK(contains(asked.text(), "was stopped"));
 }

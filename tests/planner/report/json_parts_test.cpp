@@ -30,7 +30,7 @@ TEST_CASE("each part is one more key, with the figures of its result") {
   CHECK(first["effect"] == found.inputs[0].effect);
   CHECK_FALSE(first.contains("below"));
 
-  const auto gains = upgrade_gains(s, best, {}, 1);
+  const auto gains = upgrade_gains(s, best, {}, {.reach = planner::Reach::even});
   const Json two = Json::parse(planner::with_upgrades(one.dump(), gains, s));
   CHECK(two.contains("sensitivity"));
   REQUIRE(two["upgrades"]["gains"].size() == gains.gains.size());
@@ -45,7 +45,7 @@ TEST_CASE("each part is one more key, with the figures of its result") {
       CHECK(row["pays_up_to_usd_per_device_hour"] == 2 * row["speedup"].get<double>());
   }
 
-  const auto front = device_front(s, {best}, 1);
+  const auto front = device_front(s, {best});
   const Json three = Json::parse(planner::with_device_front(two.dump(), front, s));
   REQUIRE(three["device_front"]["points"].size() == front.points.size());
   const Json& last = three["device_front"]["points"].back();

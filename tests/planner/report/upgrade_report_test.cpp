@@ -47,10 +47,9 @@ UpgradeGains example() {
 TEST_CASE("what an upgrade may cost is told in dollars where the price is known, else in times") {
   auto s = device_runs::priced();
   const std::string priced = upgrade_report(example(), s, {});
-  for (const char* part :
-       {"128 devices", "5.556 s", "1.800", "0.900", "t 4", "wide links", "1.250",
-        "2.50 dollars an hour", "the same", "none fits", "none: the batch does not divide",
-        "Against 10 s of the best even plan"}) {
+  for (const char* part : {"128 devices", "5.556 s", "1.800", "0.900", "t 4", "wide links", "1.250",
+                           "2.50 dollars an hour", "the same", "none fits",
+                           "none: the batch does not divide", "Against 10 s of the best plan"}) {
     CAPTURE(part);
     CHECK(contains(priced, part));
   }

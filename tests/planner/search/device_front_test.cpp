@@ -14,11 +14,12 @@ using planner::device_counts;
 using planner::device_front;
 using planner::FrontPoint;
 using planner::memory_front;
+using planner::Reach;
 
 namespace {
 
 std::vector<Estimate> own_front(const Scenario& s) {
-  return memory_front(s, best_even::best_of(s));
+  return memory_front(s, best_even::best_of(s), {.reach = Reach::even});
 }
 
 bool beats(const FrontPoint& a, const FrontPoint& b) {
@@ -46,7 +47,7 @@ TEST_CASE("the numbers of devices tried are nodes and powers of two, and all") {
 TEST_CASE("the front holds what nothing beats, and only that") {
   const Scenario s = device_runs::priced();
   const auto own = own_front(s);
-  const auto front = device_front(s, own, 2);
+  const auto front = device_front(s, own, {.reach = Reach::even, .threads = 2});
   CHECK_FALSE(front.interrupted);
   std::size_t on = 0, off = 0;
   for (const FrontPoint& point : front.points) {
@@ -74,14 +75,15 @@ TEST_CASE("the front holds what nothing beats, and only that") {
 TEST_CASE("a front is the same on several threads, and stops when it is told") {
   const Scenario s = device_runs::priced();
   const auto own = own_front(s);
-  const auto one = device_front(s, own, 1), many = device_front(s, own, 3);
+  const auto one = device_front(s, own, {.reach = Reach::even}),
+             many = device_front(s, own, {.reach = Reach::even, .threads = 3});
   REQUIRE(one.points.size() == many.points.size());
   for (std::size_t i = 0; i < one.points.size(); ++i) {
     CHECK(one.points[i].devices == many.points[i].devices);
     CHECK(one.points[i].plan.iteration == many.points[i].plan.iteration);
     CHECK(one.points[i].on_front == many.points[i].on_front);
   }
-  const auto none = device_front(s, own, 2, [] { return true; });
+  const auto none = device_front(s, own, {.threads = 2}, [] { return true; });
   CHECK(none.interrupted);
   CHECK(none.points.size() == own.size());
 }

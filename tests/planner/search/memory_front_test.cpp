@@ -37,11 +37,13 @@ const char* const pattern =
     "cluster: {base: dgx-a100, devices: 8}\n"
     "training: {global_batch: 16, sequence: 2048, stack: zero-bubble-fork}\n";
 
+const planner::SearchMethod even{.reach = planner::Reach::even};
+
 std::vector<Estimate> front_of(const Scenario& s) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   const auto best = planner::search(s, evaluator);
   REQUIRE(!best.plans.empty());
-  return memory_front(s, best.plans.front());
+  return memory_front(s, best.plans.front(), even);
 }
 
 // Seconds and bytes of all plans.
@@ -115,11 +117,11 @@ TEST_CASE("the margin of the scenario holds, and a plan that nothing undercuts s
 TEST_CASE("a front that is stopped has the rows that are proved") {
   const Scenario s = read(experts);
   const auto whole = front_of(s);
-  CHECK(memory_front(s, whole.front(), [] { return true; }).size() == 1);
+  CHECK(memory_front(s, whole.front(), even, [] { return true; }).size() == 1);
   int all = 0;
-  memory_front(s, whole.front(), [&] { return ++all < 0; });
+  memory_front(s, whole.front(), even, [&] { return ++all < 0; });
   int asked = 0;
-  const auto part = memory_front(s, whole.front(), [&] { return ++asked > all - 1; });
+  const auto part = memory_front(s, whole.front(), even, [&] { return ++asked > all - 1; });
   REQUIRE(part.size() == whole.size() - 1);
   for (std::size_t i = 0; i < part.size(); ++i) CHECK(part[i].plan == whole[i].plan);
 }

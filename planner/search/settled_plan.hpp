@@ -1,0 +1,31 @@
+// The plan that a command evaluates: the scenario's own, with what it leaves to the search chosen
+// as `plan` chooses it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/scenario/scenario.hpp"
+
+namespace planner {
+
+struct SettledPlan {
+  costmodel::ParallelPlan plan;
+  bool nothing_fits = false;       // whatever the keys written auto are: memory_limit() is exceeded
+  std::vector<std::string> notes;  // what a reader of the scenario might not expect
+};
+
+// Missing keys at their defaults; keys with the value `auto` chosen by the search, which keeps
+// search.memory_margin free, or, when none of their values leaves so much, those with the least
+// peak. Uneven layouts are tried where stage_layers is one of these keys, as in `plan: auto`. Empty
+// when no choice is valid. `threads` do not change the answer. Throws ConfigError for a plan that
+// breaks a rule; where no choice obeys them, for `auto` at its default.
+std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario, int threads = 1);
+inline constexpr const char* no_valid_choice = "no choice of the keys written auto is valid";
+
+// The same of a run that has run, which had all of the memory.
+std::optional<SettledPlan> settled_run(costmodel::Scenario scenario);
+
+}  // namespace planner

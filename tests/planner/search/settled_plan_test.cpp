@@ -1,0 +1,76 @@
+// The plan that a command evaluates where keys of it are left to the search.
+#include "planner/search/settled_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/search/strategy.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace settled_plan_test {
+
+using costmodel::Scenario;
+using fixtures::contains;
+using planner::settled_plan;
+using planner::settled_run;
+
+namespace {
+
+// Ten layers, which divide into few numbers of stages.
+Scenario ten(const std::string& plan, const std::string& more = "") {
+  return scenarios::read(
+      "model: {kind: llama, layers: 10, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, "
+      "vocab: 32000}\ncluster: {base: dgx-h100, devices: 4}\n"
+      "training: {global_batch: 24, sequence: 4096, stack: megatron-core-2026}\nplan: " +
+      plan + "\n" + more);
+}
+
+double peak_of(const Scenario& s, const costmodel::ParallelPlan& plan) {
+  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(plan).peak.value;
+}
+
+}  // namespace
+
+TEST_CASE("a plan that is auto is the one that the search reports first") {
+  const Scenario s = ten("auto");
+  const auto best = planner::fastest_plan(s);
+  REQUIRE(best);
+  const auto settled = settled_plan(s, 2);
+  REQUIRE(settled);
+  CHECK(settled->plan == best->plan);
+  CHECK(settled->notes.empty());
+  CHECK_FALSE(settled->nothing_fits);
+}
+
+TEST_CASE("layers are searched where stage_layers is auto, and even where it is left out") {
+  const auto layers = [](const std::string& plan) {
+    return settled_plan(ten(plan)).value().plan.stage_layers;
+  };
+  CHECK(layers("{pp: 4, recompute: auto, stage_layers: auto}").size() == 4);
+  CHECK(layers("{pp: 2, micro_batch: auto}").empty());
+  CHECK(layers("{pp: 2, stage_layers: [6, 4], micro_batch: auto}") == std::vector<int>{6, 4});
+}
+
+TEST_CASE(
+    "the margin is kept but for a run that has run, and what needs least stands in for none") {
+  const std::string keys = "{tp: auto, micro_batch: auto, recompute: auto, zero: auto}";
+  const Scenario all = ten(keys, "search: {memory_margin: 0}\n");
+  const auto widest = settled_plan(all);
+  REQUIRE(widest);
+  const double share = peak_of(all, widest->plan) / all.cluster.device.memory.value;
+  const Scenario less =
+      ten(keys, "search: {memory_margin: " + std::to_string(1 - 0.95 * share) + "}\n");
+  const auto within = settled_plan(less);
+  REQUIRE(within);
+  CHECK_FALSE(within->nothing_fits);
+  CHECK(peak_of(less, within->plan) < peak_of(all, widest->plan));
+  CHECK(settled_run(less)->plan == widest->plan);
+  const auto none = settled_plan(ten(keys, "search: {memory_margin: 0.9}\n"));
+  REQUIRE(none);
+  CHECK(none->nothing_fits);
+  REQUIRE(none->notes.size() == 1);
+  CHECK(contains(none->notes[0], "leaves 90 % of device memory free (search.memory_margin)"));
+}
+
+}  // namespace settled_plan_test
