@@ -120,20 +120,20 @@ constexpr Dimension dimension_of() {
 }
 
 // The words themselves.
-inline std::function<std::string()> said(const char* words) {
+inline std::function<std::string()> fixed_text(const char* words) {
   return [words] { return std::string(words); };
 }
 
 template <class Spec, class Field>
 Key<Spec> flag(std::string_view name, Field field, std::string_view help) {
-  return {name, help, said("true, false"), [=](MapReader& reader, Spec& spec) {
+  return {name, help, fixed_text("true, false"), [=](MapReader& reader, Spec& spec) {
             if (const auto on = reader.boolean(name)) put(std::invoke(field, spec), *on);
           }};
 }
 
 template <class Spec, class Field>
 Key<Spec> text(std::string_view name, Field field, std::string_view help) {
-  return {name, help, said("text"), [=](MapReader& reader, Spec& spec) {
+  return {name, help, fixed_text("text"), [=](MapReader& reader, Spec& spec) {
             if (auto words = reader.text(name)) std::invoke(field, spec) = *std::move(words);
           }};
 }
@@ -193,17 +193,18 @@ Key<Spec> special(std::string_view name, std::function<std::string()> allowed,
 // For people, and kept nowhere: a text, or anything.
 template <class Spec>
 Key<Spec> remark(std::string_view name, std::string_view help) {
-  return {name, help, said("text"), [=](MapReader& reader, Spec&) { reader.text(name); }};
+  return {name, help, fixed_text("text"), [=](MapReader& reader, Spec&) { reader.text(name); }};
 }
 template <class Spec>
 Key<Spec> note(std::string_view name, std::string_view help) {
-  return {name, help, said("anything"), [=](MapReader& reader, Spec&) { reader.optional(name); }};
+  return {name, help, fixed_text("anything"),
+          [=](MapReader& reader, Spec&) { reader.optional(name); }};
 }
 
 // Where the other keys of the map come from: for people, not read further.
 template <class Spec>
 Key<Spec> source(std::string_view name = "source") {
-  return {name, "where these are published or measured", said("text or a map"),
+  return {name, "where these are published or measured", fixed_text("text or a map"),
           [=](MapReader& reader, Spec&) { reader.optional(name); }};
 }
 // The row of a key that must be there.
@@ -232,7 +233,7 @@ Key<Spec> or_word(Key<Spec> row, const char* word, Takes takes) {
 // A map of its own, whose keys set parts of what `field` gives. `keys` must outlive the row.
 template <class Spec, class Field, class Part>
 Key<Spec> map(std::string_view name, Field field, const Keys<Part>& keys) {
-  return {name, "", said("a map"),
+  return {name, "", fixed_text("a map"),
           [name, field, &keys](MapReader& reader, Spec& spec) {
             if (const Value* value = reader.optional(name))
               read_map(*value, std::string(name), keys, std::invoke(field, spec));
@@ -243,7 +244,7 @@ Key<Spec> map(std::string_view name, Field field, const Keys<Part>& keys) {
 // A list of maps of `keys`, which must outlive the row: `read` takes the list as it is written.
 template <class Spec, class Part, class Read>
 Key<Spec> list(std::string_view name, const Keys<Part>& keys, std::string_view help, Read read) {
-  return {name, help, said("a list of maps"),
+  return {name, help, fixed_text("a list of maps"),
           [name, read](MapReader& reader, Spec& spec) {
             if (const Value* value = reader.optional(name)) read(*value, spec);
           },

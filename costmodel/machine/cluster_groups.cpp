@@ -98,11 +98,12 @@ const Keys<Reading>& grouped_rows() {
   using R = Reading;
   static const auto keys = key::rows<R>(
       key::required(key::special<R>(
-          "groups", key::said("a list of clusters, each with a `name` if two have the same device"),
+          "groups",
+          key::fixed_text("a list of clusters, each with a `name` if two have the same device"),
           "kinds of devices, in place of device and devices",
           [](MapReader& reader, R& r) { read_group_list(reader.required("groups"), r); })),
       key::special<R>(
-          "join", key::said("a map of the keys of a tier"),
+          "join", key::fixed_text("a map of the keys of a tier"),
           "the tier between groups; absent: the outermost of tiers", [](MapReader& reader, R& r) {
             r.cluster.tiers = {joining_tier(reader.optional("join"), r.map, r.cluster.devices)};
           }));

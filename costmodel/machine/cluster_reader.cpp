@@ -55,7 +55,8 @@ const Keys<Tier>& tier_rows() {
       key::number<Tier>("efficiency", &Tier::efficiency, tiny, 1,
                         "fraction of the bandwidth that large messages reach"),
       key::special<Tier>(
-          "measured", key::said("a list of {collective, ranks, bytes: [...], bytes_per_s: [...]}"),
+          "measured",
+          key::fixed_text("a list of {collective, ranks, bytes: [...], bytes_per_s: [...]}"),
           "collectives within the tier as measured, in place of the formulas",
           [](MapReader& reader, Tier& tier) {
             if (const Value* list = reader.optional("measured"))
@@ -173,9 +174,9 @@ const Keys<OwnRuns>& own_runs_rows() {
 const Keys<C>& cluster_rows() {
   static const Keys<C> keys = joined<C>(
       key::rows<C>(
-          key::required(key::special<C>("device",
-                                        key::said("a name in configs/devices, a file, or a map"),
-                                        "all of its devices", [](MapReader&, C&) {})),
+          key::required(key::special<C>(
+              "device", key::fixed_text("a name in configs/devices, a file, or a map"),
+              "all of its devices", [](MapReader&, C&) {})),
           key::whole<C>("devices", &C::devices, {1, 1'000'000},
                         "of the cluster; absent: a kind of cluster, whose scenario says it"),
           key::whole<C>("devices_per_node", &C::devices_per_node, {1, 100'000},

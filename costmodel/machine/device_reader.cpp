@@ -166,7 +166,8 @@ const Keys<D>& operator_rows() {
   static const auto keys = key::rows<D>(
       key::required_source<D>(),
       key::required(key::special<D>(
-          "tables", key::said("a list of {op, pass, precision, its axes: [...], its rate: [...]}"),
+          "tables",
+          key::fixed_text("a list of {op, pass, precision, its axes: [...], its rate: [...]}"),
           "operators as measured, in place of the formulas", [](MapReader& reader, D& device) {
             device.measured = read_rate_tables(reader.required("tables"));
           })));

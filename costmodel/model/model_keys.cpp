@@ -66,7 +66,7 @@ Key<M> assumed_size(std::string_view name, std::int64_t M::*field, std::int64_t 
 template <class Most>
 Key<M> count_to(std::string_view name, std::int64_t M::*field, std::int64_t least,
                 const char* words, Most most, std::string_view help) {
-  return key::special<M>(name, key::said(words), help, [=](MapReader& reader, M& model) {
+  return key::special<M>(name, key::fixed_text(words), help, [=](MapReader& reader, M& model) {
     if (const auto n = reader.integer(name, {least, most(model)})) model.*field = *n;
   });
 }

@@ -195,7 +195,7 @@ std::vector<PlanKey> sharding_rows() {
 // What stages and groups of devices have of their own. Read after the sizes they are held against.
 std::vector<PlanKey> own_rows() {
   return {
-      by_plan({key::special<P>("stage_layers", key::said("a list of 0 to 100,000, or 12x2+6"),
+      by_plan({key::special<P>("stage_layers", key::fixed_text("a list of 0 to 100,000, or 12x2+6"),
                                "layers of each stage",
                                [](MapReader& reader, P& plan) {
                                  if (const Value* list = reader.optional("stage_layers"))
@@ -213,9 +213,9 @@ std::vector<PlanKey> own_rows() {
       {key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
                     read_replicas),
        [](const Plan& p) { return has_groups(p) ? replicas_value(p) : Value(); }, never},
-      {key::special<P>("offload", key::said("none, auto, false"), "reserved", refuse_offload),
+      {key::special<P>("offload", key::fixed_text("none, auto, false"), "reserved", refuse_offload),
        [](const Plan&) { return scalar_value("none"); }, [](const Plan&) { return true; }},
-      {key::special<P>("rank_order", key::said("an order of tp, cp, ep, dp, pp"),
+      {key::special<P>("rank_order", key::fixed_text("an order of tp, cp, ep, dp, pp"),
                        "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
                        read_rank_order),
        value_of(&Plan::rank_order), never}};

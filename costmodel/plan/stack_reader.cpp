@@ -39,7 +39,7 @@ void read_graph_scopes(const Value& value, Overlap& overlap) {
 const Keys<Overlap>& overlap_keys() {
   using O = Overlap;
   static const auto keys = key::rows<O>(
-      key::special<O>("dp_overlap", key::said("true, false"),
+      key::special<O>("dp_overlap", key::fixed_text("true, false"),
                       "overlap_grad_reduce and overlap_param_gather",
                       [](MapReader& reader, O& o) {
                         if (const auto both = reader.boolean("dp_overlap"))

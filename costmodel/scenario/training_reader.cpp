@@ -86,7 +86,7 @@ Key<T> or_none(Key<T> row) {
 // Tokens of the whole run, as people write them.
 Key<T> run_tokens_row() {
   return key::special<T>(
-      "tokens", key::said("a number, also as 300B or 15T"),
+      "tokens", key::fixed_text("a number, also as 300B or 15T"),
       "tokens of the whole training run, whose days are then told", [](MapReader& reader, T& t) {
         const auto text = reader.text("tokens");
         if (!text) return;
@@ -179,17 +179,17 @@ void read_packing(MapReader& reader, Reading& r) {
 Keys<Reading> packing_rows() {
   using R = Reading;
   return key::rows<R>(
-      key::special<R>("sample_tokens", key::said(length_help),
+      key::special<R>("sample_tokens", key::fixed_text(length_help),
                       "length of the samples of a fine-tuning, cut at sequence; absent: every "
                       "sequence is full",
                       read_packing),
-      key::special<R>("packing", key::said("true, false"),
+      key::special<R>("packing", key::fixed_text("true, false"),
                       "several samples share a sequence; absent: false, each is padded to one",
                       [](MapReader&, R&) {}));
 }
 
 Key<Reading> fine_tuning_row() {
-  Key<Reading> row{"fine_tuning", "", key::said("a map"), [](MapReader& reader, Reading& r) {
+  Key<Reading> row{"fine_tuning", "", key::fixed_text("a map"), [](MapReader& reader, Reading& r) {
                      read_fine_tuning(reader, r.model, r.training);
                    }};
   row.parts = fine_tuning_keys;
@@ -210,7 +210,7 @@ const Keys<Reading>& training_rows() {
           key::word<R>(
               "optimizer", [](R& r) -> Optimizer& { return r.training.optimizer; }, optimizer_names,
               "sgd has momentum, plain-sgd none; absent: adam"),
-          key::special<R>("stack", key::said("a name in configs/stacks, a file, or a map"),
+          key::special<R>("stack", key::fixed_text("a name in configs/stacks, a file, or a map"),
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),
       key::of_part<R>(&R::training, further_rows()), packing_rows(),

@@ -9,10 +9,10 @@ namespace {
 using S = ServingSpec;
 
 Key<S> length(std::string_view name, LengthSpec S::*field, std::string_view help) {
-  return key::required(
-      key::special<S>(name, key::said(length_help), help, [name, field](MapReader& reader, S& s) {
-        s.*field = read_length(reader.required(name), name);
-      }));
+  return key::required(key::special<S>(name, key::fixed_text(length_help), help,
+                                       [name, field](MapReader& reader, S& s) {
+                                         s.*field = read_length(reader.required(name), name);
+                                       }));
 }
 
 Keys<S> load_rows() {
@@ -109,7 +109,7 @@ const Keys<ServingSizes>& pool_rows() {
 const Keys<ServingSpec>& serving_rows() {
   static const auto rows = joined<S>(
       key::rows<S>(
-          key::required(key::special<S>("stack", key::said("a name or a map"),
+          key::required(key::special<S>("stack", key::fixed_text("a name or a map"),
                                         "an engine of configs/engines", [](MapReader&, S&) {})),
           length("input_tokens", &S::input, "tokens of a prompt"),
           length("output_tokens", &S::output, "tokens of an answer")),

@@ -254,7 +254,7 @@ namespace {
 
 Json priced_json(const std::optional<Estimate>& e) {
   if (!e) return {};
-  return {{"iteration_s", e->iteration.value}, {"plan", told_plan(*e)}};
+  return {{"iteration_s", e->iteration.value}, {"plan", printed_plan(*e)}};
 }
 
 Json figures_json(const ComparisonFigures& f) {
@@ -276,7 +276,7 @@ Json run_json(const ExpertRun& run, const ExpertComparison& c) {
   json["workload"] = run.workload;
   json["predicted_s"] = run.own->iteration.value;
   json["fits"] = run.own->fits();
-  json["plan"] = told_plan(*run.own);
+  json["plan"] = printed_plan(*run.own);
   const Estimate* best = c.workloads[run.workload].best();
   const auto gain = c.gain_pct(run);
   json["planner_s"] = best != nullptr ? Json(best->iteration.value) : Json();

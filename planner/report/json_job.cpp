@@ -106,7 +106,7 @@ std::string job_json(const JobReport& job, const Scenario& s) {
   json["best"] = nullptr;
   if (job.best) {
     json["best"] = change_json(job.best->change);
-    json["best"]["plan"] = told_plan(job.best->estimate);
+    json["best"]["plan"] = printed_plan(job.best->estimate);
   }
   return costmodel::json_text(json);
 }

@@ -22,7 +22,7 @@ Json devices_json(const DeviceLadder& ladder, const RunLimits& limits,
     if (rung.best) {
       row["iteration_s"] = rung.best->iteration.value;
       row["training_run"] = training_run_json(rung.run, s.training.run_tokens);
-      row["plan"] = told_plan(*rung.best);
+      row["plan"] = printed_plan(*rung.best);
     }
     tried.push_back(std::move(row));
   }

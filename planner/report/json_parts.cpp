@@ -22,7 +22,7 @@ Json change_json(const std::optional<PlanChange>& change) {
           {"inside", change->inside},
           {"fits", change->fits},
           {"loss", change->loss},
-          {"plan", change->best ? told_plan(*change->best) : Json()}};
+          {"plan", change->best ? printed_plan(*change->best) : Json()}};
 }
 
 Json input_json(const InputEffect& e, bool searched) {
@@ -62,7 +62,7 @@ Json gain_json(const UpgradeGain& gain, double price) {
   if (!gain.best) return json;
   json["iteration_s"] = gain.best->iteration.value;
   json["speedup"] = gain.speedup;
-  json["plan"] = told_plan(*gain.best);
+  json["plan"] = printed_plan(*gain.best);
   if (gain.speedup_per_cost) {
     json["speedup_per_cost"] = *gain.speedup_per_cost;
     return json;
@@ -83,7 +83,7 @@ Json point_json(const FrontPoint& point, double price) {
           {"peak_bytes", e.peak.value},
           {"headroom_bytes", (e.capacity - e.peak).value},
           {"on_front", point.on_front},
-          {"plan", told_plan(e)}};
+          {"plan", printed_plan(e)}};
 }
 
 std::string with_part(const std::string& report_json, const char* key, const Json& part) {

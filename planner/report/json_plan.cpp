@@ -14,7 +14,7 @@ namespace planner {
 
 using Json = nlohmann::ordered_json;
 
-Json told_plan(const costmodel::Estimate& e) {
+Json printed_plan(const costmodel::Estimate& e) {
   Json plan = costmodel::plan_json(e);
   if (!plan.contains("stages")) return plan;
   const Json& stages = plan["stages"];
@@ -95,7 +95,7 @@ Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
 
 Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
   Json json{{"scenario", s.name},
-            {"plan", told_plan(e)},
+            {"plan", printed_plan(e)},
             {"plan_text", to_string(e.plan)},
             {"time", costmodel::time_json(e)},
             {"bubble_fraction", e.bubble_fraction},

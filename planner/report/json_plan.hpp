@@ -11,7 +11,7 @@ namespace planner {
 
 // costmodel::plan_json; but for a plan with `stages`, each key that a stage can have (tp, cp,
 // cp_comm, ep, etp, recompute, zero) holds the common value of all stages, or null.
-nlohmann::ordered_json told_plan(const costmodel::Estimate& estimate);
+nlohmann::ordered_json printed_plan(const costmodel::Estimate& estimate);
 
 // Days, device hours, cost (null: no price known) and energy of a whole run.
 nlohmann::ordered_json training_run_json(const costmodel::TrainingRun& run, double tokens);

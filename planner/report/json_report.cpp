@@ -44,7 +44,7 @@ Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
   const auto told = [](const Estimate& e) {
-    return Json{{"iteration_s", e.iteration.value}, {"plan", told_plan(e)}};
+    return Json{{"iteration_s", e.iteration.value}, {"plan", printed_plan(e)}};
   };
   if (!all.even.empty()) json["grid"] = told(all.even.front());
   if (!l.plans.empty()) json["alpa"] = told(l.plans.front());
@@ -73,7 +73,7 @@ Json front_json(const std::vector<Estimate>& front) {
     rows.push_back({{"iteration_s", e.iteration.value},
                     {"peak_bytes", e.peak.value},
                     {"headroom_bytes", (e.capacity - e.peak).value},
-                    {"plan", told_plan(e)}});
+                    {"plan", printed_plan(e)}});
   }
   return rows;
 }

@@ -69,7 +69,7 @@ Json as_plan_json(const ShardedStage& stage) {
       const Json name = stage.sharding.graph.site(node).node.name();
       if (std::find(unlike.begin(), unlike.end(), name) == unlike.end()) unlike.push_back(name);
     }
-    json = {{"plan", told_plan(*stage.estimate)},
+    json = {{"plan", printed_plan(*stage.estimate)},
             {"iteration_s", stage.estimate->iteration.value},
             {"peak_bytes", stage.estimate->peak.value},
             {"fits", stage.fits},

@@ -143,7 +143,7 @@ class Rendezvous {
     }
     if (meeting_.rank == 0) let_them_read();
     if (rank_0_ && words_.wait(Clock::now() + 2 * a_word, [&] { return rank_0_->end.has_value(); }))
-      if (const auto cause = told_fault(); cause && *cause != what) throw given_up(*cause);
+      if (const auto cause = reported_fault(); cause && *cause != what) throw given_up(*cause);
     throw fault(what);
   }
 
@@ -408,7 +408,7 @@ class Rendezvous {
     heed_rank_0();
   }
 
-  std::optional<std::string> told_fault() {
+  std::optional<std::string> reported_fault() {
     if (!rank_0_->is(TcpWord::fault)) return std::nullopt;
     return words_.text_behind(*rank_0_, sockets_[0]);
   }
@@ -417,7 +417,7 @@ class Rendezvous {
   void heed_rank_0() {
     words_.watch(nullptr);
     if (!rank_0_->end || rank_0_->is(TcpWord::begin)) return;
-    if (const auto cause = told_fault()) throw given_up(*cause);
+    if (const auto cause = reported_fault()) throw given_up(*cause);
     throw RunFault(0, fmt::format("rank 0 is gone: its connection to rank {} ended while the ranks "
                                   "connected to one another",
                                   meeting_.rank));
