@@ -7,14 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "costmodel/estimate/plan_cost.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/effort.hpp"
-
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
 
 namespace planner {
 
