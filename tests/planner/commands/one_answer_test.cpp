@@ -147,7 +147,9 @@ TEST_CASE("batch and --front start from the same best plan") {
   const auto all = scenarios();
   for (const std::size_t i : {0, 2, 7, 14}) scratch.write(fmt::format("s/{}.yaml", i), all[i]);
   const auto run = program::run(program::words_of("batch s --out r --format json"), scratch);
-  for (const json& row : json::parse(run.out)["scenarios"]) {
+  const json index = json::parse(run.out);
+  CHECK(index["scenarios"].size() == 4);
+  for (const json& row : index["scenarios"]) {
     const std::string file = scratch.path() / "s" / (row["name"].get<std::string>() + ".yaml");
     CAPTURE(file);
     const json front = asked("plan " + file + " --front");
