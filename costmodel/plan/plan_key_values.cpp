@@ -177,41 +177,50 @@ Value stage_layers_value(const ParallelPlan& plan) {
   return list;
 }
 
-const Keys<StageRequest>& stage_rows() {
-  using S = StageRequest;
-  static const auto keys =
-      key::rows<S>(size_key<S>("tp", &S::tp, "tensor parallel size"),
-                   size_key<S>("dp", &S::dp, "data parallel size"),
-                   size_key<S>("cp", &S::cp, "context parallel size"), exchange_key<S>(),
-                   size_key<S>("ep", &S::ep, "expert parallel size"),
-                   size_key<S>("etp", &S::etp, "tensor parallel size inside experts"),
-                   key::whole<S>("layers", &S::layers, {0, 100'000}, "layers of the stage"),
-                   zero_key<S>(), recompute_key<S>(),
-                   key::text<S>("group", &S::group, "the group of devices that the stage is on"));
-  return keys;
-}
-
 namespace {
 
-StageRequest read_stage(const Value& value) {
-  StageRequest stage;
-  stage.mark = value.mark;
-  read_map(value, "stage", stage_rows(), stage);
-  return stage;
+// The key that holds a list, and what its items and one of them are in messages.
+struct ListName {
+  const char *key, *items, *item;
+};
+
+template <class Spec>
+std::vector<Spec> read_maps(const Value& list, ListName name, const Keys<Spec>& rows,
+                            const char* example) {
+  if (list.kind != Value::Kind::sequence || list.items.empty()) {
+    throw ConfigError(list.mark, fmt::format("{} is not a list of {}", name.key, name.items),
+                      fmt::format("write [{}, ...]", example));
+  }
+  std::vector<Spec> all;
+  for (const Value& item : list.items) {
+    Spec& spec = all.emplace_back();
+    spec.mark = item.mark;
+    read_map(item, name.item, rows, spec);
+  }
+  return all;
 }
 
 }  // namespace
 
+const Keys<StageRequest>& stage_rows() {
+  using S = StageRequest;
+  static const auto keys = key::rows<S>(
+      size_key<S>("tp", &S::tp, "tensor parallel size"),
+      size_key<S>("dp", &S::dp, "data parallel size"),
+      size_key<S>("cp", &S::cp, "context parallel size"), exchange_key<S>(),
+      size_key<S>("ep", &S::ep, "expert parallel size"),
+      size_key<S>("etp", &S::etp, "tensor parallel size inside experts"),
+      key::whole<S>("layers", &S::layers, {0, most_stage_layers}, "layers of the stage"),
+      zero_key<S>(), recompute_key<S>(),
+      key::text<S>("group", &S::group, "the group of devices that the stage is on"));
+  return keys;
+}
+
 void read_stages(const Value& value, PlanRequest& plan) {
-  if (value.kind != Value::Kind::sequence || value.items.empty()) {
-    throw ConfigError(value.mark, "stages is not a list of stages",
-                      "write [{tp: 4, dp: 2, layers: 12}, ...]");
-  }
+  plan.stages =
+      read_maps(value, {"stages", "stages", "stage"}, stage_rows(), "{tp: 4, dp: 2, layers: 12}");
   std::size_t counted = 0;
-  for (const Value& item : value.items) {
-    plan.stages.push_back(read_stage(item));
-    counted += plan.stages.back().layers ? 1 : 0;
-  }
+  for (const StageRequest& stage : plan.stages) counted += stage.layers ? 1 : 0;
   if (counted == 0) return;
   if (!plan.stage_layers.empty()) {
     throw ConfigError(value.mark, "stages say their layers, and so does stage_layers",
@@ -271,23 +280,10 @@ const Keys<ReplicaRequest>& replica_rows() {
   return keys;
 }
 
-namespace {
-
-ReplicaRequest read_replica(const Value& value) {
-  ReplicaRequest replica;
-  replica.mark = value.mark;
-  read_map(value, "group of replicas", replica_rows(), replica);
-  return replica;
-}
-
-}  // namespace
-
 void read_replicas(const Value& value, PlanRequest& plan) {
-  if (value.kind != Value::Kind::sequence || value.items.empty()) {
-    throw ConfigError(value.mark, "replicas is not a list of groups of replicas",
-                      "write [{group: NAME, tp: 2, dp: 4, micro_batch: 1, micro_batches: 8}, ...]");
-  }
-  for (const Value& item : value.items) plan.replicas.push_back(read_replica(item));
+  plan.replicas =
+      read_maps(value, {"replicas", "groups of replicas", "group of replicas"}, replica_rows(),
+                "{group: NAME, tp: 2, dp: 4, micro_batch: 1, micro_batches: 8}");
   for (const char* other : {"stages", "stage_layers"}) {
     if (plan.is_written(other)) {
       throw ConfigError(plan.mark_of(other), fmt::format("{} beside replicas", other),
