@@ -57,6 +57,11 @@ PlanKey searched(PlanKey key, Searched by) {
 PlanKey by_plan(PlanKey key) { return searched(std::move(key), Searched::by_plan); }
 PlanKey by_key(PlanKey key) { return searched(std::move(key), Searched::by_key); }
 
+PlanKey titled(std::string_view title, PlanKey key) {
+  key.title = title;
+  return key;
+}
+
 // It follows from the devices: auto is as good as nothing.
 Key<P> replicas_key() {
   return key::or_word<P>(
@@ -86,21 +91,24 @@ void read_rank_order(MapReader& reader, P& plan) {
 }
 
 std::vector<PlanKey> axis_rows() {
-  return {
-      by_plan({size_key<P>("tp", &P::tp, "tensor parallel size"), value_of(&Plan::tp), has_groups}),
-      by_plan(
-          {size_key<P>("pp", &P::pp, "pipeline parallel size"), value_of(&Plan::pp), has_groups}),
-      {replicas_key(), value_of(&Plan::dp), has_groups},
-      by_plan({size_key<P>("cp", &P::cp, "context parallel size"), value_of(&Plan::cp), never}),
-      by_plan({exchange_key<P>(),
-               [](const Plan& p) {
-                 return p.cp > 1 ? exchange_value(p.cp_comm) : scalar_value("none");
-               },
-               is_one(&Plan::cp)}),
-      by_plan({size_key<P>("ep", &P::ep, "expert parallel size"), value_of(&Plan::ep),
-               is_one(&Plan::ep)}),
-      by_plan({size_key<P>("etp", &P::etp, "tensor parallel size inside experts"),
-               value_of(&Plan::etp), is_one(&Plan::etp)})};
+  return {titled("tensor parallel", by_plan({size_key<P>("tp", &P::tp, "tensor parallel size"),
+                                             value_of(&Plan::tp), has_groups})),
+          titled("pipeline parallel", by_plan({size_key<P>("pp", &P::pp, "pipeline parallel size"),
+                                               value_of(&Plan::pp), has_groups})),
+          titled("data parallel", {replicas_key(), value_of(&Plan::dp), has_groups}),
+          titled("context parallel", by_plan({size_key<P>("cp", &P::cp, "context parallel size"),
+                                              value_of(&Plan::cp), never})),
+          titled("exchange of context ranks", by_plan({exchange_key<P>(),
+                                                       [](const Plan& p) {
+                                                         return p.cp > 1 ? exchange_value(p.cp_comm)
+                                                                         : scalar_value("none");
+                                                       },
+                                                       is_one(&Plan::cp)})),
+          titled("expert parallel", by_plan({size_key<P>("ep", &P::ep, "expert parallel size"),
+                                             value_of(&Plan::ep), is_one(&Plan::ep)})),
+          titled("tensor parallel in experts",
+                 by_plan({size_key<P>("etp", &P::etp, "tensor parallel size inside experts"),
+                          value_of(&Plan::etp), is_one(&Plan::etp)}))};
 }
 
 // How tokens reach their experts. Where the model has experts all of it is written: what is left
@@ -138,10 +146,12 @@ std::vector<PlanKey> expert_rows() {
 // What a pipeline does with a micro-batch.
 std::vector<PlanKey> step_rows() {
   return {
-      by_plan({size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank"),
-               value_of(&Plan::vpp), never}),
-      by_plan({size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch"),
-               value_of(&Plan::micro_batch), has_groups}),
+      titled("virtual stages a device",
+             by_plan({size_key<P>("vpp", &P::vpp, "virtual stages of a pipeline rank"),
+                      value_of(&Plan::vpp), never})),
+      titled("micro-batch",
+             by_plan({size_key<P>("micro_batch", &P::micro_batch, "sequences of a micro-batch"),
+                      value_of(&Plan::micro_batch), has_groups})),
       by_plan({key::flag<P>("sequence_parallel", &P::sequence_parallel,
                             "norms and residuals are cut along the sequence over tensor ranks"),
                value_of(&Plan::sequence_parallel), never}),
@@ -167,7 +177,7 @@ std::vector<PlanKey> sharding_rows() {
     return [part](const Plan& p) { return text_value(p.zero_plus_plus.*part); };
   };
   using Z = ZeroPlusPlus;
-  return {by_plan({zero_key<P>(), value_of(&Plan::zero), has_groups}),
+  return {titled("ZeRO stage", by_plan({zero_key<P>(), value_of(&Plan::zero), has_groups})),
           by_key({size_key<P>("dp_replicate", &P::dp_replicate,
                               "groups of data-parallel ranks that each hold all of ZeRO's shards "
                               "(HSDP, MiCS); absent: 1"),
@@ -195,30 +205,35 @@ std::vector<PlanKey> sharding_rows() {
 // What stages and groups of devices have of their own. Read after the sizes they are held against.
 std::vector<PlanKey> own_rows() {
   return {
-      by_plan({key::special<P>("stage_layers", key::fixed_text("a list of 0 to 100,000, or 12x2+6"),
-                               "layers of each stage",
-                               [](MapReader& reader, P& plan) {
-                                 if (const Value* list = reader.optional("stage_layers"))
-                                   read_stage_layers(*list, plan);
-                               }),
-               [](const Plan& p) { return has_groups(p) ? Value() : stage_layers_value(p); },
-               [](const Plan& p) { return !p.stages.empty() || p.stage_layers.empty(); }}),
+      titled("layers of the stages",
+             by_plan({key::special<P>("stage_layers",
+                                      key::fixed_text("a list of 0 to 100,000, or 12x2+6"),
+                                      "layers of each stage",
+                                      [](MapReader& reader, P& plan) {
+                                        if (const Value* list = reader.optional("stage_layers"))
+                                          read_stage_layers(*list, plan);
+                                      }),
+                      [](const Plan& p) { return has_groups(p) ? Value() : stage_layers_value(p); },
+                      [](const Plan& p) { return !p.stages.empty() || p.stage_layers.empty(); }})),
       {key::whole<P>("split_rank", &P::split_rank, {0, 100'000},
                      "encoder and decoder: the first pipeline rank of the decoder (Megatron-LM's "
                      "split rank)"),
        {},
        never},
-      {key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
-       [](const Plan& p) { return p.stages.empty() ? Value() : stages_value(p); }, never},
-      {key::list<P>("replicas", replica_rows(), "groups of replicas with shares of their own",
-                    read_replicas),
-       [](const Plan& p) { return has_groups(p) ? replicas_value(p) : Value(); }, never},
+      titled("Each stage's own sizes",
+             {key::list<P>("stages", stage_rows(), "stages with sizes of their own", read_stages),
+              [](const Plan& p) { return p.stages.empty() ? Value() : stages_value(p); }, never}),
+      titled("Each group of replicas",
+             {key::list<P>("replicas", replica_rows(),
+                           "groups of replicas with shares of their own", read_replicas),
+              [](const Plan& p) { return has_groups(p) ? replicas_value(p) : Value(); }, never}),
       {key::special<P>("offload", key::fixed_text("none, auto, false"), "reserved", refuse_offload),
        [](const Plan&) { return scalar_value("none"); }, [](const Plan&) { return true; }},
-      {key::special<P>("rank_order", key::fixed_text("an order of tp, cp, ep, dp, pp"),
-                       "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
-                       read_rank_order),
-       value_of(&Plan::rank_order), never}};
+      titled("order of ranks",
+             {key::special<P>("rank_order", key::fixed_text("an order of tp, cp, ep, dp, pp"),
+                              "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",
+                              read_rank_order),
+              value_of(&Plan::rank_order), never})};
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct PlanKey {
   // Whether a scenario with the plan's other keys means the same without this one.
   std::function<bool(const ParallelPlan&)> implied;
   Searched searched = Searched::never;
+  std::string_view title = {};  // on pages, where the name alone is not clear
 };
 
 // In the order in which they are read and written.

@@ -54,26 +54,6 @@ constexpr std::array memory_parts{Part{"weights_bytes", "weights", "weights"},
                                   Part{"activations_bytes", "activations", "activations"},
                                   Part{"buffers_bytes", "buffers", "buffers"}};
 
-struct Name {
-  std::string_view key, words;
-};
-constexpr std::array plan_names{Name{"tp", "tensor parallel"},
-                                Name{"pp", "pipeline parallel"},
-                                Name{"dp", "data parallel"},
-                                Name{"cp", "context parallel"},
-                                Name{"ep", "expert parallel"},
-                                Name{"etp", "tensor parallel in experts"},
-                                Name{"vpp", "virtual stages a device"},
-                                Name{"micro_batch", "micro-batch"},
-                                Name{"sequence_parallel", "sequence parallel"},
-                                Name{"zero", "ZeRO stage"},
-                                Name{"cp_comm", "exchange of context ranks"},
-                                Name{"stage_layers", "layers of the stages"},
-                                Name{"rank_order", "order of ranks"},
-                                Name{"micro_batches", "micro-batches a replica"},
-                                Name{"stages", "Each stage's own sizes"},
-                                Name{"replicas", "Each group of replicas"}};
-
 std::string percent(double part, double whole) {
   return fmt::format("{:.1f} %", whole > 0 ? 100 * part / whole : 0);
 }
@@ -156,14 +136,19 @@ std::string tiles_html(const Json& e) {
 
 namespace {
 
-// Whether the key says what a plan without it says too.
-bool is_neutral(std::string_view name, const Json& value) {
-  const costmodel::ParallelPlan plain;
+// Null for what follows from the plan: its devices and micro-batches.
+const costmodel::PlanKey* row_of_key(std::string_view name) {
   const auto& rows = costmodel::plan_key_rows();
   const auto at = std::ranges::find_if(
       rows, [name](const costmodel::PlanKey& key) { return key.row.name == name; });
-  if (at == rows.end() || !at->value || !at->implied(plain)) return false;
-  return flow_text(at->value(plain)) ==
+  return at == rows.end() ? nullptr : &*at;
+}
+
+// Whether the key says what a plan without it says too.
+bool is_neutral(const costmodel::PlanKey* key, const Json& value) {
+  const costmodel::ParallelPlan plain;
+  if (key == nullptr || !key->value || !key->implied(plain)) return false;
+  return flow_text(key->value(plain)) ==
          (value.is_string() ? value.get<std::string>() : value.dump());
 }
 
@@ -174,12 +159,13 @@ std::string plan_section(const Json& e) {
   if (!plan.is_object()) return "";
   std::string facts, neutral, lists;
   for (const auto& [key, value] : plan.items()) {
-    const auto named = std::ranges::find(plan_names, std::string_view(key), &Name::key);
-    const std::string title = named == plan_names.end() ? title_of(key) : std::string(named->words);
+    const costmodel::PlanKey* row = row_of_key(key);
+    const std::string title =
+        row == nullptr || row->title.empty() ? title_of(key) : std::string(row->title);
     if (value.is_array() && !value.empty() && value.front().is_object()) {
       lists += folded(title, values_html(value));
     } else {
-      (is_neutral(key, value) ? neutral : facts) += fmt::format(
+      (is_neutral(row, value) ? neutral : facts) += fmt::format(
           "<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title), plan_cell(key, value));
     }
   }
