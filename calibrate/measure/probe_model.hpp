@@ -5,7 +5,13 @@
 #include <cstdint>
 #include <string>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/base/precision.hpp"
+#include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/plan/parallel_plan.hpp"
+
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
 
 namespace calibrate {
 
