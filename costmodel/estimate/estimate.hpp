@@ -2,6 +2,7 @@
 // evaluator.hpp makes it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,17 +22,27 @@ struct Breakdown {
   Seconds imbalance;  // idle because a slower pipeline rank takes longer for every micro-batch, or
                       // another replica, whose packed samples are longer
   Seconds optimizer, other;
-  Seconds total() const {
-    return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
-           imbalance + optimizer + other;
-  }
-  Breakdown& operator*=(double factor) {
-    for (Seconds* part : {&compute, &recompute, &tp_comm, &cp_comm, &ep_comm, &pp_comm, &dp_comm,
-                          &bubble, &imbalance, &optimizer, &other})
-      *part = *part * factor;
-    return *this;
-  }
+  Seconds total() const;
+  Breakdown& operator*=(double factor);
 };
+
+// All of them, in this order: what goes over the parts of an iteration goes over these.
+inline constexpr std::array breakdown_parts{
+    &Breakdown::compute,   &Breakdown::recompute, &Breakdown::tp_comm, &Breakdown::cp_comm,
+    &Breakdown::ep_comm,   &Breakdown::pp_comm,   &Breakdown::dp_comm, &Breakdown::bubble,
+    &Breakdown::imbalance, &Breakdown::optimizer, &Breakdown::other};
+static_assert(sizeof(Breakdown) == breakdown_parts.size() * sizeof(Seconds));
+
+inline Seconds Breakdown::total() const {
+  Seconds sum;
+  for (const auto part : breakdown_parts) sum += this->*part;
+  return sum;
+}
+
+inline Breakdown& Breakdown::operator*=(double factor) {
+  for (const auto part : breakdown_parts) this->*part = this->*part * factor;
+  return *this;
+}
 
 struct Interval {
   Seconds low, high;

@@ -23,13 +23,12 @@ int longest_at_work(const Estimate& e) {
   return static_cast<int>(std::max_element(work.begin(), work.end()) - work.begin());
 }
 
-// How many losses are larger than the wait.
+// How many losses are larger than the wait, which computation is none of.
 int larger_losses(const costmodel::Breakdown& b, Seconds wait) {
-  int larger = 0;
-  for (const Seconds loss : {b.recompute, b.tp_comm, b.cp_comm, b.ep_comm, b.pp_comm, b.dp_comm,
-                             b.bubble, b.optimizer, b.other})
-    larger += loss > wait ? 1 : 0;
-  return larger;
+  using costmodel::Breakdown;
+  return static_cast<int>(std::ranges::count_if(costmodel::breakdown_parts, [&](auto part) {
+    return part != &Breakdown::compute && part != &Breakdown::imbalance && b.*part > wait;
+  }));
 }
 
 }  // namespace

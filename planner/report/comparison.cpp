@@ -74,12 +74,7 @@ costmodel::Estimate for_tokens(const Compared& other, const Compared& first) {
                wanted = tokens_per_s(first) * first.estimate.iteration.value;
   constexpr double rounding = 1e-9;
   if (std::abs(wanted / tokens - 1) < rounding) return e;
-  using costmodel::Breakdown;
-  for (auto part :
-       {&Breakdown::compute, &Breakdown::recompute, &Breakdown::tp_comm, &Breakdown::cp_comm,
-        &Breakdown::ep_comm, &Breakdown::pp_comm, &Breakdown::dp_comm, &Breakdown::bubble,
-        &Breakdown::imbalance, &Breakdown::optimizer, &Breakdown::other})
-    (e.breakdown.*part).value *= wanted / tokens;
+  e.breakdown *= wanted / tokens;
   e.iteration.value *= wanted / tokens;
   return e;
 }
