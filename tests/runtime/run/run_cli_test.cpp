@@ -312,7 +312,8 @@ TEST_CASE("a cuda run says in a sentence what it misses; where it misses nothing
   CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
   CHECK((contains(done.err, "no CUDA driver") || contains(done.err, "no CUDA device") ||
          contains(done.err, "the CUDA driver serves CUDA") ||
-         contains(done.err, "the CUDA part of this program is not there")));
+         contains(done.err, "the CUDA part of this program is not there") ||
+         contains(done.err, "install CUDA's libraries, or name their folder")));
 }
 
 TEST_CASE("a program without its CUDA part, or with a broken one, says that") {
