@@ -11,12 +11,14 @@
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/serving/engine_launch.hpp"
+#include "planner/serving/json_engine_launch.hpp"
 #include "planner/serving/json_serving.hpp"
+#include "planner/serving/json_serving_runs.hpp"
 #include "planner/serving/serving_explanation.hpp"
 #include "planner/serving/serving_fit.hpp"
-#include "planner/serving/serving_interval.hpp"
 #include "planner/serving/serving_page.hpp"
 #include "planner/serving/serving_report.hpp"
+#include "planner/serving/serving_residuals.hpp"
 #include "planner/serving/serving_scorecard.hpp"
 
 namespace planner {
@@ -176,9 +178,7 @@ CommandResult export_serving(const Session& session) {
   const auto s = settled_serving(written);
   if (!s) return unserved(session, written);
   const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
-  return {0,
-          session.options.format == Format::json ? launch_json(launch.arguments, launch.notes)
-                                                 : launch.text,
+  return {0, session.options.format == Format::json ? to_json(launch) : launch.text,
           note_lines(launch.notes)};
 }
 

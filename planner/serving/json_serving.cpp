@@ -5,6 +5,7 @@
 #include "costmodel/base/json_text.hpp"
 #include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_interval.hpp"
+#include "planner/serving/serving_remedies.hpp"
 #include "planner/serving/serving_report.hpp"
 #include "planner/serving/tensor_ladder.hpp"
 
@@ -151,7 +152,7 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
                                    {"nearest", plans_json(found.nearest)},
                                    {"front", plans_json(found.front)},
                                    {"split", split},
-                                   {"remedies", found.remedies},
+                                   {"remedies", serving_remedies(s, found)},
                                    {"search",
                                     {{"plans", found.choices},
                                      {"plans_apart", found.apart_choices},
@@ -161,33 +162,6 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
                                      {"missed_when_simulated", found.broken},
                                      {"proved", !found.best.empty()}}},
                                    {"basis", fit.basis}});
-}
-
-std::string serving_runs_json(const std::vector<ServingRun>& runs) {
-  Json all = Json::array();
-  for (const ServingRun& run : runs) {
-    Json figures = Json::array();
-    for (const ServingFigure& f : run.figures) {
-      figures.push_back({{"metric", serving_metric_names[static_cast<std::size_t>(f.metric)]},
-                         {"measured", f.measured},
-                         {"predicted", known(f.predicted)}});
-    }
-    all.push_back({{"source", run.source},
-                   {"id", run.id},
-                   {"device", run.device()},
-                   {"engine", run.scenario.serving.engine.name},
-                   {"confidence", run.confidence},
-                   {"fault", run.fault},
-                   {"figures", figures}});
-  }
-  return costmodel::json_text(all);
-}
-
-std::string launch_json(const std::vector<std::pair<std::string, std::string>>& arguments,
-                        const std::vector<std::string>& notes) {
-  Json map = Json::object();
-  for (const auto& [name, value] : arguments) map[name] = value.empty() ? Json(true) : Json(value);
-  return costmodel::json_text(Json{{"arguments", map}, {"notes", notes}});
 }
 
 }  // namespace planner

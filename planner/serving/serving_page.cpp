@@ -12,6 +12,7 @@
 #include "planner/serving/json_serving.hpp"
 #include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_interval.hpp"
+#include "planner/serving/serving_remedies.hpp"
 #include "planner/serving/serving_report.hpp"
 
 namespace planner {
@@ -128,7 +129,7 @@ std::string serving_search_page(const ServingScenario& s, const ServingSearch& f
                                 const ServingFit& fit) {
   std::string html;
   if (found.best.empty()) {
-    html += section(unanswered_title(found), sentences(found.remedies));
+    html += section(unanswered_title(found), sentences(serving_remedies(s, found)));
     if (!found.nearest.empty()) {
       html += section("Nearest, simulated: none keeps what is asked",
                       table_html(serving_ranking(found.nearest)));

@@ -190,9 +190,9 @@ std::string nearest_text(const ServingScenario& s, const ServingCandidate& c) {
 
 }  // namespace
 
-std::vector<std::string> serving_remedies(const ServingScenario& s,
-                                          const std::vector<ServingCandidate>& fit,
-                                          const std::vector<ServingCandidate>& nearest) {
+std::vector<std::string> serving_remedies(const ServingScenario& s, const ServingSearch& found) {
+  if (!found.best.empty()) return {};
+  const std::vector<ServingCandidate>& fit = found.fitting;
   if (fit.empty()) return larger_devices(s);
   std::vector<std::string> all;
   const auto& bound = s.serving.bound;
@@ -209,7 +209,7 @@ std::vector<std::string> serving_remedies(const ServingScenario& s,
   add_goal(s, fit, all);
   if (all.empty() && asked_count(s) > 1)
     all.emplace_back("Each bound alone can be kept, all together by no plan: loosen one of them.");
-  if (!nearest.empty()) all.push_back(nearest_text(s, nearest.front()));
+  if (!found.nearest.empty()) all.push_back(nearest_text(s, found.nearest.front()));
   add_budget(s, all);
   if (!s.serving.weights_open) {
     all.emplace_back("Weights of fewer bits are read faster: --set serving.weights=auto.");

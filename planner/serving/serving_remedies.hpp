@@ -8,10 +8,8 @@
 
 namespace planner {
 
-// `fit`: all plans that leave room for a request, closed form; `nearest`: of those simulated. What
-// is advised is of the simulation where there is one.
+// Empty where the search has an answer. What is advised is of the simulation where there is one.
 std::vector<std::string> serving_remedies(const costmodel::ServingScenario& scenario,
-                                          const std::vector<ServingCandidate>& fit,
-                                          const std::vector<ServingCandidate>& nearest);
+                                          const ServingSearch& found);
 
 }  // namespace planner

@@ -9,6 +9,7 @@
 #include "costmodel/model/parameter_count.hpp"
 #include "planner/serving/serving_bounds.hpp"
 #include "planner/serving/serving_interval.hpp"
+#include "planner/serving/serving_remedies.hpp"
 #include "planner/serving/tensor_ladder.hpp"
 
 namespace planner {
@@ -440,7 +441,7 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
   std::string text = serving_heading(s, style);
   if (found.best.empty()) {
     text += section_title(unanswered_title(found), style);
-    for (const auto& remedy : found.remedies) text += bullet(remedy, style);
+    for (const auto& remedy : serving_remedies(s, found)) text += bullet(remedy, style);
     if (!found.nearest.empty()) {
       text += section_title("Nearest, simulated: none keeps what is asked", style);
       text += section_table(serving_ranking(found.nearest), style);

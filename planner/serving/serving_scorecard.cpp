@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "planner/serving/serving_interval.hpp"
+#include "planner/serving/serving_residuals.hpp"
 
 namespace planner {
 

@@ -1,10 +1,10 @@
 #include "planner/serving/serving_search.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/serving/pool_search.hpp"
 #include "planner/serving/serving_bounds.hpp"
-#include "planner/serving/serving_remedies.hpp"
 
 namespace planner {
 
@@ -177,7 +177,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   found.front = front_of(steady);
   if (!found.best.empty()) return found;
   for (const ServingChoice& choice : pools.extremes) fit.push_back(priced(scenario, choice));
-  found.remedies = serving_remedies(scenario, fit, found.nearest);
+  found.fitting = std::move(fit);
   return found;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "costmodel/serving/serving_estimate.hpp"
@@ -30,7 +29,8 @@ struct ServingSearch {
   bool apart_ahead = false;   // of `together` under the closed form, by however little
   std::size_t simulated = 0;  // and of these `broken` keep what is asked in closed form alone
   std::size_t broken = 0;
-  std::vector<std::string> remedies;  // where `best` is empty
+  // Where `best` is empty: all that leave room for a request, in closed form.
+  std::vector<ServingCandidate> fitting;
   bool any_fits() const { return fit > 0; }
 };
 

@@ -30,10 +30,3 @@ TEST_CASE("A search's JSON has plans, front and whether they are proved") {
   CHECK(told["search"]["proved"] == true);
   CHECK(told["plans"][0].contains("max_num_seqs"));
 }
-
-TEST_CASE("Arguments without a value are true") {
-  const json told = json::parse(launch_json({{"tp-size", "2"}, {"enable-x", ""}}, {"note"}));
-  CHECK(told["arguments"]["tp-size"] == "2");
-  CHECK(told["arguments"]["enable-x"] == true);
-  CHECK(told["notes"][0] == "note");
-}

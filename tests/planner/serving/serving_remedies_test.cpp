@@ -14,7 +14,7 @@ std::vector<std::string> remedies_of(const std::string& serving, double price = 
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64, " + serving,
                             "llama-2-7b", "dgx-h100", 4, "{}");
   s.cluster.operation.usd_per_device_hour = price;
-  return search_serving(s, 1).remedies;
+  return serving_remedies(s, search_serving(s, 1));
 }
 
 bool says(const std::vector<std::string>& all, const std::string& words) {
@@ -38,7 +38,7 @@ TEST_CASE("A target out of reach: what is the most, and what would give more") {
 TEST_CASE("Nothing fits: what the weights take") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4",
                             "llama-3.1-405b", "dgx-h100", 2, "{}");
-  const auto all = search_serving(s, 1).remedies;
+  const auto all = serving_remedies(s, search_serving(s, 1));
   CHECK(says(all, "No plan leaves room for one request: on tp 2 the bf16 weights take "));
   CHECK(says(all, "--set cluster.devices=N"));
 }
@@ -48,9 +48,9 @@ TEST_CASE("A price out of reach: the cheapest there is, which is then kept") {
                             "dgx-h100", 4, "{}");
   s.cluster.operation.usd_per_device_hour = 2;
   s.serving.goal.usd_per_million = 1e-3;
-  const auto found = search_serving(s, 1);
-  CHECK(says(found.remedies, "The cheapest million tokens cost "));
-  const std::string& line = found.remedies.front();
+  const auto all = serving_remedies(s, search_serving(s, 1));
+  CHECK(says(all, "The cheapest million tokens cost "));
+  const std::string& line = all.front();
   const auto at = line.find("usd_per_million_tokens=") + 23;
   s.serving.goal.usd_per_million = std::stod(line.substr(at));
   CHECK_FALSE(search_serving(s, 1).best.empty());
@@ -61,7 +61,7 @@ TEST_CASE(
   auto s = served::scenario(
       "input_tokens: 512, output_tokens: 128, concurrency: 64, latency_bound: {tpot_s: 3 ms}",
       "llama-2-7b", "dgx-h100", 4, "{}");
-  const std::string line = search_serving(s, 1).remedies.front();
+  const std::string line = serving_remedies(s, search_serving(s, 1)).front();
   CHECK(line.find("The shortest time a token of any plan is ") == 0);
   CHECK(line.find("with batches of 1:") != std::string::npos);
   s.serving.bound.tpot = costmodel::Seconds(std::stod(line.substr(line.find("tpot_s=") + 7)));
@@ -76,7 +76,7 @@ TEST_CASE("A budget that pays for a part says what pays for all") {
       "llama-2-7b", "dgx-h100", 4, "{}");
   s.cluster.operation.usd_per_device_hour = 2;
   s.serving.goal.usd_per_hour = 4;
-  const auto all = search_serving(s, 1).remedies;
+  const auto all = serving_remedies(s, search_serving(s, 1));
   CHECK(says(all, "The budget pays for 2 of 4 devices: --set serving.budget.usd_per_hour=8"));
   CHECK(says(all, "The shortest first token of any plan is "));
 }
@@ -86,7 +86,7 @@ TEST_CASE("A budget below the smallest replica says what that costs, which is th
                             "dgx-h100", 8, "{}");
   s.cluster.operation.usd_per_device_hour = 2;
   s.serving.goal.usd_per_hour = 3;
-  const auto all = search_serving(s, 1).remedies;
+  const auto all = serving_remedies(s, search_serving(s, 1));
   CHECK(says(all,
              "The budget pays for 1 of 8 devices, and the smallest replica takes 2: --set "
              "serving.budget.usd_per_hour=4 "));
@@ -99,7 +99,7 @@ TEST_CASE("The shortest first token that is advised is one that a plan then keep
   auto s = served::scenario(
       "input_tokens: 1024, output_tokens: 256, concurrency: 64, latency_bound: {ttft_s: 50 ms}",
       "llama-2-7b", "dgx-h100", 1, "{}");
-  const auto all = search_serving(s, 1).remedies;
+  const auto all = serving_remedies(s, search_serving(s, 1));
   REQUIRE(says(all, "The shortest first token of any plan is "));
   const std::string& line = all.front();
   s.serving.bound.ttft = costmodel::Seconds(std::stod(line.substr(line.find("ttft_s=") + 7)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "planner/serving/serving_remedies.hpp"
 #include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
@@ -76,8 +77,7 @@ TEST_CASE("A bound is kept by a larger tp, and without a plan there is a remedy"
       open_scenario("concurrency: 16, latency_bound: {tpot_s: 0.006}", "llama-2-70b");
   const auto none = search_serving(never, 1);
   CHECK(none.best.empty());
-  REQUIRE_FALSE(none.remedies.empty());
-  CHECK(none.remedies.front().find("The shortest time a token") == 0);
+  CHECK(serving_remedies(never, none).front().find("The shortest time a token") == 0);
   CHECK_THROWS_WITH_AS(
       search_serving(open_scenario("concurrency: 1, latency_bound: {tpot_s: 0.0001}"), 1),
       doctest::Contains("below one pass"), costmodel::ConfigError);
@@ -87,9 +87,10 @@ TEST_CASE("With an arrival rate the fewest devices that keep up win") {
   const auto found = search_serving(open_scenario("arrival_rate: 2"), 1);
   REQUIRE_FALSE(found.best.empty());
   CHECK(found.best.front().choice.sizes.devices() == 1);
-  const auto flooded = search_serving(open_scenario("arrival_rate: 100000"), 1);
+  const auto flood = open_scenario("arrival_rate: 100000");
+  const auto flooded = search_serving(flood, 1);
   CHECK(flooded.best.empty());
-  CHECK(flooded.remedies.front().find("No plan answers") == 0);
+  CHECK(serving_remedies(flood, flooded).front().find("No plan answers") == 0);
 }
 
 TEST_CASE("Formats are chosen only where the scenario leaves them open") {
@@ -97,9 +98,10 @@ TEST_CASE("Formats are chosen only where the scenario leaves them open") {
       search_serving(open_scenario("concurrency: 64, weights: auto", "llama-2-70b", 1), 1);
   REQUIRE_FALSE(found.best.empty());
   CHECK(bytes_of(found.best.front().choice.weights) <= 1);
-  const auto large = search_serving(open_scenario("concurrency: 64", "llama-2-70b", 1), 1);
+  const auto one_device = open_scenario("concurrency: 64", "llama-2-70b", 1);
+  const auto large = search_serving(one_device, 1);
   CHECK(large.fit == 0);
-  CHECK(large.remedies.size() == 2);
+  CHECK(serving_remedies(one_device, large).size() == 2);
 }
 
 TEST_CASE("A scenario of sixteen devices is planned in a second") {
@@ -177,7 +179,7 @@ TEST_CASE("What is answered keeps the bound by what is reported of it, or nothin
           CHECK(c.keeps);
           CHECK(keeps(planned_estimate(with_choice(s, c.choice)), s.serving.bound));
         }
-        if (found.best.empty()) CHECK_FALSE(found.remedies.empty());
+        if (found.best.empty()) CHECK_FALSE(serving_remedies(s, found).empty());
         for (const ServingCandidate& c : found.nearest) CHECK_FALSE(c.keeps);
       }
     }
