@@ -12,8 +12,8 @@
 #include "planner/commands/serving_commands.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/serving/serving_comparison.hpp"
-#include "planner/serving/serving_report.hpp"
+#include "planner/report/serving_comparison.hpp"
+#include "planner/report/serving_report.hpp"
 
 namespace planner {
 

@@ -18,9 +18,9 @@
 #include "planner/accuracy/scorecard_html.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
+#include "planner/accuracy/serving_evidence.hpp"
 #include "planner/commands/serving_commands.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/serving/serving_evidence.hpp"
 
 namespace planner {
 
