@@ -34,6 +34,9 @@ struct ServingSearch {
   bool any_fits() const { return fit > 0; }
 };
 
+// Plans of a ranking, where a user asks for no other number.
+inline constexpr int usually_ranked = 5;
+
 // Prices every point of serving_space and every pair of search_pools in closed form, so the best of
 // them is proved under it, and simulates them from the best on until `top` keep what is asked;
 // where none does, those that miss it by little in closed form. A plan with prompts apart is the

@@ -1,5 +1,5 @@
-// sweep and compare of scenarios of serving at the command line.
-#include "planner/commands/serving_tables.hpp"
+// sweep of scenarios of serving at the command line.
+#include "planner/commands/sweep_serving.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 #include "tests/planner/support/in_process.hpp"
 
-namespace serving_tables_test {
+namespace sweep_serving_test {
 
 using in_process::printed;
 using nlohmann::json;
@@ -64,18 +64,7 @@ TEST_CASE("a plan that is left open is searched at every point of a sweep") {
   CHECK(holds(result.warnings.front(), "searched at every point"));
 }
 
-TEST_CASE("compare sets scenarios and variants side by side") {
-  const std::string text =
-      printed("compare serve-llama-7b-pcie-1 serve-llama-7b-pcie-2 --with cluster.devices=4");
-  CAPTURE(text);
-  CHECK(holds(text, "times the tokens a second of serve-llama-7b-pcie-1 (0."));
-  CHECK_FALSE(holds(text, "issue 367"));  // a remark is no input
-  const auto rows =
-      json::parse(printed("compare serve-llama-7b-pcie-1 serve-llama-7b-pcie-2 --format json"));
-  CHECK(rows[0]["quantity"] == "cluster.devices");
-}
-
-TEST_CASE("what sweep and compare do not take of serving is refused with a remedy") {
+TEST_CASE("what sweep does not take of serving is refused with a remedy") {
   const auto refused = [](const std::string& command, const std::string& reason) {
     const std::string error = printed(command);
     CAPTURE(error);
@@ -85,9 +74,6 @@ TEST_CASE("what sweep and compare do not take of serving is refused with a remed
   refused("sweep serve-llama-7b-pcie-2 --weak --over cluster.devices=2,4", "--weak goes with");
   refused("sweep serve-llama-7b-pcie-2 --over tpp=1,2", "did you mean 'tp'?");
   refused("sweep serve-llama-7b-pcie-2 --over serving.weights=bf17,fp9", "weights");
-  refused("compare serve-llama-7b-pcie-2", "one scenario only");
-  refused("compare serve-llama-7b-pcie-2 gpt3-175b-selene", "workload");
-  refused("compare serve-llama-7b-pcie-2 --with plan.tp=3", "not divisible by tp 3");
 }
 
-}  // namespace serving_tables_test
+}  // namespace sweep_serving_test

@@ -1,5 +1,5 @@
 // Scenarios of serving at the command line.
-#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_session.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 #include "tests/run_program.hpp"
 
-namespace serving_commands_test {
+namespace serving_session_test {
 
 using program::run;
 using program::words_of;
@@ -201,4 +201,4 @@ TEST_CASE("Evidence of both kinds has two scorecards, as text alone") {
   CHECK(run(words_of(both + " --leave-one-source-out"), scratch).status == 2);
 }
 
-}  // namespace serving_commands_test
+}  // namespace serving_session_test
