@@ -188,11 +188,11 @@ void require_positions(const ServingScenario& s) {
 
 }  // namespace
 
-bool is_serving(const Value& root) {
+WorkloadKind workload_kind(const Value& root) {
   const Value* workload = root.find("workload");
-  if (workload == nullptr || workload->kind == Value::Kind::null) return false;
-  if (workload->text == "inference") return true;
-  if (workload->text == "training") return false;
+  if (workload == nullptr || workload->kind == Value::Kind::null) return WorkloadKind::training;
+  if (workload->text == "inference") return WorkloadKind::inference;
+  if (workload->text == "training") return WorkloadKind::training;
   throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
                     "write workload: inference, or leave it out for training");
 }

@@ -10,9 +10,12 @@
 
 namespace costmodel {
 
-// Whether a scenario is one of serving. Throws ConfigError for a workload that is neither
-// `inference` nor `training`.
-bool is_serving(const Value& root);
+enum class WorkloadKind { training, inference };
+
+// The workload of a scenario, which is training where none is written. Throws ConfigError for one
+// that is neither `inference` nor `training`.
+WorkloadKind workload_kind(const Value& root);
+inline bool is_serving(const Value& root) { return workload_kind(root) == WorkloadKind::inference; }
 
 // Throws ConfigError for what is wrong with a key, and for a model or a plan that is not served.
 ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path);

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/batch_command.hpp"
 #include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
@@ -24,17 +25,21 @@
 #include "planner/commands/scenario_words.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
+#include "planner/commands/sweep_serving.hpp"
 #include "planner/commands/validate_command.hpp"
 
 namespace planner {
 
 namespace {
 
+using Perform = CommandResult (*)(const Session& session);
+
 struct CommandRow {
   costmodel::Command command;
-  CommandResult (*perform)(const Session& session);
-  bool own_program = false;  // unless fits_from_logs()
-  bool verbatim = false;     // its text is another program's input: no line is broken
+  Perform perform;                    // of a scenario of training, or of none
+  Perform perform_serving = nullptr;  // of a scenario of serving; none: `perform` refuses it
+  bool own_program = false;           // unless fits_from_logs()
+  bool verbatim = false;              // its text is another program's input: no line is broken
 };
 
 CommandResult list_command(const Session& session) {
@@ -65,7 +70,8 @@ const std::vector<CommandRow> command_rows{
                    "shardplan plan my.yaml --strategy alpa --time-limit 60"},
       .usages = {"shardplan plan SCENARIO [flags]",
                  "shardplan plan MODEL --gpus NxDEVICE [flags]"}},
-     plan_command},
+     plan_command,
+     plan_serving},
     {{.name = "evaluate",
       .operands = "SCENARIO",
       .least = 1,
@@ -76,7 +82,8 @@ const std::vector<CommandRow> command_rows{
                    "shardplan evaluate gpt3-175b-selene --format json --placement ranks.yaml"},
       .usages = {"shardplan evaluate SCENARIO [flags]",
                  "shardplan evaluate MODEL --gpus NxDEVICE [flags]"}},
-     evaluate_command},
+     evaluate_command,
+     evaluate_serving},
     {{.name = "explain",
       .operands = "SCENARIO",
       .least = 1,
@@ -87,7 +94,8 @@ const std::vector<CommandRow> command_rows{
                    "shardplan explain gpt3-175b-selene --format md --out why.md"},
       .usages = {"shardplan explain SCENARIO [flags]",
                  "shardplan explain MODEL --gpus NxDEVICE [flags]"}},
-     explain_command},
+     explain_command,
+     explain_serving},
     {{.name = "explain-job",
       .operands = "ARGS [LOG]",
       .least = 1,
@@ -110,7 +118,8 @@ const std::vector<CommandRow> command_rows{
                    "shardplan sweep my.yaml --over training.global_batch=256,512,1024"},
       .usages = {"shardplan sweep SCENARIO --over KEY=A,B [flags]",
                  "shardplan sweep MODEL --gpus NxDEVICE --over KEY=A,B [flags]"}},
-     sweep_command},
+     sweep_command,
+     sweep_serving_command},
     {{.name = "compare",
       .operands = "SCENARIO ...",
       .least = 1,
@@ -119,7 +128,8 @@ const std::vector<CommandRow> command_rows{
       .summary = "scenarios side by side: what differs, and why one is faster",
       .examples = {"shardplan compare before.yaml after.yaml",
                    "shardplan compare my.yaml --with plan=auto --with 'plan.tp=4; plan.pp=2'"}},
-     compare_command},
+     compare_command,
+     compare_serving},
     {{.name = "batch",
       .operands = "SCENARIO ...",
       .least = 1,
@@ -153,7 +163,8 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan groups --tp 2 --pp 4 --dp 2",
                    "shardplan groups my.yaml --set plan.rank_order=tp-cp-ep-pp-dp",
                    "shardplan groups --tp 4 --pp 2 --layout vllm --format json"}},
-     groups_command},
+     groups_command,
+     groups_serving},
     {{.name = "collective",
       .operands = "PRIMITIVE|all",
       .least = 1,
@@ -184,6 +195,7 @@ const std::vector<CommandRow> command_rows{
       .examples = {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml",
                    "shardplan calibrate --from-log a.yaml:a.log b.yaml:b.log --out mine.yaml"}},
      from_log_command,
+     nullptr,
      true},
     {{.name = "run",
       .operands = "SCENARIO",
@@ -192,6 +204,7 @@ const std::vector<CommandRow> command_rows{
       .summary = "execute the scenario's plan and hold it against the prediction (a program of "
                  "its own)",
       .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend threads"}},
+     nullptr,
      nullptr,
      true},
     {{.name = "import",
@@ -210,6 +223,7 @@ const std::vector<CommandRow> command_rows{
                    "shardplan import nccl-tests all_reduce.log --out network.yaml",
                    "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml"}},
      import_command,
+     nullptr,
      false,
      true},
     {{.name = "export",
@@ -224,6 +238,7 @@ const std::vector<CommandRow> command_rows{
       .usages = {"shardplan export SCENARIO --to FRAMEWORK [flags]",
                  "shardplan export MODEL --gpus NxDEVICE --to FRAMEWORK [flags]"}},
      export_command,
+     export_serving,
      false,
      true},
     {{.name = "list",
@@ -247,6 +262,7 @@ const std::vector<CommandRow> command_rows{
                    "shardplan init llama-3-8b 64xh100 > my.yaml"},
       .usages = {"shardplan init [FILE.yaml] [MODEL] [NxDEVICE] [flags]"}},
      init_command,
+     nullptr,
      false,
      true},
     {{.name = "help",
@@ -282,6 +298,15 @@ const CommandRow& row_of(std::string_view command) {
       std::ranges::find(command_rows, command, [](const CommandRow& r) { return r.command.name; });
   SHARDPLAN_CHECK(at != command_rows.end());
   return *at;
+}
+
+// The one place that tells a scenario of serving from one of training.
+Perform performer(const CommandRow& row, const Session& session) {
+  if (row.perform_serving == nullptr || session.options.operands.empty()) return row.perform;
+  const costmodel::Value scenario =
+      costmodel::serving_tree(file_of(session), session.path, session.options.assignments);
+  const bool serves = costmodel::workload_kind(scenario) == costmodel::WorkloadKind::inference;
+  return serves ? row.perform_serving : row.perform;
 }
 
 }  // namespace
@@ -326,7 +351,9 @@ CommandResult run_command(const Options& options, const Style& style) {
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
   const costmodel::ConfigPath path = costmodel::config_path(options.config_path);
-  CommandResult result = row.perform({with_words(options, path), {markup, style}, path});
+  const Options complete = with_words(options, path);
+  const Session session{complete, {markup, style}, path};
+  CommandResult result = performer(row, session)(session);
   if (!options.page.empty() && !result.page.empty())
     costmodel::write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;

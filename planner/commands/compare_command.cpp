@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
@@ -11,17 +13,20 @@
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/commands/serving_commands.hpp"
-#include "planner/commands/serving_tables.hpp"
+#include "planner/commands/serving_session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
 #include "planner/report/json_comparison.hpp"
+#include "planner/report/json_report.hpp"
+#include "planner/report/serving_comparison.hpp"
+#include "planner/search/settled_serving.hpp"
 
 namespace planner {
 
 using costmodel::ConfigError;
 using costmodel::mark_of_argument;
 using costmodel::Scenario;
+using costmodel::WorkloadKind;
 
 std::vector<std::string> assignments_of(const std::string& with) {
   std::vector<std::string> assignments;
@@ -88,14 +93,32 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
   return {column.name, std::move(root), std::move(s), std::move(estimate)};
 }
 
-}  // namespace
-
-namespace {
+ServedColumn served_column(const Session& session, const Asked& asked) {
+  const std::string file = scenario_operand(asked.operand, session.options, session.path);
+  costmodel::Value root = tree_of(session, asked);
+  const costmodel::ServingScenario written =
+      costmodel::read_serving(root, std::filesystem::path(file).stem().string(), session.path);
+  const auto s = settled_serving(written);
+  if (!s) {
+    throw ConfigError({file, 0, 0}, fmt::format("{}: {}", asked.name, no_serving_plan),
+                      "shardplan plan says what stands in the way");
+  }
+  costmodel::ServingEstimate e = planned_estimate(*s);
+  if (!s->plan.disaggregation) {
+    costmodel::Value plan;
+    for (const auto& [key, size] : {std::pair{"tp", e.sizes.tp}, std::pair{"pp", e.sizes.pp},
+                                    std::pair{"ep", e.sizes.ep}, std::pair{"dp", e.sizes.dp}})
+      plan.set(key, costmodel::scalar_value(std::to_string(size)));
+    root.set("plan", plan);
+  }
+  return {asked.name, std::move(root), *s, std::move(e)};
+}
 
 // Seconds of an iteration and seconds of a token have no row in common.
-void require_one_workload(const Session& session, bool serving) {
+void require_one_workload(const Session& session, WorkloadKind workload) {
+  const bool serving = workload == WorkloadKind::inference;
   for (const Asked& column : columns_of(session.options)) {
-    if (costmodel::is_serving(tree_of(session, column)) == serving) continue;
+    if (costmodel::workload_kind(tree_of(session, column)) == workload) continue;
     throw ConfigError({},
                       fmt::format("shardplan: compare has {}, which is {}, beside {} of {}",
                                   session.options.operands.front(), serving ? "served" : "trained",
@@ -107,9 +130,7 @@ void require_one_workload(const Session& session, bool serving) {
 }  // namespace
 
 CommandResult compare_command(const Session& session) {
-  const bool serving = is_serving(session);
-  require_one_workload(session, serving);
-  if (serving) return compare_serving(session);
+  require_one_workload(session, WorkloadKind::training);
   for (const auto& operand : session.options.operands)  // an input is no output
     loaded(session.path, scenario_operand(operand, session.options, session.path));
   require_outputs(session.options);
@@ -131,6 +152,27 @@ CommandResult compare_command(const Session& session) {
     case Format::json: result.text = comparison_json(columns); break;
     case Format::csv: result.text = to_csv(comparison_rows(columns)); break;
     default: result.text = comparison_report(columns, session.style);
+  }
+  return result;
+}
+
+CommandResult compare_serving(const Session& session) {
+  require_one_workload(session, WorkloadKind::inference);
+  refuse_training_flags(session.options);
+  require_outputs(session.options);
+  std::vector<ServedColumn> columns;
+  for (const Asked& asked : columns_of(session.options))
+    columns.push_back(served_column(session, asked));
+  CommandResult result;
+  const Table rows = serving_comparison_rows(columns);
+  if (wants_page(session.options)) {
+    result.page = page_html(
+        rows_json(rows), fmt::format("{} scenarios of serving side by side", columns.size()), {});
+  }
+  switch (session.options.format) {
+    case Format::json: result.text = rows_json(rows); break;
+    case Format::csv: result.text = to_csv(rows); break;
+    default: result.text = serving_comparison(columns, session.style);
   }
   return result;
 }

@@ -24,5 +24,7 @@ std::vector<Asked> columns_of(const Options& options);
 costmodel::Value tree_of(const Session& session, const Asked& column);
 
 CommandResult compare_command(const Session& session);
+// The same of scenarios of serving.
+CommandResult compare_serving(const Session& session);
 
 }  // namespace planner

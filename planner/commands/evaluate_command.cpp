@@ -1,11 +1,16 @@
 #include "planner/commands/evaluate_command.hpp"
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/serving/engine.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_session.hpp"
 #include "planner/diagnosis/expert_remedy.hpp"
+#include "planner/page/serving_page.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/json_serving.hpp"
+#include "planner/report/serving_report.hpp"
+#include "planner/search/settled_serving.hpp"
 
 namespace planner {
 
@@ -25,7 +30,6 @@ void add_remedies(const costmodel::Estimate& estimate, Evaluator& evaluator,
 }  // namespace
 
 CommandResult evaluate_command(const Session& session) {
-  if (is_serving(session)) return evaluate_serving(session);
   Scenario s = load(session);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
@@ -47,6 +51,23 @@ CommandResult evaluate_command(const Session& session) {
   } else {
     result.text = heading(s, session.style) + plan_report(estimate, s, session.style) +
                   extras_report(extras, s, session.style);
+  }
+  return result;
+}
+
+CommandResult evaluate_serving(const Session& session) {
+  const costmodel::ServingScenario written = load_serving(session);
+  const auto s = settled_serving(written);
+  if (!s) return without_serving_plan(session, written);
+  const costmodel::ServingEstimate e = planned_estimate(*s);
+  const auto fit = find_serving_fit(session.path);
+  CommandResult result{e.fits ? 0 : no_answer, {}, {}};
+  if (wants_page(session.options)) result.page = serving_page(*s, e, fit);
+  switch (session.options.format) {
+    case Format::json: result.text = serving_json(*s, e, fit); break;
+    case Format::yaml: result.text = serving_yaml(session, *s); break;
+    default:
+      result.text = serving_heading(*s, session.style) + serving_report(*s, e, fit, session.style);
   }
   return result;
 }

@@ -7,5 +7,7 @@ namespace planner {
 
 // Throws costmodel::ConfigError for bad input.
 CommandResult explain_command(const Session& session);
+// The same of a scenario of serving.
+CommandResult explain_serving(const Session& session);
 
 }  // namespace planner

@@ -6,10 +6,14 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_session.hpp"
+#include "planner/frameworks/engine_launch.hpp"
+#include "planner/frameworks/json_engine_launch.hpp"
 #include "planner/frameworks/launcher.hpp"
+#include "planner/search/settled_serving.hpp"
 
 namespace planner {
 
@@ -50,7 +54,6 @@ void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
 }  // namespace
 
 CommandResult export_command(const Session& session) {
-  if (is_serving(session)) return export_serving(session);
   const ExportTarget& target = target_of(session.options.to);
   Scenario s = load(session);
   require_words_for_adapters(s, target);
@@ -69,6 +72,17 @@ CommandResult export_command(const Session& session) {
     result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
   result.text = session.options.format == Format::json ? exported.json : exported.text;
   return result;
+}
+
+CommandResult export_serving(const Session& session) {
+  costmodel::ServingScenario written = load_serving(session);
+  // One launch has no words for two pools; a plan that is written with them is refused.
+  if (!written.plan.disaggregation) written.plan.together = true;
+  const auto s = settled_serving(written);
+  if (!s) return without_serving_plan(session, written);
+  const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
+  return {0, session.options.format == Format::json ? to_json(launch) : launch.text,
+          note_lines(launch.notes)};
 }
 
 }  // namespace planner

@@ -7,5 +7,7 @@ namespace planner {
 
 // Throws costmodel::ConfigError for bad input.
 CommandResult export_command(const Session& session);
+// The same of a scenario of serving.
+CommandResult export_serving(const Session& session);
 
 }  // namespace planner

@@ -12,9 +12,9 @@
 #include "costmodel/plan/process_groups.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_commands.hpp"
 #include "planner/report/groups_report.hpp"
 #include "planner/report/json_groups.hpp"
+#include "planner/search/settled_serving.hpp"
 
 namespace planner {
 
@@ -98,8 +98,31 @@ std::string text_of(const Session& session, const GroupsOf& of) {
   }
 }
 
+}  // namespace
+
+CommandResult groups_command(const Session& session) {
+  const RankLayout layout = layout_of(session.options);
+  check_flags(session, layout);
+  if (session.options.operands.empty()) {
+    const ParallelPlan plan = plan_of(session.options);
+    check_plan(plan, layout);
+    std::optional<ClusterSpec> cluster;
+    if (!session.options.cluster.empty())
+      cluster = cluster_named(session, session.options.cluster, plan.devices());
+    return {0, text_of(session, {plan, layout, cluster ? &*cluster : nullptr}), {}};
+  }
+  costmodel::Scenario s = load(session);
+  const auto settled = settled_plan(s, threads_of(session.options));
+  if (!settled) return without_plan(session, s);
+  ParallelPlan plan = settled->plan;
+  if (s.model.experts == 0) plan.etp = plan.tp;  // Megatron-LM's expert grid is then the other one
+  check_plan(plan, layout);
+  return {0, text_of(session, {plan, layout, &s.cluster}), note_lines(settled->notes)};
+}
+
 // The ranks of an engine, as vLLM lays them out.
-CommandResult serving_groups(const Session& session) {
+CommandResult groups_serving(const Session& session) {
+  check_flags(session, layout_of(session.options));
   if (!session.options.layout.empty() && layout_of(session.options) != RankLayout::vllm) {
     throw ConfigError({}, "shardplan: the ranks of a scenario of serving are vLLM's",
                       "leave --layout out, or give the sizes: shardplan groups --tp 8 --dp 2");
@@ -108,7 +131,7 @@ CommandResult serving_groups(const Session& session) {
       load_serving(file_of(session), session.path, session.options.assignments);
   const auto s = settled_serving(written);
   if (!s) {
-    throw ConfigError({written.file, 0, 0}, "no plan fits and keeps what is asked",
+    throw ConfigError({written.file, 0, 0}, no_serving_plan,
                       "shardplan plan says what stands in the way");
   }
   if (s->plan.disaggregation) {
@@ -125,29 +148,6 @@ CommandResult serving_groups(const Session& session) {
   plan.etp = sizes.ep > 1 ? 1 : plan.tp;
   check_plan(plan, RankLayout::vllm);
   return {0, text_of(session, {plan, RankLayout::vllm, &s->cluster}), {}};
-}
-
-}  // namespace
-
-CommandResult groups_command(const Session& session) {
-  const RankLayout layout = layout_of(session.options);
-  check_flags(session, layout);
-  if (session.options.operands.empty()) {
-    const ParallelPlan plan = plan_of(session.options);
-    check_plan(plan, layout);
-    std::optional<ClusterSpec> cluster;
-    if (!session.options.cluster.empty())
-      cluster = cluster_named(session, session.options.cluster, plan.devices());
-    return {0, text_of(session, {plan, layout, cluster ? &*cluster : nullptr}), {}};
-  }
-  if (is_serving(session)) return serving_groups(session);
-  costmodel::Scenario s = load(session);
-  const auto settled = settled_plan(s, threads_of(session.options));
-  if (!settled) return without_plan(session, s);
-  ParallelPlan plan = settled->plan;
-  if (s.model.experts == 0) plan.etp = plan.tp;  // Megatron-LM's expert grid is then the other one
-  check_plan(plan, layout);
-  return {0, text_of(session, {plan, layout, &s.cluster}), note_lines(settled->notes)};
 }
 
 }  // namespace planner

@@ -14,11 +14,11 @@
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "planner/exchange/json_imported.hpp"
+#include "planner/frameworks/engine_arguments.hpp"
 #include "planner/frameworks/import_machine.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/logs/nccl_tests.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/serving/engine_arguments.hpp"
 
 namespace planner {
 

@@ -9,15 +9,20 @@
 
 #include "costmodel/cli/terminal.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/serving/engine.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
-#include "planner/commands/serving_commands.hpp"
+#include "planner/commands/serving_session.hpp"
+#include "planner/page/serving_page.hpp"
 #include "planner/report/json_ladder.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/json_serving.hpp"
 #include "planner/report/ladder_report.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/report/serving_report.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
@@ -234,8 +239,28 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
 }  // namespace
 
 CommandResult plan_command(const Session& session) {
-  if (is_serving(session)) return plan_serving(session);
   return session.options.limits.any() ? plan_devices(session) : plan_for(session, {});
+}
+
+CommandResult plan_serving(const Session& session) {
+  const costmodel::ServingScenario s = load_serving(session);
+  const int top = session.options.top;
+  const ServingSearch found = search_serving(s, top > 0 ? top : usually_ranked);
+  const auto fit = find_serving_fit(session.path);
+  if (found.best.empty()) return without_serving_plan(session, s);
+  CommandResult result;
+  if (wants_page(session.options)) result.page = serving_search_page(s, found, fit);
+  const Format format = session.options.format;
+  if (format == Format::json) {
+    result.text = serving_search_json(s, found, fit);
+  } else if (format == Format::yaml) {
+    result.text = serving_yaml(session, with_choice(s, found.best.front().choice));
+  } else if (format == Format::csv) {
+    result.text = to_csv(serving_ranking_rows(found.best));
+  } else {
+    result.text = serving_search_report(s, found, fit, session.style);
+  }
+  return result;
 }
 
 }  // namespace planner

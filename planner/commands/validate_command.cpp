@@ -11,6 +11,9 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/terminal.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/serving/engine.hpp"
+#include "planner/accuracy/json_serving_runs.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/residual_fit.hpp"
@@ -18,9 +21,11 @@
 #include "planner/accuracy/scorecard_html.hpp"
 #include "planner/accuracy/scorecard_svg.hpp"
 #include "planner/accuracy/scorecard_tables.hpp"
-#include "planner/commands/serving_commands.hpp"
+#include "planner/accuracy/serving_evidence.hpp"
+#include "planner/accuracy/serving_fit.hpp"
+#include "planner/accuracy/serving_residuals.hpp"
+#include "planner/accuracy/serving_scorecard.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/serving/serving_evidence.hpp"
 
 namespace planner {
 
@@ -125,6 +130,35 @@ CommandResult against_planner(const Session& session) {
     result.text = expert_report(compared, options.rows, session.style);
     if (!options.notes.empty())
       result.text += "\n" + costmodel::printable_lines(costmodel::read_file(options.notes));
+  }
+  return result;
+}
+
+// Of evidence of serving; `--leave-one-source-out` predicts each source by the others.
+CommandResult validate_serving(const Session& session) {
+  const Options& options = session.options;
+  auto runs = read_serving_runs(options.operands, session.path);
+  const int threads = threads_of(options);
+  costmodel::ServingFit fit = find_serving_fit(session.path);
+  const bool fits = options.leave_one_source_out || !options.write_residuals.empty();
+  if (fits) {
+    if (!options.write_residuals.empty()) fit = fit_serving(runs, threads);
+    leave_one_source_out(runs, threads);
+    set_intervals(runs, fit);
+    if (!options.write_residuals.empty())
+      write_file(options.write_residuals, to_yaml(to_value(fit)));
+  } else {
+    for (ServingRun& run : runs) predict(run);
+  }
+  CommandResult result;
+  switch (options.format) {
+    case Format::json: result.text = serving_runs_json(runs); break;
+    case Format::csv: result.text = to_csv(serving_run_table(runs)); break;
+    case Format::html:
+    case Format::svg:
+      throw ConfigError({}, "shardplan: validate of serving has no such --format",
+                        "allowed: text, json, csv, md");
+    default: result.text = serving_scorecard(runs, fit, fits, options.rows, session.style);
   }
   return result;
 }

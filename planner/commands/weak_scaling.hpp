@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "costmodel/config/value.hpp"
-#include "planner/commands/sweep.hpp"
+#include "planner/commands/sweep_axes.hpp"
 
 namespace planner {
 

@@ -31,10 +31,9 @@ BEGIN {
   row("planner/search", "solvers sharding costmodel/*")
   row("planner/diagnosis", "logs search costmodel/*")
   row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
-  row("planner/page", "report costmodel/*")
+  row("planner/page", "report diagnosis search costmodel/*")
   row("planner/batch", "report page costmodel/*")
   row("planner/accuracy", "report page search solvers costmodel/*")
-  row("planner/serving", "report page frameworks exchange accuracy costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
   row("runtime/cpu", "costmodel/base costmodel/model costmodel/operators")

@@ -11,6 +11,7 @@ TEST_CASE("A scenario of serving is known by its workload") {
   const auto tells = [](const char* text) { return is_serving(parse_yaml(text, "s.yaml")); };
   CHECK(tells("workload: inference"));
   CHECK_FALSE(tells("model: gpt2"));
+  CHECK(workload_kind(parse_yaml("workload: training", "s.yaml")) == WorkloadKind::training);
   CHECK_THROWS_WITH_AS(tells("workload: serving"), Contains("s.yaml:1:11"), ConfigError);
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/planner/support/in_process.hpp"
 
 namespace compare_command_test {
 
@@ -53,6 +54,25 @@ TEST_CASE("what is wrong is told with its place") {
                    compare({"tiny-gpt-cpu", "tiny-gpt-cup"}, {});
                  }),
                  "tiny-gpt-cpu"));
+}
+
+TEST_CASE("scenarios of serving and variants stand side by side") {
+  const std::string text = in_process::printed(
+      "compare serve-llama-7b-pcie-1 serve-llama-7b-pcie-2 --with cluster.devices=4");
+  CAPTURE(text);
+  CHECK(contains(text, "times the tokens a second of serve-llama-7b-pcie-1 (0."));
+  CHECK_FALSE(contains(text, "issue 367"));  // a remark is no input
+  const auto rows = nlohmann::json::parse(
+      in_process::printed("compare serve-llama-7b-pcie-1 serve-llama-7b-pcie-2 --format json"));
+  CHECK(rows[0]["quantity"] == "cluster.devices");
+}
+
+TEST_CASE("what compare does not take of serving is refused with a remedy") {
+  CHECK(contains(in_process::printed("compare serve-llama-7b-pcie-2"), "one scenario only"));
+  CHECK(
+      contains(in_process::printed("compare serve-llama-7b-pcie-2 gpt3-175b-selene"), "workload"));
+  CHECK(contains(in_process::printed("compare serve-llama-7b-pcie-2 --with plan.tp=3"),
+                 "not divisible by tp 3"));
 }
 
 }  // namespace compare_command_test

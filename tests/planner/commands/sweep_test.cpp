@@ -1,4 +1,4 @@
-// Axes and points.
+// Points.
 #include "planner/commands/sweep.hpp"
 
 #include <doctest/doctest.h>
@@ -26,39 +26,6 @@ Table sweep_of(const std::vector<std::string>& over, const std::vector<std::stri
 }
 
 }  // namespace
-
-TEST_CASE("a key without a dot is a key of the plan") {
-  const Axis axis = parse_axis("tp=1,2,4");
-  CHECK(axis.path == "plan.tp");
-  CHECK(axis.values == std::vector<std::string>{"1", "2", "4"});
-  CHECK(parse_axis("training.stack=a").path == "training.stack");
-  CHECK(parse_axis("model=gpt2").path == "model");
-}
-
-TEST_CASE("a list or a map is one value, and a list alone is the values") {
-  using Values = std::vector<std::string>;
-  CHECK(parse_axis("plan=[{tp: 2, pp: 1},{tp: 4}]").values == Values{"{tp: 2, pp: 1}", "{tp: 4}"});
-  CHECK(parse_axis("plan=[{tp: 2, pp: 1},{tp: 4}]").path == "plan");
-  CHECK(parse_axis("stage_layers=[1,2],[2,1]").values == Values{"[1,2]", "[2,1]"});
-  CHECK(parse_axis("recompute=none,{granularity: full, layers: 2}").values.size() == 2);
-}
-
-TEST_CASE("faulty axes are told") {
-  for (const auto* text : {"tp", "=1", "tp=", "", "="})
-    CHECK(contains(config_error([&] { parse_axis(text); }), "is not KEY=A,B,..."));
-  for (const auto* text : {"tp=,", "tp=1,", "tp=1,,2", "tp=,1"})
-    CHECK(contains(config_error([&] { parse_axis(text); }), "has an empty value"));
-  CHECK(contains(config_error([] { sweep_of({}); }), "nothing to vary"));
-  const std::string thousand = [] {
-    std::string text = "1";
-    for (int i = 2; i <= 1001; ++i) text += "," + std::to_string(i);
-    return text;
-  }();
-  CHECK(contains(config_error([&] {
-                   sweep_of({"tp=" + thousand, "pp=" + thousand});
-                 }),
-                 "a million points"));
-}
 
 TEST_CASE("the last axis varies fastest; points that break a rule say so") {
   const Table table = sweep_of({"pp=1,2", "micro_batch=1,2,3"}, {"plan.dp=2", "cluster.devices=4"});

@@ -1,0 +1,221 @@
+#include "planner/diagnosis/serving_remedies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/base/unit_text.hpp"
+#include "planner/search/serving_bounds.hpp"
+
+namespace planner {
+
+using costmodel::format_bytes;
+using costmodel::format_integer;
+using costmodel::Seconds;
+using costmodel::ServingEstimate;
+using costmodel::ServingScenario;
+using costmodel::ServingSizes;
+
+namespace {
+
+// So that what is printed in three digits is not below what it allows.
+constexpr double rounding_up = 1.006;
+
+std::string sizes_text(const ServingChoice& c) {
+  const auto text = [](const ServingSizes& z) {
+    return fmt::format("tp {} · pp {} · ep {} · dp {}", z.tp, z.pp, z.ep, z.dp);
+  };
+  if (c.apart) {
+    return fmt::format("prompts on {}, decoding on {}, {}", text(c.apart->prefill),
+                       text(c.apart->decode), to_string(c.weights));
+  }
+  return fmt::format("{}, {}", text(c.sizes), to_string(c.weights));
+}
+
+std::string per_second(double requests) {
+  return requests < 100 ? fmt::format("{:.3g}", requests) : format_integer(std::llround(requests));
+}
+
+// As evaluate reports it.
+ServingEstimate reported(const ServingScenario& s, const ServingCandidate& c) {
+  return planned_estimate(with_choice(s, c.choice));
+}
+
+void add_budget(const ServingScenario& s, std::vector<std::string>& all) {
+  const std::int64_t devices = affordable_devices(s);
+  if (devices >= s.cluster.devices) return;
+  const double whole =
+      s.cluster.operation.usd_per_device_hour * static_cast<double>(s.cluster.devices);
+  all.push_back(fmt::format(
+      "The budget pays for {} of {} devices: --set serving.budget.usd_per_hour={:.4g} pays for "
+      "all.",
+      devices, s.cluster.devices, whole));
+}
+
+// Devices of the smallest replica that holds a request; 0: none of the cluster does.
+std::int64_t least_replica(const ServingScenario& written) {
+  ServingScenario s = written;
+  std::int64_t least = 0;
+  for (ServingSizes candidate : instance_sizes(s, s.cluster.devices, s.model.experts > 0)) {
+    const std::int64_t devices =
+        candidate.spreads_experts() ? candidate.devices() : candidate.replica();
+    if (least > 0 && devices >= least) continue;
+    for (const costmodel::WeightFormat format : formats_of(written)) {
+      s.serving.weights = format;
+      const auto memory = serving_memory(s.model, s.cluster, s.serving, candidate);
+      const bool fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
+      if (fits) least = devices;
+    }
+  }
+  return least;
+}
+
+std::vector<std::string> larger_budget(const ServingScenario& s, std::int64_t least) {
+  return {fmt::format("The budget pays for {} of {} devices, and the smallest replica takes {}: "
+                      "--set serving.budget.usd_per_hour={:.4g} pays for it.",
+                      affordable_devices(s), s.cluster.devices, least,
+                      s.cluster.operation.usd_per_device_hour * static_cast<double>(least)),
+          "Or weights of fewer bits (--set serving.weights=auto)."};
+}
+
+std::vector<std::string> larger_devices(const ServingScenario& s) {
+  const std::int64_t devices = affordable_devices(s);
+  if (const std::int64_t least = least_replica(s); least > devices) return larger_budget(s, least);
+  ServingSizes widest;
+  for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
+    if (s.model.heads % tp == 0) widest.tp = tp;
+  const auto held = weights_held(s.model, s.serving.weights, widest);
+  std::vector<std::string> all{
+      fmt::format("No plan leaves room for one request: on tp {} the {} weights take {} of a "
+                  "device's {}.",
+                  widest.tp, to_string(s.serving.weights), format_bytes(held),
+                  format_bytes(s.cluster.device.memory)),
+      "More devices (--set cluster.devices=N), weights of fewer bits (--set "
+      "serving.weights=auto), or a narrower cache (--set serving.kv_cache=fp8)."};
+  add_budget(s, all);
+  return all;
+}
+
+// The shortest `name` of any plan, where it exceeds the bound.
+template <class Latency>
+void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                  const char* name, const char* key, Seconds bound, Latency latency,
+                  std::vector<std::string>& all) {
+  if (bound.value <= 0) return;
+  const auto at = std::min_element(fit.begin(), fit.end(), [&](const auto& a, const auto& b) {
+    return latency(a.estimate) < latency(b.estimate);
+  });
+  const Seconds shortest(latency(reported(s, *at)));
+  if (shortest <= bound) return;
+  all.push_back(
+      fmt::format("The shortest {} of any plan is {}, by {} with batches of {}: allow that (--set "
+                  "serving.latency_bound.{}={:.3g}).",
+                  name, format_seconds(shortest), sizes_text(at->choice), at->choice.max_num_seqs,
+                  key, shortest.value * rounding_up));
+}
+
+void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                  std::vector<std::string>& all) {
+  const double most = std::max_element(fit.begin(), fit.end(), [](const auto& a, const auto& b) {
+                        return a.estimate.capacity < b.estimate.capacity;
+                      })->estimate.capacity;
+  if (s.serving.arrival_rate <= most) return;
+  const auto devices = static_cast<long long>(
+      std::ceil(static_cast<double>(affordable_devices(s)) * s.serving.arrival_rate / most));
+  all.push_back(
+      fmt::format("No plan answers {} requests a second: the most is {}. {} devices at least would "
+                  "(--set cluster.devices={}, or more).",
+                  per_second(s.serving.arrival_rate), per_second(most), devices, devices));
+}
+
+// Of those that keep the latency bound, what comes nearest to the target and the price.
+void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+              std::vector<std::string>& all) {
+  const costmodel::ServingGoal& goal = s.serving.goal;
+  std::vector<const ServingCandidate*> keeping;
+  for (const ServingCandidate& c : fit) {
+    if (keeps(c.estimate, s.serving.bound)) keeping.push_back(&c);
+  }
+  if (!goal.any() || keeping.empty()) return;
+  const auto* fastest =
+      *std::max_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
+        return a->estimate.output_per_s < b->estimate.output_per_s;
+      });
+  const double output = reported(s, *fastest).output_per_s;
+  const std::int64_t devices = affordable_devices(s);
+  if (output < goal.output_per_s) {
+    all.push_back(fmt::format(
+        "The most tokens/s{} are {}, by {}, of {} wanted{}.",
+        s.serving.bound.any() ? " that keep the latency bound" : "",
+        format_integer(std::llround(output)), sizes_text(fastest->choice),
+        format_integer(std::llround(goal.output_per_s)),
+        devices < s.cluster.devices ? " (on the devices that the budget pays for)" : ""));
+    if (s.serving.concurrency > 0) {
+      all.push_back(fmt::format("More in flight give more: --set serving.concurrency=N ({} now).",
+                                s.serving.concurrency));
+    }
+    if (devices == s.cluster.devices) {
+      all.push_back(
+          fmt::format("More devices may: --set cluster.devices=N ({} now).", s.cluster.devices));
+    }
+  }
+  if (goal.usd_per_million <= 0) return;
+  const auto* cheapest =
+      *std::min_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
+        return a->estimate.usd_per_million_output < b->estimate.usd_per_million_output;
+      });
+  const double usd = reported(s, *cheapest).usd_per_million_output;
+  if (usd <= goal.usd_per_million) return;
+  all.push_back(
+      fmt::format("The cheapest million tokens cost {:.3g} dollars, by {}: allow that (--set "
+                  "serving.budget.usd_per_million_tokens={:.3g}).",
+                  usd, sizes_text(cheapest->choice), usd * rounding_up));
+}
+
+std::size_t asked_count(const ServingScenario& s) {
+  return asked_bounds(s, {}).size() + (s.serving.arrival_rate > 0 ? 1 : 0);
+}
+
+std::string nearest_text(const ServingScenario& s, const ServingCandidate& c) {
+  std::vector<std::string> missed;
+  for (const AskedBound& bound : asked_bounds(s, c.estimate)) missed.push_back(to_string(bound));
+  if (c.estimate.saturated) {
+    missed.push_back(fmt::format("{} requests a second arrive, {} are answered",
+                                 per_second(s.serving.arrival_rate),
+                                 per_second(c.estimate.capacity)));
+  }
+  return fmt::format("Nearest of those simulated, {} with batches of {}: {}.", sizes_text(c.choice),
+                     c.choice.max_num_seqs, fmt::join(missed, "; "));
+}
+
+}  // namespace
+
+std::vector<std::string> serving_remedies(const ServingScenario& s, const ServingSearch& found) {
+  if (!found.best.empty()) return {};
+  const std::vector<ServingCandidate>& fit = found.fitting;
+  if (fit.empty()) return larger_devices(s);
+  std::vector<std::string> all;
+  const auto& bound = s.serving.bound;
+  add_shortest(
+      s, fit, "time a token", "tpot_s", bound.tpot,
+      [](const ServingEstimate& e) { return e.tpot.mean; }, all);
+  add_shortest(
+      s, fit, "first token", "ttft_s", bound.ttft,
+      [](const ServingEstimate& e) { return e.ttft.mean; }, all);
+  add_shortest(
+      s, fit, "answer", "e2e_s", bound.e2e, [](const ServingEstimate& e) { return e.e2e.mean; },
+      all);
+  add_arrivals(s, fit, all);
+  add_goal(s, fit, all);
+  if (all.empty() && asked_count(s) > 1)
+    all.emplace_back("Each bound alone can be kept, all together by no plan: loosen one of them.");
+  if (!found.nearest.empty()) all.push_back(nearest_text(s, found.nearest.front()));
+  add_budget(s, all);
+  if (!s.serving.weights_open) {
+    all.emplace_back("Weights of fewer bits are read faster: --set serving.weights=auto.");
+  }
+  return all;
+}
+
+}  // namespace planner

@@ -1,0 +1,15 @@
+// What to change where no plan of the space serves as asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/search/serving_search.hpp"
+
+namespace planner {
+
+// Empty where the search has an answer. What is advised is of the simulation where there is one.
+std::vector<std::string> serving_remedies(const costmodel::ServingScenario& scenario,
+                                          const ServingSearch& found);
+
+}  // namespace planner

@@ -1,0 +1,309 @@
+#include "planner/frameworks/engine_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "planner/exchange/shell_script.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::scalar_value;
+using costmodel::Value;
+
+namespace {
+
+constexpr double gibibyte = 1073741824.0;
+
+using EngineArguments = std::vector<std::pair<std::string, std::string>>;
+
+std::string with_dashes(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// Short forms of vLLM's (vllm/engine/arg_utils.py).
+std::string long_name(const std::string& name) {
+  static constexpr std::array<std::array<std::string_view, 2>, 3> shorts{
+      {{"tp", "tensor-parallel-size"},
+       {"pp", "pipeline-parallel-size"},
+       {"dp", "data-parallel-size"}}};
+  for (const auto& [from, to] : shorts) {
+    if (name == from) return std::string(to);
+  }
+  return with_dashes(name);
+}
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+// The word after which vLLM's arguments stand: "vllm" itself, its module or its image.
+std::size_t after_engine(const ShellWords& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (!is_option(word) && word.find("vllm") != std::string::npos) return i + 1;
+  }
+  return words.size();
+}
+
+// Those that start the engine; or, of arguments alone, those that begin with one.
+std::vector<ShellWords> engine_commands(const ShellScript& script) {
+  std::vector<ShellWords> all;
+  for (const ShellWords& words : script.commands) {
+    const std::size_t at = after_engine(words);
+    if (at < words.size())
+      all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+  }
+  if (!all.empty()) return all;
+  for (const ShellWords& words : script.commands)
+    if (!words.empty() && is_option(words.front().text)) all.push_back(words);
+  return all;
+}
+
+EngineArguments of_commands(const ShellScript& script) {
+  EngineArguments all;
+  for (const ShellWords& words : engine_commands(script)) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i].text;
+      if (word == "serve" && i + 1 < words.size() && !is_option(words[i + 1].text))
+        all.emplace_back("model", words[i + 1].text);
+      if (!is_option(word)) continue;
+      const std::string name = word.substr(word.find_first_not_of('-'));
+      const std::size_t equals = name.find('=');
+      if (equals != std::string::npos) {
+        all.emplace_back(long_name(name.substr(0, equals)), name.substr(equals + 1));
+      } else if (i + 1 < words.size() && !is_option(words[i + 1].text)) {
+        all.emplace_back(long_name(name), words[++i].text);
+      } else {
+        all.emplace_back(long_name(name), "true");
+      }
+    }
+  }
+  return all;
+}
+
+EngineArguments read_arguments(const std::string& text, const std::string& file) {
+  for (const char* sign :
+       {"--", " -tp ", " -pp ", " -dp ", "vllm serve"}) {  // a command, not a map
+    if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file));
+  }
+  EngineArguments all;
+  for (const auto& entry : costmodel::parse_yaml(text, file).entries)
+    all.emplace_back(long_name(entry.key), entry.value.text);
+  return all;
+}
+
+// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b". DeepSeek-R1 has the shape of DeepSeek-V3.
+std::string model_name(std::string name, const std::vector<std::string>& models) {
+  name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (name.starts_with("deepseek-r1") && name.find("distill") == std::string::npos)
+    name = "deepseek-v3";
+  std::string best;  // the longest of ours that it begins with or holds
+  for (const std::string& model : models) {
+    if (name.find(model) != std::string::npos && model.size() > best.size()) best = model;
+  }
+  return best;
+}
+
+// "" for a word of no format of ours.
+std::string weights_of_words(const std::string& quantization) {
+  const auto says = [&](const char* word) { return quantization.find(word) != std::string::npos; };
+  if (says("fp4")) return "nvfp4";
+  if (says("fp8")) return "fp8";
+  if (says("awq") || says("gptq")) return "int4";
+  if (says("w8a8") || quantization == "compressed-tensors" || quantization == "ascend")
+    return "int8";
+  return quantization == "none" || quantization == "true" ? "bf16" : "";
+}
+
+// Arguments whose value goes to a key of `serving` or `plan` as it is.
+struct RenamedArgument {
+  std::string_view theirs, part, ours;
+  bool whole = true;  // a whole number, 1 or more
+};
+constexpr std::array renamed_arguments{
+    RenamedArgument{"tensor-parallel-size", "plan", "tp"},
+    RenamedArgument{"pipeline-parallel-size", "plan", "pp"},
+    RenamedArgument{"data-parallel-size", "plan", "dp"},
+    RenamedArgument{"block-size", "serving", "block_size"},
+    RenamedArgument{"gpu-memory-utilization", "serving", "gpu_memory_utilization", false},
+    RenamedArgument{"max-num-seqs", "serving", "max_num_seqs"},
+    RenamedArgument{"max-num-batched-tokens", "serving", "max_num_batched_tokens"},
+    RenamedArgument{"enable-chunked-prefill", "serving", "chunked_prefill", false}};
+
+std::string gib_of(const std::string& text, const std::string& file) {
+  const auto n = costmodel::parse_count(text);
+  if (!n) {
+    throw ConfigError({file, 0, 0}, fmt::format("{} is no number of GiB", costmodel::quote(text)),
+                      "write a number");
+  }
+  return fmt::format("{:.0f}", *n * gibibyte);
+}
+
+void require_whole(const std::string& name, const std::string& value, const std::string& file) {
+  const auto n = costmodel::parse_count(value);
+  if (n && *n >= 1 && *n == std::floor(*n)) return;
+  throw ConfigError(
+      {file, 0, 0},
+      fmt::format("--{} is {}, no whole number from 1 on", name, costmodel::quote(value)),
+      "write a number, such as 8");
+}
+
+bool take_special(const std::string& name, const std::string& value, const std::string& file,
+                  Value& serving, ImportedJob& job) {
+  if (name == "swap-space") {
+    serving.set("swap_space_bytes", scalar_value(gib_of(value, file)));
+  } else if (name == "cpu-offload-gb") {
+    serving.set("cpu_offload_bytes", scalar_value(gib_of(value, file)));
+  } else if (name == "quantization") {
+    const std::string weights = weights_of_words(value);
+    if (weights.empty()) return false;
+    serving.set("weights", scalar_value(weights));
+  } else if (name == "kv-cache-dtype") {
+    serving.set("kv_cache", scalar_value(value.starts_with("fp8") ? "fp8" : "bf16"));
+  } else if (name == "enable-prefix-caching") {
+    job.notes.emplace_back(
+        "prefix caching is on: set serving.prefix_hit_share to the part of "
+        "prompt tokens that it finds");
+  } else {
+    return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
+           name.starts_with("data-parallel-") || name == "distributed-executor-backend";
+  }
+  return true;
+}
+
+constexpr const char* usual_engine = "vllm-0.9";
+
+struct SaidEngine {
+  std::string stack, version;
+};
+
+// 6 of "0.6", 1002 of "1.2.3"; -1 for what is no version.
+int release_of(std::string_view version) {
+  int major = 0, minor = 0;
+  const char* end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return -1;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  return second.ec == std::errc() ? major * 1000 + minor : -1;
+}
+
+// Of an image (vllm/vllm-openai:v0.6.3) or a package (vllm==0.6.3).
+std::string said_version(const std::string& text) {
+  for (std::size_t at = text.find("vllm"); at != std::string::npos;
+       at = text.find("vllm", at + 1)) {
+    std::size_t end = at;
+    const auto in_name = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-';
+    };
+    while (end < text.size() && in_name(static_cast<unsigned char>(text[end]))) ++end;
+    const std::size_t number = text.find_first_not_of(":=v", end);
+    if (number == end || number == std::string::npos || release_of(text.substr(number, 16)) < 0)
+      continue;
+    return text.substr(number, text.find_first_not_of("0123456789.", number) - number);
+  }
+  return "";
+}
+
+// The latest of our engines that is not later than the version that the text says.
+std::optional<SaidEngine> said_engine(const std::string& text,
+                                      const std::vector<std::string>& engines) {
+  constexpr std::string_view family = "vllm-";
+  const std::string version = said_version(text);
+  std::string best;
+  int latest = -1;
+  for (const std::string& name : engines) {
+    if (!name.starts_with(family)) continue;
+    const int release = release_of(std::string_view(name).substr(family.size()));
+    if (release > release_of(version) || release <= latest) continue;
+    latest = release;
+    best = name;
+  }
+  if (best.empty()) return {};
+  return SaidEngine{best, version};
+}
+
+void require_missing(ImportedJob& job, Value& part, const std::string& prefix,
+                     const std::string& key, const std::string& remedy) {
+  if (part.find(key) != nullptr) return;
+  part.set(key, scalar_value(std::string(to_be_replaced)));
+  job.missing.push_back({prefix + key, remedy});
+}
+
+}  // namespace
+
+ImportedJob import_vllm(const std::string& text, const std::string& file,
+                        const std::vector<std::string>& models,
+                        const std::vector<std::string>& engines) {
+  ImportedJob job;
+  Value serving, plan, cluster;
+  std::string model;
+  bool experts = false, known = false;
+  for (const auto& argument : read_arguments(text, file)) {
+    const std::string &name = argument.first, &value = argument.second;
+    const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
+                                 [&](const RenamedArgument& row) { return row.theirs == name; });
+    if (at != renamed_arguments.end()) {
+      if (at->whole) require_whole(name, value, file);
+      (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
+      known = true;
+    } else if (name == "model") {
+      model = model_name(value, models);
+      if (model.empty() && !value.empty())
+        job.left_out.push_back("model " + value + ": no model of ours");
+      known = true;
+    } else if (take_special(name, value, file, serving, job)) {
+      experts = experts || name == "enable-expert-parallel";
+      known = true;
+    } else {
+      job.left_out.push_back(fmt::format("--{} {}", name, value));
+    }
+  }
+  if (!known) {
+    throw ConfigError({file, 0, 0}, "holds no engine argument of vLLM",
+                      "give a command with --tensor-parallel-size ..., or a map of arguments");
+  }
+  const auto size = [&](const char* key) {
+    const Value* written = plan.find(key);
+    return written == nullptr ? 1.0 : costmodel::parse_count(written->text).value_or(1);
+  };
+  const double devices = size("tp") * size("pp") * size("dp");
+  if (experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
+  cluster.set("base", scalar_value(std::string(to_be_replaced)));
+  cluster.set("devices", scalar_value(fmt::format("{:.0f}", devices)));
+  job.missing.push_back({"cluster.base", "--cluster NAME (see `shardplan list clusters`)"});
+  Value& root = job.scenario;
+  root.set("workload", scalar_value("inference"));
+  if (!model.empty()) root.set("model", scalar_value(model));
+  require_missing(job, root, "", "model", "see `shardplan list models`");
+  root.set("cluster", cluster);
+  Value engine;
+  const auto said = said_engine(text, engines);
+  engine.set("stack", scalar_value(said ? said->stack : usual_engine));
+  for (const auto& entry : serving.entries) engine.set(entry.key, entry.value);
+  require_missing(job, engine, "serving.", "input_tokens", "mean tokens of a prompt");
+  require_missing(job, engine, "serving.", "output_tokens", "mean tokens of an answer");
+  require_missing(job, engine, "serving.", "arrival_rate",
+                  "requests a second; or concurrency: N in its place");
+  root.set("serving", engine);
+  root.set("plan", plan.is_map() ? plan : costmodel::parse_yaml("{tp: 1}", file));
+  job.notes.push_back(
+      said ? fmt::format("stack {} stands for version {}", said->stack, said->version)
+           : fmt::format("stack {} is assumed: nothing here says the version; write serving.stack "
+                         "(shardplan list engines) where it is another",
+                         usual_engine));
+  return job;
+}
+
+}  // namespace planner

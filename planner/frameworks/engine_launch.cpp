@@ -1,0 +1,239 @@
+#include "planner/frameworks/engine_launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::ServingScenario;
+using costmodel::ServingSizes;
+using costmodel::WeightFormat;
+
+namespace {
+
+using LaunchArguments = std::vector<std::pair<std::string, std::string>>;
+
+// Where a plan takes more than a node.
+struct Nodes {
+  std::int64_t count = 1;
+  bool cut = false;  // a replica takes more than one
+  int replicas = 1;  // of a node
+};
+
+Nodes nodes_of(const ServingScenario& s, const ServingSizes& sizes) {
+  const std::int64_t node = s.cluster.devices_per_node;
+  Nodes nodes;
+  nodes.replicas = sizes.dp;
+  if (sizes.devices() <= node) return nodes;
+  nodes.cut = sizes.replica() > node;
+  if (nodes.cut) {
+    nodes.count = (sizes.devices() + node - 1) / node;
+    return nodes;
+  }
+  nodes.replicas = static_cast<int>(node / sizes.replica());
+  while (sizes.dp % nodes.replicas != 0) --nodes.replicas;
+  nodes.count = sizes.dp / nodes.replicas;
+  return nodes;
+}
+
+std::string vllm_quantization(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::fp8: return "fp8";
+    case WeightFormat::int8: return "compressed-tensors";
+    case WeightFormat::int4: return "awq_marlin";
+    case WeightFormat::nvfp4: return "modelopt_fp4";
+    case WeightFormat::bf16:
+    case WeightFormat::fp16:
+    case WeightFormat::fp32: break;
+  }
+  return "";
+}
+
+// Replicas on several nodes meet at the first (vLLM, docs/serving/data_parallel_deployment.md,
+// "Internal Load Balancing"); a replica on several nodes needs Ray.
+void add_vllm_nodes(const ServingSizes& sizes, const Nodes& nodes, LaunchArguments& all) {
+  if (nodes.cut) {
+    all.emplace_back("distributed-executor-backend", "ray");
+    if (sizes.dp > 1) all.emplace_back("data-parallel-backend", "ray");
+  } else if (nodes.count > 1) {
+    all.emplace_back("data-parallel-size-local", std::to_string(nodes.replicas));
+    all.emplace_back("data-parallel-address", "\"$HEAD\"");
+    all.emplace_back("data-parallel-rpc-port", "13345");
+  }
+}
+
+LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& sizes,
+                               const Nodes& nodes) {
+  const auto& limits = s.serving.limits;
+  LaunchArguments all{{"tensor-parallel-size", std::to_string(sizes.tp)},
+                      {"pipeline-parallel-size", std::to_string(sizes.pp)}};
+  if (sizes.dp > 1) all.emplace_back("data-parallel-size", std::to_string(sizes.dp));
+  add_vllm_nodes(sizes, nodes, all);
+  if (sizes.ep > 1) all.emplace_back("enable-expert-parallel", "");
+  all.emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
+  all.emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
+  all.emplace_back(limits.chunked_prefill ? "enable-chunked-prefill" : "no-enable-chunked-prefill",
+                   "");
+  all.emplace_back("gpu-memory-utilization", fmt::format("{:g}", limits.gpu_memory_utilization));
+  all.emplace_back("block-size", std::to_string(limits.block_size));
+  if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
+  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
+  const std::string quantization = vllm_quantization(s.serving.weights);
+  if (!quantization.empty()) all.emplace_back("quantization", quantization);
+  if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
+  if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
+  const auto gib = [](costmodel::Bytes b) { return fmt::format("{:g}", b.value / 1073741824.0); };
+  if (s.serving.swap_space.value > 0) all.emplace_back("swap-space", gib(s.serving.swap_space));
+  if (s.serving.cpu_offload.value > 0)
+    all.emplace_back("cpu-offload-gb", gib(s.serving.cpu_offload));
+  return all;
+}
+
+// With data-parallel attention SGLang's tensor size counts all devices (docs, "DeepSeek usage"),
+// and its limits are of all replicas: sglang/srt/server_args.py, _handle_data_parallelism,
+// "self.chunked_prefill_size // self.dp_size" (up to 0.4 "// 2"), and
+// sglang/srt/managers/tp_worker.py, "max_running_requests // (dp_size if enable_dp_attention else
+// 1)".
+LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& sizes,
+                                 const Nodes& nodes) {
+  const auto& limits = s.serving.limits;
+  const bool spread = sizes.spreads_experts();
+  const std::string& engine = s.serving.engine.name;
+  const bool halves = engine == "sglang-0.3" || engine == "sglang-0.4";
+  const std::int64_t sharing = spread ? sizes.dp : 1;
+  const std::int64_t chunks = spread && halves ? 2 : sharing;
+  LaunchArguments all{{"tp-size", std::to_string(spread ? sizes.tp * sizes.dp : sizes.tp)},
+                      {"pp-size", std::to_string(sizes.pp)}};
+  const int replicas = spread ? sizes.dp : nodes.replicas;
+  if (replicas > 1) all.emplace_back("dp-size", std::to_string(replicas));
+  if (spread) all.emplace_back("enable-dp-attention", "");
+  if (nodes.count > 1 && (spread || nodes.cut)) {
+    all.emplace_back("nnodes", std::to_string(nodes.count));
+    all.emplace_back("node-rank", "\"$NODE_RANK\"");
+    all.emplace_back("dist-init-addr", "\"$HEAD:5000\"");
+  }
+  if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
+  all.emplace_back("max-running-requests", std::to_string(limits.max_num_seqs * sharing));
+  all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * chunks));
+  if (limits.chunked_prefill) all.emplace_back("enable-mixed-chunk", "");
+  all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
+  all.emplace_back("page-size", std::to_string(limits.block_size));
+  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
+  if (s.serving.weights == WeightFormat::fp8) all.emplace_back("quantization", "fp8");
+  if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
+  if (s.serving.weights == WeightFormat::int4) all.emplace_back("quantization", "awq_marlin");
+  if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
+  if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
+  if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
+  return all;
+}
+
+std::string node_note(const ServingSizes& sizes, const Nodes& nodes, bool vllm) {
+  std::string each = fmt::format(
+      "{} nodes: start this on each, with NODE_RANK 0 to {} and HEAD the address of the first",
+      nodes.count, nodes.count - 1);
+  if (vllm && nodes.cut) {
+    return fmt::format(
+        "{} nodes: start Ray on all of them (ray start --head, ray start --address=HEAD:6379), and "
+        "this on the first",
+        nodes.count);
+  }
+  if (vllm || nodes.cut || sizes.spreads_experts()) return each;
+  return fmt::format(
+      "{} nodes: start this on each, with {} replicas, and before them "
+      "python3 -m sglang_router.launch_router --worker-urls http://NODE:30000 ...",
+      nodes.count, nodes.replicas);
+}
+
+std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSizes& sizes,
+                                      const Nodes& nodes, bool vllm) {
+  std::vector<std::string> notes;
+  if (s.serving.weights == WeightFormat::int8 || s.serving.weights == WeightFormat::int4 ||
+      s.serving.weights == WeightFormat::nvfp4) {
+    notes.push_back(fmt::format("{} weights need a checkpoint of that format: name it in MODEL",
+                                to_string(s.serving.weights)));
+  }
+  if (nodes.count > 1) notes.push_back(node_note(sizes, nodes, vllm));
+  if (!vllm && sizes.spreads_experts()) {
+    notes.push_back(fmt::format(
+        "with data-parallel attention the limits are of all {} replicas: {} requests and {} tokens "
+        "a step are of each",
+        sizes.dp, s.serving.limits.max_num_seqs, s.serving.limits.max_num_batched_tokens));
+  }
+  if (!vllm && s.serving.swap_space.value + s.serving.cpu_offload.value > 0)
+    notes.emplace_back("SGLang has no words for swap_space and cpu_offload: left out");
+  return notes;
+}
+
+bool holds(const LaunchArguments& all, std::string_view word) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& argument) {
+    return argument.second.find(word) != std::string::npos;
+  });
+}
+
+std::string script_of(const std::string& head, const EngineLaunch& launch, const Nodes& nodes,
+                      bool vllm) {
+  std::string text = "#!/usr/bin/env bash\n# " + head + "\n";
+  for (const std::string& note : launch.notes) text += "# " + costmodel::printable(note) + "\n";
+  text += "set -euo pipefail\n\n";
+  text += "MODEL=${MODEL:?the checkpoint: a name of the Hugging Face hub, or a folder}\n";
+  const bool meet = holds(launch.arguments, "$HEAD");
+  const bool engines = vllm && meet;  // the first node alone takes requests
+  if (meet) {
+    text += "HEAD=${HEAD:?the address of the first node}\n";
+    text +=
+        fmt::format("NODE_RANK=${{NODE_RANK:?0 to {}: the place of this node}}\n", nodes.count - 1);
+  }
+  if (engines) {
+    text += fmt::format(
+        "HEADLESS=()\nif [ \"$NODE_RANK\" -gt 0 ]; then\n  HEADLESS=(--headless "
+        "--data-parallel-start-rank $((NODE_RANK * {})))\nfi\n",
+        nodes.replicas);
+  }
+  text += vllm ? "\nvllm serve \"$MODEL\""
+               : "\npython3 -m sglang.launch_server --model-path \"$MODEL\"";
+  for (const auto& [name, value] : launch.arguments)
+    text += fmt::format(" \\\n  --{}{}{}", name, value.empty() ? "" : " ", value);
+  if (engines) text += " \\\n  \"${HEADLESS[@]}\"";
+  return text + " \"$@\"\n";
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> tensor_groups(const ServingSizes& sizes) {
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(sizes.pp));
+  for (int rank = 0; rank < sizes.replica(); ++rank)
+    groups[static_cast<std::size_t>(rank / sizes.tp)].push_back(rank);
+  return groups;
+}
+
+EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
+                           const std::string& target) {
+  const bool vllm = target == "vllm";
+  if (!vllm && target != "sglang") {
+    throw ConfigError({},
+                      target.empty() ? "shardplan: export lacks --to"
+                                     : fmt::format("shardplan: cannot export serving to {}",
+                                                   costmodel::quote(target)),
+                      "allowed: --to vllm, sglang");
+  }
+  if (s.plan.disaggregation) {
+    throw ConfigError(s.plan.mark, "prompts and decoding on devices of their own are two launches",
+                      "export each with plan.tp, pp, ep and dp of its own");
+  }
+  const Nodes nodes = nodes_of(s, sizes);
+  EngineLaunch launch;
+  launch.arguments = vllm ? vllm_arguments(s, sizes, nodes) : sglang_arguments(s, sizes, nodes);
+  launch.notes = launch_notes(s, sizes, nodes, vllm);
+  launch.text = script_of(
+      fmt::format("{} on {} devices", costmodel::printable(s.model_text), sizes.devices()), launch,
+      nodes, vllm);
+  return launch;
+}
+
+}  // namespace planner

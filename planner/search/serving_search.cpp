@@ -1,0 +1,184 @@
+#include "planner/search/serving_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/search/pool_search.hpp"
+#include "planner/search/serving_bounds.hpp"
+
+namespace planner {
+
+using costmodel::ServingEstimate;
+using costmodel::ServingScenario;
+
+namespace {
+
+ServingMerit merit_in(const ServingScenario& s, const ServingCandidate& c) {
+  return merit_of(s.serving.goal, c.estimate.output_per_s, c.estimate.devices,
+                  c.estimate.tpot.mean);
+}
+
+std::vector<ServingCandidate> front_of(std::vector<ServingCandidate> all) {
+  const auto value = [](const ServingCandidate& c) { return c.estimate.per_device(); };
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    if (a.estimate.tpot.mean != b.estimate.tpot.mean)
+      return a.estimate.tpot.mean < b.estimate.tpot.mean;
+    return value(a) > value(b);
+  });
+  std::vector<ServingCandidate> front;
+  for (const ServingCandidate& c : all) {
+    if (front.empty() || value(c) > value(front.back()) * 1.001) front.push_back(c);
+  }
+  return front;
+}
+
+bool same_sizes(const ServingCandidate& a, const ServingCandidate& b) {
+  return a.choice.sizes == b.choice.sizes && a.choice.weights == b.choice.weights;
+}
+
+// One candidate for each sizes and format: rows of a ranking that differ in a limit alone say
+// little.
+bool has_sizes(const std::vector<ServingCandidate>& all, const ServingCandidate& c) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& k) { return same_sizes(k, c); });
+}
+
+ServingCandidate priced(const ServingScenario& s, const ServingChoice& choice) {
+  return {choice, disaggregated_estimate(with_choice(s, choice)), true};
+}
+
+// What a plan with prompts apart must be better by to be the answer.
+constexpr double worth_two_launches = 1.01;
+
+bool clearly_better(const ServingScenario& s, const ServingCandidate& apart,
+                    const ServingCandidate& together) {
+  ServingMerit other = merit_in(s, together);
+  other.first *= other.first > 0 ? worth_two_launches : 1 / worth_two_launches;
+  return merit_in(s, apart).first > other.first;
+}
+
+// Where it stands among those with both on the same devices: first, or behind the best.
+void add_apart(const ServingScenario& s, ServingSearch& found) {
+  const bool first = found.best.empty() || clearly_better(s, *found.apart, found.best.front());
+  auto at = found.best.begin();
+  if (!first) {
+    at = std::find_if(found.best.begin() + 1, found.best.end(), [&](const ServingCandidate& c) {
+      return merit_in(s, c) < merit_in(s, *found.apart);
+    });
+  }
+  found.best.insert(at, *found.apart);
+}
+
+// Simulations that a search is worth, and those of the same sizes with other limits.
+constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
+
+// What the closed form may be off by: nearer misses are simulated too.
+constexpr double near_miss = 1.3;
+
+// In that order, until `most` keep what is asked; of the same sizes at most `of_sizes`.
+void simulate(const ServingScenario& s, const std::vector<const ServingCandidate*>& order,
+              std::size_t most, std::size_t of_sizes, ServingSearch& found) {
+  const std::size_t limit = found.simulated + most_simulated;
+  for (const ServingCandidate* c : order) {
+    if (found.best.size() >= most || found.simulated >= limit) return;
+    if (has_sizes(found.best, *c)) continue;
+    const auto& missing = found.nearest;
+    const auto seen = [&](const auto& k) { return k.choice == c->choice; };
+    const auto alike = [&](const auto& k) { return same_sizes(k, *c); };
+    if (std::any_of(missing.begin(), missing.end(), seen)) continue;
+    const auto tried = std::count_if(missing.begin(), missing.end(), alike);
+    if (static_cast<std::size_t>(tried) >= of_sizes) continue;
+    ++found.simulated;
+    ServingCandidate simulated{c->choice,
+                               serving_estimate(with_choice(s, c->choice), c->choice.sizes), false};
+    simulated.keeps = worst_excess(s, simulated.estimate) <= 1;
+    found.broken += c->keeps && !simulated.keeps ? 1 : 0;
+    (simulated.keeps ? found.best : found.nearest).push_back(std::move(simulated));
+  }
+}
+
+// Of the plans that fit, those that keep what is asked in closed form or miss it by little, those
+// with the most room first.
+std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
+                                             const std::vector<ServingCandidate>& fit) {
+  std::vector<std::pair<double, const ServingCandidate*>> near;
+  for (const ServingCandidate& c : fit) {
+    const double excess = worst_excess(s, c.estimate);
+    if (excess <= near_miss) near.emplace_back(excess, &c);
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const ServingCandidate*> order;
+  for (const auto& [excess, candidate] : near) order.push_back(candidate);
+  return order;
+}
+
+void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                            const std::vector<const ServingCandidate*>& kept, std::size_t most,
+                            ServingSearch& found) {
+  simulate(s, kept, most, most_of_sizes, found);
+  if (found.best.empty()) simulate(s, by_room(s, fit), 1, most_simulated, found);
+  std::stable_sort(found.best.begin(), found.best.end(),
+                   [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
+  std::stable_sort(found.nearest.begin(), found.nearest.end(), [&](const auto& a, const auto& b) {
+    return worst_excess(s, a.estimate) < worst_excess(s, b.estimate);
+  });
+  std::vector<ServingCandidate> distinct;
+  for (const ServingCandidate& c : found.nearest)
+    if (distinct.size() < most && !has_sizes(distinct, c)) distinct.push_back(c);
+  found.nearest = std::move(distinct);
+}
+
+}  // namespace
+
+ServingSearch search_serving(const ServingScenario& scenario, int top) {
+  require_possible(scenario);
+  require_pools(scenario);
+  ServingSearch found;
+  PricedSteps steps(scenario);
+  std::vector<ServingCandidate> fit;
+  ServingScenario chosen = scenario;  // one for all: it holds tables
+  for (const ServingChoice& choice : serving_space(scenario)) {
+    ++found.choices;
+    choose(choice, chosen);
+    ServingCandidate c{choice,
+                       quick_estimate(chosen, choice.sizes, steps.of(choice.sizes, choice.weights)),
+                       false};
+    if (!c.estimate.fits) continue;
+    c.keeps =
+        keeps(c.estimate, scenario.serving.bound) && reaches(c.estimate, scenario.serving.goal);
+    fit.push_back(std::move(c));
+  }
+  std::vector<const ServingCandidate*> kept;
+  for (const ServingCandidate& c : fit) {
+    if (c.keeps) kept.push_back(&c);
+  }
+  std::stable_sort(kept.begin(), kept.end(), [&](const auto* a, const auto* b) {
+    return merit_in(scenario, *a) > merit_in(scenario, *b);
+  });
+  const PoolSearch pools = search_pools(scenario, steps);
+  found.apart_choices = pools.choices;
+  found.choices += pools.choices;
+  found.fit = fit.size() + pools.fit;
+  found.keep = kept.size() + pools.keep;
+  const auto most = static_cast<std::size_t>(std::max(1, top));
+  simulate_from_the_best(scenario, fit, kept, most, found);
+  if (!kept.empty()) found.together = *kept.front();
+  if (pools.best) {
+    found.apart = priced(scenario, *pools.best);
+    found.apart_ahead =
+        !found.together || merit_in(scenario, *found.apart) > merit_in(scenario, *found.together);
+    add_apart(scenario, found);
+    if (found.best.size() > most) found.best.pop_back();
+  }
+  std::vector<ServingCandidate> steady;
+  for (const ServingCandidate& c : fit) {
+    if (!c.estimate.saturated) steady.push_back(c);
+  }
+  found.front = front_of(steady);
+  if (!found.best.empty()) return found;
+  for (const ServingChoice& choice : pools.extremes) fit.push_back(priced(scenario, choice));
+  found.fitting = std::move(fit);
+  return found;
+}
+
+}  // namespace planner

@@ -1,0 +1,200 @@
+#include "planner/search/serving_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "planner/diagnosis/serving_remedies.hpp"
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace planner;
+
+namespace {
+costmodel::ServingScenario open_scenario(const std::string& more, const char* model = "llama-2-7b",
+                                         int devices = 8, const char* plan = "{}") {
+  return served::scenario("input_tokens: 512, output_tokens: 128, " + more, model, "dgx-h100",
+                          devices, plan);
+}
+}  // namespace
+
+TEST_CASE("The space holds each choice once, and only what the rules allow") {
+  const auto space = serving_space(open_scenario("concurrency: 64", "mixtral-8x7b"));
+  CHECK(space.size() > 100);
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    CHECK(std::count(space.begin(), space.end(), space[i]) == 1);
+    CHECK(space[i].sizes.devices() <= 8);
+  }
+  const auto fixed =
+      serving_space(open_scenario("concurrency: 64, max_num_seqs: 64, max_num_batched_tokens: 2048",
+                                  "llama-2-7b", 8, "{tp: 2, pp: 1, dp: 4}"));
+  REQUIRE(fixed.size() == 1);
+  CHECK(fixed.front().max_num_seqs == 64);
+}
+
+TEST_CASE("The best plan is that of trying all of them") {
+  auto s = open_scenario("concurrency: 128, latency_bound: {tpot_s: 0.02}");
+  s.plan.together = true;
+  const auto found = search_serving(s, 3);
+  REQUIRE_FALSE(found.best.empty());
+  double most = 0;
+  std::size_t keep = 0;
+  for (const auto& choice : serving_space(s)) {
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    if (!keeps(e, s.serving.bound)) continue;
+    ++keep;
+    most = std::max(most, e.per_device());
+  }
+  CHECK(found.keep == keep);
+  const auto best =
+      quick_estimate(with_choice(s, found.best.front().choice), found.best.front().choice.sizes);
+  CHECK(best.per_device() == most);
+}
+
+TEST_CASE("Weights on a host whose link is not known are refused, not priced as infinitely slow") {
+  const auto s = open_scenario("concurrency: 64, cpu_offload_bytes: 4e9");
+  REQUIRE(s.cluster.device.host_bandwidth.value == 0);
+  CHECK_THROWS_WITH_AS(search_serving(s, 1), doctest::Contains("the device says no host bandwidth"),
+                       costmodel::ConfigError);
+}
+
+TEST_CASE("No plan of the front is worse in both") {
+  const auto found = search_serving(open_scenario("concurrency: 256", "llama-2-70b"), 2);
+  REQUIRE(found.front.size() > 1);
+  for (std::size_t i = 1; i < found.front.size(); ++i) {
+    CHECK(found.front[i].estimate.tpot.mean > found.front[i - 1].estimate.tpot.mean);
+    CHECK(found.front[i].estimate.per_device() > found.front[i - 1].estimate.per_device());
+  }
+}
+
+TEST_CASE("A bound is kept by a larger tp, and without a plan there is a remedy") {
+  const auto quick =
+      open_scenario("concurrency: 16, latency_bound: {tpot_s: 0.014}", "llama-2-70b");
+  const auto found = search_serving(quick, 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().choice.sizes.tp >= 4);
+  const auto never =
+      open_scenario("concurrency: 16, latency_bound: {tpot_s: 0.006}", "llama-2-70b");
+  const auto none = search_serving(never, 1);
+  CHECK(none.best.empty());
+  CHECK(serving_remedies(never, none).front().find("The shortest time a token") == 0);
+  CHECK_THROWS_WITH_AS(
+      search_serving(open_scenario("concurrency: 1, latency_bound: {tpot_s: 0.0001}"), 1),
+      doctest::Contains("below one pass"), costmodel::ConfigError);
+}
+
+TEST_CASE("With an arrival rate the fewest devices that keep up win") {
+  const auto found = search_serving(open_scenario("arrival_rate: 2"), 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.best.front().choice.sizes.devices() == 1);
+  const auto flood = open_scenario("arrival_rate: 100000");
+  const auto flooded = search_serving(flood, 1);
+  CHECK(flooded.best.empty());
+  CHECK(serving_remedies(flood, flooded).front().find("No plan answers") == 0);
+}
+
+TEST_CASE("Formats are chosen only where the scenario leaves them open") {
+  const auto found =
+      search_serving(open_scenario("concurrency: 64, weights: auto", "llama-2-70b", 1), 1);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(bytes_of(found.best.front().choice.weights) <= 1);
+  const auto one_device = open_scenario("concurrency: 64", "llama-2-70b", 1);
+  const auto large = search_serving(one_device, 1);
+  CHECK(large.fit == 0);
+  CHECK(serving_remedies(one_device, large).size() == 2);
+}
+
+TEST_CASE("A scenario of sixteen devices is planned in a second") {
+  const auto start = std::chrono::steady_clock::now();
+  const auto s =
+      served::scenario("input_tokens: 1024, output_tokens: 512, concurrency: 512, weights: auto",
+                       "deepseek-v3", "dgx-h100", 16, "{}");
+  CHECK_FALSE(search_serving(s, 5).best.empty());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
+}
+
+TEST_CASE(
+    "Prompts on devices of their own are the answer where they are better by the closed form") {
+  const auto s = open_scenario(
+      "concurrency: 64, weights: fp8, latency_bound: {tpot_s: 0.022, ttft_s: 1}, max_num_seqs: 64, "
+      "max_num_batched_tokens: 8192",
+      "llama-2-70b", 8);
+  const auto found = search_serving(s, 2);
+  REQUIRE(found.apart);
+  CHECK(found.apart_choices > 0);
+  REQUIRE_FALSE(found.best.empty());
+  const bool first = found.best.front().choice.apart.has_value();
+  if (found.together) {
+    const auto& together = found.together->estimate;
+    CHECK(first == (found.apart->estimate.per_device() > 1.01 * together.per_device()));
+  } else {
+    CHECK(first);
+  }
+  auto none = s;
+  none.plan.together = true;
+  const auto without = search_serving(none, 2);
+  CHECK_FALSE(without.apart);
+  CHECK(without.apart_choices == 0);
+}
+
+TEST_CASE("A target is reached on the fewest devices, and a budget pays for the most tokens") {
+  auto s = open_scenario("concurrency: 256, max_num_seqs: 256, max_num_batched_tokens: 8192");
+  s.serving.goal.output_per_s = 6000;
+  const auto few = search_serving(s, 1);
+  REQUIRE_FALSE(few.best.empty());
+  const auto& plan = few.best.front();
+  for (const auto& choice : serving_space(s)) {
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    if (e.fits && e.devices < plan.estimate.devices) CHECK(e.output_per_s < 6000);
+  }
+  s.serving.goal = {};
+  s.serving.goal.usd_per_hour = 12;
+  s.cluster.operation.usd_per_device_hour = 4;
+  CHECK(affordable_devices(s) == 3);
+  const auto paid = search_serving(s, 1);
+  REQUIRE_FALSE(paid.best.empty());
+  CHECK(paid.best.front().estimate.usd_per_hour <= 12);
+  for (const auto& choice : serving_space(s)) {
+    CHECK(choice.sizes.devices() <= 3);
+    const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
+    const auto best =
+        quick_estimate(with_choice(s, paid.together->choice), paid.together->choice.sizes);
+    CHECK(e.output_per_s <= best.output_per_s);
+  }
+}
+
+TEST_CASE("What is answered keeps the bound by what is reported of it, or nothing is answered") {
+  for (const char* bound : {"{ttft_s: 0.05}", "{ttft_s: 0.1}", "{ttft_s: 0.2, tpot_s: 0.03}",
+                            "{ttft_s: 0.6}", "{e2e_s: 4}"}) {
+    for (const char* load : {"concurrency: 64", "concurrency: 250", "arrival_rate: 4"}) {
+      for (const int devices : {1, 8}) {
+        const auto s =
+            open_scenario(std::string(load) + ", latency_bound: " + bound, "llama-2-7b", devices);
+        const auto found = search_serving(s, 3);
+        CAPTURE(bound);
+        CAPTURE(load);
+        CAPTURE(devices);
+        for (const ServingCandidate& c : found.best) {
+          CHECK(c.keeps);
+          CHECK(keeps(planned_estimate(with_choice(s, c.choice)), s.serving.bound));
+        }
+        if (found.best.empty()) CHECK_FALSE(serving_remedies(s, found).empty());
+        for (const ServingCandidate& c : found.nearest) CHECK_FALSE(c.keeps);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "What misses the bound in closed form by little is simulated before nothing is answered") {
+  auto s = open_scenario("concurrency: 16, max_num_seqs: 64, max_num_batched_tokens: 8192",
+                         "llama-2-7b", 1, "{tp: 1, pp: 1, ep: 1, dp: 1}");
+  const auto simulated = planned_estimate(s);
+  const auto closed = quick_estimate(s, sizes_of(s));
+  REQUIRE(simulated.tpot.mean != closed.tpot.mean);
+  s.serving.bound.tpot = costmodel::Seconds(std::min(simulated.tpot.mean, closed.tpot.mean));
+  CHECK(search_serving(s, 1).best.empty() == (simulated.tpot.mean > closed.tpot.mean));
+  s.serving.bound.tpot = costmodel::Seconds(simulated.tpot.mean);
+  CHECK_FALSE(search_serving(s, 1).best.empty());
+}
