@@ -96,8 +96,8 @@ void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
 
 // Fills `all` with the searches' results, their plans ordered by time.
 void search_uniform(const Scenario& scenario, Reach reach, int threads,
-                  const std::function<bool()>& stopped, const std::function<bool()>& interrupted,
-                  std::uint64_t effort, costmodel::Evaluator& evaluator, Strategies& all) {
+                    const std::function<bool()>& stopped, const std::function<bool()>& interrupted,
+                    std::uint64_t effort, costmodel::Evaluator& evaluator, Strategies& all) {
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
   if (reach == Reach::even || all.found.expired) return;
