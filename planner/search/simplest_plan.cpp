@@ -39,7 +39,7 @@ Estimate simplest_plan(const Scenario& s, const std::vector<Estimate>& ranked,
 std::optional<ParallelPlan> fewer_virtual_stages(const Scenario& scenario, const ParallelPlan& plan,
                                                  Seconds most,
                                                  const std::function<bool()>& stopped) {
-  if (plan.stage_layers.empty() || !plan.even() || scenario.plan.vpp ||
+  if (!simplicity(plan).uneven_layers || !plan.even() || scenario.plan.vpp ||
       plan.schedule != costmodel::usual_schedule(plan.vpp))
     return {};
   ParallelPlan family = plan;

@@ -1,5 +1,8 @@
 #include "planner/search/simplicity.hpp"
 
+#include <cstdint>
+#include <numeric>
+
 namespace planner {
 
 using costmodel::ParallelPlan;
@@ -23,10 +26,19 @@ int dimensions_of(const ParallelPlan& plan) {
          any_stage(plan, [](const StagePlan& s) { return s.zero == 3; });
 }
 
+// Equal shares, of which the last stage takes what is left, need no list: 61 layers are 15 times 4,
+// and 1.
+bool has_uneven_layers(const ParallelPlan& plan) {
+  const auto& layers = plan.stage_layers;
+  const auto sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  return !layers.empty() &&
+         layers != costmodel::rest_on_last(sum, static_cast<std::int64_t>(layers.size()));
+}
+
 }  // namespace
 
 Simplicity simplicity(const ParallelPlan& plan) {
-  Simplicity s{.uneven_layers = !plan.stage_layers.empty(),
+  Simplicity s{.uneven_layers = has_uneven_layers(plan),
                .virtual_stages = plan.vpp,
                .dimensions = dimensions_of(plan)};
   s.recomputes_by_count =

@@ -58,7 +58,8 @@ Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
   if (!all.layouts || s.search.simpler_within == 0) return chosen;
   const auto fewer =
       fewer_virtual_stages(s, chosen.plan, most_time(ranked.front().iteration, s), stopped);
-  return fewer ? evaluator.estimate(*fewer) : chosen;
+  const bool simpler = fewer && simplicity(*fewer) < simplicity(chosen.plan);
+  return simpler ? evaluator.estimate(*fewer) : chosen;
 }
 
 void choose(const Scenario& s, costmodel::Evaluator& evaluator,

@@ -41,6 +41,7 @@ TEST_CASE("features are counted first, then even layers and fewer virtual stages
       changed([](ParallelPlan& p) { p.schedule = costmodel::ScheduleKind::zero_bubble_h1; });
   for (const auto& one : {uneven, two, three, context, experts, sharded, by_count, split})
     CHECK(one.features == 3);
+  CHECK(changed([](ParallelPlan& p) { p.stage_layers = {4, 4, 3}; }).features == 2);
   CHECK(two < uneven);
   CHECK(two < three);
   CHECK(context < two);
